@@ -1,0 +1,68 @@
+// npm run check                              every check below
+// npm run check -- --only architecture,tidy  some of them
+// npm run check -- --update                  rewrites the committed lists (reach.json) instead of comparing with them
+import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
+import { checkArchitecture } from './check/architecture.ts'
+import { checkDocs } from './check/docs.ts'
+import { checkExports } from './check/exports.ts'
+import { describeFinding } from './check/finding.ts'
+import type { Check, Finding } from './check/finding.ts'
+import { checkPackaging } from './check/packaging.ts'
+import { checkReach } from './check/reach.ts'
+import { checkTidy } from './check/tidy.ts'
+import { checkFormat, checkLint, checkTypes } from './check/toolchain.ts'
+
+// The longest first: with two lanes, the short ones fill the time beside it.
+const CHECKS: Record<string, Check> = {
+  packaging: checkPackaging,
+  types: checkTypes,
+  lint: checkLint,
+  docs: checkDocs,
+  format: checkFormat,
+  architecture: checkArchitecture,
+  reach: checkReach,
+  exports: checkExports,
+  tidy: checkTidy,
+}
+const LANES = 2
+// A broken setup can find thousands of things; the first ones tell the story.
+const SHOWN_MAX = 50
+
+const { values } = parseArgs({ options: { only: { type: 'string' }, update: { type: 'boolean', default: false } } })
+const root = fileURLToPath(new URL('..', import.meta.url))
+const names = values.only?.split(',') ?? Object.keys(CHECKS)
+const failures: { name: string; findings: Finding[] }[] = []
+
+async function runOne(name: string): Promise<void> {
+  const startedMs = performance.now()
+  const check = CHECKS[name]
+  const findings =
+    check === undefined
+      ? [
+          {
+            file: 'tools/check.ts',
+            message: `there is no check "${name}": choose from ${Object.keys(CHECKS).join(', ')}`,
+          },
+        ]
+      : await check({ root, update: values.update }).catch((error: unknown) => [
+          { file: `tools/check (${name})`, message: String(error) },
+        ])
+  const seconds = ((performance.now() - startedMs) / 1000).toFixed(1).padStart(5)
+  const verdict = findings.length === 0 ? 'ok' : `FAILED, ${findings.length} found`
+  console.log(`${name.padEnd(13)} ${seconds} s  ${verdict}`)
+  if (findings.length > 0) failures.push({ name, findings })
+}
+
+const queue = [...names]
+async function runLane(): Promise<void> {
+  for (let name = queue.shift(); name !== undefined; name = queue.shift()) await runOne(name)
+}
+await Promise.all(Array.from({ length: LANES }, runLane))
+
+for (const { name, findings } of failures) {
+  console.error(`\n${name}`)
+  for (const finding of findings.slice(0, SHOWN_MAX)) console.error(`  ${describeFinding(finding)}`)
+  if (findings.length > SHOWN_MAX) console.error(`  … and ${findings.length - SHOWN_MAX} more`)
+}
+process.exitCode = failures.length === 0 ? 0 : 1

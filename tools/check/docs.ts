@@ -1,0 +1,148 @@
+// Every TypeScript block in the documents, and in the doc comments of the library, compiles.
+//
+//   ```ts                       compiled as a module of its own
+//   ```ts file=shop.ts          written under that name, so that other blocks of the document may import './shop.ts'
+//   <!-- context: shop -->      above a block: docs/preludes/shop.ts is put before it, unseen by the reader
+//   <!-- continues -->          above a block: it begins where the document's previous block ended
+//   <!-- wrong -->              above a block: shows what not to do; it compiles too, and a comment in it says "wrong"
+//
+// Errors are reported at the line of the document. Relative links between documents lead somewhere, too.
+import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { dirname, join, posix, relative } from 'node:path'
+import { isTest, isTypeScript, listFiles, readText } from './files.ts'
+import type { CheckOptions, Finding } from './finding.ts'
+import { LIBRARY } from './library.ts'
+import { anchorsOf, fencesOf, linksOf, listDocuments } from './markdown.ts'
+import type { Fence } from './markdown.ts'
+import { compilerFindings, run, toolPath } from './process.ts'
+
+// Inside node_modules: ignored by git, and module names resolve as they do for the repository's own code.
+const CACHE = 'node_modules/.cache/latchkey-docs'
+
+/** A stretch of a generated file, and the place it was copied from. */
+type Segment = { file: string; firstLine: number; code: string }
+
+export type Block = { path: string; segments: Segment[] }
+
+export async function checkDocs({ root }: CheckOptions): Promise<Finding[]> {
+  const { blocks, findings } = extractBlocks(root)
+  return [...findings, ...linkFindings(root), ...(await compile(root, blocks))]
+}
+
+export function extractBlocks(root: string): { blocks: Block[]; findings: Finding[] } {
+  const blocks: Block[] = []
+  const findings: Finding[] = []
+  for (const [file, fences] of documentedFences(root)) {
+    let previous: Block | undefined
+    for (const fence of fences.filter(({ language }) => language === 'ts' || language === 'typescript')) {
+      const segments: Segment[] = []
+      for (const directive of fence.directives) {
+        const lead = follow(root, directive, { fence, previous })
+        segments.push(...lead.segments)
+        if (lead.problem !== undefined) findings.push({ file, line: fence.firstLine, message: lead.problem })
+      }
+      segments.push({ file, firstLine: fence.firstLine, code: fence.code })
+      const name = /\bfile=(\S+)/.exec(fence.info)?.[1] ?? `line-${fence.firstLine}.ts`
+      previous = { path: posix.join(file, name), segments }
+      blocks.push(previous)
+    }
+  }
+  return { blocks, findings }
+}
+
+/** What a directive puts before its block, or why it cannot be followed. Other comments mean nothing here. */
+function follow(
+  root: string,
+  directive: string,
+  { fence, previous }: { fence: Fence; previous: Block | undefined },
+): { segments: readonly Segment[]; problem?: string } {
+  const context = /^context:\s*([\w-]+)$/.exec(directive)?.[1]
+  if (context !== undefined) {
+    const file = `docs/preludes/${context}.ts`
+    if (existsSync(join(root, file))) return { segments: [{ file, firstLine: 1, code: readText(root, file) }] }
+    return { segments: [], problem: `asks for the context "${context}": write ${file}` }
+  }
+  if (directive === 'continues') {
+    if (previous !== undefined) return { segments: previous.segments }
+    return {
+      segments: [],
+      problem: 'continues a block, but none stands before it in this document: remove the comment',
+    }
+  }
+  if (directive === 'wrong' && !/\/[/*].*\bwrong\b/i.test(fence.code)) {
+    return { segments: [], problem: 'is marked wrong, unseen by readers: say "wrong" in a comment of the code' }
+  }
+  return { segments: [] }
+}
+
+function documentedFences(root: string): [string, Fence[]][] {
+  const documents = listDocuments(root).map((file): [string, Fence[]] => [file, fencesOf(readText(root, file))])
+  const sources = listFiles(root, `${LIBRARY}/src`).filter(file => isTypeScript(file) && !isTest(file))
+  return [...documents, ...sources.map((file): [string, Fence[]] => [file, docCommentFences(readText(root, file))])]
+}
+
+function docCommentFences(text: string): Fence[] {
+  return [...text.matchAll(/\/\*\*\s*\n[\s\S]*?\*\//g)].flatMap(comment => {
+    const line = text.slice(0, comment.index).split('\n').length
+    const plain = comment[0].split('\n').map(row => row.replace(/^\s*\* ?/, ''))
+    return fencesOf(plain.join('\n'), line)
+  })
+}
+
+async function compile(root: string, blocks: Block[]): Promise<Finding[]> {
+  const folder = join(root, CACHE)
+  rmSync(folder, { recursive: true, force: true })
+  if (blocks.length === 0) return []
+  for (const { path, segments } of blocks) {
+    mkdirSync(dirname(join(folder, path)), { recursive: true })
+    // The last line makes a module of a block without imports, so that blocks do not see each other's names.
+    writeFileSync(join(folder, path), [...segments.map(segment => segment.code), 'export {}', ''].join('\n'))
+  }
+  writeFileSync(join(folder, 'package.json'), '{ "type": "module" }\n')
+  writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify(project(root, blocks), null, 2))
+  const ran = await run(toolPath('tsc'), ['-p', join(folder, 'tsconfig.json'), '--pretty', 'false'], root)
+  const byPath = new Map(blocks.map(block => [posix.join(CACHE, block.path), block]))
+  const findings = compilerFindings(ran, CACHE).map(finding => mapBack(finding, byPath.get(finding.file)))
+  // A block that others continue fails once for itself and once in each of them.
+  return [...new Map(findings.map(finding => [JSON.stringify(finding), finding])).values()]
+}
+
+function project(root: string, blocks: Block[]): object {
+  return {
+    extends: `${relative(join(root, CACHE), root)}/tsconfig.base.json`,
+    compilerOptions: {
+      noEmit: true,
+      customConditions: ['latchkey-source'],
+      isolatedDeclarations: false,
+      declaration: false,
+      // A block shows a thing; it need not use it.
+      noUnusedLocals: false,
+      noUnusedParameters: false,
+    },
+    files: blocks.map(block => block.path),
+  }
+}
+
+export function mapBack(finding: Finding, block: Block | undefined): Finding {
+  let line = finding.line ?? 1
+  for (const segment of block?.segments ?? []) {
+    const count = segment.code.split('\n').length
+    if (line <= count) return { file: segment.file, line: segment.firstLine + line - 1, message: finding.message }
+    line -= count
+  }
+  return finding
+}
+
+function linkFindings(root: string): Finding[] {
+  return listDocuments(root).flatMap(file =>
+    linksOf(readText(root, file)).flatMap(({ target, line }) => {
+      if (/^[a-z][a-z+.-]*:/i.test(target)) return []
+      const [path = '', anchor] = decodeURI(target).split('#')
+      const linked = path === '' ? file : posix.join(posix.dirname(file), path)
+      if (!existsSync(join(root, linked)))
+        return [{ file, line, message: `links to ${target}, which does not exist: correct the path` }]
+      if (anchor === undefined || !linked.endsWith('.md') || anchorsOf(readText(root, linked)).has(anchor)) return []
+      return [{ file, line, message: `links to ${target}, but ${linked} has no such heading: correct the anchor` }]
+    }),
+  )
+}

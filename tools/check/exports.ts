@@ -1,0 +1,75 @@
+// The subpaths in package.json, the source files, the docs and the examples tell the same story.
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import type { CheckOptions, Finding } from './finding.ts'
+import { isTypeScript, listFiles, listWorkspaces, readText } from './files.ts'
+import { LIBRARY, packageOf, readManifest, sourceOf, subpathsOf } from './library.ts'
+import type { Subpath } from './library.ts'
+import { listDocuments } from './markdown.ts'
+import { importsOf, readSource } from './syntax.ts'
+
+const MANIFEST = `${LIBRARY}/package.json`
+
+export async function checkExports({ root }: CheckOptions): Promise<Finding[]> {
+  const subpaths = subpathsOf(readManifest(root, LIBRARY))
+  const known = new Set(subpaths.map(subpath => subpath.specifier))
+  const unknown = (specifier: string): boolean => packageOf(specifier) === 'latchkey' && !known.has(specifier)
+  return [
+    ...subpaths.flatMap(subpath => shapeFindings(root, subpath)),
+    ...mentions(root)
+      .filter(({ specifier }) => unknown(specifier))
+      .map(({ file, line, specifier }) => ({
+        file,
+        line,
+        message: `imports "${specifier}", which is no subpath: correct it, or add it to "exports" of ${MANIFEST}`,
+      })),
+    ...undocumented(root, subpaths),
+  ]
+}
+
+function shapeFindings(root: string, subpath: Subpath): Finding[] {
+  const at = (message: string): Finding => ({ file: MANIFEST, message: `exports["${subpath.subpath}"] ${message}` })
+  const source = sourceOf(subpath)
+  if (source === undefined) return [at('has no "latchkey-source" condition: name its file under ./src first')]
+  if (!existsSync(join(root, source)))
+    return [at(`names ${source}, which does not exist: create it, or remove the entry`)]
+  const built = (subpath.conditions['latchkey-source'] ?? '').replace(/^\.\/src\//, './dist/')
+  const expected = {
+    'latchkey-source': subpath.conditions['latchkey-source'],
+    types: built.replace(/\.ts$/, '.d.ts'),
+    default: built.replace(/\.ts$/, '.js'),
+  }
+  // Order counts too: Node and TypeScript take the first condition that matches.
+  if (JSON.stringify(subpath.conditions) === JSON.stringify(expected)) return []
+  return [at(`differs from what the build makes: write ${JSON.stringify(expected)}`)]
+}
+
+type Mention = { file: string; line: number; specifier: string }
+
+/** Module names in the code of examples and bench, and in anything that looks like an import in the docs. */
+function mentions(root: string): Mention[] {
+  const outside = listWorkspaces(root).filter(folder => folder !== LIBRARY)
+  const code = outside.flatMap(folder => listFiles(root, folder).filter(isTypeScript))
+  const inCode = code.flatMap(file => importsOf(readSource(root, file)).map(reference => ({ file, ...reference })))
+  const inDocs = listDocuments(root).flatMap(file =>
+    readText(root, file)
+      .split('\n')
+      .flatMap((text, index) => {
+        const found = text.matchAll(/\b(?:from|import|import\(|require\()\s*['"](latchkey(?:\/[^'"]*)?)['"]/g)
+        return [...found].map(([, specifier = '']) => ({ file, line: index + 1, specifier }))
+      }),
+  )
+  return [...inCode, ...inDocs]
+}
+
+function undocumented(root: string, subpaths: Subpath[]): Finding[] {
+  const prose = listDocuments(root)
+    .map(file => readText(root, file))
+    .join('\n')
+  return subpaths
+    .filter(({ specifier }) => !new RegExp(`['"\`]${specifier}['"\`]`).test(prose))
+    .map(({ specifier }) => ({
+      file: MANIFEST,
+      message: `the subpath "${specifier}" is nowhere in README.md or docs/: show its import, or name it in backquotes`,
+    }))
+}

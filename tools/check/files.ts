@@ -1,0 +1,33 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+const IGNORED = new Set(['node_modules', '.git', 'dist', 'coverage', 'vectors'])
+
+/** Every file below `root/folder`, as sorted paths relative to the root with forward slashes. */
+export function listFiles(root: string, folder = ''): string[] {
+  const start = join(root, folder)
+  if (!existsSync(start)) return []
+  const found: string[] = []
+  for (const entry of readdirSync(start, { withFileTypes: true })) {
+    if (IGNORED.has(entry.name)) continue
+    const path = folder === '' ? entry.name : `${folder}/${entry.name}`
+    if (entry.isDirectory()) found.push(...listFiles(root, path))
+    else if (entry.isFile()) found.push(path)
+  }
+  return found.sort()
+}
+
+export function readText(root: string, file: string): string {
+  return readFileSync(join(root, file), 'utf8')
+}
+
+export const isTypeScript = (file: string): boolean => file.endsWith('.ts')
+
+export const isTest = (file: string): boolean => file.endsWith('.test.ts')
+
+/** The folder of each workspace that holds code of ours, for example `packages/latchkey`, `examples/payments`, `bench`. */
+export function listWorkspaces(root: string): string[] {
+  const parents = ['packages', 'examples'].filter(parent => existsSync(join(root, parent)))
+  const nested = parents.flatMap(parent => readdirSync(join(root, parent)).map(name => `${parent}/${name}`))
+  return [...nested, 'bench'].filter(folder => existsSync(join(root, folder, 'package.json')))
+}

@@ -1,0 +1,44 @@
+import { basename } from 'node:path'
+import { readText } from '../files.ts'
+import type { Finding } from '../finding.ts'
+
+const NAMES = /^(?:utils?|helpers?|common|types)\.(?:test\.)?ts$/
+const TEXT = /(?:\.(?:ts|js|mjs|json|md|sql|lua|sh|yml|yaml|toml|html|css)|(?:^|\/)[^.]+|(?:^|\/)\.[^/]+)$/
+const LOCK = /(?:^|\/)package-lock\.json$/
+// These files spell the words in order to find them.
+const SPELLERS = /^tools\/check\/(?:tidy\/words|tidy\.test)\.ts$/
+
+const WORDS: readonly { pattern: RegExp; cure: string }[] = [
+  {
+    pattern: /\bTODO\b(?!\([\w .-]+\): \S.*\.)/,
+    cure: 'a TODO names its owner and ends as a sentence, TODO(sql): Drop this with migration 4.',
+  },
+  { pattern: /\bFIXME\b/, cure: 'a FIXME is a bug we know: fix it, or open an issue' },
+  { pattern: /\bXXX\b/, cure: 'XXX says nothing: write the reason as a comment' },
+  {
+    pattern: /https?:\/\/registry\.|\bregistry\.npmjs\b|\bregistry\s*=\s*\S/,
+    cure: 'a registry address belongs into the machine that installs',
+  },
+  { pattern: /(?:\.\.|\/work)\/shared\b/, cure: 'this folder is no part of the repository: say what it says here' },
+]
+
+export function nameFindings(file: string): Finding[] {
+  if (!NAMES.test(basename(file))) return []
+  return [{ file, message: 'a file is named for its one idea (lease.ts): rename it, and split it if no name fits' }]
+}
+
+export function wordFindings(root: string, file: string): Finding[] {
+  if (LOCK.test(file)) return lockFindings(readText(root, file), file)
+  if (!TEXT.test(file) || SPELLERS.test(file)) return []
+  return readText(root, file)
+    .split('\n')
+    .flatMap((row, index) =>
+      WORDS.filter(({ pattern }) => pattern.test(row)).map(({ cure }) => ({ file, line: index + 1, message: cure })),
+    )
+}
+
+function lockFindings(text: string, file: string): Finding[] {
+  const index = text.split('\n').findIndex(row => row.includes('"resolved": "http'))
+  const cure = 'holds addresses of a registry: set omit-lockfile-registry-resolved=true in .npmrc and run `npm install`'
+  return index === -1 ? [] : [{ file, line: index + 1, message: cure }]
+}

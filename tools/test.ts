@@ -1,0 +1,32 @@
+// npm test [-- arguments of vitest]     everything
+// npm run test:fast                     what needs no server
+//
+// A test file says by its name what it needs:
+//   x.test.ts          nothing but this machine: memory, SQLite, adapters in process. Seconds in all; this is --fast.
+//   x.pg.test.ts       PostgreSQL. One server is started for the run (and installed, where we may), a database per suite.
+//   x.system.test.ts   several processes, crashes, long races; may use PostgreSQL too.
+// Suites reach the server through test/servers/describe-postgres.ts. Where there is none they are skipped and listed
+// at the end; with CI=true that is a failure instead.
+//
+// Options of our own: --fast, --time-limit-minutes=20. All else goes to vitest, names of files and folders included.
+// The last line is `N passed, M failed`, and the exit code is 0 only if something passed and nothing failed.
+import { superviseVitest } from './test/supervise.ts'
+import { summarise } from './test/summary.ts'
+import { MAY_INSTALL, SERVER_FILES } from '../test/servers/shared-server.ts'
+
+const TIME_LIMIT_MINUTES = 20
+const TIME_LIMIT_FLAG = '--time-limit-minutes='
+
+const given = process.argv.slice(2)
+const limitMinutes = Number(
+  given.find(arg => arg.startsWith(TIME_LIMIT_FLAG))?.slice(TIME_LIMIT_FLAG.length) ?? TIME_LIMIT_MINUTES,
+)
+if (!(limitMinutes > 0)) throw new Error(`${TIME_LIMIT_FLAG} wants a positive number of minutes`)
+
+const forVitest = given.filter(arg => arg !== '--fast' && !arg.startsWith(TIME_LIMIT_FLAG))
+if (given.includes('--fast')) forVitest.push(...SERVER_FILES.map(pattern => `--exclude=${pattern}`))
+
+process.env[MAY_INSTALL] ??= '1'
+const summary = summarise(await superviseVitest(forVitest, limitMinutes * 60_000))
+console.log(summary.lines.join('\n'))
+process.exitCode = summary.exitCode

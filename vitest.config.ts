@@ -1,0 +1,26 @@
+import { defineConfig } from 'vitest/config'
+
+// Workspace packages resolve to their sources, so no build precedes a test.
+// Vitest hands these to its workers as `node --conditions`; "import" among them would make require() load ES modules.
+const conditions = ['latchkey-source', 'node']
+
+export default defineConfig({
+  resolve: { conditions },
+  ssr: { resolve: { conditions } },
+  test: {
+    include: [
+      'packages/*/{src,test}/**/*.test.ts',
+      'examples/*/{src,test}/**/*.test.ts',
+      'bench/src/**/*.test.ts',
+      'tools/**/*.test.ts',
+      'test/**/*.test.ts',
+    ],
+    globalSetup: ['test/servers/global-setup.ts'],
+    // Processes, not threads: suites start, signal and kill things. Two at a time, because the tests are about races
+    // and a machine out of breath finds fewer of them.
+    pool: 'forks',
+    maxWorkers: 2,
+    testTimeout: 60_000,
+    hookTimeout: 60_000,
+  },
+})
