@@ -1,0 +1,21 @@
+export type { Answer, Attempt, ExecuteRequest, Refusal, RefusalCode, Work } from './engine/answer.ts'
+export type { AtomicExecution, Execution, GuardedExecution } from './engine/execution.ts'
+export type { FingerprintOptions, FingerprintPart } from './engine/fingerprint/fingerprint.ts'
+export { type IdentityParts, type Scope, singleTenant } from './engine/identity.ts'
+export { createLatchkey, type Latchkey, type LatchkeyOptions } from './engine/latchkey.ts'
+export { classifyNetworkFailure, type NetworkFailure } from './engine/network-failure.ts'
+export type {
+  AtomicOperation,
+  AtomicRunRequest,
+  GuardedOperation,
+  HttpOptions,
+  Operation,
+  RunRequest,
+} from './engine/operation.ts'
+export type { OperatorVerdict, Operators, RowName } from './engine/operators.ts'
+export type { GuardedOptions, KeyFormat, OperationOptions } from './engine/settings.ts'
+export { type Clock, systemClock } from './ports/clock.ts'
+export { type ErrorCode, isLatchkeyError, LatchkeyError, notExecuted, outcomeUnknown } from './ports/errors.ts'
+export type { Header, Outcome } from './ports/outcome.ts'
+export type { Act, AuditEntry, Evidence, Inspection, KeyRecord, Page, State, Store } from './ports/store.ts'
+export type { Attributes, Metric, Telemetry } from './ports/telemetry.ts'

@@ -1,0 +1,55 @@
+/**
+ * Time, timers, randomness and ids. The only file that touches the runtime's clock and random source, so that a test can
+ * replace both. Leases are never decided by it: they are decided by the store's clock.
+ */
+import { randomBytes } from 'node:crypto'
+
+export interface Clock {
+  /** Wall time. For dates shown to people only. */
+  nowMs(): number
+  /** Monotonic time. For local deadlines: it does not jump when the wall clock is set. */
+  monotonicMs(): number
+  /** Calls `run` once after `delayMs`; the returned function cancels. Never keeps the process alive by itself. */
+  after(delayMs: number, run: () => void): () => void
+  /** A number in [0, 1), for jitter. */
+  random(): number
+  /** 128 random bits in UUID shape, for claim ids. */
+  randomId(): string
+}
+
+export const systemClock: Clock = {
+  nowMs: () => Date.now(),
+  monotonicMs: () => performance.now(),
+  after(delayMs, run) {
+    const timer = setTimeout(run, delayMs)
+    timer.unref()
+    return () => clearTimeout(timer)
+  },
+  random: () => Math.random(),
+  randomId: () => uuidText(randomBytes(16)),
+}
+
+/** Sixteen bytes in the 8-4-4-4-12 spelling that every store accepts as a uuid. */
+export function uuidText(bytes: Uint8Array): string {
+  const hex = Buffer.from(bytes.buffer, bytes.byteOffset, 16).toString('hex')
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`
+}
+
+/**
+ * Waits, keeping the process alive: a wait is somebody's open request. Ends early, without an error, when the signal
+ * aborts; the caller looks at the signal.
+ */
+export function sleep(clock: Clock, delayMs: number, signal?: AbortSignal): Promise<void> {
+  return new Promise(resolve => {
+    if (signal?.aborted) return resolve()
+    const keepAlive = setInterval(() => {}, 2 ** 30)
+    const finish = () => {
+      clearInterval(keepAlive)
+      cancel()
+      signal?.removeEventListener('abort', finish)
+      resolve()
+    }
+    const cancel = clock.after(delayMs, finish)
+    signal?.addEventListener('abort', finish, { once: true })
+  })
+}

@@ -1,0 +1,84 @@
+/** One error class with a code; test it with `isLatchkeyError`, which also works across two copies of the package. */
+
+export type ErrorCode =
+  /** A wrong option, at construction. */
+  | 'misconfigured'
+  /** Something that is not an open transaction was handed in where one is required. */
+  | 'not-a-transaction'
+  /** The store did not answer in time, or failed. Nothing ran unless the message says so. */
+  | 'store-unavailable'
+  /** The store's tables are missing or older than this version. */
+  | 'store-not-migrated'
+  /** The handler says: no effect happened. */
+  | 'not-executed'
+  /** The handler says, or Latchkey found: an effect may have happened. */
+  | 'outcome-unknown'
+  /** This identity is being executed by somebody else. */
+  | 'in-progress'
+  /** Same identity, other input. */
+  | 'key-reused'
+  /** The key is missing, too long, or not of the operation's format. */
+  | 'invalid-key'
+  /** The scope function threw or gave nothing. */
+  | 'scope-unresolved'
+  /** Finished, but the result was too large to keep. */
+  | 'response-not-stored'
+  /** The row was written by a fingerprint version this process does not know. */
+  | 'fingerprint-version'
+  /** A person has to act on this row first. */
+  | 'parked'
+  /** The claim was taken over while the handler ran, and the winner has no outcome yet. */
+  | 'claim-lost'
+  /** A stored failure of an operation with `onFailure: 'store'`, replayed. */
+  | 'stored-failure'
+  /** Something that cannot happen did: a bug of ours. */
+  | 'invariant'
+
+export interface ErrorDetails {
+  cause?: unknown
+  retryAfterMs?: number
+}
+
+const brand = Symbol.for('latchkey.error')
+
+export class LatchkeyError extends Error {
+  override readonly name: string = 'LatchkeyError'
+  readonly code: ErrorCode
+  readonly retryAfterMs: number | undefined
+  readonly [brand] = true
+
+  constructor(code: ErrorCode, message: string, details: ErrorDetails = {}) {
+    super(message, details.cause === undefined ? undefined : { cause: details.cause })
+    this.code = code
+    this.retryAfterMs = details.retryAfterMs
+  }
+}
+
+export function isLatchkeyError(error: unknown, code?: ErrorCode): error is LatchkeyError {
+  if (typeof error !== 'object' || error === null || !(brand in error)) return false
+  return code === undefined || ('code' in error && error.code === code)
+}
+
+/** Throw it when it is proven that nothing happened outside: the key may be tried again at once. */
+export function notExecuted(cause?: unknown): LatchkeyError {
+  return new LatchkeyError('not-executed', `not executed: ${reasonOf(cause)}`, { cause })
+}
+
+/** Throw it when an effect may have happened: nobody runs the key again until evidence settles it. */
+export function outcomeUnknown(cause?: unknown): LatchkeyError {
+  return new LatchkeyError('outcome-unknown', `outcome unknown: ${reasonOf(cause)}`, { cause })
+}
+
+export function misconfigured(message: string): LatchkeyError {
+  return new LatchkeyError('misconfigured', message)
+}
+
+function reasonOf(cause: unknown): string {
+  if (cause instanceof Error) return cause.message
+  return typeof cause === 'string' ? cause : 'the handler said so'
+}
+
+/** For the default branch of a switch over a union: the compiler proves it is never reached. */
+export function unreachable(value: never): never {
+  throw new LatchkeyError('invariant', `unexpected value ${JSON.stringify(value)}: this is a bug in Latchkey`)
+}

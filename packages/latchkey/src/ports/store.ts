@@ -1,0 +1,253 @@
+/**
+ * The store port, and the glossary.
+ *
+ * key          the client's opaque string
+ * scope        who asks; never from the body
+ * operation    what is asked: a stable, explicit name
+ * identity     (scope, operation, key), hashed to a uuid: the primary key
+ * fingerprint  versioned hash of what was asked
+ * claim        the right to execute one identity until its lease runs out
+ * fence        rises by one at every grant and never falls, also over an expired row
+ * claimId      128 random bits naming one grant; every owner write matches fence AND claimId
+ * recovery     what may happen to the row when its owner dies; written at the grant
+ * outcome      what is stored and replayed
+ * evidence     what settles an unknown
+ * parked       a mark: no automatic work on the row until a person acts
+ *
+ * Every time in this port is the store's: durations go in, "left" durations come out, and instants are for people to read.
+ * Results are values. A method rejects only when the store failed, and then its effect is unknown to the caller.
+ */
+import type { Outcome } from './outcome.ts'
+
+export type State = 'pending' | 'in_progress' | 'completed' | 'failed_retryable' | 'unknown'
+
+/**
+ * `hold`: a dead lease becomes `unknown`. `rerun`: repeating is harmless, the next request takes over. `resume`: phased
+ * work, continued after its last finished step.
+ */
+export type Recovery = 'hold' | 'rerun' | 'resume'
+
+export interface Identity {
+  /** First 16 bytes of SHA-256 over the length-prefixed parts, in uuid spelling. */
+  readonly id: string
+  /** Readable form of the scope, for people and for listing. */
+  readonly scope: string
+  readonly operation: string
+}
+
+export interface Claim {
+  readonly id: string
+  readonly fence: number
+  readonly claimId: string
+}
+
+export interface KeyRecord {
+  readonly id: string
+  readonly scope: string
+  readonly operation: string
+  readonly state: State
+  readonly recovery: Recovery
+  readonly fingerprint: Uint8Array
+  readonly fence: number
+  readonly claimId: string
+  readonly attempts: number
+  /** How often a lease of this row ran out with its owner silent. */
+  readonly crashes: number
+  /** What the lease has left; zero or less: the owner is overdue. Only `in_progress` has one. */
+  readonly leaseLeftMs: number
+  /** When a `failed_retryable` row may run again; zero or less: now. */
+  readonly dueInMs: number
+  /** Finished and past its retention: counts as absent. */
+  readonly expired: boolean
+  readonly parked: boolean
+  readonly createdAtMs: number
+  readonly completedAtMs: number | undefined
+  readonly expiresAtMs: number
+  readonly description: string | undefined
+  readonly lastErrorCode: string | undefined
+  /** Only when `completed`, and only from `claim`, `read` and `inspect`; a listing leaves it out. */
+  readonly outcome: Outcome | undefined
+}
+
+export interface ClaimRequest {
+  readonly identity: Identity
+  readonly claimId: string
+  readonly fingerprint: Uint8Array
+  readonly recovery: Recovery
+  readonly leaseMs: number
+  /** `expiresAt` is written once, at the grant: now + this. It covers maximum hold and retention. */
+  readonly expiresInMs: number
+  readonly description: string | undefined
+}
+
+/**
+ * `won` if and only if the row was absent; or finished and expired; or, with the same fingerprint and not parked,
+ * `pending` or `failed_retryable` and due, or `in_progress` with a dead lease and recovery `rerun`.
+ * Everything else is `seen`, and the row is untouched.
+ */
+export type ClaimResult =
+  | { readonly kind: 'won'; readonly claim: Claim; readonly attempt: number; readonly from: GrantedFrom }
+  | { readonly kind: 'seen'; readonly record: KeyRecord }
+
+export type GrantedFrom = 'none' | 'expired' | 'pending' | 'failed_retryable' | 'dead-lease'
+
+/** `claim-lost`: fence or claimId no longer match, or the row has left the states its owner may write. */
+export type OwnerResult = 'written' | 'claim-lost'
+
+export interface Failure {
+  /** `failed_retryable` only when it is proven that nothing happened. */
+  readonly to: 'failed_retryable' | 'unknown'
+  /** Short code for operators: an error's name or code, never a message that may hold personal data. */
+  readonly errorCode: string
+  /** `failed_retryable`: not before this. */
+  readonly dueInMs: number
+}
+
+export interface StoreTraits {
+  /** Key row and business rows can commit together. */
+  readonly transactional: boolean
+  /** A written answer survives a crash of the process and of the store. */
+  readonly durable: boolean
+  /** Whose clock decides leases. */
+  readonly clock: 'store' | 'process'
+  /** Whether several processes may share it. */
+  readonly processes: 'many' | 'one'
+  /** `dense`: 1, 2, 3 … · `rising`: rows may vanish, so the fence is seeded from time. */
+  readonly fence: 'dense' | 'rising'
+  /** The most connections it can use, where that is known: one cannot hold a handler's query and its heartbeat. */
+  readonly connections: number | undefined
+}
+
+export interface Swept {
+  readonly id: string
+  readonly operation: string
+  readonly to: 'unknown' | 'failed_retryable'
+}
+
+export interface Listing {
+  readonly state?: State
+  readonly operation?: string
+  /** At most 1,000. */
+  readonly limit: number
+  /** The `next` of the page before. */
+  readonly after?: string
+}
+
+export interface Page {
+  readonly records: readonly KeyRecord[]
+  readonly next: string | undefined
+}
+
+/** Who acts, and why. Both are required, kept for good, and committed with the act. */
+export interface Act {
+  readonly by: string
+  readonly reason: string
+}
+
+/** A person's verdict on an `unknown` row: it happened, and this is the answer; or it never happened. */
+export type Verdict = { readonly kind: 'happened'; readonly outcome: Outcome } | { readonly kind: 'never-happened' }
+
+export type SettleResult = { readonly kind: 'settled' } | { readonly kind: 'not-found' } | WrongState
+export type ForgetResult = { readonly kind: 'forgotten' } | { readonly kind: 'not-found' } | WrongState
+export interface WrongState {
+  readonly kind: 'wrong-state'
+  readonly state: State
+}
+
+export interface AuditEntry extends Act {
+  readonly act: 'settle' | 'forget'
+  readonly atMs: number
+  readonly detail: string
+}
+
+export interface Evidence {
+  readonly source: 'operator' | 'late-owner'
+  readonly verdict: 'happened' | 'never-happened' | 'unknown'
+  readonly atMs: number
+  /** The evidence moved the row; otherwise it arrived too late and is only kept. */
+  readonly applied: boolean
+}
+
+export interface Inspection {
+  /** Absent when the row was forgotten or reaped: its audit stays. */
+  readonly record: KeyRecord | undefined
+  readonly evidence: readonly Evidence[]
+  readonly audit: readonly AuditEntry[]
+}
+
+export interface Store<Tx = unknown> {
+  readonly name: string
+  readonly traits: StoreTraits
+  /** Present exactly when `traits.transactional`. */
+  readonly transactor: Transactor<Tx> | undefined
+
+  claim(request: ClaimRequest): Promise<ClaimResult>
+  /** A primary-key read; writes nothing. */
+  read(id: string): Promise<KeyRecord | undefined>
+  /** Moves the lease, never the fence. Works past the lease too, as long as nobody replaced the owner. */
+  heartbeat(claim: Claim, leaseMs: number): Promise<OwnerResult>
+  /**
+   * `in_progress` → `completed`, whatever the clock says, while fence and claimId match. Repeating it after a lost reply is
+   * `written` again. From `unknown`, with fence and claimId still matching, the late answer is evidence and settles the row;
+   * otherwise it is `claim-lost`, and the answer is kept as evidence.
+   * `expiresAt` moves only if less than `retentionMs` would be left.
+   */
+  complete(claim: Claim, outcome: Outcome, retentionMs: number): Promise<OwnerResult>
+  /** `in_progress` → `failed_retryable` or `unknown`, guarded as `complete`; a late `failed_retryable` settles an `unknown`. */
+  fail(claim: Claim, failure: Failure): Promise<OwnerResult>
+  /** Undoes a claim whose handler never ran: to `failed_retryable`, due now. By claimId alone: the fence may not be known. */
+  release(id: string, claimId: string): Promise<'released' | 'not-yours'>
+
+  /** Dead leases by their recovery: `hold` → `unknown`, `rerun` → `failed_retryable`; crashes + 1. With `id`: that row only. */
+  sweep(options: { readonly limit: number; readonly id?: string }): Promise<readonly Swept[]>
+  /** Deletes expired `completed` and `failed_retryable` rows, never another; says how many. */
+  reap(options: { readonly limit: number }): Promise<number>
+
+  list(listing: Listing): Promise<Page>
+  inspect(id: string): Promise<Inspection>
+  /** `unknown` → `completed` or `failed_retryable`, with evidence and audit in the same commit. The fence stays. */
+  settle(id: string, verdict: Verdict, act: Act, retentionMs: number): Promise<SettleResult>
+  /** `completed` → gone, audited in the same commit. */
+  forget(id: string, act: Act): Promise<ForgetResult>
+}
+
+/** What `record` will write: the row of an atomic operation is born completed. */
+export interface AtomicRequest {
+  readonly identity: Identity
+  readonly claimId: string
+  readonly fingerprint: Uint8Array
+  readonly retentionMs: number
+  readonly description: string | undefined
+}
+
+/** `busy`: somebody's transaction holds this identity. `free` carries the fence that `record` must find unchanged (0: no row). */
+export type Reservation =
+  | { readonly kind: 'free'; readonly fence: number; readonly from: GrantedFrom }
+  | { readonly kind: 'busy' }
+  | { readonly kind: 'seen'; readonly record: KeyRecord }
+
+/**
+ * `conflict`: rolled back because another transaction won (serialization failure, duplicate key, deadlock); read again in a
+ * new one. `commit-unknown`: COMMIT was sent and no reply came.
+ */
+export type TransactionEnd =
+  | { readonly kind: 'committed' }
+  | { readonly kind: 'rolled-back' }
+  | { readonly kind: 'conflict'; readonly cause: unknown }
+  | { readonly kind: 'commit-unknown'; readonly cause: unknown }
+
+export interface Transactor<Tx> {
+  /**
+   * Opens a transaction of its own and commits or rolls back as `work` says. A rejection of `work` rolls back and rejects
+   * with the same error, unless it is a conflict between transactions.
+   */
+  transaction(work: (tx: Tx) => Promise<'commit' | 'rollback'>): Promise<TransactionEnd>
+  /** A caller's own transaction, proven to be one; rejects with `not-a-transaction` at once otherwise. */
+  adopt(tx: unknown): Promise<Tx>
+  /** Takes the identity for the length of the transaction, then reads it. Never waits for another transaction. */
+  reserve(tx: Tx, request: AtomicRequest): Promise<Reservation>
+  /** none, expired or due → `completed`, if the fence is still the reserved one. `taken`: it is not; roll back. */
+  record(tx: Tx, request: AtomicRequest, outcome: Outcome, reservedFence: number): Promise<'recorded' | 'taken'>
+  /** After a lost COMMIT reply: waits, at most `waitMs`, until the old transaction has ended, then reads. */
+  readAfterCommit(id: string, waitMs: number): Promise<KeyRecord | undefined>
+}
