@@ -1,0 +1,132 @@
+import { createHmac, hash } from 'node:crypto'
+import { frameBody } from './body.ts'
+import { canonicalizeValue } from './canonical-value.ts'
+import { framePairs } from './form-pairs.ts'
+import { frame } from './framing.ts'
+
+/** What was asked, as far as it counts. */
+export interface RequestParts {
+  method: string
+  /** The path as received, without the query. */
+  path: string
+  /** The raw text after the question mark; empty when there is none. */
+  query: string
+  /** The Content-Type header. Its parameters do not count, save that a boundary is needed to read the parts. */
+  mediaType: string | undefined
+  body: Uint8Array
+  /** Looks a request header up by its lower-case name; several lines of a name come joined with ", ". */
+  header: (name: string) => string | undefined
+}
+
+export interface FingerprintOptions {
+  /**
+   * Fields of a JSON body that count, as `customer.id` or `/customer/id`; a path through an array means each element.
+   * Default: all. Set it where a body carries more than what was asked. A body that is not JSON counts whole.
+   */
+  include?: readonly string[]
+  /**
+   * Fields of a JSON body that do not count, written as in `include`. Default none. For a timestamp of sending, say.
+   */
+  exclude?: readonly string[]
+  /** Request headers that count. Default none. Set it where one changes the meaning, such as an API version. */
+  headers?: readonly string[]
+  /**
+   * Key for HMAC-SHA-256 in place of plain SHA-256. Default none. Set it where bodies are few enough to be guessed from
+   * a hash in the database. A changed key makes every stored fingerprint differ.
+   */
+  hmac?: Uint8Array | string
+  /** Says what was asked, in place of all parts and options but `hmac`. Default none. */
+  custom?: (request: RequestParts) => string | Uint8Array
+}
+
+export type FingerprintPart = 'method' | 'path' | 'query' | 'body' | 'headers'
+
+/** One byte of version, 16 bytes over everything, and 8 bytes for each of `fingerprintParts`. */
+export type Fingerprint = Uint8Array
+
+export const fingerprintParts: readonly FingerprintPart[] = ['method', 'path', 'query', 'body', 'headers']
+
+/** The algorithm below. What it gives for a request is stored for days: change it only together with this number. */
+export const currentFingerprintVersion = 1
+
+const wholeBytes = 16
+const partBytes = 8
+
+export function fingerprintRequest(request: RequestParts, options: FingerprintOptions = {}): Fingerprint {
+  if (options.custom !== undefined) return assemble({ body: frame(['custom', options.custom(request)]) }, options.hmac)
+  return assemble(
+    {
+      method: Buffer.from(request.method),
+      path: Buffer.from(request.path),
+      query: framePairs(request.query),
+      body: frameBody(request, options),
+      headers: frameHeaders(request, options.headers ?? []),
+    },
+    options.hmac,
+  )
+}
+
+/** The fingerprint of a plain function's input. Throws a TypeError on what JSON cannot hold. */
+export function fingerprintInput(input: unknown, options: Pick<FingerprintOptions, 'hmac'> = {}): Fingerprint {
+  // An integer past 2^53 is fine here: the function sees the very number that is hashed.
+  const text = input === undefined ? undefined : canonicalizeValue(input).text
+  return assemble({ body: frame(['input', text]) }, options.hmac)
+}
+
+function frameHeaders(request: RequestParts, names: readonly string[]): Uint8Array {
+  const sorted = [...new Set(names.map(name => name.toLowerCase()))].sort()
+  return frame(sorted.flatMap(name => [name, request.header(name)]))
+}
+
+/** The whole is made of the parts' full hashes, so that a large body is hashed once. Their fixed length frames them. */
+function assemble(
+  parts: { [Part in FingerprintPart]?: Uint8Array },
+  hmac: Uint8Array | string | undefined,
+): Fingerprint {
+  const hashes = fingerprintParts.map(part => digest(parts[part] ?? new Uint8Array(0), hmac))
+  const whole = digest(Buffer.concat([Buffer.of(currentFingerprintVersion), ...hashes]), hmac)
+  return Buffer.concat([
+    Buffer.of(currentFingerprintVersion),
+    whole.subarray(0, wholeBytes),
+    ...hashes.map(part => part.subarray(0, partBytes)),
+  ])
+}
+
+function digest(bytes: Uint8Array, hmac: Uint8Array | string | undefined): Buffer {
+  return hmac === undefined ? hash('sha256', bytes, 'buffer') : createHmac('sha256', hmac).update(bytes).digest()
+}
+
+/** The version that made a fingerprint. Only fingerprints of one version can be compared. */
+export function fingerprintVersion(fingerprint: Fingerprint): number {
+  return fingerprint[0] ?? 0
+}
+
+/**
+ * Whether both were asked the same. Of two versions the answer is false, which says nothing: look at the versions
+ * first.
+ */
+export function sameFingerprint(a: Fingerprint, b: Fingerprint): boolean {
+  return sameBytes(a, b, 0, 1 + wholeBytes)
+}
+
+/** Which parts differ between two fingerprints of one version. The media type counts as part of the body. */
+export function differingParts(a: Fingerprint, b: Fingerprint): FingerprintPart[] {
+  return fingerprintParts.filter((_, i) => !sameBytes(a, b, 1 + wholeBytes + i * partBytes, partBytes))
+}
+
+function sameBytes(a: Uint8Array, b: Uint8Array, start: number, length: number): boolean {
+  return Buffer.compare(a.subarray(start, start + length), b.subarray(start, start + length)) === 0
+}
+
+/** What is wrong with the options, for the check at construction; undefined when nothing is. */
+export function findFingerprintFault(options: FingerprintOptions): string | undefined {
+  const { include, exclude, headers, hmac, custom } = options
+  if (hmac !== undefined && hmac.length === 0)
+    return 'fingerprint.hmac is empty: give a secret of 32 bytes, or leave it out.'
+  const others = [include, exclude, headers].some(option => option !== undefined)
+  if (custom !== undefined && others) return 'fingerprint.custom replaces include, exclude and headers: give it alone.'
+  if (include?.length === 0) return 'fingerprint.include is empty, so that every body would be equal: name a field.'
+  if ([...(include ?? []), ...(exclude ?? []), ...(headers ?? [])].includes(''))
+    return 'fingerprint names an empty field.'
+  return undefined
+}

@@ -1,0 +1,78 @@
+import { describe, expect, it } from 'vitest'
+import { acceptsEncoding, corsHeaders, isStoredHeader, selectStoredHeaders } from './headers.ts'
+
+describe('stored headers', () => {
+  it.each([
+    ...['Set-Cookie', 'Date', 'Connection', 'Keep-Alive', 'TE', 'Trailer', 'Transfer-Encoding', 'Upgrade'],
+    ...['RateLimit', 'RateLimit-Policy', 'X-RateLimit-Remaining', 'Retry-After', 'Access-Control-Allow-Origin'],
+    ...['traceparent', 'X-Request-Id', 'Authorization', 'WWW-Authenticate', 'Proxy-Authenticate', 'Content-Length'],
+    ...['Idempotent-Replayed', 'Latchkey-Retry', ':status', 'SET-COOKIE'],
+  ])('leaves %s out', name => {
+    expect(isStoredHeader(name)).toBe(false)
+  })
+
+  it.each([
+    'Location',
+    'ETag',
+    'Content-Type',
+    'Content-Encoding',
+    'Link',
+    'Vary',
+    'Last-Modified',
+    'Cache-Control',
+    'X-Own',
+  ])('keeps %s', name => {
+    expect(isStoredHeader(name)).toBe(true)
+  })
+
+  it('leaves out what the Connection header names, and keeps every value of a repeated name', () => {
+    const head = [
+      ['Connection', 'close, X-Hop'],
+      ['Link', '</a>'],
+      ['x-hop', '1'],
+      ['connection', 'X-Other'],
+      ['X-Other', '1'],
+      ['Link', '</b>'],
+    ] as const
+    expect(selectStoredHeaders(head)).toEqual([
+      ['Link', '</a>'],
+      ['Link', '</b>'],
+    ])
+  })
+})
+
+describe('cross-origin lists', () => {
+  it('allows the key and exposes what a client acts on', () => {
+    const { allow, expose } = corsHeaders()
+    expect(allow).toEqual(['Idempotency-Key'])
+    expect(expose).toEqual(
+      expect.arrayContaining(['Idempotent-Replayed', 'Idempotency-Stored', 'Latchkey-Retry', 'Retry-After']),
+    )
+  })
+})
+
+describe('accepted encodings', () => {
+  it.each<[string | undefined, string, boolean]>([
+    [undefined, 'gzip', true],
+    ['', 'gzip', false],
+    ['', 'identity', true],
+    ['gzip', 'gzip', true],
+    ['GZIP', 'x-gzip', true],
+    ['gzip', 'br', false],
+    ['gzip;q=0', 'gzip', false],
+    ['gzip; q = 0.000', 'gzip', false],
+    ['gzip;q=nonsense', 'gzip', false],
+    ['gzip;q=0.5, br', 'gzip', true],
+    ['*', 'zstd', true],
+    ['*;q=0', 'gzip', false],
+    ['*;q=0, gzip', 'gzip', true],
+    ['*, gzip;q=0', 'gzip', false],
+    ['gzip', 'identity', true],
+    ['identity;q=0', 'identity', false],
+    ['*;q=0', 'identity', false],
+    ['gzip, br', 'gzip, br', true],
+    ['gzip', 'gzip, br', false],
+  ])('Accept-Encoding %j with %s: %s', (accept, coding, accepted) => {
+    expect(acceptsEncoding(accept, coding)).toBe(accepted)
+  })
+})

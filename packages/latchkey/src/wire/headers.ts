@@ -1,0 +1,104 @@
+export const idempotencyKey = 'Idempotency-Key'
+export const idempotentReplayed = 'Idempotent-Replayed'
+export const idempotencyStored = 'Idempotency-Stored'
+export const idempotencyKeyExpiresAt = 'Idempotency-Key-Expires-At'
+export const latchkeyRetry = 'Latchkey-Retry'
+
+// Facts about one exchange, one connection or one caller. Replayed to another they would be wrong or would leak.
+const neverStored: ReadonlySet<string> = new Set([
+  // Hop-by-hop: RFC 9110, section 7.6.1, and what older software sends.
+  ...['connection', 'keep-alive', 'proxy-connection', 'te', 'trailer', 'transfer-encoding', 'upgrade'],
+  // Credentials and sessions.
+  ...['set-cookie', 'set-cookie2', 'cookie', 'authorization', 'www-authenticate', 'authentication-info'],
+  // Made anew for every answer: the length follows from the bytes, which a replay may have to decode.
+  ...['date', 'age', 'content-length', 'retry-after', 'server-timing', 'alt-svc', 'via'],
+  // Request and trace ids: they name the exchange, and the replay is another one.
+  ...['traceparent', 'tracestate', 'traceresponse', 'baggage', 'b3', 'request-id', 'x-request-id', 'x-correlation-id'],
+  ...['correlation-id', 'x-trace-id', 'x-amzn-trace-id', 'x-amzn-requestid', 'x-cloud-trace-context', 'cf-ray'],
+  // Ours.
+  ...[idempotentReplayed, idempotencyStored, idempotencyKeyExpiresAt, latchkeyRetry].map(name => name.toLowerCase()),
+])
+
+const neverStoredPrefixes = ['access-control-', 'proxy-', 'ratelimit', 'x-ratelimit', 'x-rate-limit', 'x-b3-']
+
+/**
+ * Whether a response header may be kept with an outcome. `connectionNames` are the names that the same response's
+ * Connection header declares hop-by-hop; see `readConnectionNames`.
+ */
+export function isStoredHeader(name: string, connectionNames?: ReadonlySet<string>): boolean {
+  const lower = name.toLowerCase()
+  if (lower.startsWith(':') || neverStored.has(lower) || connectionNames?.has(lower) === true) return false
+  return !neverStoredPrefixes.some(prefix => lower.startsWith(prefix))
+}
+
+/** The lower-case names in a Connection header: RFC 9110, section 7.6.1, makes each of them hop-by-hop. */
+export function readConnectionNames(connection: string | undefined): ReadonlySet<string> {
+  return new Set(listMembers(connection ?? '').map(name => name.toLowerCase()))
+}
+
+/** What is kept of a whole response head, in the order given and with every value of a repeated name. */
+export function selectStoredHeaders(headers: readonly (readonly [string, string])[]): [string, string][] {
+  const connection = headers.filter(([name]) => name.toLowerCase() === 'connection').map(([, value]) => value)
+  const connectionNames = readConnectionNames(connection.join(','))
+  return headers.filter(([name]) => isStoredHeader(name, connectionNames)).map(([name, value]) => [name, value])
+}
+
+/**
+ * The names a browser client needs: `allow` for Access-Control-Allow-Headers of the preflight, `expose` for
+ * Access-Control-Expose-Headers of every answer. Location and Retry-After are not readable across origins by default.
+ */
+export function corsHeaders(): { allow: string[]; expose: string[] } {
+  return {
+    allow: [idempotencyKey],
+    expose: [
+      idempotentReplayed,
+      idempotencyStored,
+      idempotencyKeyExpiresAt,
+      latchkeyRetry,
+      'Location',
+      'Retry-After',
+      'Link',
+    ],
+  }
+}
+
+/**
+ * Whether a request takes bytes of this Content-Encoding (RFC 9110, section 12.5.3). No Accept-Encoding accepts all; an
+ * empty one accepts `identity` only. A list such as `gzip, br` is accepted when each of its codings is.
+ */
+export function acceptsEncoding(acceptEncoding: string | undefined, coding: string): boolean {
+  if (acceptEncoding === undefined) return true
+  const weights = readWeights(acceptEncoding)
+  return listMembers(coding).every(member => accepts(weights, codingName(member)))
+}
+
+function accepts(weights: ReadonlyMap<string, number>, coding: string): boolean {
+  const weight = weights.get(coding) ?? weights.get('*')
+  return weight === undefined ? coding === 'identity' : weight > 0
+}
+
+function readWeights(acceptEncoding: string): Map<string, number> {
+  return new Map(
+    listMembers(acceptEncoding).map(member => {
+      const [coding = '', ...parameters] = member.split(';').map(piece => piece.trim())
+      const weight = parameters.find(parameter => /^q *=/i.test(parameter))
+      const value = weight === undefined ? 1 : Number(weight.slice(weight.indexOf('=') + 1))
+      // A weight we cannot read is taken as a refusal: decoded bytes suit every client, encoded ones do not.
+      return [codingName(coding), Number.isNaN(value) ? 0 : value]
+    }),
+  )
+}
+
+function codingName(coding: string): string {
+  const lower = coding.toLowerCase()
+  // RFC 9110, section 8.4.1: recipients treat the old names as equal.
+  if (lower === 'x-gzip') return 'gzip'
+  return lower === 'x-compress' ? 'compress' : lower
+}
+
+function listMembers(list: string): string[] {
+  return list
+    .split(',')
+    .map(member => member.trim())
+    .filter(member => member !== '')
+}

@@ -1,0 +1,114 @@
+import { describe, expect, it } from 'vitest'
+import { isProblemBase, renderAccepted, renderProblem, retryAfterSeconds } from './problem.ts'
+import type { Problem, RenderedAnswer } from './problem.ts'
+
+const examples: [Problem, number, 'later' | 'no'][] = [
+  [{ code: 'missing-key' }, 400, 'no'],
+  [{ code: 'invalid-key', reason: 'too-long', detail: 'The key has 300 characters.' }, 400, 'no'],
+  [{ code: 'scope-unresolved' }, 500, 'later'],
+  [{ code: 'key-reused', differing: ['path', 'body'] }, 422, 'no'],
+  [{ code: 'in-progress', retryAfterMs: 1500 }, 409, 'later'],
+  [{ code: 'outcome-unknown', attempt: 'earlier', retryAfterMs: 1000 }, 409, 'later'],
+  [{ code: 'outcome-unknown', attempt: 'own', retryAfterMs: 1000 }, 504, 'later'],
+  [{ code: 'response-not-stored', originalStatus: 201, location: '/o/1', etag: '"e"' }, 410, 'no'],
+  [{ code: 'store-unavailable', retryAfterMs: 1 }, 503, 'later'],
+  [{ code: 'fingerprint-version', retryAfterMs: 5000 }, 503, 'later'],
+  [{ code: 'body-unreadable', detail: 'Mount captureBody() before the parser.' }, 500, 'no'],
+  [{ code: 'parked' }, 409, 'later'],
+]
+
+function header(answer: RenderedAnswer, name: string): string | undefined {
+  return answer.headers.find(([candidate]) => candidate.toLowerCase() === name.toLowerCase())?.[1]
+}
+
+function json(answer: RenderedAnswer): unknown {
+  return JSON.parse(new TextDecoder().decode(answer.body))
+}
+
+describe('problem details', () => {
+  it.each(examples)('renders %j as %i with the retry advice "%s"', (problem, status, retry) => {
+    const answer = renderProblem(problem)
+    expect(answer.status).toBe(status)
+    expect(header(answer, 'Content-Type')).toBe('application/problem+json')
+    expect(header(answer, 'Cache-Control')).toBe('no-store')
+    expect(header(answer, 'Latchkey-Retry')).toBe(retry)
+    expect(header(answer, 'Link')).toBeUndefined()
+    expect(header(answer, 'Content-Length')).toBeUndefined()
+    expect(json(answer)).toMatchObject({
+      type: `urn:latchkey:problem:${problem.code}`,
+      status,
+      title: expect.stringMatching(/^[A-Z]/),
+      detail: expect.stringMatching(/\.$/),
+    })
+  })
+
+  it.each(examples)('names the extension members of %j in snake case of three letters or more', problem => {
+    for (const name of Object.keys(json(renderProblem(problem)) as object)) expect(name).toMatch(/^[a-z][a-z_]{2,}$/)
+  })
+
+  it('tells which parts of the request differ', () => {
+    expect(json(renderProblem({ code: 'key-reused', differing: ['path', 'body'] }))).toMatchObject({
+      differing_parts: ['path', 'body'],
+      detail: expect.stringContaining('path, body'),
+    })
+  })
+
+  it('carries the original status, Location and ETag of a response it did not keep', () => {
+    const answer = renderProblem({ code: 'response-not-stored', originalStatus: 201, location: '/o/1', etag: '"e"' })
+    expect(json(answer)).toMatchObject({ status: 410, original_status: 201 })
+    expect([header(answer, 'Location'), header(answer, 'ETag')]).toEqual(['/o/1', '"e"'])
+  })
+
+  it("points to the site's own pages", () => {
+    for (const problemBase of ['https://x.test/problems', 'https://x.test/problems/']) {
+      const answer = renderProblem({ code: 'missing-key' }, { problemBase })
+      expect(json(answer)).toMatchObject({ type: 'https://x.test/problems/missing-key' })
+      expect(header(answer, 'Link')).toBe('<https://x.test/problems/missing-key>; rel="describedby"')
+    }
+  })
+
+  it('knows a base that would break the header', () => {
+    expect(isProblemBase('https://x.test/problems/')).toBe(true)
+    for (const base of ['', 'problems/', 'javascript:x', 'https://x.test/>', 'https://x.test/\r\nA: b', 'https://']) {
+      expect(isProblemBase(base)).toBe(false)
+    }
+  })
+
+  it('rounds Retry-After up to whole seconds and never says 0', () => {
+    expect([0, -5, 1, 999, 1000, 1001, 29_000].map(retryAfterSeconds)).toEqual(['1', '1', '1', '1', '1', '2', '29'])
+    expect(header(renderProblem({ code: 'in-progress', retryAfterMs: 1500 }), 'Retry-After')).toBe('2')
+    expect(header(renderProblem({ code: 'missing-key' }), 'Retry-After')).toBeUndefined()
+  })
+})
+
+describe('the stripe profile', () => {
+  it.each<[Problem, number, Record<string, unknown>]>([
+    [{ code: 'missing-key' }, 400, { type: 'invalid_request_error' }],
+    [
+      { code: 'invalid-key', reason: 'empty', detail: 'Empty.' },
+      400,
+      { type: 'invalid_request_error', message: 'Empty.' },
+    ],
+    [{ code: 'key-reused', differing: ['body'] }, 400, { type: 'idempotency_error' }],
+    [{ code: 'in-progress', retryAfterMs: 1 }, 409, { code: 'idempotency_key_in_use' }],
+    [{ code: 'outcome-unknown', attempt: 'own', retryAfterMs: 1 }, 504, { type: 'api_error', code: 'outcome_unknown' }],
+    [{ code: 'outcome-unknown', attempt: 'earlier', retryAfterMs: 1 }, 409, { type: 'api_error' }],
+    [{ code: 'response-not-stored', originalStatus: 201 }, 410, { type: 'api_error', original_status: 201 }],
+    [{ code: 'store-unavailable', retryAfterMs: 1 }, 503, { type: 'api_error' }],
+  ])('renders %j as %i', (problem, status, error) => {
+    const answer = renderProblem(problem, { profile: 'stripe' })
+    expect(answer.status).toBe(status)
+    expect(header(answer, 'Content-Type')).toBe('application/json')
+    expect(header(answer, 'Latchkey-Retry')).toMatch(/^(later|no)$/)
+    expect(json(answer)).toEqual({ error: expect.objectContaining({ message: expect.any(String), ...error }) })
+  })
+})
+
+describe('the accepted answer', () => {
+  it('says that the request is in progress and when to ask again', () => {
+    const answer = renderAccepted({ retryAfterMs: 2500 })
+    expect(answer.status).toBe(202)
+    expect(json(answer)).toEqual({ state: 'in_progress' })
+    expect([header(answer, 'Retry-After'), header(answer, 'Latchkey-Retry')]).toEqual(['3', 'later'])
+  })
+})

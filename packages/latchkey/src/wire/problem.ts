@@ -1,0 +1,232 @@
+import { latchkeyRetry } from './headers.ts'
+import type { KeyFieldFault } from './key-field.ts'
+
+/** The parts of a request that can differ under one key. */
+export type RequestPart = 'method' | 'path' | 'query' | 'body' | 'headers'
+
+/** Every answer that Latchkey makes itself, with what the answer has to say. */
+export type Problem =
+  | { code: 'missing-key' }
+  | { code: 'invalid-key'; reason: KeyFieldFault; detail: string }
+  | { code: 'scope-unresolved' }
+  | { code: 'key-reused'; differing: readonly RequestPart[] }
+  | { code: 'in-progress'; retryAfterMs: number }
+  | { code: 'outcome-unknown'; attempt: 'own' | 'earlier'; retryAfterMs: number }
+  | { code: 'response-not-stored'; originalStatus: number; location?: string; etag?: string }
+  | { code: 'store-unavailable'; retryAfterMs: number }
+  | { code: 'fingerprint-version'; retryAfterMs: number }
+  | { code: 'body-unreadable'; detail: string }
+  | { code: 'parked'; retryAfterMs?: number }
+  | { code: 'replay-not-authorized' }
+
+export type ProblemCode = Problem['code']
+
+/** Whether sending the same request with the same key again can help. Clients that read no bodies go by this. */
+export type RetryAdvice = 'later' | 'no'
+
+export interface ProblemKind {
+  status: number
+  title: string
+  detail: string
+  retry: RetryAdvice
+}
+
+/** The table of codes. Titles are constant per code, as RFC 9457, section 3.1.3, asks; details may be replaced. */
+export const problemKinds: { readonly [Code in ProblemCode]: ProblemKind } = {
+  'missing-key': {
+    status: 400,
+    title: 'Idempotency key missing',
+    detail: 'This operation needs the request header Idempotency-Key with a key that is new for each new request.',
+    retry: 'no',
+  },
+  'invalid-key': {
+    status: 400,
+    title: 'Idempotency key invalid',
+    detail: 'The request header Idempotency-Key does not hold one valid key.',
+    retry: 'no',
+  },
+  'scope-unresolved': {
+    status: 500,
+    title: 'Caller not resolved',
+    detail: 'The server could not tell whose key this is. The request was not executed.',
+    // The cause may be a look-up that failed for a moment, and nothing ran.
+    retry: 'later',
+  },
+  'key-reused': {
+    status: 422,
+    title: 'Idempotency key reused',
+    detail: 'This key was used before with another request. The request was not executed. Use a new key for it.',
+    retry: 'no',
+  },
+  'in-progress': {
+    status: 409,
+    title: 'Request in progress',
+    detail: 'A request with this key is still being executed. Send it again later, unchanged and with the same key.',
+    retry: 'later',
+  },
+  'outcome-unknown': {
+    status: 409,
+    title: 'Outcome unknown',
+    detail:
+      'A request with this key may or may not have taken effect, and the server is finding out. It was not executed ' +
+      'again. Ask again later, unchanged and with the same key; a new key could make it happen twice.',
+    retry: 'later',
+  },
+  'response-not-stored': {
+    status: 410,
+    title: 'Response not stored',
+    detail:
+      'The request with this key was executed, and its response was too large or unfit to keep. It is not run again.',
+    retry: 'no',
+  },
+  'store-unavailable': {
+    status: 503,
+    title: 'Idempotency store unavailable',
+    detail: 'The server cannot reach the store of keys. The request was not executed.',
+    retry: 'later',
+  },
+  'fingerprint-version': {
+    status: 503,
+    title: 'Fingerprint of a newer version',
+    detail: 'The key was recorded by a newer version of this server, which this process cannot compare with.',
+    retry: 'later',
+  },
+  'body-unreadable': {
+    status: 500,
+    title: 'Request body not available',
+    detail: 'The bytes of the request body were consumed before they could be compared. The request was not executed.',
+    retry: 'no',
+  },
+  parked: {
+    status: 409,
+    title: 'Request waits for an operator',
+    detail: 'The request with this key was stopped and waits for a person. It is not executed again until then.',
+    retry: 'later',
+  },
+  'replay-not-authorized': {
+    status: 403,
+    title: 'Replay not authorized',
+    detail: 'This caller may not see the answer that is stored for this key. The request was not executed.',
+    retry: 'no',
+  },
+}
+
+export interface RenderOptions {
+  /** `ietf` (default) answers RFC 9457 problems; `stripe` uses Stripe's codes and body shape. */
+  profile?: 'ietf' | 'stripe'
+  /**
+   * URL under which the site documents the codes, for example `https://api.example.com/problems/`. The code is
+   * appended. Default: `urn:latchkey:problem:<code>`, and no Link header.
+   */
+  problemBase?: string
+}
+
+export interface RenderedAnswer {
+  status: number
+  /** Without Content-Length, which the adapter knows how to set. */
+  headers: [string, string][]
+  body: Uint8Array
+}
+
+/** Whether a base can stand in a problem's `type` and in a Link header. For the check at construction. */
+export function isProblemBase(base: string): boolean {
+  return /^https?:\/\/[^\s<>"\\^`{|}]+$/.test(base) && !/[^\x21-\x7e]/.test(base) && URL.canParse(base)
+}
+
+/** Renders the answer for a problem. Pure: equal problems give equal bytes. */
+export function renderProblem(problem: Problem, options: RenderOptions = {}): RenderedAnswer {
+  const kind = problemKinds[problem.code]
+  const stripe = options.profile === 'stripe'
+  const status = statusOf(problem, stripe)
+  const type = problemType(problem.code, options.problemBase)
+  const detail = 'detail' in problem ? problem.detail : detailOf(problem)
+  const content = stripe
+    ? { error: { ...stripeError(problem.code), message: detail, ...extensionsOf(problem) } }
+    : { type, title: kind.title, status, detail, ...extensionsOf(problem) }
+  const headers: [string, string][] = [
+    ['Content-Type', stripe ? 'application/json' : 'application/problem+json'],
+    ['Content-Language', 'en'],
+    ...ownHeaders(kind.retry, 'retryAfterMs' in problem ? problem.retryAfterMs : undefined),
+    ...(options.problemBase === undefined ? [] : [['Link', `<${type}>; rel="describedby"`] satisfies [string, string]]),
+    ...originalHeaders(problem),
+  ]
+  return { status, headers, body: encode(content) }
+}
+
+/** The 202 that a site may choose over 409 while the first request with a key still runs. */
+export function renderAccepted({ retryAfterMs }: { retryAfterMs: number }): RenderedAnswer {
+  const headers: [string, string][] = [['Content-Type', 'application/json'], ...ownHeaders('later', retryAfterMs)]
+  return { status: 202, headers, body: encode({ state: 'in_progress' }) }
+}
+
+function ownHeaders(retry: RetryAdvice, retryAfterMs: number | undefined): [string, string][] {
+  const headers: [string, string][] = [
+    ['Cache-Control', 'no-store'],
+    [latchkeyRetry, retry],
+  ]
+  if (retryAfterMs !== undefined) headers.push(['Retry-After', retryAfterSeconds(retryAfterMs)])
+  return headers
+}
+
+/** Whole seconds (RFC 9110, section 10.2.3), rounded up and never 0: a client told "0" comes back in a tight loop. */
+export function retryAfterSeconds(retryAfterMs: number): string {
+  return String(Math.max(1, Math.ceil(retryAfterMs / 1000)))
+}
+
+function problemType(code: ProblemCode, base: string | undefined): string {
+  if (base === undefined) return `urn:latchkey:problem:${code}`
+  return base.endsWith('/') || base.endsWith('#') || base.endsWith('=') ? base + code : `${base}/${code}`
+}
+
+function statusOf(problem: Problem, stripe: boolean): number {
+  if (stripe && problem.code === 'key-reused') return 400
+  // Generic clients retry a 504 with the same request, hence the same key; none of them retries a 409.
+  if (problem.code === 'outcome-unknown' && problem.attempt === 'own') return 504
+  return problemKinds[problem.code].status
+}
+
+function detailOf(problem: Problem): string {
+  const { detail } = problemKinds[problem.code]
+  if (problem.code !== 'key-reused' || problem.differing.length === 0) return detail
+  return `${detail} What differs: ${problem.differing.join(', ')}.`
+}
+
+function extensionsOf(problem: Problem): Record<string, unknown> {
+  switch (problem.code) {
+    case 'invalid-key':
+      return { reason: problem.reason }
+    case 'key-reused':
+      return { differing_parts: problem.differing }
+    case 'response-not-stored':
+      return { original_status: problem.originalStatus }
+    default:
+      return {}
+  }
+}
+
+function originalHeaders(problem: Problem): [string, string][] {
+  if (problem.code !== 'response-not-stored') return []
+  const headers: [string, string][] = []
+  if (problem.location !== undefined) headers.push(['Location', problem.location])
+  if (problem.etag !== undefined) headers.push(['ETag', problem.etag])
+  return headers
+}
+
+function stripeError(code: ProblemCode): { type: string; code?: string } {
+  switch (code) {
+    case 'missing-key':
+    case 'invalid-key':
+      return { type: 'invalid_request_error' }
+    case 'key-reused':
+      return { type: 'idempotency_error' }
+    case 'in-progress':
+      return { type: 'invalid_request_error', code: 'idempotency_key_in_use' }
+    default:
+      // Stripe has no word for these; ours is as good as any and lets a client tell them apart.
+      return { type: 'api_error', code: code.replaceAll('-', '_') }
+  }
+}
+
+function encode(content: unknown): Uint8Array {
+  return new TextEncoder().encode(JSON.stringify(content))
+}
