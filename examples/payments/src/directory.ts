@@ -1,0 +1,19 @@
+/** Where the playground keeps its files. */
+import { accessSync, constants, mkdirSync, mkdtempSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { BadInput } from './flags.ts'
+
+/** The given directory, made if it is missing, or a new temporary one. */
+export function openDirectory(given: string | undefined): string {
+  if (given === undefined) return mkdtempSync(join(tmpdir(), 'latchkey-playground-'))
+  try {
+    mkdirSync(given, { recursive: true })
+    accessSync(given, constants.W_OK)
+    return given
+  } catch (cause) {
+    throw new BadInput(
+      `the given ${given} cannot be written: ${(cause as NodeJS.ErrnoException).code}. Give another with --dir`,
+    )
+  }
+}

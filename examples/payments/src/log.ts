@@ -1,0 +1,21 @@
+/** The playground's log: what Latchkey reports, by identity hash, and the counts that tell a story. */
+import type { Metric, Telemetry } from 'latchkey'
+
+const told: ReadonlySet<Metric> = new Set([
+  'reserve.replay',
+  'reserve.key_misuse',
+  'reserve.unknown',
+  'zombie_key',
+  'takeover',
+  'claim_lost',
+])
+
+export const logTelemetry: Telemetry = {
+  count(metric, { operation, identity }) {
+    if (told.has(metric)) console.log([`latchkey ${metric}`, operation, identity].filter(Boolean).join(' · '))
+  },
+  observe() {},
+  report(message, { error }) {
+    console.error(`latchkey: ${message}`, error instanceof Error ? error.message : '')
+  },
+}

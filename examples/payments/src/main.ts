@@ -1,0 +1,78 @@
+/** `npm start`: the payments API and its provider, on SQLite or PostgreSQL. */
+import { join } from 'node:path'
+import { serve, type ServerType } from '@hono/node-server'
+import { type Api, paymentsApi } from './api.ts'
+import { openDirectory } from './directory.ts'
+import { BadInput, type Flags, readFlags } from './flags.ts'
+import { startLines } from './lines.ts'
+import { logTelemetry } from './log.ts'
+import { postgresDatabase } from './postgres-database.ts'
+import { type Provider, startProvider } from './provider-process.ts'
+import type { ShopDatabase } from './shop-database.ts'
+import { sqliteDatabase } from './sqlite-database.ts'
+
+try {
+  await start(readFlags(process.argv.slice(2)))
+} catch (error) {
+  if (!(error instanceof BadInput)) throw error
+  console.error(error.message)
+  process.exit(2)
+}
+
+async function start(flags: Flags): Promise<void> {
+  const directory = openDirectory(flags.dir)
+  if (flags.store === undefined) return run(flags, directory, await sqliteDatabase(directory))
+  return run(flags, directory, await postgresDatabase(flags.store))
+}
+
+async function run<Tx>(flags: Flags, directory: string, database: ShopDatabase<Tx>): Promise<void> {
+  const provider = await startProvider(join(directory, 'provider-ledger.jsonl'))
+  const api = paymentsApi(database, provider, logTelemetry)
+  const running = { api, provider, database }
+  try {
+    const { server, port } = await listen(api, flags.port)
+    const stop = () => void stopAll({ ...running, server })
+    process.once('SIGINT', stop)
+    process.once('SIGTERM', stop)
+    console.log(
+      startLines({ url: `http://127.0.0.1:${port}`, store: database.name, directory, providerPid: provider.pid }),
+    )
+  } catch (error) {
+    await stopParts(running)
+    throw error
+  }
+}
+
+function listen({ app }: Api, port: number): Promise<{ server: ServerType; port: number }> {
+  return new Promise((resolve, reject) => {
+    const server = serve({ fetch: app.fetch, port, hostname: '127.0.0.1' }, info =>
+      resolve({ server, port: info.port }),
+    )
+    server.once('error', (error: NodeJS.ErrnoException) => {
+      reject(
+        new BadInput(
+          error.code === 'EADDRINUSE' ? `port ${port} is in use. Give another with --port, or none` : error.message,
+        ),
+      )
+    })
+  })
+}
+
+interface Running<Tx> {
+  readonly api: Api
+  readonly provider: Provider
+  readonly database: ShopDatabase<Tx>
+}
+
+async function stopAll<Tx>(running: Running<Tx> & { readonly server: ServerType }): Promise<void> {
+  console.log('stopping …')
+  running.server.close()
+  await stopParts(running)
+  process.exit(0)
+}
+
+async function stopParts<Tx>({ api, provider, database }: Running<Tx>): Promise<void> {
+  await api.latchkey.close()
+  await provider.stop()
+  await database.close()
+}

@@ -1,0 +1,79 @@
+/** The playground as a person starts it: `npm start`, its printed lines, and Ctrl-C. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+
+export interface Playground {
+  readonly printed: string
+  readonly url: string
+  readonly providerPid: number
+  /** Runs one printed line in a shell. */
+  paste(line: string): Promise<string>
+  /** The n-th printed line that contains the text. */
+  line(text: string, n?: number): string
+  stop(): Promise<number | null>
+}
+
+const root = fileURLToPath(new URL('../../..', import.meta.url))
+const startLimitMs = 40_000
+
+export async function startPlayground(...flags: string[]): Promise<Playground> {
+  const child = launch(flags)
+  const printed = await outputUntil(child, 'Ctrl-C stops everything.')
+  const lines = printed.split('\n').map(text => text.trim())
+  return {
+    printed,
+    url: /http:\/\/127\.0\.0\.1:\d+/.exec(printed)?.[0] ?? '',
+    providerPid: Number(/pid (\d+)/.exec(printed)?.[1]),
+    paste: line => output('bash', ['-c', line]),
+    line(text, n = 0) {
+      const found = lines.filter(line => /^(curl|kill) /.test(line) && line.includes(text))[n]
+      if (found === undefined) throw new Error(`no printed line contains ${text}`)
+      return found
+    },
+    async stop() {
+      const exited = once(child, 'exit')
+      // As a terminal does on Ctrl-C: to the whole group.
+      process.kill(-(child.pid ?? 0), 'SIGINT')
+      const [code]: unknown[] = await exited
+      return typeof code === 'number' ? code : null
+    },
+  }
+}
+
+/** For starts that are refused: the exit code and what was said. */
+export async function failToStart(...flags: string[]): Promise<{ code: unknown; said: string }> {
+  const child = launch(flags)
+  let said = ''
+  child.stderr?.on('data', chunk => (said += String(chunk)))
+  const [code]: unknown[] = await once(child, 'close')
+  return { code, said }
+}
+
+function launch(flags: readonly string[]): ChildProcess {
+  const args = ['--import', 'tsx', '--conditions=latchkey-source', 'examples/payments/src/main.ts', ...flags]
+  return spawn(process.execPath, args, { cwd: root, detached: true, stdio: ['ignore', 'pipe', 'pipe'] })
+}
+
+function outputUntil(child: ChildProcess, end: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    let text = ''
+    const limit = setTimeout(() => reject(new Error(`the playground did not start: ${text}`)), startLimitMs)
+    child.stderr?.on('data', chunk => (text += String(chunk)))
+    child.stdout?.on('data', chunk => {
+      text += String(chunk)
+      if (!text.includes(end)) return
+      clearTimeout(limit)
+      resolve(text)
+    })
+    child.once('exit', code => reject(new Error(`the playground ended with ${code}: ${text}`)))
+  })
+}
+
+async function output(command: string, args: readonly string[]): Promise<string> {
+  const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'inherit'] })
+  let text = ''
+  child.stdout.on('data', chunk => (text += String(chunk)))
+  await once(child, 'close')
+  return text
+}
