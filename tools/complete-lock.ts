@@ -11,6 +11,10 @@ interface LockEntry {
   license?: string
   engines?: Record<string, string>
   optionalDependencies?: Record<string, string>
+  optional?: boolean
+  cpu?: string[]
+  os?: string[]
+  libc?: string[]
 }
 
 const file = 'package-lock.json'
@@ -37,5 +41,12 @@ function platformEntry(name: string, version: string, { dev, license, engines }:
   const cpu = processors.filter(processor => words.includes(processor))
   const libc = words.includes('musl') ? { libc: ['musl'] } : {}
   const inherited = { ...(dev && { dev }), ...(license && { license }), ...(engines && { engines }) }
-  return { version, ...inherited, ...(cpu.length > 0 && { cpu }), ...(os.length > 0 && { os }), ...libc, optional: true } as LockEntry
+  return {
+    version,
+    ...inherited,
+    ...(cpu.length > 0 && { cpu }),
+    ...(os.length > 0 && { os }),
+    ...libc,
+    optional: true,
+  }
 }

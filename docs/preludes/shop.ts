@@ -1,4 +1,4 @@
-import { Hono } from 'hono'
+import { type Context, Hono } from 'hono'
 import pg from 'pg'
 import { createLatchkey, notExecuted, outcomeUnknown, classifyNetworkFailure } from 'latchkey'
 import { idempotent } from 'latchkey/http/hono'
@@ -11,5 +11,8 @@ declare const provider: {
 declare const mailer: { send(to: string): Promise<void> }
 const pool = new pg.Pool()
 const store = postgresStore({ pool })
-const latchkey = createLatchkey({ store, scope: (c: import('hono').Context<Env>) => [c.get('account')] })
+const latchkey = createLatchkey({ store, scope: (c: Context<Env>) => [c.get('account')] })
 const app = new Hono<Env>()
+
+// Blocks use what they need of this.
+export { app, classifyNetworkFailure, idempotent, latchkey, mailer, notExecuted, outcomeUnknown, pool, provider }

@@ -1,0 +1,79 @@
+/** Where the processes of one test meet: a PostgreSQL database or a SQLite file, with the test's own two tables. */
+import Database from 'libsql'
+import pg from 'pg'
+import type { Store } from 'latchkey'
+import { postgresStore } from 'latchkey/stores/postgres'
+import { sqliteStore } from 'latchkey/stores/sqlite'
+
+export interface Place {
+  readonly store: Store
+  migrate(): Promise<void>
+  /** Autocommitted on a connection of its own: it stays when the handler's transaction does not. */
+  countExecution(label: string): Promise<void>
+  executions(label: string): Promise<number>
+  /** Through the handler's transaction. */
+  insert(tx: unknown, label: string): Promise<void>
+  businessRows(label: string): Promise<number>
+  close(): Promise<void>
+}
+
+/** A URL is PostgreSQL, anything else a SQLite file. */
+export function openPlace(place: string): Promise<Place> {
+  return place.startsWith('postgres') ? postgresPlace(place) : sqlitePlace(place)
+}
+
+async function postgresPlace(url: string): Promise<Place> {
+  const pool = new pg.Pool({ connectionString: url, max: 8 })
+  // A killed server breaks idle connections; the pool replaces them.
+  pool.on('error', () => {})
+  const store = postgresStore({ pool })
+  const count = async (table: string, label: string) => {
+    const { rows } = await pool.query<{ n: string }>(`select count(*) as n from ${table} where label = $1`, [label])
+    return Number(rows[0]?.n)
+  }
+  return {
+    store,
+    async migrate() {
+      await store.migrate()
+      await pool.query('create table executions (label text not null); create table business (label text not null)')
+    },
+    countExecution: async label => void (await pool.query('insert into executions values ($1)', [label])),
+    executions: label => count('executions', label),
+    // What the store's transactor hands out is a client of the pool above.
+    insert: async (tx, label) => void (await (tx as pg.PoolClient).query('insert into business values ($1)', [label])),
+    businessRows: label => count('business', label),
+    close: () => pool.end(),
+  }
+}
+
+async function sqlitePlace(path: string): Promise<Place> {
+  const store = sqliteStore({ path, open: file => new Database(file) })
+  // Executions live in a file of their own: SQLite has one writer, and the handler's transaction may be it.
+  const counter = new Database(`${path}.executions`)
+  counter.exec('pragma busy_timeout = 5000; create table if not exists executions (label text not null)')
+  const reader = new Database(path)
+  const count = (database: Database.Database, table: string, label: string) => {
+    const row = database.prepare(`select count(*) as n from ${table} where label = ?`).get(label) as { n: number }
+    return row.n
+  }
+  return {
+    store,
+    async migrate() {
+      await store.migrate()
+      await store.exclusive(() => void reader.exec('create table business (label text not null)'))
+    },
+    countExecution: async label => void counter.prepare('insert into executions values (?)').run(label),
+    executions: async label => count(counter, 'executions', label),
+    async insert(tx, label) {
+      // What the store's transactor hands out runs one statement at a time.
+      const sqliteTx = tx as { run(sql: string, parameters: string[]): unknown }
+      sqliteTx.run('insert into business values (?)', [label])
+    },
+    businessRows: async label => count(reader, 'business', label),
+    async close() {
+      counter.close()
+      reader.close()
+      await store.close()
+    },
+  }
+}
