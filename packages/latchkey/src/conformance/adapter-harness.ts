@@ -1,0 +1,107 @@
+/** What an adapter's author provides to run the adapter conformance cases over real sockets. */
+import type { Execution } from '../engine/execution.ts'
+import type { Operation } from '../engine/operation.ts'
+import type { Header } from '../ports/outcome.ts'
+import type { Store } from '../ports/store.ts'
+
+/** What not every framework can do, or not every adapter promises. A case that needs one runs only where it is provided. */
+export type Need =
+  /** Chunks written one by one. */
+  | 'stream'
+  /** A stream that fails before its end, and is not ended cleanly by the framework. */
+  | 'broken-stream'
+  /** A readable piped into the response. */
+  | 'pipe'
+  /** The framework's own way to send a file. */
+  | 'file'
+  /** A 103 before the answer. */
+  | 'early-hints'
+  | 'trailers'
+  /** `transactional` below. */
+  | 'transactional'
+
+export interface AdapterHarness {
+  readonly name: string
+  readonly provides: ReadonlySet<Need>
+  /** A request header, from what the adapter hands to `scope` as context. */
+  headerOf(context: unknown, name: string): string | undefined
+  /** Serves the app on a port of 127.0.0.1 that the kernel chose. */
+  start(app: AppSpec): Promise<RunningApp>
+  /** A fresh store for guarded operations. */
+  memoryStore(): Store
+  transactional?(): Promise<TransactionalHarness>
+}
+
+export interface TransactionalHarness {
+  readonly store: Store
+  /** Writes a business row through the execution's `tx`. */
+  insert(tx: unknown, value: string): Promise<void>
+  /** What is committed, seen from outside any transaction. */
+  values(): Promise<readonly string[]>
+  close(): Promise<void>
+}
+
+export interface RunningApp {
+  /** Without a slash at the end. */
+  readonly url: string
+  close(): Promise<void>
+}
+
+export interface AppSpec {
+  /** Set on every response by a middleware that runs before Latchkey. */
+  readonly outerHeaders: readonly Header[]
+  readonly routes: readonly RouteSpec[]
+}
+
+export interface RouteSpec {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+  /** `/orders/:id`: a colon stands for one segment. */
+  readonly path: string
+  readonly operation: Operation<Execution, unknown>
+  /** The harness calls it in the covered handler and turns the reply into the framework's own calls; nothing else. */
+  run(visit: Visit): Promise<Reply>
+}
+
+export interface Visit {
+  /** Absent on a request that is not covered. */
+  readonly execution: Execution | undefined
+  /** The parsed JSON body, read the framework's usual way; undefined when there is none. */
+  readonly body: unknown
+}
+
+interface Head {
+  readonly status: number
+  /** Set by the handler; a name may repeat. */
+  readonly headers: readonly Header[]
+}
+
+export type Reply =
+  | (Head & { readonly kind: 'answer'; readonly body: Uint8Array })
+  /** `breaks`: fails after the chunks instead of ending. */
+  | (Head & { readonly kind: 'stream'; readonly chunks: readonly Uint8Array[]; readonly breaks: boolean })
+  | (Head & { readonly kind: 'pipe'; readonly body: Uint8Array })
+  | (Head & { readonly kind: 'file'; readonly path: string })
+  /** Sends a 103 with this Link, waits, then answers. */
+  | (Head & {
+      readonly kind: 'early-hints'
+      readonly link: string
+      readonly proceed: Promise<void>
+      readonly body: Uint8Array
+    })
+  | (Head & {
+      readonly kind: 'trailers'
+      readonly body: Uint8Array
+      readonly trailers: Readonly<Record<string, string>>
+    })
+  | { readonly kind: 'redirect'; readonly status: 302 | 303; readonly location: string }
+  /** The framework's own HTTP error, thrown, so that its error handler renders it with this status. */
+  | { readonly kind: 'throw'; readonly status: number; readonly message: string }
+  /** Thrown as it is. */
+  | { readonly kind: 'crash'; readonly error: Error }
+
+export interface AdapterCase {
+  /** A sentence about behaviour. */
+  readonly name: string
+  readonly needs?: readonly Need[]
+  run(harness: AdapterHarness): Promise<void>
+}

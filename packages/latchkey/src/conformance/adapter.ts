@@ -1,0 +1,34 @@
+/**
+ * The adapter conformance suite, as data. An adapter passes it over real sockets:
+ * `runAdapterCases(harness, it)`.
+ */
+import { atomicCases } from './adapter/atomic.ts'
+import { bodyCases } from './adapter/bodies.ts'
+import { captureCases } from './adapter/capture.ts'
+import { concurrencyCases } from './adapter/concurrency.ts'
+import { failureCases } from './adapter/failures.ts'
+import type { AdapterCase, AdapterHarness } from './adapter-harness.ts'
+import { headerCases } from './adapter/headers.ts'
+import { keyCases } from './adapter/keys.ts'
+import type { TestFunction } from './store.ts'
+
+export const adapterCases: readonly AdapterCase[] = [
+  ...bodyCases,
+  ...captureCases,
+  ...headerCases,
+  ...keyCases,
+  ...concurrencyCases,
+  ...failureCases,
+  ...atomicCases,
+]
+
+/** Registers every case; one that needs what the harness does not provide is reported as skipped where that is possible. */
+export function runAdapterCases(harness: AdapterHarness, test: TestFunction): void {
+  for (const { name, needs = [], run } of adapterCases) {
+    const missing = needs.filter(need => !harness.provides.has(need))
+    test(name, async context => {
+      if (missing.length > 0) return context?.skip?.(`${harness.name} does not provide ${missing.join(', ')}`)
+      return run(harness)
+    })
+  }
+}

@@ -1,0 +1,87 @@
+/** A small HTTP client that hides nothing: one connection per request, raw headers, bytes as they came. */
+import { type Agent, type ClientRequest, type IncomingMessage, request as httpRequest } from 'node:http'
+
+export interface SentRequest {
+  readonly method?: string
+  /** Absent: no field at all. A list: one line each. */
+  readonly key?: string | readonly string[]
+  readonly headers?: Readonly<Record<string, string>>
+  /** JSON unless it is bytes or text. */
+  readonly body?: unknown
+  /** Announces the whole body and sends this many bytes of it, then nothing. */
+  readonly bodyBytes?: number
+  /** Default: a connection of its own. */
+  readonly agent?: Agent
+  readonly onFirstByte?: () => void
+  readonly onInformation?: (status: number) => void
+}
+
+export interface Received {
+  readonly status: number
+  readonly body: Buffer
+  readonly rawHeaders: readonly string[]
+  readonly trailers: Readonly<Record<string, string | undefined>>
+  header(name: string): string | undefined
+  headers(name: string): string[]
+  json(): Record<string, unknown>
+}
+
+/** Longest a case waits for one answer; far above anything but a hang. */
+const answerMsMax = 30_000
+
+/** A request under way; `drop` closes its connection as an impatient client does. */
+export interface Sending {
+  readonly received: Promise<Received>
+  drop(): void
+}
+
+export function send(url: string, sent: SentRequest = {}): Sending {
+  const { bytes, contentType } = encode(sent.body)
+  const headers: Record<string, string | string[]> = { 'x-tenant': 'acme', ...contentType, ...sent.headers }
+  if (sent.key !== undefined) headers['idempotency-key'] = typeof sent.key === 'string' ? sent.key : [...sent.key]
+  if (bytes !== undefined) headers['content-length'] = String(bytes.byteLength)
+  const outgoing = httpRequest(url, { method: sent.method ?? 'POST', headers, agent: sent.agent ?? false })
+  const received = receive(outgoing, sent)
+  if (sent.bodyBytes === undefined) outgoing.end(bytes)
+  else outgoing.write(bytes?.subarray(0, sent.bodyBytes))
+  return { received, drop: () => outgoing.destroy() }
+}
+
+function receive(outgoing: ClientRequest, { onFirstByte, onInformation }: SentRequest): Promise<Received> {
+  return new Promise((resolve, reject) => {
+    outgoing.setTimeout(answerMsMax, () => outgoing.destroy(new Error(`no answer within ${answerMsMax} ms`)))
+    outgoing.on('error', reject)
+    outgoing.on('information', info => onInformation?.(info.statusCode))
+    outgoing.on('response', incoming => {
+      onFirstByte?.()
+      const chunks: Buffer[] = []
+      incoming.on('data', (chunk: Buffer) => chunks.push(chunk))
+      incoming.on('error', reject)
+      incoming.on('end', () => resolve(receivedOf(incoming, Buffer.concat(chunks))))
+    })
+  })
+}
+
+function receivedOf(incoming: IncomingMessage, body: Buffer): Received {
+  const { rawHeaders, trailers } = incoming
+  const headers = (name: string) =>
+    rawHeaders.filter((_, at) => at % 2 === 1 && rawHeaders[at - 1]?.toLowerCase() === name.toLowerCase())
+  return {
+    status: incoming.statusCode ?? 0,
+    body,
+    rawHeaders,
+    trailers,
+    headers,
+    header: name => headers(name)[0],
+    // A case that asks for JSON fails on anything else, which is what it wants.
+    json: () => JSON.parse(body.toString()) as Record<string, unknown>,
+  }
+}
+
+function encode(body: unknown): { bytes: Buffer | undefined; contentType: Record<string, string> } {
+  if (body === undefined) return { bytes: undefined, contentType: {} }
+  if (body instanceof Uint8Array)
+    return { bytes: Buffer.from(body), contentType: { 'content-type': 'application/octet-stream' } }
+  const text = typeof body === 'string' ? body : JSON.stringify(body)
+  return { bytes: Buffer.from(text), contentType: { 'content-type': 'application/json' } }
+}

@@ -1,0 +1,193 @@
+/** Which headers a replay carries, and what a retry that accepts less gets. */
+import assert from 'node:assert/strict'
+import { brotliCompressSync, gzipSync } from 'node:zlib'
+import { systemClock } from '../../ports/clock.ts'
+import type { Header } from '../../ports/outcome.ts'
+import type { AdapterCase, AdapterHarness } from '../adapter-harness.ts'
+import type { Received, SentRequest } from './client.ts'
+import { answer, assertReplay, counted, onStage, route, type StageOptions } from './stage.ts'
+
+interface Pair {
+  readonly first: Received
+  readonly again: Received
+}
+
+interface Twice extends StageOptions {
+  readonly headers: readonly Header[]
+  readonly body?: string | Uint8Array
+  readonly sent?: SentRequest
+  readonly resent?: SentRequest
+}
+
+async function twice(
+  harness: AdapterHarness,
+  { headers, body = 'done', sent, resent, ...options }: Twice,
+  check: (pair: Pair) => void,
+): Promise<void> {
+  const count = counted()
+  await onStage(
+    harness,
+    latchkey => [
+      route(latchkey.guarded('orders.create', { onFailure: 'rerun' }), answer(201, body, headers), { count }),
+    ],
+    async ({ post }) => {
+      const first = await post('/orders', { key: 'k', ...sent })
+      check({ first, again: await post('/orders', { key: 'k', ...resent }) })
+      assert.equal(count.runs, 1)
+    },
+    options,
+  )
+}
+
+const secrets: readonly Header[] = [
+  ['Set-Cookie', 'session=1; HttpOnly'],
+  ['Set-Cookie', 'theme=dark'],
+  ['X-Request-Id', 'first-request'],
+  ['RateLimit-Remaining', '41'],
+  ['Access-Control-Allow-Origin', 'https://first.example'],
+  ['WWW-Authenticate', 'Bearer'],
+]
+
+const kept: readonly Header[] = [
+  ['Location', '/orders/1'],
+  ['ETag', '"v1"'],
+  ['Content-Type', 'text/plain; charset=utf-8'],
+  ['X-Order', 'A-1'],
+]
+
+const rules: readonly AdapterCase[] = [
+  {
+    name: 'replays Location, ETag, Content-Type and headers of its own, and marks the replay as not to be cached',
+    run: harness =>
+      twice(harness, { headers: kept }, ({ first, again }) => {
+        assertReplay(first, again)
+        for (const [name, value] of kept) assert.equal(again.header(name), value, name)
+        assert.equal(first.header('Cache-Control'), undefined)
+        assert.equal(again.header('Cache-Control'), 'no-store')
+        assert.equal(again.header('Content-Length'), '4')
+      }),
+  },
+  {
+    name: 'gives cookies and facts of one exchange to the first caller only',
+    run: harness =>
+      twice(harness, { headers: secrets }, ({ first, again }) => {
+        assertReplay(first, again)
+        assert.deepEqual(first.headers('Set-Cookie'), ['session=1; HttpOnly', 'theme=dark'])
+        for (const [name] of secrets)
+          assert.ok(first.header(name) !== undefined && again.header(name) === undefined, name)
+      }),
+  },
+  {
+    name: 'keeps every value of Link and Vary',
+    run: harness =>
+      twice(
+        harness,
+        {
+          headers: [
+            ['Link', '</a>; rel=next'],
+            ['Link', '</b>; rel=prev'],
+            ['Vary', 'Accept'],
+            ['Vary', 'Accept-Language'],
+          ],
+        },
+        ({ first, again }) => {
+          for (const name of ['Link', 'Vary']) {
+            assert.equal(again.headers(name).join(', '), first.headers(name).join(', '))
+            assert.equal(again.headers(name).join(', ').split(',').length, 2)
+          }
+        },
+      ),
+  },
+  {
+    name: "keeps the handler's own Cache-Control on a replay",
+    run: harness =>
+      twice(harness, { headers: [['Cache-Control', 'private, max-age=60']] }, ({ again }) => {
+        assert.equal(again.header('Cache-Control'), 'private, max-age=60')
+      }),
+  },
+  {
+    name: 'sends what outer middleware sets on both, and once',
+    run: harness =>
+      twice(harness, { headers: [['X-Order', 'A-1']], outerHeaders: [['X-Outer', 'always']] }, ({ first, again }) => {
+        assert.deepEqual([first.headers('X-Outer'), again.headers('X-Outer')], [['always'], ['always']])
+        assert.equal(again.header('X-Order'), 'A-1')
+      }),
+  },
+  {
+    name: 'does not keep what outer middleware had set before Latchkey began',
+    async run(harness) {
+      await onStage(
+        harness,
+        latchkey => [
+          route(latchkey.guarded('orders.create', { onFailure: 'rerun' }), answer(201, 'done', [['X-Order', 'A-1']])),
+        ],
+        async ({ post, store, id }) => {
+          await post('/orders', { key: 'k' })
+          const names =
+            (await store.read(id('orders.create', 'k')))?.outcome?.headers.map(([name]) => name.toLowerCase()) ?? []
+          assert.ok(names.includes('x-order') && !names.includes('x-outer'), names.join())
+        },
+        { outerHeaders: [['X-Outer', 'always']] },
+      )
+    },
+  },
+  {
+    name: 'tells when the answer expires where that is asked for, on the first answer and on the replay',
+    run: harness =>
+      twice(harness, { headers: [], http: { expiresHeader: true } }, ({ first, again }) => {
+        for (const one of [first, again]) {
+          const leftMs = Date.parse(one.header('Idempotency-Key-Expires-At') ?? '') - systemClock.nowMs()
+          assert.ok(leftMs > 23 * 3_600_000 && leftMs < 25 * 3_600_000, one.header('Idempotency-Key-Expires-At'))
+        }
+      }),
+  },
+]
+
+const plain = 'a line that compresses. '.repeat(40)
+
+const encodings: readonly AdapterCase[] = (
+  [
+    ['gzip', gzipSync(plain)],
+    ['br', brotliCompressSync(plain)],
+  ] as const
+).flatMap(([coding, bytes]): AdapterCase[] => [
+  {
+    name: `replays ${coding} bytes with their Content-Encoding to a retry that accepts them`,
+    run: harness =>
+      twice(
+        harness,
+        { headers: [['Content-Encoding', coding]], body: bytes, sent: accepting(coding), resent: accepting(coding) },
+        ({ first, again }) => {
+          assertReplay(first, again)
+          assert.equal(again.header('Content-Encoding'), coding)
+        },
+      ),
+  },
+  {
+    name: `decodes ${coding} bytes for a retry that does not accept them, and keeps Vary`,
+    run: harness =>
+      twice(
+        harness,
+        {
+          headers: [
+            ['Content-Encoding', coding],
+            ['Vary', 'Accept-Encoding'],
+          ],
+          body: bytes,
+          sent: accepting(coding),
+          resent: accepting('identity'),
+        },
+        ({ first, again }) => {
+          assert.ok(first.body.equals(bytes))
+          assert.equal(again.body.toString(), plain)
+          assert.deepEqual([again.header('Content-Encoding'), again.header('Vary')], [undefined, 'Accept-Encoding'])
+        },
+      ),
+  },
+])
+
+function accepting(coding: string): SentRequest {
+  return { headers: { 'accept-encoding': coding } }
+}
+
+export const headerCases: readonly AdapterCase[] = [...rules, ...encodings]

@@ -1,0 +1,31 @@
+/** Numbers for the words of the port: two bytes in a row that is read on every request. Never renumber: rows hold them. */
+import { LatchkeyError } from '../ports/errors.ts'
+import type { Recovery, State } from '../ports/store.ts'
+
+export const stateCodes: { readonly [S in State]: number } = {
+  pending: 0,
+  in_progress: 1,
+  completed: 2,
+  failed_retryable: 3,
+  unknown: 4,
+}
+
+export const recoveryCodes: { readonly [R in Recovery]: number } = { hold: 0, rerun: 1, resume: 2 }
+
+const states: readonly State[] = ['pending', 'in_progress', 'completed', 'failed_retryable', 'unknown']
+const recoveries: readonly Recovery[] = ['hold', 'rerun', 'resume']
+
+export function stateOf(code: number): State {
+  return states[code] ?? unknownCode('state', code)
+}
+
+export function recoveryOf(code: number): Recovery {
+  return recoveries[code] ?? unknownCode('recovery', code)
+}
+
+function unknownCode(column: string, code: number): never {
+  throw new LatchkeyError(
+    'invariant',
+    `column ${column} holds ${code}, which this version does not know: the row was written by a newer one`,
+  )
+}

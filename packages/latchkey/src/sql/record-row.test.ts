@@ -1,0 +1,93 @@
+import { describe, expect, it } from 'vitest'
+import { recoveryOf, stateCodes, stateOf } from './codes.ts'
+import { migrationsAfter } from './migrations.ts'
+import { headersFromText, headersToText } from './outcome-codec.ts'
+import { recordOf, type OutcomeRow, type RecordRow } from './record-row.ts'
+
+const running: RecordRow & OutcomeRow = {
+  id: '00000000-0000-0000-0000-000000000001',
+  scope: 'tenant',
+  operation: 'payments.create',
+  state: stateCodes.in_progress,
+  recovery: 1,
+  fingerprint: new Uint8Array([1]),
+  fence: '3',
+  claim_id: '00000000-0000-0000-0000-000000000002',
+  attempts: 3n,
+  crashes: 0,
+  locked_until_ms: 1_000.4,
+  due_at_ms: null,
+  created_at_ms: '900.9',
+  completed_at_ms: null,
+  expires_at_ms: 5_000,
+  parked_at_ms: null,
+  description: null,
+  last_error_code: null,
+}
+const failed = { ...running, state: stateCodes.failed_retryable, locked_until_ms: null, due_at_ms: 1_200 }
+
+describe('a row of an SQL store', () => {
+  it('is read alike from numbers, texts and bigints', () => {
+    expect(recordOf(running, 500)).toMatchObject({ fence: 3, attempts: 3, createdAtMs: 900, recovery: 'rerun' })
+  })
+
+  it('has a lease left until the very end of it', () => {
+    expect(recordOf(running, 1_000).leaseLeftMs).toBe(1)
+    expect(recordOf(running, 1_000.4).leaseLeftMs).toBe(0)
+    expect(recordOf(running, 2_000.4).leaseLeftMs).toBe(-1_000)
+    expect(recordOf(failed, 500).leaseLeftMs).toBe(0)
+  })
+
+  it('is due when its time has come', () => {
+    expect(recordOf(failed, 1_000).dueInMs).toBe(200)
+    expect(recordOf(failed, 1_300).dueInMs).toBe(-100)
+  })
+
+  it('expires only when it is finished and not parked', () => {
+    expect(recordOf(failed, 5_000).expired).toBe(true)
+    expect(recordOf(failed, 4_999).expired).toBe(false)
+    expect(recordOf(running, 9_000).expired).toBe(false)
+    expect(recordOf({ ...failed, parked_at_ms: 1 }, 9_000)).toMatchObject({ expired: false, parked: true })
+  })
+
+  it('has an outcome only when it is completed', () => {
+    const outcome = { outcome_status: 204, outcome_version: '2', outcome_headers: '[]', outcome_body: null }
+    expect(recordOf({ ...running, ...outcome }, 0).outcome).toBeUndefined()
+    const completed = { ...running, ...outcome, state: 2, locked_until_ms: null, completed_at_ms: 950 }
+    const expected = { status: 204, version: 2, headers: [], body: undefined }
+    expect(recordOf(completed, 0)).toMatchObject({ completedAtMs: 950, outcome: expected })
+  })
+
+  it('is refused when a newer version wrote it', () => {
+    expect(() => stateOf(9)).toThrow(expect.objectContaining({ code: 'invariant' }))
+    expect(() => recoveryOf(9)).toThrow('newer')
+  })
+})
+
+describe('stored headers', () => {
+  it('come back in order, with repeated names and any character', () => {
+    const headers = [
+      ['Link', 'a'],
+      ['link', 'b'],
+      ['__proto__', '\0\ud800"\\'],
+    ] as const
+    expect(headersFromText(headersToText(headers))).toEqual(headers)
+  })
+
+  it('are refused when they are something else', () => {
+    for (const text of ['{}', '[["a"]]', '[["a",1]]']) expect(() => headersFromText(text)).toThrow('[name, value]')
+  })
+})
+
+describe('migrations', () => {
+  const steps = [1, 2, 3].map(version => ({ version, name: `step ${version}`, sql: '' }))
+
+  it('begin after what was applied, and end there when the database is ahead', () => {
+    expect(migrationsAfter(steps, 1).map(step => step.version)).toEqual([2, 3])
+    expect(migrationsAfter(steps, 99)).toEqual([])
+  })
+
+  it('have no gaps', () => {
+    expect(() => migrationsAfter(steps.slice(1), 0)).toThrow('not 1')
+  })
+})

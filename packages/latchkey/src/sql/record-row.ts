@@ -1,0 +1,85 @@
+/** Raw columns of one key, as SQL drivers give them, to a record. Pure: the store's own time comes in as a number. */
+import type { Outcome } from '../ports/outcome.ts'
+import type { KeyRecord, State } from '../ports/store.ts'
+import { recoveryOf, stateOf } from './codes.ts'
+import { headersFromText } from './outcome-codec.ts'
+
+/** Drivers differ: a 64-bit integer may arrive as text, and applications replace number parsers for their own reasons. */
+export type RawNumber = number | bigint | string
+
+/** Instants are milliseconds since 1970; fractions are welcome. */
+export interface RecordRow {
+  readonly id: string
+  readonly scope: string
+  readonly operation: string
+  readonly state: RawNumber
+  readonly recovery: RawNumber
+  readonly fingerprint: Uint8Array
+  readonly fence: RawNumber
+  readonly claim_id: string
+  readonly attempts: RawNumber
+  readonly crashes: RawNumber
+  readonly locked_until_ms: RawNumber | null
+  readonly due_at_ms: RawNumber | null
+  readonly created_at_ms: RawNumber
+  readonly completed_at_ms: RawNumber | null
+  readonly expires_at_ms: RawNumber
+  readonly parked_at_ms: RawNumber | null
+  readonly description: string | null
+  readonly last_error_code: string | null
+}
+
+/** All null, or absent, when the row has no outcome or the statement did not ask for it. */
+export interface OutcomeRow {
+  readonly outcome_status?: RawNumber | null
+  readonly outcome_version?: RawNumber | null
+  readonly outcome_headers?: string | null
+  readonly outcome_body?: Uint8Array | null
+}
+
+export function recordOf(row: RecordRow & OutcomeRow, nowMs: number): KeyRecord {
+  const state = stateOf(Number(row.state))
+  const parked = row.parked_at_ms !== null
+  return {
+    id: row.id,
+    scope: row.scope,
+    operation: row.operation,
+    state,
+    recovery: recoveryOf(Number(row.recovery)),
+    fingerprint: row.fingerprint,
+    fence: Number(row.fence),
+    claimId: row.claim_id,
+    attempts: Number(row.attempts),
+    crashes: Number(row.crashes),
+    leaseLeftMs: state === 'in_progress' ? leftMs(row.locked_until_ms, nowMs) : 0,
+    dueInMs: state === 'failed_retryable' || state === 'pending' ? leftMs(row.due_at_ms, nowMs) : 0,
+    // A parked row waits for a person, so it is never taken for absent, however old.
+    expired: isFinished(state) && !parked && Number(row.expires_at_ms) <= nowMs,
+    parked,
+    createdAtMs: Math.floor(Number(row.created_at_ms)),
+    completedAtMs: row.completed_at_ms === null ? undefined : Math.floor(Number(row.completed_at_ms)),
+    expiresAtMs: Math.floor(Number(row.expires_at_ms)),
+    description: row.description ?? undefined,
+    lastErrorCode: row.last_error_code ?? undefined,
+    outcome: state === 'completed' ? outcomeOf(row) : undefined,
+  }
+}
+
+function isFinished(state: State): boolean {
+  return state === 'completed' || state === 'failed_retryable'
+}
+
+/** Rounded up: whatever is left of a millisecond still is left, and only what has run out is zero or less. */
+function leftMs(atMs: RawNumber | null, nowMs: number): number {
+  return atMs === null ? 0 : Math.ceil(Number(atMs) - nowMs)
+}
+
+export function outcomeOf(row: OutcomeRow): Outcome | undefined {
+  if (row.outcome_status === null || row.outcome_status === undefined) return undefined
+  return {
+    status: Number(row.outcome_status),
+    headers: headersFromText(row.outcome_headers ?? '[]'),
+    body: row.outcome_body ?? undefined,
+    version: Number(row.outcome_version ?? 1),
+  }
+}

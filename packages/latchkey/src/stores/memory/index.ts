@@ -1,0 +1,199 @@
+/**
+ * The store for tests and for one process: everything is gone when the process ends. Each method runs without an await
+ * between its reading and its writing, which is what makes it atomic here.
+ */
+import { systemClock, type Clock } from '../../ports/clock.ts'
+import type {
+  Act,
+  Claim,
+  ClaimRequest,
+  ClaimResult,
+  Failure,
+  ForgetResult,
+  GrantedFrom,
+  Listing,
+} from '../../ports/store.ts'
+import type { OwnerResult, Page, SettleResult, Store, Swept, Verdict } from '../../ports/store.ts'
+import type { Outcome } from '../../ports/outcome.ts'
+import { createNotes, type Notes } from './notes.ts'
+import { completedRow, grantedOver, grantedRow, isDead, isExpired, isOwner, toRecord, type Row } from './row.ts'
+
+export interface MemoryStoreOptions {
+  /** Where time comes from. Default: the process's clock. Replace it in a test that lets leases run out. */
+  readonly clock?: Clock
+}
+
+const listLimitMax = 1_000
+
+interface Tables {
+  readonly rows: Map<string, Row>
+  readonly notes: Notes
+  now(): number
+}
+
+export function memoryStore({ clock = systemClock }: MemoryStoreOptions = {}): Store {
+  const tables: Tables = { rows: new Map(), notes: createNotes(), now: steadyTime(clock) }
+  const { rows, notes, now } = tables
+  return {
+    name: 'memory',
+    traits: {
+      transactional: false,
+      durable: false,
+      clock: 'process',
+      processes: 'one',
+      fence: 'dense',
+      connections: undefined,
+    },
+    transactor: undefined,
+
+    async claim(request) {
+      const row = rows.get(request.identity.id)
+      if (row === undefined) return grant(tables, undefined, request, 'none')
+      const from = grantedOver(row, request.fingerprint, now())
+      return from ? grant(tables, row, request, from) : { kind: 'seen', record: toRecord(row, now()) }
+    },
+    async read(id) {
+      const row = rows.get(id)
+      return row && toRecord(row, now())
+    },
+    async heartbeat(claim, leaseMs) {
+      const row = rows.get(claim.id)
+      if (row?.state !== 'in_progress' || !isOwner(row, claim)) return 'claim-lost'
+      rows.set(row.id, { ...row, lockedUntilMs: now() + leaseMs })
+      return 'written'
+    },
+    complete: async (claim, outcome, retentionMs) => complete(tables, claim, { outcome, retentionMs }),
+    fail: async (claim, failure) => fail(tables, claim, failure),
+    async release(id, claimId) {
+      const row = rows.get(id)
+      if (row?.state !== 'in_progress' || row.claimId !== claimId) return 'not-yours'
+      rows.set(id, { ...row, state: 'failed_retryable', dueAtMs: now() })
+      return 'released'
+    },
+    sweep: async options => sweep(tables, options),
+    async reap({ limit }) {
+      const expired = [...rows.values()].filter(row => isExpired(row, now())).slice(0, limit)
+      for (const { id } of expired) {
+        rows.delete(id)
+        notes.dropEvidence(id)
+      }
+      return expired.length
+    },
+    list: async listing => list(tables, listing),
+    async inspect(id) {
+      const row = rows.get(id)
+      const record = row && toRecord(row, now())
+      return { record, evidence: notes.evidenceOf(id), audit: notes.auditOf(id) }
+    },
+    settle: async (id, verdict, act, retentionMs) => settle(tables, id, { verdict, act, retentionMs }),
+    forget: async (id, act) => forget(tables, id, act),
+  }
+}
+
+/** Dates from the wall clock, progress from the monotonic one: setting the machine's clock ends no lease. */
+function steadyTime(clock: Clock): () => number {
+  const offsetMs = clock.nowMs() - clock.monotonicMs()
+  return () => Math.floor(offsetMs + clock.monotonicMs())
+}
+
+function grant({ rows, now }: Tables, row: Row | undefined, request: ClaimRequest, from: GrantedFrom): ClaimResult {
+  const granted = grantedRow(row, request, from, now())
+  rows.set(granted.id, granted)
+  const { id, fence, claimId, attempts } = granted
+  return { kind: 'won', claim: { id, fence, claimId }, attempt: attempts, from }
+}
+
+function complete(
+  { rows, notes, now }: Tables,
+  claim: Claim,
+  answer: { outcome: Outcome; retentionMs: number },
+): OwnerResult {
+  const row = rows.get(claim.id)
+  if (row !== undefined && isOwner(row, claim)) {
+    if (row.state === 'completed' && row.answeredBy === 'owner') return 'written'
+    if (row.state === 'in_progress' || row.state === 'unknown') {
+      if (row.state === 'unknown') notes.addEvidence(row.id, lateOwner('happened', true, now()))
+      rows.set(row.id, completedRow(row, { ...answer, by: 'owner' }, now()))
+      return 'written'
+    }
+  }
+  notes.addEvidence(claim.id, lateOwner('happened', false, now()))
+  return 'claim-lost'
+}
+
+function fail({ rows, notes, now }: Tables, claim: Claim, failure: Failure): OwnerResult {
+  const row = rows.get(claim.id)
+  const verdict = failure.to === 'unknown' ? 'unknown' : 'never-happened'
+  if (row !== undefined && isOwner(row, claim)) {
+    // The same word again after a lost reply, or after the sweeper said it first.
+    if (row.state === failure.to) return 'written'
+    if (row.state === 'in_progress' || row.state === 'unknown') {
+      if (row.state === 'unknown') notes.addEvidence(row.id, lateOwner(verdict, true, now()))
+      const dueAtMs = now() + failure.dueInMs
+      rows.set(row.id, { ...row, state: failure.to, dueAtMs, lastErrorCode: failure.errorCode })
+      return 'written'
+    }
+  }
+  notes.addEvidence(claim.id, lateOwner(verdict, false, now()))
+  return 'claim-lost'
+}
+
+function lateOwner(verdict: 'happened' | 'never-happened' | 'unknown', applied: boolean, atMs: number) {
+  return { source: 'late-owner', verdict, applied, atMs } as const
+}
+
+function sweep({ rows, now }: Tables, { limit, id }: { limit: number; id?: string }): readonly Swept[] {
+  const dead = [...rows.values()].filter(row => isDead(row, now()) && (id === undefined || row.id === id))
+  return dead
+    .filter(row => row.recovery !== 'resume')
+    .slice(0, limit)
+    .map(row => {
+      const to = row.recovery === 'hold' ? 'unknown' : 'failed_retryable'
+      rows.set(row.id, { ...row, state: to, dueAtMs: now(), crashes: row.crashes + 1 })
+      return { id: row.id, operation: row.operation, to }
+    })
+}
+
+/** Ordered by id, so that a page continues where the last one ended whatever happened to the rows in between. */
+function list({ rows, now }: Tables, { state, operation, limit, after }: Listing): Page {
+  const matching = [...rows.values()]
+    .filter(row => state === undefined || row.state === state)
+    .filter(row => operation === undefined || row.operation === operation)
+    .filter(row => after === undefined || row.id > after)
+    .sort((left, right) => (left.id < right.id ? -1 : 1))
+  const page = matching.slice(0, Math.min(limit, listLimitMax))
+  return {
+    records: page.map(row => ({ ...toRecord(row, now()), outcome: undefined })),
+    next: page.length < matching.length ? page.at(-1)?.id : undefined,
+  }
+}
+
+function settle(
+  { rows, notes, now }: Tables,
+  id: string,
+  { verdict, act, retentionMs }: { verdict: Verdict; act: Act; retentionMs: number },
+): SettleResult {
+  const row = rows.get(id)
+  if (row === undefined) return { kind: 'not-found' }
+  if (row.state !== 'unknown') return { kind: 'wrong-state', state: row.state }
+  const atMs = now()
+  if (verdict.kind === 'happened') {
+    rows.set(id, completedRow(row, { outcome: verdict.outcome, retentionMs, by: 'operator' }, atMs))
+  } else {
+    const expiresAtMs = Math.max(row.expiresAtMs, atMs + retentionMs)
+    rows.set(id, { ...row, state: 'failed_retryable', dueAtMs: atMs, expiresAtMs })
+  }
+  notes.addEvidence(id, { source: 'operator', verdict: verdict.kind, applied: true, atMs })
+  notes.addAudit(id, { by: act.by, reason: act.reason, act: 'settle', atMs, detail: verdict.kind })
+  return { kind: 'settled' }
+}
+
+function forget({ rows, notes, now }: Tables, id: string, act: Act): ForgetResult {
+  const row = rows.get(id)
+  if (row === undefined) return { kind: 'not-found' }
+  if (row.state !== 'completed') return { kind: 'wrong-state', state: row.state }
+  rows.delete(id)
+  const detail = `fence ${row.fence}`
+  notes.addAudit(id, { by: act.by, reason: act.reason, act: 'forget', atMs: now(), detail })
+  return { kind: 'forgotten' }
+}

@@ -1,0 +1,117 @@
+/** Claims and reads: the two calls of every request. */
+import { LatchkeyError } from '../../ports/errors.ts'
+import type { ClaimRequest, ClaimResult, GrantedFrom, KeyRecord, Store } from '../../ports/store.ts'
+import { recordOf, type OutcomeRow, type RawNumber, type RecordRow } from '../../sql/record-row.ts'
+import { grantedFrom, keyWithOutcome, milliseconds, outcomeColumns, readable } from './dialect.ts'
+import { recordColumns, recovery, state, type Dialect } from './dialect.ts'
+import type { Run } from './run.ts'
+
+export type KeyRow = RecordRow & OutcomeRow & { readonly now_ms: RawNumber }
+
+/** Null in `id`: there was no row. Null in `won_fence`: nothing was granted. */
+type ClaimRow = { readonly won_fence: RawNumber | null; readonly won_attempts: RawNumber } & {
+  readonly grant_from: GrantedFrom | null
+} & (KeyRow | { readonly id: null })
+
+/**
+ * Each repetition means that another claim, sweep or release of the same identity committed in the milliseconds between;
+ * each of them changes what the next look sees.
+ */
+const looksMax = 20
+
+export function claimCalls(sql: Dialect, run: Run): Pick<Store, 'claim' | 'read'> {
+  const claimText = claimStatement(sql)
+  const readText = readStatement(sql)
+  return {
+    async claim(request) {
+      for (let looks = 0; looks < looksMax; looks += 1) {
+        const [row] = await run<ClaimRow>(claimText, claimValues(request))
+        const result = row && claimResult(request, row)
+        if (result !== undefined) return result
+      }
+      throw new LatchkeyError(
+        'store-unavailable',
+        `the row of identity ${request.identity.id} changed under each of ${looksMax} looks: try again`,
+      )
+    },
+    async read(id) {
+      const [row] = await run<KeyRow>(readText, [id])
+      return row && keyRecord(row)
+    },
+  }
+}
+
+export function keyRecord(row: KeyRow): KeyRecord {
+  return recordOf(row, Number(row.now_ms))
+}
+
+export function readStatement(sql: Dialect): string {
+  return `select ${recordColumns(sql)}, ${outcomeColumns} from ${keyWithOutcome(sql, '$1')}`
+}
+
+function claimResult(request: ClaimRequest, row: ClaimRow): ClaimResult | undefined {
+  if (row.won_fence !== null) {
+    const claim = { id: request.identity.id, fence: Number(row.won_fence), claimId: request.claimId }
+    return { kind: 'won', claim, attempt: Number(row.won_attempts), from: row.grant_from ?? 'none' }
+  }
+  // Absent or grantable when looked at, and yet not granted: another transaction committed in between. Look again.
+  if (row.id === null || row.grant_from !== null) return undefined
+  return { kind: 'seen', record: keyRecord(row) }
+}
+
+function claimValues({ identity, claimId, fingerprint, ...request }: ClaimRequest): readonly unknown[] {
+  return [
+    identity.id,
+    claimId,
+    fingerprint,
+    recovery[request.recovery],
+    request.leaseMs,
+    request.expiresInMs,
+    readable(identity.scope),
+    readable(identity.operation),
+    request.description === undefined ? null : readable(request.description),
+  ]
+}
+
+/**
+ * One round trip. Atomic because the primary key is the arbiter: of any number of inserts one wins, and an existing row is
+ * locked and compared again (same fence, same state as seen, still grantable) before it changes hands.
+ * A row that is not grantable is only read: the insert gets no input row, so a replay locks and writes nothing.
+ * The statement keeps one snapshot: a row committed after it is met by the insert but not by the look. Then neither part
+ * returns anything, and the caller repeats with a new snapshot.
+ */
+export function claimStatement(sql: Dialect): string {
+  const fresh = `(select s.grant_from from seen s) = 'expired'`
+  return `with seen as materialized (
+    select ${recordColumns(sql)}, ${outcomeColumns}, ${grantedFrom(sql, '$3::bytea')} as grant_from
+    from ${keyWithOutcome(sql, '$1')}
+  ), granted as (
+    insert into ${sql.keys} as k (id, claim_id, fence, created_at, granted_at, expires_at, locked_until,
+      attempts, state, recovery, fingerprint, scope, operation, description)
+    select $1::uuid, $2::uuid, 1, t.now, t.now, t.now + ${milliseconds('$6')}, t.now + ${milliseconds('$5')},
+      1, ${state.in_progress}, $4::smallint, $3::bytea, $7::text, $8::text, $9::text
+    from (select ${sql.now} as now) t
+    where not exists (select from seen s where s.grant_from is null)
+    on conflict (id) do update set
+      claim_id = excluded.claim_id,
+      fence = k.fence + 1,
+      created_at = case when ${fresh} then excluded.created_at else k.created_at end,
+      granted_at = excluded.granted_at,
+      expires_at = excluded.expires_at,
+      locked_until = excluded.locked_until,
+      due_at = null,
+      completed_at = null,
+      attempts = case when ${fresh} then 1 else k.attempts + 1 end,
+      crashes = case when ${fresh} then 0 when k.state = ${state.in_progress} then k.crashes + 1 else k.crashes end,
+      state = excluded.state,
+      recovery = excluded.recovery,
+      fingerprint = excluded.fingerprint,
+      description = excluded.description,
+      last_error_code = case when ${fresh} then null else k.last_error_code end
+    where k.fence = (select s.fence from seen s) and k.state = (select s.state from seen s)
+      and ${grantedFrom(sql, 'excluded.fingerprint')} is not null
+    returning k.fence, k.attempts
+  )
+  select g.fence as won_fence, g.attempts as won_attempts, s.*
+  from (select) one left join granted g on true left join seen s on true`
+}

@@ -1,0 +1,112 @@
+/** The names and fragments that every statement of this store is made of. */
+import { recoveryCodes as recovery, stateCodes as state } from '../../sql/codes.ts'
+import { misconfigured } from '../../ports/errors.ts'
+
+export interface Dialect {
+  /** Quoted. */
+  readonly schema: string
+  readonly keys: string
+  readonly outcomes: string
+  readonly evidence: string
+  readonly due: string
+  readonly audit: string
+  readonly migrations: string
+  /** The store's clock. */
+  readonly now: string
+}
+
+/**
+ * The time of the statement's own progress. now() would be the start of the transaction, which lies in a long one, and
+ * the application's clock decides nothing at all.
+ */
+export const serverClock = 'clock_timestamp()'
+
+export function dialect(schema: string, now: string = serverClock): Dialect {
+  // 63 bytes is where PostgreSQL cuts a name, silently; two long names could become one.
+  if (!/^[A-Za-z_][A-Za-z0-9_-]{0,62}$/.test(schema)) {
+    throw misconfigured(
+      `schema ${JSON.stringify(schema)} is no name for a schema: use 1 to 63 letters, digits, "_" or "-", not beginning with a digit`,
+    )
+  }
+  const quoted = `"${schema}"`
+  return {
+    schema: quoted,
+    keys: `${quoted}.keys`,
+    outcomes: `${quoted}.outcomes`,
+    evidence: `${quoted}.evidence`,
+    due: `${quoted}.due`,
+    audit: `${quoted}.audit`,
+    migrations: `${quoted}.migrations`,
+    now,
+  }
+}
+
+export { recovery, state }
+
+/** A parameter in milliseconds, as an interval. */
+export function milliseconds(parameter: string): string {
+  return `(${parameter}::float8 * interval '1 millisecond')`
+}
+
+function epochMs(instant: string): string {
+  return `(extract(epoch from ${instant}) * 1000)::float8`
+}
+
+/** The columns of `RecordRow`, from the row `k`, and the store's time. */
+export function recordColumns({ now }: Dialect): string {
+  return `k.id, k.scope, k.operation, k.state, k.recovery, k.fingerprint, k.fence, k.claim_id, k.attempts, k.crashes,
+    ${epochMs('k.locked_until')} as locked_until_ms, ${epochMs('k.due_at')} as due_at_ms,
+    ${epochMs('k.created_at')} as created_at_ms, ${epochMs('k.completed_at')} as completed_at_ms,
+    ${epochMs('k.expires_at')} as expires_at_ms, ${epochMs('k.parked_at')} as parked_at_ms,
+    k.description, k.last_error_code, ${epochMs(now)} as now_ms`
+}
+
+/** The columns of `OutcomeRow`, from the row `o`. */
+export const outcomeColumns =
+  'o.status as outcome_status, o.version as outcome_version, o.headers as outcome_headers, o.body as outcome_body'
+
+/** One key with its outcome, by two primary keys. The outcome of an older grant has another fence and is not seen. */
+export function keyWithOutcome(sql: Dialect, id: string): string {
+  return `${sql.keys} k left join ${sql.outcomes} o on o.id = k.id and o.fence = k.fence and k.state = ${state.completed}
+    where k.id = ${id}::uuid`
+}
+
+/** Finished and past its retention. A parked row waits for a person and never counts as absent. */
+export function isExpired({ now }: Dialect): string {
+  return `(k.state in (${state.completed}, ${state.failed_retryable}) and k.parked_at is null and k.expires_at <= ${now})`
+}
+
+/** What the row `k` would be granted from to a request with this fingerprint; null: not grantable. */
+export function grantedFrom(sql: Dialect, fingerprint: string): string {
+  return `case
+      when ${isExpired(sql)} then 'expired'
+      when k.parked_at is not null or k.fingerprint <> ${fingerprint} then null
+      when k.state = ${state.pending} and k.due_at <= ${sql.now} then 'pending'
+      when k.state = ${state.failed_retryable} and k.due_at <= ${sql.now} then 'failed_retryable'
+      when k.state = ${state.in_progress} and k.recovery = ${recovery.rerun} and k.locked_until <= ${sql.now} then 'dead-lease'
+    end`
+}
+
+/**
+ * Stores the outcome of the rows of a common table expression, and removes what an older grant of the same identity left.
+ * The conflict clause is for an orphan that a reaper could not see: an answer must never be refused for it. `$1` is the
+ * identity. At fence 1 there is nothing older: the comparison is with null, and the index is not even entered.
+ */
+export function storeOutcome(sql: Dialect, from: string, [status, version, headers, body]: OutcomeParameters): string {
+  return `stored as (
+      insert into ${sql.outcomes} (id, fence, status, version, headers, body)
+      select f.id, f.fence, ${status}::smallint, ${version}::integer, ${headers}::text, ${body}::bytea from ${from} f
+      on conflict (id, fence) do update
+      set status = excluded.status, version = excluded.version, headers = excluded.headers, body = excluded.body
+    ), outdated as (
+      delete from ${sql.outcomes} o
+      where o.id = $1::uuid and o.fence < (select f.fence from ${from} f where f.fence > 1)
+    )`
+}
+
+export type OutcomeParameters = readonly [status: string, version: string, headers: string, body: string]
+
+/** PostgreSQL's text cannot hold U+0000. These columns are for people; what must be exact is hashed or kept as bytes. */
+export function readable(text: string): string {
+  return text.replaceAll('\0', '\uFFFD')
+}

@@ -1,0 +1,30 @@
+/** The few methods of `pg` that are called. Typed by shape, so that the application brings its own version of it. */
+
+export interface PgResult {
+  readonly command: string
+  // What a driver hands back is checked where it is read, not believed here.
+  readonly rows: readonly unknown[]
+}
+
+export interface PgQueryable {
+  query(text: string, values?: unknown[]): Promise<PgResult>
+}
+
+export interface PgClient extends PgQueryable {
+  /** With an error, the connection is thrown away instead of going back to the pool. */
+  release(error?: Error | boolean): void
+  on(event: 'error', listener: (error: Error) => void): unknown
+  removeListener(event: 'error', listener: (error: Error) => void): unknown
+}
+
+export interface PgPool extends PgQueryable {
+  connect(): Promise<PgClient>
+  readonly options?: { readonly max?: number | undefined }
+}
+
+/** The client type of a pool. `connect` of `pg` is overloaded, and inference looks at the last overload unless told of both. */
+export type ClientOf<Pool> = Pool extends { connect: { (): Promise<infer Client>; (callback: never): void } }
+  ? Client
+  : Pool extends { connect(): Promise<infer Client> }
+    ? Client
+    : PgClient

@@ -1,0 +1,146 @@
+/** What the owner of a claim may write. Every statement matches fence AND claim id: who was replaced matches no row. */
+import type { Outcome } from '../../ports/outcome.ts'
+import type { Claim, OwnerResult, Store } from '../../ports/store.ts'
+import { headersToText } from '../../sql/outcome-codec.ts'
+import { milliseconds, readable, state, storeOutcome, type Dialect } from './dialect.ts'
+import { queueUnknown, unqueue } from './due.ts'
+import type { Run } from './run.ts'
+
+type LateRow = { readonly kind: 'settled' | 'repeated' | 'lost' }
+
+export function ownerCalls(sql: Dialect, run: Run): Pick<Store, 'heartbeat' | 'complete' | 'fail' | 'release'> {
+  const texts = ownerStatements(sql)
+  /** The first statement is the normal life; only when it finds no row, the second one looks at why. */
+  async function write(text: string, lateText: string, values: readonly unknown[]): Promise<OwnerResult> {
+    const written = await run(text, values)
+    if (written.length > 0) return 'written'
+    const [late] = await run<LateRow>(lateText, values)
+    return late === undefined || late.kind === 'lost' ? 'claim-lost' : 'written'
+  }
+  return {
+    async heartbeat(claim, leaseMs) {
+      const rows = await run(texts.heartbeat, [...owner(claim), leaseMs])
+      return rows.length > 0 ? 'written' : 'claim-lost'
+    },
+    complete: (claim, outcome, retentionMs) =>
+      write(texts.complete, texts.completeLate, [...owner(claim), retentionMs, ...outcomeValues(outcome)]),
+    fail: (claim, { to, errorCode, dueInMs }) =>
+      write(texts.fail, texts.failLate, [...owner(claim), state[to], dueInMs, readable(errorCode)]),
+    async release(id, claimId) {
+      const rows = await run(texts.release, [id, claimId])
+      return rows.length > 0 ? 'released' : 'not-yours'
+    },
+  }
+}
+
+function owner({ id, fence, claimId }: Claim): readonly unknown[] {
+  return [id, fence, claimId]
+}
+
+export function outcomeValues({ status, version, headers, body }: Outcome): readonly unknown[] {
+  return [status, version, headersToText(headers), body ?? null]
+}
+
+interface OwnerStatements {
+  readonly heartbeat: string
+  readonly complete: string
+  readonly completeLate: string
+  readonly fail: string
+  readonly failLate: string
+  readonly release: string
+}
+
+const mine = 'k.id = $1::uuid and k.fence = $2::bigint and k.claim_id = $3::uuid'
+
+function ownerStatements(sql: Dialect): OwnerStatements {
+  return {
+    // Atomic: one update of one row. The clock is not asked: an overdue owner that nobody replaced goes on.
+    heartbeat: `update ${sql.keys} k set locked_until = ${sql.now} + ${milliseconds('$4')}
+      where ${mine} and k.state = ${state.in_progress} returning 1`,
+    complete: completeStatement(sql),
+    completeLate: completeLateStatement(sql),
+    fail: failStatement(sql),
+    failLate: failLateStatement(sql),
+    // Atomic: one update of one row. By claim id alone, because who lost the reply to a claim does not know its fence.
+    release: `update ${sql.keys} k set state = ${state.failed_retryable}, locked_until = null, due_at = ${sql.now}
+      where k.id = $1::uuid and k.claim_id = $2::uuid and k.state = ${state.in_progress} returning 1`,
+  }
+}
+
+/** Atomic: one statement; the outcome is inserted from the row that the guarded update returned, or not at all. */
+function completeStatement(sql: Dialect): string {
+  return `with done as (
+      update ${sql.keys} k set state = ${state.completed}, locked_until = null, completed_at = ${sql.now},
+        expires_at = greatest(k.expires_at, ${sql.now} + ${milliseconds('$4')})
+      where ${mine} and k.state = ${state.in_progress}
+      returning k.id, k.fence
+    ), ${storeOutcome(sql, 'done', ['$5', '$6', '$7', '$8'])}
+    select 1 from done`
+}
+
+/**
+ * Nothing was in progress under this claim. `settled`: the row is unknown and still ours, so the answer is the evidence
+ * that settles it. `repeated`: our own answer is already there, its reply was lost. `lost`: the answer is kept as evidence.
+ * Atomic: one statement, and the update compares the state again under the row's lock. Its snapshot is younger than the
+ * commit that took the row out of progress, so the entry in the queue is seen whenever the unknown state is.
+ */
+function completeLateStatement(sql: Dialect): string {
+  return `with mine as materialized (
+      select k.id, k.state, exists (select from ${sql.evidence} e where e.key_id = k.id and e.claim_id = k.claim_id
+        and e.source = 'operator' and e.applied) as by_operator
+      from ${sql.keys} k where ${mine}
+    ), settled as (
+      update ${sql.keys} k set state = ${state.completed}, parked_at = null, completed_at = ${sql.now},
+        expires_at = greatest(k.expires_at, ${sql.now} + ${milliseconds('$4')})
+      where ${mine} and k.state = ${state.unknown}
+      returning k.id, k.fence
+    ), ${storeOutcome(sql, 'settled', ['$5', '$6', '$7', '$8'])},
+    ${unqueue(sql, 'settled')},
+    verdict as (
+      select case when exists (select from settled) then 'settled'
+        when exists (select from mine m where m.state = ${state.completed} and not m.by_operator) then 'repeated'
+        else 'lost' end as kind
+    ), kept as (
+      insert into ${sql.evidence} (key_id, fence, claim_id, source, verdict, applied, at, status, version, headers, body)
+      select $1::uuid, $2::bigint, $3::uuid, 'late-owner', 'happened', v.kind = 'settled', ${sql.now},
+        $5::smallint, $6::integer, $7::text, $8::bytea
+      from verdict v where v.kind <> 'repeated'
+    )
+    select v.kind from verdict v`
+}
+
+/** Atomic: one statement; the queue's entry for an unknown row is inserted from what the guarded update returned. */
+function failStatement(sql: Dialect): string {
+  return `with failed as (
+      update ${sql.keys} k set state = $4::smallint, locked_until = null, last_error_code = $6::text,
+        due_at = case when $4::smallint = ${state.failed_retryable} then ${sql.now} + ${milliseconds('$5')} end
+      where ${mine} and k.state = ${state.in_progress}
+      returning k.id, k.state
+    ), ${queueUnknown(sql, 'failed', '$6::text')}
+    select 1 from failed`
+}
+
+/** As the late complete; only the proof that nothing happened can settle an unknown row. */
+function failLateStatement(sql: Dialect): string {
+  return `with mine as materialized (
+      select k.state from ${sql.keys} k where ${mine}
+    ), settled as (
+      update ${sql.keys} k set state = ${state.failed_retryable}, last_error_code = $6::text,
+        due_at = ${sql.now} + ${milliseconds('$5')}
+      where ${mine} and k.state = ${state.unknown} and $4::smallint = ${state.failed_retryable}
+      returning k.id
+    ),
+    ${unqueue(sql, 'settled')},
+    verdict as (
+      select case when exists (select from settled) then 'settled'
+        when exists (select from mine m where m.state = $4::smallint) then 'repeated'
+        else 'lost' end as kind
+    ), kept as (
+      insert into ${sql.evidence} (key_id, fence, claim_id, source, verdict, applied, at)
+      select $1::uuid, $2::bigint, $3::uuid, 'late-owner',
+        case when $4::smallint = ${state.failed_retryable} then 'never-happened' else 'unknown' end,
+        v.kind = 'settled', ${sql.now}
+      from verdict v where v.kind <> 'repeated'
+    )
+    select v.kind from verdict v`
+}

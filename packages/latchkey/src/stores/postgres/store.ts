@@ -1,0 +1,56 @@
+/** The store on PostgreSQL, assembled. */
+import type { Store, Transactor } from '../../ports/store.ts'
+import { backgroundCalls } from './background.ts'
+import { claimCalls } from './claim.ts'
+import { dialect } from './dialect.ts'
+import type { ClientOf, PgPool } from './driver.ts'
+import { migrate } from './migrate.ts'
+import { operatorCalls } from './operator.ts'
+import { ownerCalls } from './owner.ts'
+import { autocommit } from './run.ts'
+import { postgresTransactor } from './transactor.ts'
+
+export interface PostgresStoreOptions<Pool extends PgPool = PgPool> {
+  /**
+   * A pool of `pg`, shared with the application or Latchkey's own. Guarded operations need at least two connections: one
+   * cannot hold a handler's query and its heartbeat. Listen to the pool's `error` event, as `pg` asks for: an idle
+   * connection that breaks ends the process otherwise. PgBouncer in transaction mode may stand in between.
+   */
+  readonly pool: Pool
+  /** The schema of Latchkey's tables. Default: `latchkey`. Change it when several applications share one database. */
+  readonly schema?: string
+}
+
+export interface PostgresStore<Client> extends Store<Client> {
+  /** Creates or updates the tables. Call it at every start: it is quick when there is nothing to do, and safe from many. */
+  migrate(): Promise<void>
+}
+
+export function openPostgresStore<Pool extends PgPool>({
+  pool,
+  schema = 'latchkey',
+  clock,
+}: PostgresStoreOptions<Pool> & { readonly clock?: string }): PostgresStore<ClientOf<Pool>> {
+  const sql = dialect(schema, clock)
+  const run = autocommit(pool, sql.schema)
+  return {
+    name: 'postgres',
+    traits: {
+      transactional: true,
+      durable: true,
+      clock: 'store',
+      processes: 'many',
+      fence: 'dense',
+      connections: pool.options?.max,
+    },
+    // The transactor's clients come from this pool's `connect`, so they are of the pool's own client type.
+    transactor: postgresTransactor({ pool, sql, schemaName: schema }) as Transactor<unknown> as Transactor<
+      ClientOf<Pool>
+    >,
+    ...claimCalls(sql, run),
+    ...ownerCalls(sql, run),
+    ...backgroundCalls(sql, run),
+    ...operatorCalls(sql, run),
+    migrate: () => migrate({ pool, sql, schemaName: schema }),
+  }
+}

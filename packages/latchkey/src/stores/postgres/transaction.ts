@@ -1,0 +1,77 @@
+/** One transaction on a connection of the pool: begin, and exactly one of commit and rollback. */
+import { systemClock } from '../../ports/clock.ts'
+import type { TransactionEnd } from '../../ports/store.ts'
+import type { PgClient, PgPool, PgResult } from './driver.ts'
+import { isConflictAtCommit, isDefiniteRefusal, storeError } from './sqlstate.ts'
+
+export interface OpenTransaction {
+  readonly client: PgClient
+  /** Rejects only when the server refused for a reason of the application's: then nothing was committed. */
+  commit(): Promise<TransactionEnd>
+  /** Never rejects: a connection that cannot roll back is closed, and the server rolls back by itself. */
+  rollback(): Promise<void>
+}
+
+/**
+ * A server that has not answered COMMIT or ROLLBACK by then is taken for lost. Long, because a commit may rightly wait for
+ * a standby, and giving up early turns a known result into one that has to be found out.
+ */
+const endLimitMs = 10_000
+
+export async function openTransaction(pool: PgPool, schema: string): Promise<OpenTransaction> {
+  const client = await pool.connect().catch((error: unknown) => {
+    throw storeError(error, schema)
+  })
+  // A connection that breaks while no query runs emits 'error', and without a listener that would end the process. The
+  // next query on it fails, which is where it is dealt with.
+  const ignore = () => {}
+  client.on('error', ignore)
+  const giveBack = (error?: unknown) => {
+    client.removeListener('error', ignore)
+    client.release(error === undefined ? undefined : asError(error))
+  }
+  try {
+    await client.query('BEGIN')
+  } catch (error) {
+    giveBack(error)
+    throw storeError(error, schema)
+  }
+  return { client, commit: () => commit(client, giveBack), rollback: () => rollback(client, giveBack) }
+}
+
+async function commit(client: PgClient, giveBack: (error?: unknown) => void): Promise<TransactionEnd> {
+  let result: PgResult
+  try {
+    result = await limited(client.query('COMMIT'))
+  } catch (cause) {
+    // Also for a definite refusal: a new connection is cheap beside one in a state nobody knows.
+    giveBack(cause)
+    if (isConflictAtCommit(cause)) return { kind: 'conflict', cause }
+    if (isDefiniteRefusal(cause)) throw cause
+    return { kind: 'commit-unknown', cause }
+  }
+  giveBack()
+  // PostgreSQL answers COMMIT with ROLLBACK when an earlier statement failed and somebody swallowed its error.
+  return { kind: result.command === 'ROLLBACK' ? 'rolled-back' : 'committed' }
+}
+
+async function rollback(client: PgClient, giveBack: (error?: unknown) => void): Promise<void> {
+  try {
+    await limited(client.query('ROLLBACK'))
+  } catch (error) {
+    giveBack(error)
+    return
+  }
+  giveBack()
+}
+
+function limited(answer: Promise<PgResult>): Promise<PgResult> {
+  return new Promise((resolve, reject) => {
+    const cancel = systemClock.after(endLimitMs, () => reject(new Error(`no answer within ${endLimitMs} ms`)))
+    answer.then(resolve, reject).finally(cancel)
+  })
+}
+
+function asError(error: unknown): Error {
+  return error instanceof Error ? error : new Error(String(error))
+}

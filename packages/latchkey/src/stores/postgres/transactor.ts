@@ -1,0 +1,82 @@
+/** Atomic operations on PostgreSQL: transactions of our own, and those that callers hand in. */
+import { LatchkeyError } from '../../ports/errors.ts'
+import type { KeyRecord, Transactor } from '../../ports/store.ts'
+import { atomicCalls, lockOf } from './atomic.ts'
+import { proveTransaction, queryableOf } from './adopt.ts'
+import { keyRecord, readStatement, type KeyRow } from './claim.ts'
+import type { Dialect } from './dialect.ts'
+import type { PgClient, PgPool } from './driver.ts'
+import { inTransaction, type Run } from './run.ts'
+import { isConflict, isLockTimeout, storeError } from './sqlstate.ts'
+import { openTransaction } from './transaction.ts'
+
+export interface TransactorOptions {
+  readonly pool: PgPool
+  readonly sql: Dialect
+  readonly schemaName: string
+}
+
+export function postgresTransactor(options: TransactorOptions): Transactor<PgClient> {
+  const { pool, sql, schemaName } = options
+  const calls = atomicCalls(sql)
+  return {
+    async transaction(work) {
+      const transaction = await openTransaction(pool, sql.schema)
+      let decision: 'commit' | 'rollback'
+      try {
+        decision = await work(transaction.client)
+      } catch (cause) {
+        await transaction.rollback()
+        if (isConflict(cause, schemaName)) return { kind: 'conflict', cause }
+        throw cause
+      }
+      if (decision === 'commit') return transaction.commit()
+      await transaction.rollback()
+      return { kind: 'rolled-back' }
+    },
+    async adopt(tx) {
+      await proveTransaction(tx, sql.schema)
+      // The caller's own object comes back, so that a handler gets what its caller handed in, Drizzle's tx included;
+      // `reserve` and `record` know all of these shapes.
+      return tx as PgClient
+    },
+    reserve: (tx, request) => calls.reserve(runIn(tx, sql), request),
+    record: (tx, ...rest) => calls.record(runIn(tx, sql), ...rest),
+    readAfterCommit: (id, waitMs) => readAfterCommit(options, id, waitMs),
+  }
+}
+
+function runIn(tx: unknown, sql: Dialect): Run {
+  const queryable = queryableOf(tx)
+  if (queryable === undefined) throw new LatchkeyError('invariant', 'a transaction was used before it was adopted')
+  return inTransaction(queryable, sql.schema)
+}
+
+/**
+ * The lost transaction holds the identity's lock until it has ended, and its rows are visible before the lock is free. So
+ * who gets the lock, and reads in the next statement, sees the truth.
+ */
+async function readAfterCommit(
+  { pool, sql }: TransactorOptions,
+  id: string,
+  waitMs: number,
+): Promise<KeyRecord | undefined> {
+  const transaction = await openTransaction(pool, sql.schema)
+  const run = inTransaction(transaction.client, sql.schema)
+  try {
+    // Zero would mean no limit.
+    await run(`select set_config('lock_timeout', $1, true)`, [`${Math.max(1, Math.ceil(waitMs))}ms`])
+    await run('select pg_advisory_xact_lock($1::bigint)', [lockOf(id)])
+    const [row] = await run<KeyRow>(readStatement(sql), [id])
+    return row && keyRecord(row)
+  } catch (error) {
+    if (!isLockTimeout(error)) throw storeError(error, sql.schema)
+    throw new LatchkeyError(
+      'store-unavailable',
+      `the transaction of identity ${id} whose COMMIT was not answered is still open after ${waitMs} ms: ask again later`,
+      { cause: error },
+    )
+  } finally {
+    await transaction.rollback()
+  }
+}

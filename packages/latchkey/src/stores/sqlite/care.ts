@@ -1,0 +1,117 @@
+/** What sweepers, reapers and people do with rows. */
+import type { Act, ForgetResult, Inspection, Listing, Page, SettleResult, Swept, Verdict } from '../../ports/store.ts'
+import { recoveryCodes, stateCodes, stateOf } from '../../sql/codes.ts'
+import type { SqliteParameter } from './driver.ts'
+import type { Handle } from './handle.ts'
+import { keyColumns, putOutcome, readNowMs, readRecord, recordFrom, storable } from './key-row.ts'
+import { addAudit, addEvidence, auditOf, evidenceOf } from './notes.ts'
+import { nowMsSql } from './schema.ts'
+
+const { in_progress: inProgress, completed, failed_retryable: failedRetryable, unknown } = stateCodes
+const { hold, rerun } = recoveryCodes
+
+const listLimitMax = 1_000
+
+const sweepSql = (which: string) => `
+  UPDATE latchkey_keys
+  SET state = CASE recovery WHEN ${hold} THEN ${unknown} ELSE ${failedRetryable} END,
+      due_at_ms = CASE recovery WHEN ${hold} THEN NULL ELSE ?1 END,
+      locked_until_ms = NULL, crashes = crashes + 1
+  WHERE id IN (
+    SELECT id FROM latchkey_keys
+    WHERE state = ${inProgress} AND locked_until_ms <= ?1 AND recovery IN (${hold}, ${rerun}) ${which}
+    ORDER BY locked_until_ms LIMIT ?2)
+  RETURNING id, operation, state`
+const sweepAllSql = sweepSql('')
+const sweepOneSql = sweepSql('AND id = ?3')
+
+export function sweep(handle: Handle, { limit, id }: { limit: number; id?: string }): readonly Swept[] {
+  const nowMs = readNowMs(handle)
+  const swept =
+    id === undefined ? handle.rows(sweepAllSql, [nowMs, limit]) : handle.rows(sweepOneSql, [nowMs, limit, id])
+  return swept.map(row => ({
+    id: String(row.id),
+    operation: String(row.operation),
+    to: row.state === unknown ? 'unknown' : 'failed_retryable',
+  }))
+}
+
+const reapSql = `
+  DELETE FROM latchkey_keys WHERE id IN (
+    SELECT id FROM latchkey_keys
+    WHERE expires_at_ms <= ?1 AND state IN (${completed}, ${failedRetryable}) AND parked_at_ms IS NULL
+    ORDER BY expires_at_ms LIMIT ?2)
+  RETURNING id`
+
+/** The row's evidence ends with it, because it may hold a whole answer; its audit is kept for good. */
+export function reap(handle: Handle, { limit }: { limit: number }): number {
+  const reaped = handle.rows(reapSql, [readNowMs(handle), limit])
+  for (const { id } of reaped) {
+    handle.rows('DELETE FROM latchkey_outcomes WHERE id = ?1', [String(id)])
+    handle.rows('DELETE FROM latchkey_evidence WHERE id = ?1', [String(id)])
+  }
+  return reaped.length
+}
+
+/** Ordered by id, so that a page continues where the last one ended whatever happened to the rows in between. */
+export function list(handle: Handle, { state, operation, limit, after }: Listing): Page {
+  const size = Math.max(1, Math.min(limit, listLimitMax))
+  const parameters: SqliteParameter[] = [after ?? '', size + 1]
+  const conditions = ['k.id > ?1']
+  // A literal: a partial index is used only where the statement itself says the state.
+  if (state !== undefined) conditions.push(`k.state = ${stateCodes[state]}`)
+  if (operation !== undefined) conditions.push(`k.operation = ?${parameters.push(storable(operation))}`)
+  const found = handle.rows(
+    `SELECT ${nowMsSql} AS now_ms, ${keyColumns} FROM latchkey_keys AS k
+     WHERE ${conditions.join(' AND ')} ORDER BY k.id LIMIT ?2`,
+    parameters,
+  )
+  const records = found.slice(0, size).map(recordFrom)
+  return { records, next: found.length > size ? records.at(-1)?.id : undefined }
+}
+
+export function inspect(handle: Handle, id: string): Inspection {
+  return { record: readRecord(handle, id), evidence: evidenceOf(handle, id), audit: auditOf(handle, id) }
+}
+
+const settleSql = `
+  UPDATE latchkey_keys
+  SET state = ?2, completed_at_ms = ?3, due_at_ms = ?4, expires_at_ms = MAX(expires_at_ms, ?5), parked_at_ms = NULL
+  WHERE id = ?1 AND state = ${unknown}
+  RETURNING id, fence`
+
+export function settle(
+  handle: Handle,
+  id: string,
+  { verdict, act, retentionMs }: { verdict: Verdict; act: Act; retentionMs: number },
+): SettleResult {
+  const atMs = readNowMs(handle)
+  const keepUntilMs = Math.ceil(atMs + retentionMs)
+  const happened = verdict.kind === 'happened'
+  const [row] = happened
+    ? handle.rows(settleSql, [id, completed, atMs, null, keepUntilMs])
+    : handle.rows(settleSql, [id, failedRetryable, null, atMs, keepUntilMs])
+  if (row === undefined) return refusal(handle, id)
+  const outcome = happened ? { outcome: verdict.outcome } : {}
+  if (happened) putOutcome(handle, { id, fence: Number(row.fence) }, { outcome: verdict.outcome, byOperator: true })
+  addEvidence(handle, id, { source: 'operator', verdict: verdict.kind, applied: true, atMs, ...outcome })
+  addAudit(handle, id, { by: act.by, reason: act.reason, act: 'settle', atMs, detail: verdict.kind })
+  return { kind: 'settled' }
+}
+
+const forgetSql = `DELETE FROM latchkey_keys WHERE id = ?1 AND state = ${completed} RETURNING fence`
+
+export function forget(handle: Handle, id: string, act: Act): ForgetResult {
+  const [row] = handle.rows(forgetSql, [id])
+  if (row === undefined) return refusal(handle, id)
+  handle.rows('DELETE FROM latchkey_outcomes WHERE id = ?1', [id])
+  const detail = `fence ${Number(row.fence)}`
+  addAudit(handle, id, { by: act.by, reason: act.reason, act: 'forget', atMs: readNowMs(handle), detail })
+  return { kind: 'forgotten' }
+}
+
+function refusal(handle: Handle, id: string) {
+  const [row] = handle.rows('SELECT state FROM latchkey_keys WHERE id = ?1', [id])
+  if (row === undefined) return { kind: 'not-found' } as const
+  return { kind: 'wrong-state', state: stateOf(Number(row.state)) } as const
+}

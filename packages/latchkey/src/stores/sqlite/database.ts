@@ -1,0 +1,163 @@
+/**
+ * One file, two connections, one queue of writers. `own` serves reads and our own short writes, each of which begins and
+ * ends without an await; `atomic` is for transactions that stay open while a handler works, so nothing else can join them.
+ */
+import { realpathSync } from 'node:fs'
+import type { Clock } from '../../ports/clock.ts'
+import { checkPath, connect, type Connection, untilFree, useWriteAheadLog } from './connection.ts'
+import type { SqliteDatabase } from './driver.ts'
+import { asStoreError, notMigrated, unavailable } from './failure.ts'
+import type { Handle } from './handle.ts'
+import { appliedVersion, applyMigrations, sqliteMigrations } from './schema.ts'
+import { writeQueue } from './write-queue.ts'
+
+export interface DatabaseOptions {
+  readonly path: string
+  readonly open: (path: string) => SqliteDatabase
+  readonly clock: Clock
+  readonly waitMs: number
+  readonly waitersMax: number
+}
+
+export interface Database {
+  readonly clock: Clock
+  readonly waitMs: number
+  readonly atomic: Connection
+  /** One statement, at once, also while a transaction of this process is open. */
+  read<T>(work: (handle: Handle) => T): Promise<T>
+  /** As `read`, for several statements that must see the same moment. */
+  snapshot<T>(work: (handle: Handle) => T): Promise<T>
+  /** One transaction in one turn, after the writers before it. */
+  write<T>(work: (handle: Handle) => T): Promise<T>
+  /** As `write`, but waits up to `limitMs`; nothing is written. What ended before, in this process or another, is seen. */
+  readAfterWriters<T>(limitMs: number, work: (handle: Handle) => T): Promise<T>
+  /** The turn to write, for longer than one turn of the event loop. The function it gives ends it. */
+  enter(limitMs: number): Promise<() => void>
+  /** Runs it; a driver's error becomes one of ours. */
+  told<T>(run: () => Promise<T>): Promise<T>
+  /** The same file, as SQLite names it. */
+  isSameFile(name: string): boolean
+  migrate(): Promise<void>
+  close(): Promise<void>
+}
+
+export function openDatabase({ path, open, clock, waitMs, waitersMax }: DatabaseOptions): Database {
+  const file = checkPath(path)
+  const own = connect(file, open)
+  const atomic = connect(file, open)
+  const queue = writeQueue({ clock, waitersMax })
+  const gate = createGate({ own, file, clock, waitMs })
+
+  const told = async <T>(run: () => Promise<T>): Promise<T> => {
+    try {
+      return await run()
+    } catch (error) {
+      throw asStoreError(error, file)
+    }
+  }
+  const looking = <T>(work: () => T) =>
+    told(async () => {
+      await gate.ready()
+      return untilFree(clock, waitMs, work)
+    })
+  const inTurn = async <T>(limitMs: number, work: () => T): Promise<T> => {
+    const deadlineMs = clock.monotonicMs() + limitMs
+    const done = await queue.enter(limitMs)
+    try {
+      const leftMs = deadlineMs - clock.monotonicMs()
+      return await untilFree(clock, leftMs, () => oneTransaction(own, 'BEGIN IMMEDIATE', work))
+    } finally {
+      done()
+    }
+  }
+  const writing = <T>(limitMs: number, work: (handle: Handle) => T) =>
+    told(async () => {
+      await gate.ready()
+      return inTurn(limitMs, () => work(own.handle))
+    })
+
+  return {
+    clock,
+    waitMs,
+    atomic,
+    told,
+    read: work => looking(() => work(own.handle)),
+    snapshot: work => looking(() => oneTransaction(own, 'BEGIN', () => work(own.handle))),
+    write: work => writing(waitMs, work),
+    readAfterWriters: writing,
+    enter: limitMs =>
+      told(async () => {
+        await gate.ready()
+        return queue.enter(limitMs)
+      }),
+    isSameFile: name => name !== '' && realpathSync(name) === realpathSync(file),
+    migrate: () =>
+      told(async () => {
+        await gate.useFile()
+        await inTurn(waitMs, () => applyMigrations(own.handle))
+      }),
+    async close() {
+      if (!gate.shut()) return
+      // A transaction that does not end in time is rolled back by SQLite when its connection closes.
+      await queue.close(waitMs)
+      atomic.close()
+      own.close()
+    },
+  }
+}
+
+/** `work` runs without an await, so that nothing else on this connection ever happens inside its transaction. */
+function oneTransaction<T>(connection: Connection, begin: string, work: () => T): T {
+  const { handle } = connection
+  handle.exec(begin)
+  try {
+    const value = work()
+    handle.exec('COMMIT')
+    return value
+  } catch (error) {
+    connection.rollback()
+    throw error
+  }
+}
+
+interface Gate {
+  /** The file is in WAL mode. */
+  useFile(): Promise<void>
+  /** And has our tables. */
+  ready(): Promise<void>
+  /** False when it was shut before. */
+  shut(): boolean
+}
+
+/** Looks at the file until it was found fit once; then costs nothing. A file that is migrated later is found later. */
+function createGate(options: { own: Connection; file: string; clock: Clock; waitMs: number }): Gate {
+  const { own, file, clock, waitMs } = options
+  let inWal = false
+  let migrated = false
+  let open = true
+  // Shared by all who come before it ends, so that nobody overtakes: the queue of writers is first come, first served.
+  let checking: Promise<void> | undefined
+  const useFile = async () => {
+    if (!open) throw unavailable('the SQLite store is closed')
+    if (inWal) return
+    await untilFree(clock, waitMs, () => useWriteAheadLog(own.handle, file))
+    inWal = true
+  }
+  const check = async () => {
+    await useFile()
+    const version = await untilFree(clock, waitMs, () => appliedVersion(own.handle))
+    if (version < sqliteMigrations.length) throw notMigrated(file)
+    migrated = true
+  }
+  return {
+    useFile,
+    async ready() {
+      if (!open || !migrated) await (checking ??= check().finally(() => (checking = undefined)))
+    },
+    shut() {
+      const first = open
+      open = false
+      return first
+    },
+  }
+}

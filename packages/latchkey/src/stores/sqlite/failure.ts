@@ -1,0 +1,47 @@
+/** What an error of the driver means to us. */
+import { isLatchkeyError, LatchkeyError } from '../../ports/errors.ts'
+
+// SQLite's primary result codes. PROTOCOL is a lost race for the write-ahead log's locks, and as harmless as BUSY.
+const busyCode = 5
+const protocolCode = 15
+const snapshotCode = 517
+
+/** Another connection holds the lock: nothing happened, try again. */
+export function isBusy(error: unknown): boolean {
+  const code = resultCode(error)
+  return code !== undefined && (code % 256 === busyCode || code % 256 === protocolCode)
+}
+
+/** This transaction read before somebody else committed, so it can never write: trying again in it is useless. */
+export function isStaleSnapshot(error: unknown): boolean {
+  return resultCode(error) === snapshotCode
+}
+
+/** `rawCode`: libsql; `errcode`: node:sqlite; better-sqlite3 has only the name in `code`. */
+function resultCode(error: unknown): number | undefined {
+  if (typeof error !== 'object' || error === null) return undefined
+  for (const name of ['rawCode', 'errcode']) {
+    const code: unknown = Reflect.get(error, name)
+    if (typeof code === 'number') return code
+  }
+  const name: unknown = Reflect.get(error, 'code')
+  if (name === 'SQLITE_BUSY_SNAPSHOT') return snapshotCode
+  if (typeof name === 'string' && name.startsWith('SQLITE_BUSY')) return busyCode
+  return name === 'SQLITE_PROTOCOL' ? protocolCode : undefined
+}
+
+export function asStoreError(error: unknown, path: string): LatchkeyError {
+  if (isLatchkeyError(error)) return error
+  const reason = error instanceof Error ? error.message : String(error)
+  if (reason.includes('no such table: latchkey_')) return notMigrated(path, error)
+  return new LatchkeyError('store-unavailable', `the SQLite file ${path} failed: ${reason}`, { cause: error })
+}
+
+export function notMigrated(path: string, cause?: unknown): LatchkeyError {
+  const message = `the SQLite file ${path} lacks Latchkey's tables, or has older ones: call store.migrate() first`
+  return new LatchkeyError('store-not-migrated', message, { cause })
+}
+
+export function unavailable(message: string, cause?: unknown): LatchkeyError {
+  return new LatchkeyError('store-unavailable', message, { cause })
+}

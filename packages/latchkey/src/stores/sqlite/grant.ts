@@ -1,0 +1,100 @@
+/** Who gets a row: the rule, the claim of a guarded operation, the reservation and the record of an atomic one. */
+import type { Outcome } from '../../ports/outcome.ts'
+import type {
+  AtomicRequest,
+  ClaimRequest,
+  ClaimResult,
+  GrantedFrom,
+  KeyRecord,
+  Reservation,
+} from '../../ports/store.ts'
+import type { Handle } from './handle.ts'
+import { type NewRow, putOutcome, putRow, readNowMs, readRecord } from './key-row.ts'
+
+/** Why the row may be granted to this fingerprint; `undefined`: it may not. */
+export function grantedFrom(record: KeyRecord | undefined, fingerprint: Uint8Array): GrantedFrom | undefined {
+  if (record === undefined) return 'none'
+  if (record.expired) return 'expired'
+  // Before the state: a key reused for another request is never granted, not even over a dead lease.
+  if (record.parked || !sameBytes(record.fingerprint, fingerprint)) return undefined
+  switch (record.state) {
+    case 'pending':
+    case 'failed_retryable':
+      return record.dueInMs <= 0 ? record.state : undefined
+    case 'in_progress':
+      return record.recovery === 'rerun' && record.leaseLeftMs <= 0 ? 'dead-lease' : undefined
+    default:
+      return undefined
+  }
+}
+
+/** In one write transaction, so that nothing comes between the look and the grant. */
+export function claim(handle: Handle, request: ClaimRequest): ClaimResult {
+  const record = readRecord(handle, request.identity.id)
+  const from = grantedFrom(record, request.fingerprint)
+  if (record !== undefined && from === undefined) return { kind: 'seen', record }
+  const nowMs = readNowMs(handle)
+  const row: NewRow = {
+    ...grantedRow(record, request, nowMs),
+    state: 'in_progress',
+    recovery: request.recovery,
+    lockedUntilMs: nowMs + request.leaseMs,
+    completedAtMs: undefined,
+    expiresAtMs: nowMs + request.expiresInMs,
+  }
+  putRow(handle, row)
+  const { id, fence, claimId } = row
+  return { kind: 'won', claim: { id, fence, claimId }, attempt: row.attempts, from: from ?? 'none' }
+}
+
+/** Inside the transaction that will record: it is the only writer, so what it reads stays true until it ends. */
+export function reserve(handle: Handle, request: AtomicRequest): Reservation {
+  const record = readRecord(handle, request.identity.id)
+  const from = grantedFrom(record, request.fingerprint)
+  if (record !== undefined && from === undefined) return { kind: 'seen', record }
+  return { kind: 'free', fence: record?.fence ?? 0, from: from ?? 'none' }
+}
+
+export function record(
+  handle: Handle,
+  request: AtomicRequest,
+  answer: { outcome: Outcome; reservedFence: number },
+): 'recorded' | 'taken' {
+  const before = readRecord(handle, request.identity.id)
+  if ((before?.fence ?? 0) !== answer.reservedFence) return 'taken'
+  if (grantedFrom(before, request.fingerprint) === undefined) return 'taken'
+  const nowMs = readNowMs(handle)
+  const row: NewRow = {
+    ...grantedRow(before, request, nowMs),
+    state: 'completed',
+    // Never used: an atomic row is born completed and has no lease to run out.
+    recovery: 'hold',
+    lockedUntilMs: undefined,
+    completedAtMs: nowMs,
+    expiresAtMs: nowMs + request.retentionMs,
+  }
+  putRow(handle, row)
+  putOutcome(handle, row, { outcome: answer.outcome, byOperator: false })
+  return 'recorded'
+}
+
+/** An expired row counts as absent: only its fence lives on, and a late owner of it never matches again. */
+function grantedRow(record: KeyRecord | undefined, request: ClaimRequest | AtomicRequest, nowMs: number) {
+  const before = record?.expired ? undefined : record
+  const deadLease = before?.state === 'in_progress' ? 1 : 0
+  return {
+    ...request.identity,
+    fingerprint: request.fingerprint,
+    fence: (record?.fence ?? 0) + 1,
+    claimId: request.claimId,
+    attempts: (before?.attempts ?? 0) + 1,
+    crashes: (before?.crashes ?? 0) + deadLease,
+    createdAtMs: before?.createdAtMs ?? nowMs,
+    description: request.description,
+    lastErrorCode: before?.lastErrorCode,
+  }
+}
+
+function sameBytes(left: Uint8Array, right: Uint8Array): boolean {
+  return left.length === right.length && left.every((byte, at) => byte === right[at])
+}

@@ -1,0 +1,116 @@
+/** SQLite: the embedded store. Durable, transactional, and safe between the processes of one machine. */
+import { systemClock, type Clock } from '../../ports/clock.ts'
+import { misconfigured } from '../../ports/errors.ts'
+import type { Store, Transactor } from '../../ports/store.ts'
+import { forget, inspect, list, reap, settle, sweep } from './care.ts'
+import { openDatabase } from './database.ts'
+import type { SqliteDatabase } from './driver.ts'
+import { claim, grantedFrom } from './grant.ts'
+import { readRecord } from './key-row.ts'
+import { complete, fail, heartbeat, release } from './owner.ts'
+import type { SqliteTx } from './transaction.ts'
+import { sqliteTransactor } from './transactor.ts'
+
+export { sqliteMigrations } from './schema.ts'
+export type { Migration } from '../../sql/migrations.ts'
+export type { SqliteDatabase, SqliteParameter, SqliteRow, SqliteStatement, SqliteValue } from './driver.ts'
+export type { SqliteTx } from './transaction.ts'
+
+export interface SqliteStoreOptions {
+  /**
+   * The database file; it is created where it does not exist, its directory is not. `:memory:` is refused. Must be on a
+   * local disk: SQLite's locks do not work over a network.
+   */
+  readonly path: string
+  /**
+   * Opens one handle: `path => new DatabaseSync(path)` (node:sqlite, from Node 22), `path => new Database(path)` (libsql,
+   * better-sqlite3). Called twice, because Latchkey never writes on a handle of the application. Use the driver that the
+   * application itself uses for this file: two SQLite libraries in one process undo each other's file locks.
+   */
+  readonly open: (path: string) => SqliteDatabase
+  /**
+   * How long a transaction may stay open while its handler works; then it is rolled back and the handler's tx refuses.
+   * Default 2,000: every other writer of the file waits meanwhile. Raise it for one slow job, not for a busy server.
+   */
+  readonly transactionMs?: number
+  /**
+   * How long a write waits for the writers before it, in this process and in others. Default 1,500: just under the 2 s
+   * after which Latchkey gives up on a store, so that the error tells what was waited for.
+   */
+  readonly waitMs?: number
+  /** How many writes may wait; one more is refused at once. Default 10,000: more than can be written within `waitMs`. */
+  readonly waitersMax?: number
+  /** Local deadlines and the spread of retries; never a lease. Default: the process's clock. Replace it in tests. */
+  readonly clock?: Clock
+}
+
+export interface SqliteStore extends Store<SqliteTx> {
+  readonly transactor: Transactor<SqliteTx>
+  /** Creates or upgrades the tables. Safe from several processes at once, and cheap when there is nothing to do. */
+  migrate(): Promise<void>
+  /**
+   * Runs the application's own writes, on its own handle, when no transaction of Latchkey is open in this process and no
+   * other starts, so that they do not meet SQLITE_BUSY. The turn ends with `work`, or after `transactionMs`. Inside, hand
+   * over a transaction of your own (`operation.run({ tx: db, … })`); an operation without one would wait for this turn.
+   */
+  exclusive<T>(work: () => T | Promise<T>): Promise<T>
+  /** Lets the write under way finish, refuses the others, closes the handles. */
+  close(): Promise<void>
+}
+
+export function sqliteStore(options: SqliteStoreOptions): SqliteStore {
+  const { path, open, transactionMs = 2_000, waitMs = 1_500, waitersMax = 10_000, clock = systemClock } = options
+  for (const [name, value] of Object.entries({ transactionMs, waitMs, waitersMax })) {
+    if (!(value > 0)) throw misconfigured(`sqliteStore: ${name} is ${value}, and must be a positive number`)
+  }
+  if (typeof open !== 'function') throw misconfigured('sqliteStore: open is missing: path => new Database(path)')
+  const database = openDatabase({ path, open, clock, waitMs, waitersMax })
+  return {
+    name: 'sqlite',
+    traits: {
+      transactional: true,
+      durable: true,
+      clock: 'store',
+      processes: 'many',
+      fence: 'dense',
+      connections: undefined,
+    },
+    transactor: sqliteTransactor({ database, transactionMs }),
+
+    async claim(request) {
+      // A duplicate is answered without the write lock, also while another key's transaction is open.
+      const seen = await database.read(handle => readRecord(handle, request.identity.id))
+      if (seen !== undefined && grantedFrom(seen, request.fingerprint) === undefined)
+        return { kind: 'seen', record: seen }
+      return database.write(handle => claim(handle, request))
+    },
+    read: id => database.read(handle => readRecord(handle, id)),
+    heartbeat: (owned, leaseMs) => database.write(handle => heartbeat(handle, owned, leaseMs)),
+    complete: (owned, outcome, retentionMs) =>
+      database.write(handle => complete(handle, owned, { outcome, retentionMs })),
+    fail: (owned, failure) => database.write(handle => fail(handle, owned, failure)),
+    release: (id, claimId) => database.write(handle => release(handle, id, claimId)),
+
+    sweep: which => database.write(handle => sweep(handle, which)),
+    reap: which => database.write(handle => reap(handle, which)),
+
+    list: listing => database.read(handle => list(handle, listing)),
+    inspect: id => database.snapshot(handle => inspect(handle, id)),
+    settle: (id, verdict, act, retentionMs) =>
+      database.write(handle => settle(handle, id, { verdict, act, retentionMs })),
+    forget: (id, act) => database.write(handle => forget(handle, id, act)),
+
+    migrate: () => database.migrate(),
+    async exclusive(work) {
+      const leave = await database.enter(waitMs)
+      const cancel = clock.after(transactionMs, leave)
+      try {
+        return await work()
+      } finally {
+        cancel()
+        leave()
+      }
+    },
+    close: () => database.close(),
+  }
+}

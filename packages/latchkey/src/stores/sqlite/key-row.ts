@@ -1,0 +1,103 @@
+/** One key's row: reading it, and writing it whole. */
+import type { Outcome } from '../../ports/outcome.ts'
+import type { Claim, KeyRecord } from '../../ports/store.ts'
+import { recoveryCodes, stateCodes } from '../../sql/codes.ts'
+import { headersToText } from '../../sql/outcome-codec.ts'
+import { type OutcomeRow, recordOf, type RecordRow } from '../../sql/record-row.ts'
+import type { SqliteRow } from './driver.ts'
+import type { Handle } from './handle.ts'
+import { nowMsSql } from './schema.ts'
+
+export const keyColumns: string = [
+  'k.id, k.scope, k.operation, k.state, k.recovery, k.fingerprint, k.fence, k.claim_id, k.attempts, k.crashes',
+  'k.locked_until_ms, k.due_at_ms, k.created_at_ms, k.completed_at_ms, k.expires_at_ms, k.parked_at_ms',
+  'k.description, k.last_error_code',
+].join(', ')
+
+const readSql = `
+  SELECT ${nowMsSql} AS now_ms, ${keyColumns}, o.status AS outcome_status, o.version AS outcome_version,
+         o.headers AS outcome_headers, o.body AS outcome_body
+  FROM latchkey_keys AS k LEFT JOIN latchkey_outcomes AS o ON o.id = k.id AND o.fence = k.fence
+  WHERE k.id = ?1`
+
+export function readRecord(handle: Handle, id: string): KeyRecord | undefined {
+  const [row] = handle.rows(readSql, [id])
+  return row && recordFrom(row)
+}
+
+/** A row of `keyColumns` and `now_ms`, with or without the outcome's. */
+export function recordFrom(row: SqliteRow): KeyRecord {
+  // The tables are STRICT and the columns are named as RecordRow has them: SQLite has checked every type on the way in.
+  return recordOf(row as unknown as RecordRow & OutcomeRow, Number(row.now_ms))
+}
+
+export function readNowMs(handle: Handle): number {
+  return Number(handle.rows(`SELECT ${nowMsSql} AS now_ms`)[0]?.now_ms)
+}
+
+/** What a grant, or an atomic answer, writes. Instants, because the caller read the store's clock in the same transaction. */
+export interface NewRow extends Pick<
+  KeyRecord,
+  'id' | 'scope' | 'operation' | 'recovery' | 'fingerprint' | 'fence' | 'claimId' | 'attempts' | 'crashes'
+> {
+  readonly state: 'in_progress' | 'completed'
+  readonly lockedUntilMs: number | undefined
+  readonly createdAtMs: number
+  readonly completedAtMs: number | undefined
+  readonly expiresAtMs: number
+  readonly description: string | undefined
+  readonly lastErrorCode: string | undefined
+}
+
+const putSql = `
+  REPLACE INTO latchkey_keys (id, scope, operation, state, recovery, fingerprint, fence, claim_id, attempts, crashes,
+    locked_until_ms, created_at_ms, completed_at_ms, expires_at_ms, description, last_error_code)
+  VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)`
+
+export function putRow(handle: Handle, row: NewRow): void {
+  handle.rows(putSql, [
+    row.id,
+    storable(row.scope),
+    storable(row.operation),
+    stateCodes[row.state],
+    recoveryCodes[row.recovery],
+    row.fingerprint,
+    row.fence,
+    row.claimId,
+    row.attempts,
+    row.crashes,
+    wholeOrNull(row.lockedUntilMs),
+    row.createdAtMs,
+    row.completedAtMs ?? null,
+    Math.ceil(row.expiresAtMs),
+    storableOrNull(row.description),
+    storableOrNull(row.lastErrorCode),
+  ])
+}
+
+const putOutcomeSql = `
+  REPLACE INTO latchkey_outcomes (id, fence, by_operator, status, version, headers, body)
+  VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)`
+
+export function putOutcome(
+  handle: Handle,
+  grant: Pick<Claim, 'id' | 'fence'>,
+  answer: { outcome: Outcome; byOperator: boolean },
+): void {
+  const { status, version, headers, body } = answer.outcome
+  const text = headersToText(headers)
+  handle.rows(putOutcomeSql, [grant.id, grant.fence, answer.byOperator, status, version, text, body ?? null])
+}
+
+/** libsql ends a text at U+0000. These texts are for people, so they get to see that something stood there. */
+export function storable(text: string): string {
+  return text.replaceAll('\0', '\u2400')
+}
+
+function storableOrNull(text: string | undefined): string | null {
+  return text === undefined ? null : storable(text)
+}
+
+function wholeOrNull(atMs: number | undefined): number | null {
+  return atMs === undefined ? null : Math.ceil(atMs)
+}

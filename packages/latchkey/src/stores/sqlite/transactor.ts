@@ -1,0 +1,130 @@
+/** Atomic operations: key row, business rows and outcome in one commit. */
+import { isLatchkeyError, LatchkeyError } from '../../ports/errors.ts'
+import type { AtomicRequest, Reservation, Transactor } from '../../ports/store.ts'
+import type { Database } from './database.ts'
+import type { SqliteDatabase } from './driver.ts'
+import { isBusy, isStaleSnapshot } from './failure.ts'
+import { grantedFrom, record, reserve } from './grant.ts'
+import { type Handle, handleOf, isDatabase, isInTransaction } from './handle.ts'
+import { readRecord } from './key-row.ts'
+import { adoptedScope, ownScope, type Scope, type SqliteTx } from './transaction.ts'
+
+export interface TransactorOptions {
+  readonly database: Database
+  readonly transactionMs: number
+}
+
+export function sqliteTransactor({ database, transactionMs }: TransactorOptions): Transactor<SqliteTx> {
+  const scopes = new WeakMap<SqliteTx, Scope>()
+  const adopted = new WeakMap<SqliteDatabase, Scope>()
+  // Who holds, or is about to hold, an identity in this process. A twin is told at once instead of standing in the queue.
+  const holders = new Map<string, Scope>()
+
+  const scopeOf = (tx: unknown): Scope => {
+    const scope = typeof tx === 'object' && tx !== null ? scopes.get(tx as SqliteTx) : undefined
+    return scope ?? noTransaction('this is no tx of this store')
+  }
+  const adoptHandle = (own: SqliteDatabase): Scope => {
+    const scope = adopted.get(own) ?? adoptedScope(database, own)
+    adopted.set(own, scope)
+    scopes.set(scope.tx, scope)
+    return scope
+  }
+
+  return {
+    async transaction(work) {
+      const scope = ownScope(database, transactionMs)
+      scopes.set(scope.tx, scope)
+      try {
+        const wish = await Promise.race([work(scope.tx), scope.overdue])
+        if (wish === 'commit') return scope.commit()
+        scope.rollback()
+        return { kind: 'rolled-back' }
+      } catch (error) {
+        scope.rollback()
+        throw error
+      } finally {
+        for (const id of scope.identities) if (holders.get(id) === scope) holders.delete(id)
+      }
+    },
+
+    async adopt(tx) {
+      const scope = proven(tx, database, { known: scopes, adoptHandle })
+      if (scope.phase() === 'idle') await database.told(() => scope.begin())
+      return scope.tx
+    },
+
+    async reserve(tx, request) {
+      const scope = scopeOf(tx)
+      const { id } = request.identity
+      if (scope.phase() === 'idle') {
+        const seen = await database.read(handle => finished(handle, request))
+        if (seen) return seen
+        const holder = holders.get(id)
+        if (holder !== undefined && holder !== scope) return { kind: 'busy' }
+        holders.set(id, scope)
+        scope.identities.add(id)
+      }
+      const lock = await takeLock(database, scope)
+      return lock === 'busy'
+        ? { kind: 'busy' }
+        : database.told(async () => scope.use(handle => reserve(handle, request)))
+    },
+
+    record: (tx, request, outcome, reservedFence) =>
+      database.told(async () => scopeOf(tx).use(handle => record(handle, request, { outcome, reservedFence }))),
+
+    async readAfterCommit(id, waitMs) {
+      const look = (handle: Handle) => readRecord(handle, id)
+      return database.readAfterWriters(waitMs, look).catch(() => database.read(look))
+    },
+  }
+}
+
+/** A replay needs no lock: it is answered while others write. */
+function finished(handle: Handle, request: AtomicRequest): Reservation | undefined {
+  const found = readRecord(handle, request.identity.id)
+  if (found === undefined || grantedFrom(found, request.fingerprint) !== undefined) return undefined
+  return { kind: 'seen', record: found }
+}
+
+/**
+ * `busy`: another process kept the file locked all the while. SQLite does not say for which identity, so it may be this
+ * one; nothing ran.
+ */
+async function takeLock(database: Database, scope: Scope): Promise<'taken' | 'busy'> {
+  try {
+    await database.told(() => scope.begin())
+    return 'taken'
+  } catch (error) {
+    if (!isLatchkeyError(error) || !isBusy(error.cause)) throw error
+    if (!isStaleSnapshot(error.cause)) return 'busy'
+    throw new LatchkeyError(
+      'store-unavailable',
+      'this transaction read the file before another one wrote to it, so SQLite lets it write no more: start it with BEGIN IMMEDIATE',
+      { cause: error.cause },
+    )
+  }
+}
+
+function proven(
+  tx: unknown,
+  database: Database,
+  { known, adoptHandle }: { known: WeakMap<SqliteTx, Scope>; adoptHandle: (own: SqliteDatabase) => Scope },
+): Scope {
+  if (typeof tx !== 'object' || tx === null) return noTransaction(`tx is ${tx === null ? 'null' : typeof tx}`)
+  // Any object may be asked for in a WeakMap.
+  const scope = known.get(tx as SqliteTx)
+  if (scope !== undefined) return scope.phase() === 'ended' ? noTransaction('this tx has ended') : scope
+  if (!isDatabase(tx)) return noTransaction('tx is neither a tx of this store nor a handle of its driver')
+  if (!isInTransaction(tx)) return noTransaction('this handle has no open transaction: start one with BEGIN IMMEDIATE')
+  const main = handleOf(tx)
+    .query('PRAGMA database_list')
+    .find(row => row.name === 'main')
+  if (!database.isSameFile(String(main?.file ?? ''))) return noTransaction('this handle is open on another file')
+  return adoptHandle(tx)
+}
+
+function noTransaction(reason: string): never {
+  throw new LatchkeyError('not-a-transaction', `an open transaction on the store's SQLite file is needed: ${reason}`)
+}

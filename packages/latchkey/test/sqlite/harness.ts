@@ -1,0 +1,57 @@
+/** A SQLite file of its own in a temporary directory, and the store conformance harness over it. */
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { StoreHarness } from '../../src/conformance/index.ts'
+import type { SqliteDatabase } from '../../src/stores/sqlite/driver.ts'
+import { handleOf } from '../../src/stores/sqlite/handle.ts'
+import { sqliteStore, type SqliteStore, type SqliteStoreOptions } from '../../src/stores/sqlite/index.ts'
+
+export type Open = (path: string) => SqliteDatabase
+
+export interface SqliteHarness extends StoreHarness {
+  readonly path: string
+  open(options?: Partial<SqliteStoreOptions>): Promise<SqliteStore>
+}
+
+/** Every instant that the store keeps, moved back: as good as its clock moved on. */
+const advanceSql = `
+  UPDATE latchkey_keys SET locked_until_ms = locked_until_ms - ?1, due_at_ms = due_at_ms - ?1,
+    created_at_ms = created_at_ms - ?1, completed_at_ms = completed_at_ms - ?1, expires_at_ms = expires_at_ms - ?1`
+const advanceNotes = ['evidence', 'audit'].map(table => `UPDATE latchkey_${table} SET at_ms = at_ms - ?1`)
+
+export async function sqliteHarness(open: Open): Promise<SqliteHarness> {
+  const directory = await mkdtemp(join(tmpdir(), 'latchkey-sqlite-'))
+  const path = join(directory, 'data.db')
+  const stores: SqliteStore[] = []
+  const outside = handleOf(open(path))
+  outside.exec(
+    'PRAGMA journal_mode = WAL; PRAGMA busy_timeout = 5000; CREATE TABLE orders (value TEXT NOT NULL) STRICT',
+  )
+  return {
+    path,
+    async open(options = {}) {
+      // Generous: on a busy machine nobody is to be turned away for want of time, unless a test says so.
+      const store = sqliteStore({ path, open, waitMs: 20_000, transactionMs: 20_000, ...options })
+      stores.push(store)
+      await store.migrate()
+      return store
+    },
+    async advance(ms) {
+      for (const sql of [advanceSql, ...advanceNotes]) outside.query(sql, [ms])
+    },
+    business: {
+      async insert(tx, value) {
+        // A transaction of ours begins with its first reservation; adopting it begins it too. Only one store knows it.
+        const adopted = await Promise.any(stores.map(store => store.transactor.adopt(tx)))
+        adopted.run('INSERT INTO orders VALUES (?1)', [value])
+      },
+      values: async () => outside.query('SELECT value FROM orders ORDER BY rowid').map(row => String(row.value)),
+    },
+    async close() {
+      for (const store of stores) await store.close()
+      outside.close()
+      await rm(directory, { recursive: true })
+    },
+  }
+}

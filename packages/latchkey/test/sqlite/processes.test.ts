@@ -1,0 +1,116 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import Database from 'libsql'
+import { afterEach, beforeEach, expect, it } from 'vitest'
+import { handleOf } from '../../src/stores/sqlite/handle.ts'
+import { sqliteStore } from '../../src/stores/sqlite/index.ts'
+import { identity } from './requests.ts'
+
+const hammer = fileURLToPath(new URL('./hammer.ts', import.meta.url))
+const keys = 400
+
+interface Hammer {
+  readonly child: ChildProcess
+  readonly lines: string[]
+  /** What went wrong in it. */
+  errors: string
+}
+
+let directory: string
+let path: string
+let hammers: Hammer[]
+
+beforeEach(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'latchkey-processes-'))
+  path = join(directory, 'data.db')
+  hammers = []
+  const outside = new Database(path)
+  outside.exec('PRAGMA journal_mode = WAL; CREATE TABLE orders (value TEXT NOT NULL) STRICT')
+  outside.close()
+})
+
+afterEach(async () => {
+  for (const { child } of hammers) child.kill('SIGKILL')
+  await rm(directory, { recursive: true })
+})
+
+function start(): Hammer {
+  const child = spawn(process.execPath, ['--import', 'tsx', hammer, path, String(keys)])
+  const started: Hammer = { child, lines: [], errors: '' }
+  let rest = ''
+  child.stdout.on('data', (chunk: Buffer) => {
+    const parts = (rest + chunk.toString()).split('\n')
+    rest = parts.pop() ?? ''
+    started.lines.push(...parts)
+  })
+  child.stderr.on('data', (chunk: Buffer) => (started.errors += chunk.toString()))
+  hammers.push(started)
+  return started
+}
+
+async function until(condition: () => boolean): Promise<void> {
+  const deadlineMs = Date.now() + 40_000
+  while (!condition()) {
+    if (Date.now() > deadlineMs) throw new Error('waited 40 s in vain')
+    await new Promise(resolve => setTimeout(resolve, 5))
+  }
+}
+
+async function kill({ child }: Hammer): Promise<void> {
+  const closed = once(child, 'close')
+  child.kill('SIGKILL')
+  await closed
+}
+
+/** [key, claimId] of every line that begins with this word, of all processes. */
+function said(word: string): (readonly [number, string])[] {
+  return hammers
+    .flatMap(each => each.lines)
+    .map(line => line.split(' '))
+    .filter(([first]) => first === word)
+    .map(([, key, claimId]) => [Number(key), claimId ?? ''] as const)
+}
+
+it('gives each key one winner among four processes on one file, some killed with -9, and loses no acknowledged answer', async () => {
+  const victims = [start(), start()]
+  const survivors = [start(), start()]
+  for (const [turn, victim] of victims.entries()) {
+    // In the middle of its work, at another place each time.
+    await until(() => victim.lines.length > 10 + 25 * turn || victim.lines.includes('end'))
+    await kill(victim)
+    survivors.push(start())
+  }
+  await until(() => survivors.every(({ child }) => child.exitCode !== null))
+  expect(survivors.map(({ errors }) => errors)).toEqual(['', '', '', ''])
+  await until(() => survivors.every(({ lines }) => lines.includes('end')))
+
+  const won = said('won').map(([key]) => key)
+  expect(new Set(won).size).toBe(won.length)
+  expect(said('lost')).toEqual([])
+  const done = said('done')
+  expect(new Set(done.map(([key]) => key)).size).toBe(done.length)
+  expect(done.length).toBeGreaterThan(keys - 20)
+
+  const store = sqliteStore({ path, open: file => new Database(file) })
+  for (const [key, claimId] of done) {
+    const record = await store.read(identity(key).id)
+    expect([record?.state, record?.claimId, record?.fence]).toEqual(['completed', claimId, 1])
+    expect(Buffer.from(record?.outcome?.body ?? []).toString()).toBe(claimId)
+  }
+  await store.close()
+
+  const file = handleOf(new Database(path))
+  expect(file.query('PRAGMA integrity_check')).toEqual([{ integrity_check: 'ok' }])
+  // An order exists exactly where its key row does: both or neither survived the kills.
+  const orders = file.query('SELECT value FROM orders').map(row => String(row.value))
+  const rows = file.query(`SELECT id, claim_id FROM latchkey_keys WHERE state = 2`)
+  const recorded = rows.map(row => `${Number(String(row.id).slice(-12))} ${String(row.claim_id)}`)
+  const odd = (text: string) => Number(text.split(' ')[0]) % 2 === 1
+  expect(orders.toSorted()).toEqual(recorded.filter(odd).toSorted())
+  expect(orders.length).toBe(keys / 2)
+  file.close()
+})

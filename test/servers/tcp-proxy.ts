@@ -1,0 +1,86 @@
+import { connect, createServer } from 'node:net'
+import type { AddressInfo, Socket } from 'node:net'
+
+/** A wire between a client and a server that can be cut at a chosen word. */
+export interface TcpProxy {
+  readonly port: number
+  /** The same address with the proxy's host and port. */
+  through(url: string): string
+  /**
+   * The next message from a client that contains `word` is lost together with its connection: `request` before it reaches
+   * the server, `reply` after the server has answered it. Resolves when the wire is cut.
+   */
+  cutAt(word: string, lost: 'request' | 'reply'): Promise<void>
+  close(): Promise<void>
+}
+
+interface Cut {
+  readonly word: string
+  readonly lost: 'request' | 'reply'
+  done(): void
+}
+
+export async function startTcpProxy(targetUrl: string): Promise<TcpProxy> {
+  const target = new URL(targetUrl)
+  const sockets = new Set<Socket>()
+  let armed: Cut | undefined
+  const takeCut = (message: Buffer): Cut | undefined => {
+    if (armed === undefined || !message.includes(armed.word)) return undefined
+    const cut = armed
+    armed = undefined
+    return cut
+  }
+  const server = createServer(client => {
+    const upstream = connect(Number(target.port), target.hostname)
+    for (const socket of [client, upstream]) track(socket, sockets)
+    join(client, upstream, takeCut)
+  })
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo
+  return {
+    port,
+    through(url) {
+      const changed = new URL(url)
+      changed.hostname = '127.0.0.1'
+      changed.port = String(port)
+      return changed.href
+    },
+    cutAt: (word, lost) =>
+      new Promise(done => {
+        armed = { word, lost, done }
+      }),
+    async close() {
+      for (const socket of sockets) socket.destroy()
+      await new Promise(resolve => server.close(resolve))
+    },
+  }
+}
+
+function track(socket: Socket, sockets: Set<Socket>): void {
+  sockets.add(socket)
+  socket.on('close', () => sockets.delete(socket))
+  // A cut wire is the purpose here; the ends notice by themselves.
+  socket.on('error', () => {})
+}
+
+function join(client: Socket, upstream: Socket, takeCut: (message: Buffer) => Cut | undefined): void {
+  let losing: Cut | undefined
+  const cutWire = (cut: Cut) => {
+    client.destroy()
+    upstream.destroy()
+    cut.done()
+  }
+  client.on('data', message => {
+    const cut = takeCut(message)
+    if (cut?.lost === 'request') return cutWire(cut)
+    losing ??= cut
+    upstream.write(message)
+  })
+  upstream.on('data', message => {
+    // The first byte of an answer means that the server has done what it was asked.
+    if (losing !== undefined) return cutWire(losing)
+    client.write(message)
+  })
+  client.on('close', () => upstream.destroy())
+  upstream.on('close', () => client.destroy())
+}
