@@ -1,0 +1,67 @@
+/** What goes into one execution and what comes out of it: the engine's boundary with adapters and plain functions. */
+import type { Outcome } from '../ports/outcome.ts'
+import type { Identity, KeyRecord } from '../ports/store.ts'
+import type { FingerprintPart } from './fingerprint/fingerprint.ts'
+
+export interface ExecuteRequest {
+  readonly identity: Identity
+  /** The client's key, for the handler's context only; it is never stored or logged. */
+  readonly key: string
+  readonly fingerprint: Uint8Array
+  /** The same request under an older fingerprint version; absent where none but the current exists. */
+  readonly refingerprint?: (version: number) => Uint8Array | undefined
+  /** For operators, at most 80 characters. */
+  readonly description: string | undefined
+  /** May this caller see what the row holds? Asked before anything of a row is told. Absent: yes. */
+  readonly authorizeReplay?: (record: KeyRecord) => Promise<boolean>
+}
+
+/** How the handler ended, as the adapter saw it. */
+export type Attempt =
+  /** A whole answer, as the client would get it, after the framework's error handler. `error`: it was rendered from a throw. */
+  | { readonly kind: 'answered'; readonly outcome: Outcome; readonly error?: unknown }
+  /** No answer exists: a plain function threw. */
+  | { readonly kind: 'threw'; readonly error: unknown }
+  /** The answer left without being captured whole (hijacked socket, trailers, broken stream). It ran, and cannot be replayed. */
+  | { readonly kind: 'unreplayable'; readonly status: number; readonly why: string }
+
+export type Work<X> = (execution: X) => Promise<Attempt>
+
+export type RefusalCode =
+  | 'key-reused'
+  | 'in-progress'
+  | 'outcome-unknown'
+  | 'response-not-stored'
+  | 'replay-not-authorized'
+  | 'parked'
+  | 'store-unavailable'
+  | 'fingerprint-version'
+
+export interface Refusal {
+  readonly code: RefusalCode
+  readonly retryAfterMs: number | undefined
+  /** `key-reused`: what differs from the first request. */
+  readonly differs: readonly FingerprintPart[]
+  /** `outcome-unknown`: this caller's own attempt, not a retry of it. */
+  readonly ownAttempt: boolean
+  /** `response-not-stored`: the kept status and headers. */
+  readonly outcome: Outcome | undefined
+  readonly cause: unknown
+}
+
+export type Answer =
+  /** The handler ran for this caller. `stored: false`: its answer is real, but could not be kept. */
+  | { readonly kind: 'executed'; readonly attempt: Attempt; readonly stored: StoredAs }
+  | { readonly kind: 'replayed'; readonly outcome: Outcome; readonly expiresAtMs: number }
+  | { readonly kind: 'refused'; readonly refusal: Refusal }
+
+/**
+ * `yes`: a retry replays it. `declined`: not of the stored kind (a 429, a 5xx); a retry runs again. `failed`: the store could
+ * not keep it. `unprotected`: no claim was held, because the store was down and the operation allows that.
+ */
+export type StoredAs = 'yes' | 'declined' | 'failed' | 'unprotected'
+
+export function refused(code: RefusalCode, details: Partial<Omit<Refusal, 'code'>> = {}): Answer {
+  const nothing = { retryAfterMs: undefined, differs: [], ownAttempt: false, outcome: undefined, cause: undefined }
+  return { kind: 'refused', refusal: { code, ...nothing, ...details } }
+}

@@ -1,0 +1,116 @@
+/** What an atomic execution does once its transaction has ended otherwise than by a plain commit. */
+import { LatchkeyError, unreachable } from '../ports/errors.ts'
+import type { Outcome } from '../ports/outcome.ts'
+import type { AtomicRequest, KeyRecord, Transactor } from '../ports/store.ts'
+import { type Answer, type Attempt, refused } from './answer.ts'
+import { boundedTransaction } from './bounded-transaction.ts'
+import { claim } from './claiming.ts'
+import type { Core } from './core.ts'
+import type { Judgement } from './judge.ts'
+import type { Settings } from './settings.ts'
+
+export type Step =
+  | { readonly kind: 'answer'; readonly answer: Answer }
+  /** Look at this row. `ran`: the handler was called, and rolled back. */
+  | { readonly kind: 'look-again'; readonly record: KeyRecord; readonly ran: boolean }
+
+/** A lost COMMIT is decided by its transaction's lock; a server that holds it longer than this is not answering. */
+const commitWaitMs = 5_000
+
+/**
+ * Rolled back because another transaction won. Under REPEATABLE READ and above, the reservation's read may have missed the
+ * winner; a new transaction sees it. Without a winner the conflict was between business rows: the handler cannot be run
+ * again behind its caller's back, but the caller may retry at once.
+ */
+export async function afterConflict<Tx>(core: Core<Tx>, row: AtomicRequest): Promise<Step> {
+  const record = await core.calls.call('read', () => core.store.read(row.identity.id)).catch(() => undefined)
+  if (record !== undefined && !record.expired) return { kind: 'look-again', record, ran: true }
+  return done(
+    unavailable(new LatchkeyError('store-unavailable', 'rolled back: the transaction conflicted with another one')),
+  )
+}
+
+export interface LostCommit<Tx> {
+  readonly row: AtomicRequest
+  readonly attempt: Attempt
+  readonly transactor: Transactor<Tx>
+}
+
+/** COMMIT was sent and no reply came. The row itself says which way it went; it is never run again blindly. */
+export async function afterLostCommit<Tx>(
+  core: Core<Tx>,
+  { row, attempt, transactor }: LostCommit<Tx>,
+): Promise<Answer> {
+  const read = () => transactor.readAfterCommit(row.identity.id, commitWaitMs)
+  try {
+    const record = await core.calls.call('read after commit', read, 2 * commitWaitMs)
+    if (record?.claimId === row.claimId) return { kind: 'executed', attempt, stored: 'yes' }
+    return unavailable(new LatchkeyError('store-unavailable', 'the transaction did not commit'))
+  } catch (cause) {
+    return refused('outcome-unknown', { ownAttempt: true, retryAfterMs: 1_000, cause })
+  }
+}
+
+export interface RolledBack<Tx> {
+  readonly transactor: Transactor<Tx>
+  readonly row: AtomicRequest
+  readonly attempt: Attempt
+  readonly judgement: Judgement
+}
+
+export async function afterRollback<Tx, C>(
+  core: Core<Tx>,
+  settings: Settings<C>,
+  back: RolledBack<Tx>,
+): Promise<Answer> {
+  const { judgement, attempt } = back
+  switch (judgement.kind) {
+    case 'retryable':
+      return { kind: 'executed', attempt, stored: 'declined' }
+    case 'unknown':
+      await rememberUnknown(core, settings, { ...back, errorCode: judgement.errorCode })
+      return refused('outcome-unknown', { ownAttempt: true, retryAfterMs: 1_000 })
+    case 'keep':
+      return { kind: 'executed', attempt, stored: await recordAlone(core, back, judgement.outcome) }
+    default:
+      return unreachable(judgement)
+  }
+}
+
+/** The answer to a throw (a 4xx), kept by an insert of its own after the business rows were rolled back. */
+async function recordAlone<Tx>(
+  core: Core<Tx>,
+  { transactor, row }: RolledBack<Tx>,
+  outcome: Outcome,
+): Promise<'yes' | 'failed'> {
+  const end = await boundedTransaction(core, transactor, async tx => {
+    const reservation = await transactor.reserve(tx, row)
+    if (reservation.kind !== 'free') return 'rollback'
+    return (await transactor.record(tx, row, outcome, reservation.fence)) === 'recorded' ? 'commit' : 'rollback'
+  }).catch(() => undefined)
+  return end?.kind === 'committed' ? 'yes' : 'failed'
+}
+
+/** The handler did something outside the database after all, and does not know how it ended. */
+async function rememberUnknown<Tx, C>(
+  core: Core<Tx>,
+  settings: Settings<C>,
+  back: RolledBack<Tx> & { errorCode: string },
+): Promise<void> {
+  const { row, errorCode } = back
+  const expiresInMs = settings.holdMsMax + settings.retentionMs
+  const claimed = await claim(core, { ...row, recovery: 'hold', leaseMs: settings.leaseMs, expiresInMs })
+  if (claimed.kind !== 'won')
+    return core.telemetry.report('an unknown outcome could not be recorded', { identity: row.identity.id })
+  const failure = { to: 'unknown', errorCode, dueInMs: 0 } as const
+  // A failure here leaves the claim, and its dead lease becomes the same `unknown`.
+  await core.calls.call('fail', () => core.store.fail(claimed.claim, failure)).catch(() => undefined)
+}
+
+export function done(answer: Answer): Step {
+  return { kind: 'answer', answer }
+}
+
+export function unavailable(cause: unknown): Answer {
+  return refused('store-unavailable', { cause, retryAfterMs: 1_000 })
+}

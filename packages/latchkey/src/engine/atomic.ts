@@ -1,0 +1,130 @@
+/** Atomic: key, business rows and answer in one commit of the store's own database. */
+import { unreachable } from '../ports/errors.ts'
+import type { AtomicRequest, KeyRecord, Transactor } from '../ports/store.ts'
+import { type Answer, type Attempt, type ExecuteRequest, refused, type Work } from './answer.ts'
+import { afterConflict, afterLostCommit, afterRollback, done, type Step, unavailable } from './atomic-aftermath.ts'
+import { boundedTransaction } from './bounded-transaction.ts'
+import type { Core } from './core.ts'
+import type { AtomicExecution } from './execution.ts'
+import { attemptOf, execution } from './guarded.ts'
+import { type Judgement, judge } from './judge.ts'
+import { answerSeen } from './seen.ts'
+import type { Settings } from './settings.ts'
+
+/** As for guarded work: a row that keeps changing hands is contended. */
+const looksMax = 5
+
+export interface AtomicRun<Tx> {
+  readonly transactor: Transactor<Tx>
+  readonly request: ExecuteRequest
+  readonly work: Work<AtomicExecution<Tx>>
+}
+
+/** How one transaction of ours ended. `ran`: the handler was called in it. */
+type Ended =
+  | { readonly kind: 'ran'; readonly attempt: Attempt; readonly judgement: Judgement }
+  | { readonly kind: 'seen'; readonly record: KeyRecord }
+  | { readonly kind: 'busy' }
+  | { readonly kind: 'taken' }
+
+export async function executeAtomic<Tx, C>(core: Core<Tx>, settings: Settings<C>, run: AtomicRun<Tx>): Promise<Answer> {
+  if (!core.calls.circuit.admits()) return unavailable(new Error('the store failed repeatedly'))
+  for (let look = 0; look < looksMax; look++) {
+    const ended = await oneTransaction(core, settings, run)
+    if (ended.kind === 'answer') return ended.answer
+    const { record, ran } = ended
+    const seen = await answerSeen(core, settings, { record, request: run.request })
+    if (seen.kind === 'answer') return seen.answer
+    // The handler is never called twice for one caller: its request and response are used up.
+    if (ran) return unavailable(new Error('rolled back: another transaction held this key'))
+    run = { ...run, request: seen.request }
+  }
+  return refused('in-progress', { retryAfterMs: 1_000 })
+}
+
+async function oneTransaction<Tx, C>(core: Core<Tx>, settings: Settings<C>, run: AtomicRun<Tx>): Promise<Step> {
+  const row = atomicRequest(core, settings, run.request)
+  const inside: { ended?: Ended } = {}
+  const end = await boundedTransaction(core, run.transactor, async tx => {
+    const ended = await reserveAndRun(core, settings, { ...run, row, tx })
+    inside.ended = ended
+    return ended.kind === 'ran' && commits(ended) ? 'commit' : 'rollback'
+  })
+  const { ended } = inside
+  if (end.kind === 'conflict' || ended?.kind === 'taken') return afterConflict(core, row)
+  if (end.kind === 'unavailable') return done(unavailable(end.cause))
+  if (ended === undefined) return done(unavailable(undefined))
+  if (ended.kind === 'busy') return done(refused('in-progress', { retryAfterMs: 1_000 }))
+  if (ended.kind === 'seen') return { kind: 'look-again', record: ended.record, ran: false }
+  if (end.kind === 'committed') return done({ kind: 'executed', attempt: ended.attempt, stored: 'yes' })
+  if (end.kind === 'commit-unknown')
+    return done(await afterLostCommit(core, { row, attempt: ended.attempt, transactor: run.transactor }))
+  return done(
+    await afterRollback(core, settings, {
+      transactor: run.transactor,
+      row,
+      attempt: ended.attempt,
+      judgement: ended.judgement,
+    }),
+  )
+}
+
+interface InTransaction<Tx> extends AtomicRun<Tx> {
+  readonly row: AtomicRequest
+  readonly tx: Tx
+}
+
+async function reserveAndRun<Tx, C>(core: Core<Tx>, settings: Settings<C>, run: InTransaction<Tx>): Promise<Ended> {
+  const { transactor, tx, row } = run
+  const reservation = await transactor.reserve(tx, row)
+  if (reservation.kind !== 'free') return reservation
+  const { operation } = row.identity
+  core.telemetry.count('reserve.created', { operation, identity: row.identity.id })
+  if (reservation.from === 'expired') core.telemetry.count('reserve.after_expiry', { operation })
+  const attempt = await attemptOf(run.work, atomicExecution(run, reservation.fence + 1))
+  const judgement = judge(attempt, { ...settings, onFailure: 'rerun' })
+  const ended: Ended = { kind: 'ran', attempt, judgement }
+  if (judgement.kind !== 'keep' || !commits(ended)) return ended
+  const recorded = await transactor.record(tx, row, judgement.outcome, reservation.fence)
+  return recorded === 'recorded' ? ended : { kind: 'taken' }
+}
+
+/** A throw rolls its business rows back, also when it was rendered as an answer that is kept. */
+function commits({ attempt, judgement }: { attempt: Attempt; judgement: Judgement }): boolean {
+  return judgement.kind === 'keep' && (attempt.kind === 'unreplayable' || attempt.error === undefined)
+}
+
+function atomicExecution<Tx>({ request, tx }: InTransaction<Tx>, fence: number): AtomicExecution<Tx> {
+  const never = new AbortController().signal
+  return { ...execution(request, { attempt: fence, fence, signal: never }), tx }
+}
+
+function atomicRequest<Tx, C>(core: Core<Tx>, settings: Settings<C>, request: ExecuteRequest): AtomicRequest {
+  const { identity, fingerprint, description } = request
+  return { identity, fingerprint, description, claimId: core.clock.randomId(), retentionMs: settings.retentionMs }
+}
+
+/** In the caller's own transaction: the caller commits, and whatever its database throws is the caller's to see. */
+export async function executeInTransaction<Tx, C>(
+  core: Core<Tx>,
+  settings: Settings<C>,
+  run: AtomicRun<Tx> & { readonly tx: unknown },
+): Promise<Answer> {
+  const { transactor, request } = run
+  const tx = await transactor.adopt(run.tx)
+  const row = atomicRequest(core, settings, request)
+  const ended = await reserveAndRun(core, settings, { ...run, tx, row })
+  switch (ended.kind) {
+    case 'ran':
+      return { kind: 'executed', attempt: ended.attempt, stored: ended.judgement.kind === 'keep' ? 'yes' : 'declined' }
+    case 'seen': {
+      const seen = await answerSeen(core, settings, { record: ended.record, request })
+      return seen.kind === 'answer' ? seen.answer : refused('in-progress', { retryAfterMs: 1_000 })
+    }
+    case 'busy':
+    case 'taken':
+      return refused('in-progress', { retryAfterMs: 1_000 })
+    default:
+      return unreachable(ended)
+  }
+}

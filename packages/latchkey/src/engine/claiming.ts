@@ -1,0 +1,52 @@
+/** Claiming a row, also when the store's reply is lost: an uncertain claim is either found again by its claimId, or undone. */
+import { sleep } from '../ports/clock.ts'
+import type { ClaimRequest, ClaimResult } from '../ports/store.ts'
+import type { Core } from './core.ts'
+
+export type Claimed = ClaimResult | { readonly kind: 'unavailable'; readonly cause: unknown }
+
+/** Undoing goes on in the background for as long as the lease could last; more at once than this is a store that is down. */
+const undoingMax = 1_000
+const undoFirstAfterMs = 100
+
+export async function claim<Tx>(core: Core<Tx>, request: ClaimRequest): Promise<Claimed> {
+  if (!core.calls.circuit.admits()) return { kind: 'unavailable', cause: new Error('the store failed repeatedly') }
+  try {
+    return await core.calls.call('claim', () => core.store.claim(request))
+  } catch (cause) {
+    return findLostClaim(core, request, cause)
+  }
+}
+
+async function findLostClaim<Tx>(core: Core<Tx>, request: ClaimRequest, cause: unknown): Promise<Claimed> {
+  const found = await core.calls.call('read', () => core.store.read(request.identity.id)).catch(() => undefined)
+  const mine = found?.state === 'in_progress' && found.claimId === request.claimId
+  // Half the lease must be left: below that the handler would start on a claim that is already running out.
+  if (found !== undefined && mine && found.leaseLeftMs > request.leaseMs / 2) {
+    const { id, fence, claimId } = found
+    return { kind: 'won', claim: { id, fence, claimId }, attempt: found.attempts, from: 'none' }
+  }
+  void undo(core, request)
+  return { kind: 'unavailable', cause }
+}
+
+/**
+ * The claim may still commit after its caller was answered 503. Left alone it would become an `unknown` whose handler never
+ * ran, so it is released by its claimId, again and again until its lease would be over anyway.
+ */
+async function undo<Tx>(core: Core<Tx>, { identity, claimId, leaseMs }: ClaimRequest): Promise<void> {
+  const { clock, closing, calls } = core
+  if (undoing.size >= undoingMax)
+    return core.telemetry.report('too many uncertain claims to undo', { identity: identity.id })
+  const until = clock.monotonicMs() + leaseMs
+  undoing.add(claimId)
+  for (let pauseMs = undoFirstAfterMs; clock.monotonicMs() < until && !closing.signal.aborted; pauseMs *= 2) {
+    await sleep(clock, Math.min(pauseMs, leaseMs / 6), closing.signal)
+    if (!calls.circuit.admits()) continue
+    const released = await calls.call('release', () => core.store.release(identity.id, claimId)).catch(() => 'failed')
+    if (released === 'released') break
+  }
+  undoing.delete(claimId)
+}
+
+const undoing = new Set<string>()

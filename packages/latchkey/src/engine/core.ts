@@ -1,0 +1,62 @@
+/** What every execution of one Latchkey shares. */
+import type { Clock } from '../ports/clock.ts'
+import type { Store } from '../ports/store.ts'
+import type { Attributes, Telemetry } from '../ports/telemetry.ts'
+import { type StoreCalls, storeCalls } from './store-calls.ts'
+import { type Waiters, waiters } from './waiters.ts'
+
+export interface Core<Tx> {
+  readonly store: Store<Tx>
+  readonly calls: StoreCalls
+  readonly clock: Clock
+  readonly telemetry: Telemetry
+  readonly waiters: Waiters
+  /** Executions under way, so that a shutdown can wait for them. */
+  readonly running: Set<Promise<unknown>>
+  /** Aborted when a shutdown begins: nothing new is started. */
+  readonly draining: AbortController
+  /** What ends every heartbeat. A set, not listeners on a signal: an execution adds and removes one in constant time. */
+  readonly heartbeats: Set<() => void>
+  /** Aborted when the instance closes: background work of the engine ends. */
+  readonly closing: AbortController
+}
+
+export interface CoreOptions<Tx> {
+  readonly store: Store<Tx>
+  readonly clock: Clock
+  readonly telemetry: Telemetry
+  readonly storeTimeoutMs: number
+}
+
+export function createCore<Tx>({ store, clock, telemetry, storeTimeoutMs }: CoreOptions<Tx>): Core<Tx> {
+  const safe = harmless(telemetry)
+  return {
+    store,
+    clock,
+    telemetry: safe,
+    calls: storeCalls({ storeName: store.name, timeoutMs: storeTimeoutMs, clock, telemetry: safe }),
+    waiters: waiters(clock),
+    running: new Set(),
+    heartbeats: new Set(),
+    draining: new AbortController(),
+    closing: new AbortController(),
+  }
+}
+
+/** An observer that throws never changes an outcome. */
+function harmless(telemetry: Telemetry): Telemetry {
+  const guard =
+    <A extends unknown[]>(tell: (...args: A) => void) =>
+    (...args: A): void => {
+      try {
+        tell(...args)
+      } catch {
+        // There is nobody left to tell.
+      }
+    }
+  return {
+    count: guard((metric, attributes: Attributes) => telemetry.count(metric, attributes)),
+    observe: guard((metric, value: number, attributes: Attributes) => telemetry.observe(metric, value, attributes)),
+    report: guard((message: string, attributes) => telemetry.report(message, attributes)),
+  }
+}

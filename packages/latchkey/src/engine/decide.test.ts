@@ -1,0 +1,119 @@
+import { describe, expect, it } from 'vitest'
+import type { Outcome } from '../ports/outcome.ts'
+import type { KeyRecord } from '../ports/store.ts'
+import { decide } from './decide.ts'
+import { fingerprintInput, fingerprintRequest } from './fingerprint/fingerprint.ts'
+
+const fingerprint = fingerprintInput({ amount: 1 })
+const outcome: Outcome = { status: 201, headers: [], body: new Uint8Array(), version: 1 }
+
+function record(over: Partial<KeyRecord> = {}): KeyRecord {
+  return {
+    id: '00000000-0000-0000-0000-000000000001',
+    scope: 'acme',
+    operation: 'payments.create',
+    state: 'in_progress',
+    recovery: 'hold',
+    fingerprint,
+    fence: 1,
+    claimId: '00000000-0000-0000-0000-000000000002',
+    attempts: 1,
+    crashes: 0,
+    leaseLeftMs: 20_000,
+    dueInMs: 0,
+    expired: false,
+    parked: false,
+    createdAtMs: 0,
+    completedAtMs: undefined,
+    expiresAtMs: 1,
+    description: undefined,
+    lastErrorCode: undefined,
+    outcome: undefined,
+    ...over,
+  }
+}
+
+describe('decide', () => {
+  it('replays what is completed, also with an empty body', () => {
+    expect(decide(record({ state: 'completed', outcome }), fingerprint)).toEqual({ kind: 'replay', outcome })
+  })
+
+  it('tells of an answer that was too large, and never runs it again', () => {
+    const bodiless = { ...outcome, body: undefined }
+    expect(decide(record({ state: 'completed', outcome: bodiless }), fingerprint)).toEqual({
+      kind: 'not-stored',
+      outcome: bodiless,
+    })
+  })
+
+  it('claims again when the answer was reaped between two reads', () => {
+    expect(decide(record({ state: 'completed' }), fingerprint)).toEqual({ kind: 'claim-again' })
+  })
+
+  it('refuses while the owner is alive, with what its lease has left', () => {
+    expect(decide(record(), fingerprint)).toEqual({ kind: 'in-progress', retryAfterMs: 20_000 })
+  })
+
+  it('sweeps a dead owner under hold, and claims over one under rerun', () => {
+    expect(decide(record({ leaseLeftMs: 0 }), fingerprint)).toEqual({ kind: 'sweep' })
+    expect(decide(record({ leaseLeftMs: -5, recovery: 'rerun' }), fingerprint)).toEqual({ kind: 'claim-again' })
+    expect(decide(record({ leaseLeftMs: 1, recovery: 'rerun' }), fingerprint)).toEqual({
+      kind: 'in-progress',
+      retryAfterMs: 1,
+    })
+  })
+
+  it('keeps an unknown row unknown', () => {
+    expect(decide(record({ state: 'unknown', leaseLeftMs: 0 }), fingerprint)).toEqual({ kind: 'unknown' })
+  })
+
+  it('waits until a failed row is due, then claims again', () => {
+    const failed = { state: 'failed_retryable', leaseLeftMs: 0 } as const
+    expect(decide(record({ ...failed, dueInMs: 700 }), fingerprint)).toEqual({ kind: 'in-progress', retryAfterMs: 700 })
+    expect(decide(record(failed), fingerprint)).toEqual({ kind: 'claim-again' })
+    expect(decide(record({ ...failed, parked: true }), fingerprint)).toEqual({ kind: 'parked' })
+  })
+
+  it('takes an expired row as absent, whoever asked for what', () => {
+    const expired = record({ state: 'completed', outcome, expired: true })
+    expect(decide(expired, fingerprint)).toEqual({ kind: 'claim-again' })
+    expect(decide(expired, fingerprintInput({ amount: 2 }))).toEqual({ kind: 'claim-again' })
+  })
+
+  it.each(['in_progress', 'completed', 'failed_retryable', 'unknown'] as const)(
+    'says misuse before anything else of a row that is %s',
+    state => {
+      const decision = decide(
+        record({ state, outcome: state === 'completed' ? outcome : undefined }),
+        fingerprintInput({ amount: 2 }),
+      )
+      expect(decision).toEqual({ kind: 'misuse', differs: ['body'] })
+    },
+  )
+
+  it('names each part that differs', () => {
+    const asked = {
+      method: 'POST',
+      path: '/orders/1',
+      query: '',
+      mediaType: 'text/plain',
+      body: Buffer.from('a'),
+      header: () => undefined,
+    }
+    const stored = record({ fingerprint: fingerprintRequest(asked) })
+    expect(decide(stored, fingerprintRequest({ ...asked, path: '/orders/2' }))).toEqual({
+      kind: 'misuse',
+      differs: ['path'],
+    })
+    expect(decide(stored, fingerprintRequest({ ...asked, method: 'PATCH', query: 'a=1' }))).toEqual({
+      kind: 'misuse',
+      differs: ['method', 'query'],
+    })
+  })
+
+  it('never calls it misuse when the versions differ', () => {
+    const older = new Uint8Array(fingerprint)
+    older[0] = 0
+    expect(decide(record({ fingerprint: older }), fingerprint)).toEqual({ kind: 'compare-by', version: 0 })
+  })
+})

@@ -1,0 +1,73 @@
+/** Writing a handler's end to its row, and what to say when that fails. */
+import { sleep } from '../ports/clock.ts'
+import type { Claim, OwnerResult } from '../ports/store.ts'
+import { type Answer, type Attempt, type ExecuteRequest, refused } from './answer.ts'
+import type { Core } from './core.ts'
+import { type Judgement, judge } from './judge.ts'
+import type { Lease } from './lease.ts'
+import { answerSeen } from './seen.ts'
+import type { Settings } from './settings.ts'
+
+export interface Owned<C> {
+  readonly claim: Claim
+  readonly lease: Lease
+  readonly request: ExecuteRequest
+  readonly settings: Settings<C>
+}
+
+/** The client is waiting with its answer ready: longer than this it is better sent unstored. */
+const storeRetryMsMax = 5_000
+const firstPauseMs = 50
+
+export async function finish<Tx, C>(core: Core<Tx>, owned: Owned<C>, attempt: Attempt): Promise<Answer> {
+  const judgement = judge(attempt, owned.settings)
+  const written = await writeUntilStored(core, owned, judgement)
+  const { operation, id } = owned.request.identity
+  if (written === 'claim-lost') return answerAfterLoss(core, owned)
+  if (written === 'failed') core.telemetry.count('outcome.store_failed', { operation, identity: id })
+  if (judgement.kind === 'unknown')
+    return refused('outcome-unknown', { ownAttempt: true, retryAfterMs: 1_000, cause: errorOf(attempt) })
+  if (written === 'failed') return { kind: 'executed', attempt, stored: 'failed' }
+  return { kind: 'executed', attempt, stored: judgement.kind === 'keep' ? 'yes' : 'declined' }
+}
+
+/**
+ * A store that fails here is retried while the lease lasts: the work is done, and the row must not be left to its recovery
+ * for a hiccup. Never released: that would let a retry run it again.
+ */
+async function writeUntilStored<Tx, C>(
+  core: Core<Tx>,
+  owned: Owned<C>,
+  judgement: Judgement,
+): Promise<OwnerResult | 'failed'> {
+  const startedAtMs = core.clock.monotonicMs()
+  for (let pauseMs = firstPauseMs; ; pauseMs *= 2) {
+    try {
+      return await core.calls.call('finish', () => write(core, owned, judgement))
+    } catch {
+      const spentMs = core.clock.monotonicMs() - startedAtMs
+      if (spentMs + pauseMs > storeRetryMsMax || owned.lease.leftMs() < pauseMs) return 'failed'
+      await sleep(core.clock, pauseMs)
+    }
+  }
+}
+
+function write<Tx, C>({ store }: Core<Tx>, { claim, settings }: Owned<C>, judgement: Judgement): Promise<OwnerResult> {
+  if (judgement.kind === 'keep') return store.complete(claim, judgement.outcome, settings.retentionMs)
+  const to = judgement.kind === 'unknown' ? 'unknown' : 'failed_retryable'
+  return store.fail(claim, { to, errorCode: judgement.errorCode, dueInMs: 0 })
+}
+
+/** Somebody else owns the row now: our own success is never sent; the winner's answer is, if there is one yet. */
+async function answerAfterLoss<Tx, C>(core: Core<Tx>, { request, settings }: Owned<C>): Promise<Answer> {
+  const { operation, id } = request.identity
+  core.telemetry.count('claim_lost', { operation, identity: id })
+  const record = await core.calls.call('read', () => core.store.read(id)).catch(() => undefined)
+  if (record === undefined || record.expired) return refused('in-progress', { retryAfterMs: 1_000 })
+  const seen = await answerSeen(core, settings, { record, request }).catch(() => undefined)
+  return seen?.kind === 'answer' ? seen.answer : refused('in-progress', { retryAfterMs: 1_000 })
+}
+
+function errorOf(attempt: Attempt): unknown {
+  return attempt.kind === 'unreplayable' ? undefined : attempt.error
+}

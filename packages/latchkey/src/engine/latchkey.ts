@@ -1,0 +1,178 @@
+/** The front door: one store, one scope rule, and the operations declared on them. */
+import { type Clock, sleep, systemClock } from '../ports/clock.ts'
+import { misconfigured } from '../ports/errors.ts'
+import type { Store } from '../ports/store.ts'
+import { silentTelemetry, type Telemetry } from '../ports/telemetry.ts'
+import { executeAtomic, executeInTransaction } from './atomic.ts'
+import { type Core, createCore } from './core.ts'
+import { executeGuarded, needsTwoConnections } from './guarded.ts'
+import { identify, type IdentityParts, type Scope } from './identity.ts'
+import type { AtomicOperation, GuardedOperation, HttpOptions, Shared } from './operation.ts'
+import { type Operators, operators } from './operators.ts'
+import { attemptFunction, executeRequest, valueOf } from './plain-function.ts'
+import { type GuardedOptions, type OperationOptions, settingsOf } from './settings.ts'
+import { tracked, withWaiting } from './waiting.ts'
+
+export interface LatchkeyOptions<Tx, Context> {
+  readonly store: Store<Tx>
+  /**
+   * Who asks, from the authenticated caller: `c => [c.get('account')]`, or `singleTenant`. Required: without it one tenant's
+   * key would find another's answer. Empty or throwing refuses the request.
+   */
+  readonly scope: (context: Context) => Scope | Promise<Scope>
+  readonly http?: HttpOptions
+  readonly telemetry?: Telemetry
+  /** Longest a single store call may take. Default 2 s: beyond that a caller is better answered 503. */
+  readonly storeTimeoutMs?: number
+  /** Time and randomness. Default: the system's. Replace it in tests. */
+  readonly clock?: Clock
+}
+
+export interface Latchkey<Tx, Context> extends Operators {
+  /** Key, business rows and answer commit together in the store's database. For handlers that touch nothing else. */
+  atomic(name: string, options?: OperationOptions<Context>): AtomicOperation<Tx, Context>
+  /** Any handler: claimed, kept alive, completed. `onFailure` says what a failure half-way means. */
+  guarded(name: string, options: GuardedOptions<Context>): GuardedOperation<Context>
+  /** The id of a row, as it appears in listings and logs. */
+  identify(parts: IdentityParts): string
+  /** Waits for what is under way (default 10 s), then ends heartbeats. New requests are refused. */
+  close(options?: { timeoutMs?: number }): Promise<{ drained: boolean }>
+}
+
+export function createLatchkey<Tx, Context = unknown>(options: LatchkeyOptions<Tx, Context>): Latchkey<Tx, Context> {
+  const { store, scope, clock = systemClock, telemetry = silentTelemetry, storeTimeoutMs = 2_000, http = {} } = options
+  if (typeof store?.claim !== 'function')
+    throw misconfigured('createLatchkey needs a store, such as postgresStore({ pool })')
+  if (typeof scope !== 'function')
+    throw misconfigured('createLatchkey needs a scope: a function of the request, or singleTenant')
+  const core = createCore({ store, clock, telemetry, storeTimeoutMs })
+  const shared: Shared<Context> = { scope, http, clock, telemetry: core.telemetry }
+  const kinds = new Map<string, 'atomic' | 'guarded'>()
+  const retentions = new Map<string, number>()
+
+  function declare(name: string, kind: 'atomic' | 'guarded'): void {
+    checkName(name)
+    const before = kinds.get(name)
+    if (before !== undefined && before !== kind) {
+      throw misconfigured(
+        `${name} is declared as ${before} and as ${kind}: an operation has one kind, because its recovery follows from it`,
+      )
+    }
+    kinds.set(name, kind)
+  }
+
+  return {
+    ...operators(core, operation => retentions.get(operation) ?? settingsOf(operation, {}).retentionMs),
+    atomic(name, given = {}) {
+      declare(name, 'atomic')
+      const operation = atomicOperation(core, shared, { name, options: given })
+      retentions.set(name, operation.settings.retentionMs)
+      return operation
+    },
+    guarded(name, given) {
+      declare(name, 'guarded')
+      const operation = guardedOperation(core, shared, { name, options: given })
+      retentions.set(name, operation.settings.retentionMs)
+      return operation
+    },
+    identify: parts => identify(parts).id,
+    close: ({ timeoutMs = 10_000 } = {}) => close(core, timeoutMs),
+  }
+}
+
+function atomicOperation<Tx, C>(
+  core: Core<Tx>,
+  shared: Shared<C>,
+  { name, options }: Declared<OperationOptions<C>>,
+): AtomicOperation<Tx, C> {
+  const { transactor } = core.store
+  if (transactor === undefined) {
+    throw misconfigured(
+      `${name}: the ${core.store.name} store has no transactions, so nothing can commit with your rows. Use guarded, or a transactional store`,
+    )
+  }
+  const settings = settingsOf(name, options)
+  if (settings.missingKey === 'run-unprotected') {
+    throw misconfigured(
+      `${name}: an atomic operation needs a key, because its rows commit with it. Leave missingKey at 'refuse'`,
+    )
+  }
+  const operation: AtomicOperation<Tx, C> = {
+    kind: 'atomic',
+    name,
+    settings,
+    shared,
+    async execute(request, work) {
+      const { id } = request.identity
+      const once = (counted: typeof work) => executeAtomic(core, settings, { transactor, request, work: counted })
+      const answer = await tracked(core, withWaiting(core, settings, { id, work, once }))
+      core.waiters.wake(id)
+      return answer
+    },
+    async run(given, handler) {
+      const request = executeRequest(name, settings, given)
+      const work = (x: Parameters<typeof handler>[0]) => attemptFunction(handler, x)
+      const answer =
+        given.tx === undefined
+          ? await operation.execute(request, work)
+          : await executeInTransaction(core, settings, { transactor, request, work, tx: given.tx })
+      // The store keeps what valueOf decodes: JSON of the handler's own T.
+      return valueOf(name, answer) as Awaited<ReturnType<typeof handler>>
+    },
+  }
+  return operation
+}
+
+interface Declared<O> {
+  readonly name: string
+  readonly options: O
+}
+
+function guardedOperation<Tx, C>(
+  core: Core<Tx>,
+  shared: Shared<C>,
+  { name, options }: Declared<GuardedOptions<C>>,
+): GuardedOperation<C> {
+  if (!['hold', 'rerun', 'store'].includes(options?.onFailure)) {
+    throw misconfigured(
+      `${name}: guarded needs onFailure: 'hold', 'rerun' or 'store'. Only you know what a failure half-way means`,
+    )
+  }
+  needsTwoConnections(core.store.traits.connections, name)
+  const settings = settingsOf(name, options)
+  const operation: GuardedOperation<C> = {
+    kind: 'guarded',
+    name,
+    settings,
+    shared,
+    execute(request, work) {
+      const once = (counted: typeof work) => executeGuarded(core, settings, { request, work: counted })
+      return tracked(core, withWaiting(core, settings, { id: request.identity.id, work, once }))
+    },
+    async run(given, handler) {
+      const request = executeRequest(name, settings, given)
+      const answer = await operation.execute(request, x => attemptFunction(handler, x))
+      // The store keeps what valueOf decodes: JSON of the handler's own T.
+      return valueOf(name, answer) as Awaited<ReturnType<typeof handler>>
+    },
+  }
+  return operation
+}
+
+function checkName(name: string): void {
+  if (typeof name === 'string' && /^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/.test(name)) return
+  throw misconfigured(
+    `an operation needs a stable name of letters, digits, '.', '_', ':' or '-', such as payments.create; got ${JSON.stringify(name)}`,
+  )
+}
+
+async function close<Tx>(core: Core<Tx>, timeoutMs: number): Promise<{ drained: boolean }> {
+  core.draining.abort()
+  const settled = Promise.allSettled(core.running).then(() => true)
+  const drained = await Promise.race([settled, sleep(core.clock, timeoutMs, core.closing.signal).then(() => false)])
+  // Also ends the sleep above, which would keep the process alive for the rest of its time.
+  core.closing.abort()
+  for (const stop of core.heartbeats) stop()
+  core.waiters.wakeAll()
+  return { drained }
+}

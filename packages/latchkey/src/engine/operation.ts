@@ -1,0 +1,63 @@
+/** An operation: its name, its kind, and the two ways in, `execute` for adapters and `run` for plain functions. */
+import type { Clock } from '../ports/clock.ts'
+import type { Telemetry } from '../ports/telemetry.ts'
+import type { Answer, ExecuteRequest, Work } from './answer.ts'
+import type { AtomicExecution, Execution, GuardedExecution } from './execution.ts'
+import type { Scope } from './identity.ts'
+import type { Settings } from './settings.ts'
+
+export interface HttpOptions {
+  /** Codes and body shape of the answers Latchkey makes: `ietf` (default, RFC 9457) or `stripe`. */
+  readonly profile?: 'ietf' | 'stripe'
+  /** Base URL of your own problem pages; then `type` is `<base><code>` and a `Link: rel="describedby"` names it. Default: `urn:latchkey:problem:`. */
+  readonly problemBase?: string
+  /** Accept the key only as a quoted Structured Field String. Default false: most deployed clients send it bare. */
+  readonly strictSyntax?: boolean
+  /** Send `Idempotency-Key-Expires-At` with stored answers. Default false. */
+  readonly expiresHeader?: boolean
+}
+
+/** What all operations of one Latchkey share, as the adapters need it. */
+export interface Shared<Context> {
+  readonly scope: (context: Context) => Scope | Promise<Scope>
+  readonly http: HttpOptions
+  readonly clock: Clock
+  /** Never throws. */
+  readonly telemetry: Telemetry
+}
+
+export interface Operation<X extends Execution = Execution, Context = unknown> {
+  readonly kind: 'atomic' | 'guarded'
+  readonly name: string
+  readonly settings: Settings<Context>
+  readonly shared: Shared<Context>
+  /** For adapters. Never rejects for a refusal or a failed store: those are answers. */
+  execute(request: ExecuteRequest, work: Work<X>): Promise<Answer>
+}
+
+export interface RunRequest {
+  /** Who asks. Required here as everywhere: `singleTenant()` says that there is one tenant only. */
+  readonly scope: Scope
+  readonly key: string
+  /** What is asked: JSON. Same key and other input is `key-reused`. */
+  readonly input: unknown
+}
+
+export interface AtomicRunRequest extends RunRequest {
+  /**
+   * Your own open transaction (a pg client, a Drizzle or Kysely transaction, a SQLite tx of the store). Key and answer are
+   * written in it and you commit. Absent: Latchkey opens one and hands it to the handler.
+   */
+  readonly tx?: unknown
+}
+
+export interface GuardedOperation<Context = unknown> extends Operation<GuardedExecution, Context> {
+  readonly kind: 'guarded'
+  /** Runs the handler once for this identity; a retry gets the first value. Refusals reject with a `LatchkeyError`. */
+  run<T>(request: RunRequest, handler: (execution: GuardedExecution) => Promise<T> | T): Promise<T>
+}
+
+export interface AtomicOperation<Tx, Context = unknown> extends Operation<AtomicExecution<Tx>, Context> {
+  readonly kind: 'atomic'
+  run<T>(request: AtomicRunRequest, handler: (execution: AtomicExecution<Tx>) => Promise<T> | T): Promise<T>
+}

@@ -1,0 +1,122 @@
+/** `operation.run`: an execution whose answer is a JSON value instead of an HTTP response. */
+import { LatchkeyError } from '../ports/errors.ts'
+import type { Outcome } from '../ports/outcome.ts'
+import type { Answer, Attempt, ExecuteRequest, Refusal } from './answer.ts'
+import type { Execution } from './execution.ts'
+import { fingerprintInput } from './fingerprint/fingerprint.ts'
+import { identify } from './identity.ts'
+import { storedFailureStatus } from './judge.ts'
+import type { RunRequest } from './operation.ts'
+import type { KeyFormat, Settings } from './settings.ts'
+
+export function executeRequest<C>(
+  operation: string,
+  settings: Settings<C>,
+  { scope, key, input }: RunRequest,
+): ExecuteRequest {
+  checkKey(operation, key, settings.keyFormat)
+  return {
+    identity: identify({ scope, operation, key, keyNamespace: settings.keyNamespace }),
+    key,
+    fingerprint: fingerprintInput(input, settings.fingerprint),
+    description: describeInput(settings, input),
+  }
+}
+
+/** What an operator sees of a row: at most 80 characters. A `describe` that throws describes nothing. */
+export function describeInput<C>({ describe }: Settings<C>, input: unknown): string | undefined {
+  const charactersMax = 80
+  try {
+    return describe?.(input).slice(0, charactersMax)
+  } catch {
+    return undefined
+  }
+}
+
+function checkKey(operation: string, key: string, { minLength = 1, maxLength = 255, pattern }: KeyFormat): void {
+  const fits =
+    typeof key === 'string' &&
+    key.length >= minLength &&
+    key.length <= maxLength &&
+    (pattern === undefined || matchesWhole(pattern, key))
+  if (fits) return
+  const wanted = `${minLength} to ${maxLength} characters${pattern === undefined ? '' : ` matching ${pattern}`}`
+  throw new LatchkeyError('invalid-key', `${operation}: the key must be ${wanted}`)
+}
+
+/** As over HTTP: the whole key, and without the position that a pattern with the flag g keeps between calls. */
+function matchesWhole(pattern: RegExp, key: string): boolean {
+  return new RegExp(`^(?:${pattern.source})$`, pattern.flags.replace(/[gym]/g, '')).test(key)
+}
+
+export async function attemptFunction<X extends Execution>(handler: (x: X) => unknown, execution: X): Promise<Attempt> {
+  try {
+    return { kind: 'answered', outcome: encode(execution.operation, await handler(execution)) }
+  } catch (error) {
+    return { kind: 'threw', error }
+  }
+}
+
+/** The first caller gets the value as a retry will get it, through JSON: a Date that turns into text does so at once. */
+export function valueOf(operation: string, answer: Answer): unknown {
+  switch (answer.kind) {
+    case 'replayed':
+      return decode(operation, answer.outcome)
+    case 'refused':
+      throw refusalError(operation, answer.refusal)
+    case 'executed':
+      if (answer.attempt.kind === 'answered') return decode(operation, answer.attempt.outcome)
+      if (answer.attempt.kind === 'threw') throw answer.attempt.error
+      throw new LatchkeyError('invariant', `${operation}: a plain function has no unreplayable answer`)
+  }
+}
+
+function encode(operation: string, value: unknown): Outcome {
+  if (value === undefined) return { status: 204, headers: [], body: new Uint8Array(), version: 0 }
+  const text: string | undefined = JSON.stringify(value)
+  if (text === undefined) {
+    throw new LatchkeyError('misconfigured', `${operation}: the handler returned a ${typeof value}, which is not JSON`)
+  }
+  return { status: 200, headers: [['content-type', 'application/json']], body: Buffer.from(text), version: 0 }
+}
+
+function decode(operation: string, { status, body }: Outcome): unknown {
+  if (status === storedFailureStatus) {
+    throw new LatchkeyError(
+      'stored-failure',
+      `${operation}: failed before, and the failure is kept (onFailure: 'store')`,
+    )
+  }
+  if (body === undefined || body.byteLength === 0) return undefined
+  return JSON.parse(new TextDecoder().decode(body))
+}
+
+function refusalError(operation: string, { code, retryAfterMs, cause, differs }: Refusal): LatchkeyError {
+  const details = { cause, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) }
+  switch (code) {
+    case 'key-reused':
+      return new LatchkeyError(
+        code,
+        `${operation}: the key was used before with another input (${differs.join(', ')})`,
+        details,
+      )
+    case 'in-progress':
+      return new LatchkeyError(code, `${operation}: the same key is being executed; try again later`, details)
+    case 'outcome-unknown':
+      return new LatchkeyError(
+        code,
+        `${operation}: it may have happened; it is not run again until it is settled`,
+        details,
+      )
+    case 'response-not-stored':
+      return new LatchkeyError(code, `${operation}: it happened, but its value was too large to keep`, details)
+    case 'parked':
+      return new LatchkeyError(code, `${operation}: parked until an operator acts`, details)
+    case 'replay-not-authorized':
+      return new LatchkeyError('scope-unresolved', `${operation}: the caller may not see the stored answer`, details)
+    case 'store-unavailable':
+      return new LatchkeyError(code, `${operation}: the store is unavailable and nothing was run or kept`, details)
+    case 'fingerprint-version':
+      return new LatchkeyError(code, `${operation}: the row was written by a newer version of Latchkey`, details)
+  }
+}

@@ -1,0 +1,110 @@
+/** From a row that somebody else owns, or has finished, to an answer. */
+import { LatchkeyError, unreachable } from '../ports/errors.ts'
+import type { Outcome } from '../ports/outcome.ts'
+import type { KeyRecord } from '../ports/store.ts'
+import { type Answer, type ExecuteRequest, refused } from './answer.ts'
+import type { Core } from './core.ts'
+import { type Decision, decide } from './decide.ts'
+import type { Settings } from './settings.ts'
+
+/** `claim-again`: the row is free, or must be compared by another fingerprint; the caller claims once more with this request. */
+export type Seen =
+  | { readonly kind: 'answer'; readonly answer: Answer }
+  | { readonly kind: 'claim-again'; readonly request: ExecuteRequest }
+
+/** An unknown row settles by evidence, not by waiting: asking once in a while is enough. */
+const unknownRetryAfterMs = 30_000
+
+export async function answerSeen<Tx, C>(
+  core: Core<Tx>,
+  settings: Settings<C>,
+  { record, request }: { record: KeyRecord; request: ExecuteRequest },
+): Promise<Seen> {
+  if (!(await mayBeTold(core, request, record))) return answer(refused('replay-not-authorized'))
+  const decision = decide(record, request.fingerprint)
+  switch (decision.kind) {
+    case 'claim-again':
+      return { kind: 'claim-again', request }
+    case 'compare-by':
+      return compareBy(request, decision.version)
+    case 'sweep':
+      return sweepThenLook(core, record, request)
+    case 'replay':
+      core.telemetry.count('reserve.replay', { operation: record.operation })
+      return answer({
+        kind: 'replayed',
+        outcome: upgraded(core, settings, decision.outcome),
+        expiresAtMs: record.expiresAtMs,
+      })
+    default:
+      return answer(refuse(core, record, decision))
+  }
+}
+
+async function sweepThenLook<Tx>(core: Core<Tx>, { id, operation }: KeyRecord, request: ExecuteRequest): Promise<Seen> {
+  try {
+    const swept = await core.calls.call('sweep', () => core.store.sweep({ limit: 1, id }))
+    // Of several requests that find the dead lease, the one whose sweep moved the row counts it.
+    if (swept.length > 0) core.telemetry.count('zombie_key', { operation, identity: id })
+    return { kind: 'claim-again', request }
+  } catch (cause) {
+    return answer(refused('store-unavailable', { cause, retryAfterMs: 1_000 }))
+  }
+}
+
+type Refusing = Exclude<Decision, { kind: 'claim-again' | 'compare-by' | 'sweep' | 'replay' }>
+
+function refuse<Tx>(core: Core<Tx>, { operation }: KeyRecord, decision: Refusing): Answer {
+  switch (decision.kind) {
+    case 'misuse':
+      core.telemetry.count('reserve.key_misuse', { operation })
+      return refused('key-reused', { differs: decision.differs })
+    case 'in-progress':
+      core.telemetry.count('reserve.in_progress', { operation })
+      return refused('in-progress', { retryAfterMs: Math.max(1_000, decision.retryAfterMs) })
+    case 'unknown':
+      core.telemetry.count('reserve.unknown', { operation })
+      return refused('outcome-unknown', { retryAfterMs: unknownRetryAfterMs })
+    case 'not-stored':
+      core.telemetry.count('reserve.replay', { operation })
+      return refused('response-not-stored', { outcome: decision.outcome })
+    case 'parked':
+      return refused('parked')
+    default:
+      return unreachable(decision)
+  }
+}
+
+function compareBy(request: ExecuteRequest, version: number): Seen {
+  const fingerprint = request.refingerprint?.(version)
+  if (fingerprint !== undefined) return { kind: 'claim-again', request: { ...request, fingerprint } }
+  const cause = new LatchkeyError(
+    'fingerprint-version',
+    `the row was written with fingerprint version ${version}, unknown here`,
+  )
+  return answer(refused('fingerprint-version', { cause, retryAfterMs: unknownRetryAfterMs }))
+}
+
+async function mayBeTold<Tx>(core: Core<Tx>, request: ExecuteRequest, record: KeyRecord): Promise<boolean> {
+  if (request.authorizeReplay === undefined || record.expired) return true
+  try {
+    return await request.authorizeReplay(record)
+  } catch (error) {
+    core.telemetry.report('authorizeReplay threw, so the replay is refused', { operation: record.operation, error })
+    return false
+  }
+}
+
+function upgraded<Tx, C>(core: Core<Tx>, { upgrade, outcomeVersion }: Settings<C>, outcome: Outcome): Outcome {
+  if (upgrade === undefined || outcome.version >= outcomeVersion) return outcome
+  try {
+    return upgrade(outcome)
+  } catch (error) {
+    core.telemetry.report('upgrade threw, so the outcome is replayed as stored', { error })
+    return outcome
+  }
+}
+
+function answer(value: Answer): Seen {
+  return { kind: 'answer', answer: value }
+}

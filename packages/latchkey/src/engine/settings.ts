@@ -1,0 +1,141 @@
+/** Every option of an operation, with its default and the reason for it. */
+import { misconfigured } from '../ports/errors.ts'
+import type { Outcome } from '../ports/outcome.ts'
+import type { KeyRecord } from '../ports/store.ts'
+import { findFingerprintFault, type FingerprintOptions } from './fingerprint/fingerprint.ts'
+
+const second = 1_000
+const minute = 60 * second
+const hour = 60 * minute
+/** setTimeout counts in 31 bits; a longer delay fires at once. */
+const timerMsMax = 2 ** 31 - 1
+
+export interface KeyFormat {
+  /** Default 1. */
+  readonly minLength?: number
+  /** Default 255, the common ceiling of payment providers. */
+  readonly maxLength?: number
+  /** Default: none. Publish it: clients must know it. */
+  readonly pattern?: RegExp
+}
+
+export interface OperationOptions<Context = unknown> {
+  /** How long an answer is kept, from completion. Default 24 h, the common floor; money movement often wants 30 days. */
+  readonly retentionMs?: number
+  /** Allows a retention under one hour. Default false: a client's retry queue easily outlives an hour. */
+  readonly allowShortRetention?: boolean
+  /**
+   * Which statuses are kept and replayed. Default: below 500 except 401, 403, 408, 425 and 429, which say "not now" rather
+   * than "done". A status that is not kept leaves the key free for a retry.
+   */
+  readonly storeWhen?: (status: number) => boolean
+  /** Largest body that is kept. Default 1 MiB. A larger one reaches the first client whole; a retry is told and nothing re-runs. */
+  readonly outcomeBytesMax?: number
+  /** Version written with each outcome. Default 1. Raise it when the answer's shape changes, and give `upgrade`. */
+  readonly outcomeVersion?: number
+  /** Lifts an outcome of an older version before it is replayed. Default: replayed as stored. */
+  readonly upgrade?: (outcome: Outcome) => Outcome
+  /** One line for operators (80 characters are kept). No personal data. Over HTTP it gets the parsed JSON body, if there is one. */
+  readonly describe?: (input: unknown) => string
+  readonly keyFormat?: KeyFormat
+  /** `scope` makes one key span all operations of a scope. Default `operation`. */
+  readonly keyNamespace?: 'operation' | 'scope'
+  /**
+   * What a request gets while its twin runs: `refuse` (409, default), `wait` (bounded, then the same answer), or `accept` (a 202
+   * that says it is in progress; HTTP only).
+   */
+  readonly whenInProgress?: 'refuse' | 'wait' | 'accept'
+  /** Longest wait under `wait`. Default 10 s: under the usual 30 s of clients and proxies. */
+  readonly waitMs?: number
+  /** HTTP: a request without a key is refused (default), or runs unprotected and is counted. A key is never invented. */
+  readonly missingKey?: 'refuse' | 'run-unprotected'
+  /** HTTP: what counts as the same request. */
+  readonly fingerprint?: FingerprintOptions
+  /** HTTP: the methods it applies to. Default POST and PATCH; the others are idempotent by themselves. */
+  readonly methods?: readonly string[]
+  /** May this caller see the stored answer? Needed where the scope is wider than the principal, or rights can be withdrawn. */
+  readonly authorizeReplay?: (context: Context, record: KeyRecord) => boolean | Promise<boolean>
+}
+
+export interface GuardedOptions<Context = unknown> extends OperationOptions<Context> {
+  /**
+   * What a throw, a 5xx and a dead lease mean. No default: only you know. `hold`: it may have happened; nobody runs it again
+   * until it is settled. `rerun`: repeating is harmless. `store`: the error answer is kept and replayed; a dead lease is held.
+   */
+  readonly onFailure: 'hold' | 'rerun' | 'store'
+  /** How long the owner may be silent. Default 30 s: long enough for two missed heartbeats, short enough to wait for. */
+  readonly leaseMs?: number
+  /** Longest time a handler may hold its claim. Default 15 min; then `signal` fires and the lease is no longer renewed. */
+  readonly holdMsMax?: number
+  /** What to do while the store is down. Default `refuse` (503). `run-unprotected` may run twice: counted, and marked in the answer. */
+  readonly ifStoreDown?: 'refuse' | 'run-unprotected'
+}
+
+export type Settings<Context = unknown> = Required<Omit<OperationOptions<Context>, OptionalForGood>> &
+  Pick<OperationOptions<Context>, OptionalForGood> & {
+    readonly onFailure: 'hold' | 'rerun' | 'store'
+    readonly leaseMs: number
+    readonly holdMsMax: number
+    readonly ifStoreDown: 'refuse' | 'run-unprotected'
+  }
+type OptionalForGood = 'upgrade' | 'describe' | 'authorizeReplay'
+
+/** A claim that says "not now" is not an outcome: nobody's provider keeps these, and a retry must be able to succeed. */
+const notKept = new Set([401, 403, 408, 425, 429])
+
+export function keptByDefault(status: number): boolean {
+  return status < 500 && !notKept.has(status)
+}
+
+export function settingsOf<C>(
+  operation: string,
+  options: OperationOptions<C> & Partial<GuardedOptions<C>>,
+): Settings<C> {
+  const settings: Settings<C> = {
+    retentionMs: 24 * hour,
+    allowShortRetention: false,
+    storeWhen: keptByDefault,
+    outcomeBytesMax: 1_048_576,
+    outcomeVersion: 1,
+    keyFormat: {},
+    keyNamespace: 'operation',
+    whenInProgress: 'refuse',
+    waitMs: 10 * second,
+    missingKey: 'refuse',
+    fingerprint: {},
+    methods: ['POST', 'PATCH'],
+    onFailure: 'rerun',
+    leaseMs: 30 * second,
+    holdMsMax: 15 * minute,
+    ifStoreDown: 'refuse',
+    ...options,
+  }
+  checkDurations(operation, settings)
+  const fault = findFingerprintFault(settings.fingerprint)
+  if (fault !== undefined) throw misconfigured(`${operation}: ${fault}`)
+  return settings
+}
+
+function checkDurations<C>(operation: string, settings: Settings<C>): void {
+  for (const name of ['retentionMs', 'waitMs', 'leaseMs', 'holdMsMax', 'outcomeBytesMax'] as const) {
+    if (Number.isFinite(settings[name]) && settings[name] > 0) continue
+    throw misconfigured(`${operation}: ${name} must be a positive number and is ${settings[name]}`)
+  }
+  for (const name of ['waitMs', 'leaseMs', 'holdMsMax'] as const) {
+    if (settings[name] <= timerMsMax) continue
+    throw misconfigured(
+      `${operation}: ${name} is ${settings[name]} and no timer lasts longer than ${timerMsMax} ms (24 days)`,
+    )
+  }
+  const floor = settings.leaseMs + settings.holdMsMax
+  if (settings.retentionMs < floor) {
+    throw misconfigured(
+      `${operation}: retentionMs ${settings.retentionMs} is under lease + maximum hold (${floor}): an answer could expire while its twin still runs. Raise it, or lower leaseMs and holdMsMax`,
+    )
+  }
+  if (settings.retentionMs < hour && !settings.allowShortRetention) {
+    throw misconfigured(
+      `${operation}: retentionMs ${settings.retentionMs} is under one hour, so a late retry runs again. Raise it, or set allowShortRetention: true`,
+    )
+  }
+}

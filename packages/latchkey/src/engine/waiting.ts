@@ -1,0 +1,56 @@
+/** What every execution goes through: a closed instance, the wait for a twin, and the count of what is under way. */
+import { type Answer, refused, type Work } from './answer.ts'
+import type { Core } from './core.ts'
+import type { Settings } from './settings.ts'
+
+/** A twin in another process is found by asking again: often at first, then once a second. */
+const firstPollMs = 50
+const pollMsMax = 1_000
+
+export interface Waiting<X> {
+  readonly id: string
+  readonly work: Work<X>
+  /** One look at the row: claims and runs `work`, or answers from what it saw. */
+  readonly once: (work: Work<X>) => Promise<Answer>
+}
+
+export async function withWaiting<Tx, C, X>(
+  core: Core<Tx>,
+  settings: Settings<C>,
+  waiting: Waiting<X>,
+): Promise<Answer> {
+  const { clock, waiters, closing } = core
+  // Only at the door: what already waits for its twin during a shutdown may still get its answer.
+  if (core.draining.signal.aborted) return closed()
+  const until = clock.monotonicMs() + settings.waitMs
+  let ran = false
+  const work: Work<X> = execution => {
+    ran = true
+    return waiting.work(execution)
+  }
+  for (let pollMs = firstPollMs; ; pollMs = Math.min(2 * pollMs, pollMsMax)) {
+    if (closing.signal.aborted) return closed()
+    const answer = await waiting.once(work)
+    // Whoever ran once does not wait: a handler is never called twice for one caller.
+    if (settings.whenInProgress !== 'wait' || !isInProgress(answer) || ran) return answer
+    const leftMs = until - clock.monotonicMs()
+    // Jitter keeps a crowd of waiters in several processes from asking in step.
+    const pauseMs = Math.min(leftMs, pollMs * (0.75 + clock.random() / 2))
+    if (leftMs <= 0 || !(await waiters.wait(waiting.id, pauseMs))) return answer
+  }
+}
+
+export function tracked<Tx, T>(core: Core<Tx>, promise: Promise<T>): Promise<T> {
+  core.running.add(promise)
+  const forget = () => core.running.delete(promise)
+  promise.then(forget, forget)
+  return promise
+}
+
+function isInProgress(answer: Answer): boolean {
+  return answer.kind === 'refused' && answer.refusal.code === 'in-progress'
+}
+
+function closed(): Answer {
+  return refused('store-unavailable', { cause: new Error('Latchkey is closed'), retryAfterMs: 1_000 })
+}
