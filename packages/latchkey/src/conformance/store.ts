@@ -1,4 +1,5 @@
 /** The store conformance cases, as data: every store passes them against its real server. */
+import assert from 'node:assert/strict'
 import type { StoreTraits } from '../ports/store.ts'
 import type { StoreCase, StoreHarness } from './store-harness.ts'
 import { byteCases } from './store/bytes.ts'
@@ -23,31 +24,46 @@ export const storeCases: readonly StoreCase[] = [
   ...reservationCases,
 ]
 
-/** What test runners hand to a test; a case whose trait the store denies is reported as skipped where that is possible. */
-export interface CaseContext {
-  skip?(note?: string): void
-}
-
 /** Fits `it` of vitest, jest and mocha, and `test` of node:test. */
-export type TestFunction = (name: string, run: (context?: CaseContext) => Promise<void>) => void
+export type TestFunction = (name: string, run: () => Promise<void>) => void
 
-/** Registers every case, each with a harness of its own over empty data. */
-export function runStoreCases(open: () => Promise<StoreHarness>, test: TestFunction): void {
-  for (const storeCase of storeCases) {
-    test(storeCase.name, async context => {
-      const harness = await open()
-      try {
-        const { name, traits } = await harness.open()
-        if (denies(traits, storeCase.needs)) context?.skip?.(`${name} is not ${storeCase.needs}`)
-        else await storeCase.run(harness)
-      } finally {
-        await harness.close()
-      }
-    })
+/** What a case needs beyond the core of the port. */
+export type StoreNeed = NonNullable<StoreCase['needs']>
+
+/**
+ * Registers every case, each with a harness of its own over empty data. A store that denies a trait says so here: its cases
+ * are left out, and it is checked to deny it.
+ */
+export function runStoreCases(
+  open: () => Promise<StoreHarness>,
+  test: TestFunction,
+  denied: readonly StoreNeed[] = [],
+): void {
+  for (const { name, needs, run } of storeCases) {
+    if (needs === undefined || !denied.includes(needs)) test(name, () => withHarness(open, run))
+  }
+  for (const need of ['transactional', 'many-processes'] as const) {
+    const word = denied.includes(need) ? 'denies' : 'has'
+    test(`${word} the trait ${need}`, () =>
+      withHarness(open, async harness => {
+        const { traits } = await harness.open()
+        assert.equal(hasTrait(traits, need), !denied.includes(need))
+      }))
   }
 }
 
-function denies(traits: StoreTraits, need: StoreCase['needs']): boolean {
-  if (need === 'transactional') return !traits.transactional
-  return need === 'many-processes' && traits.processes !== 'many'
+async function withHarness(
+  open: () => Promise<StoreHarness>,
+  run: (harness: StoreHarness) => Promise<void>,
+): Promise<void> {
+  const harness = await open()
+  try {
+    await run(harness)
+  } finally {
+    await harness.close()
+  }
+}
+
+function hasTrait(traits: StoreTraits, need: StoreNeed): boolean {
+  return need === 'transactional' ? traits.transactional : traits.processes === 'many'
 }

@@ -30,6 +30,17 @@ export async function afterConflict<Tx>(core: Core<Tx>, row: AtomicRequest): Pro
   )
 }
 
+/**
+ * Somebody's transaction holds the identity, and it may be only a replay's: two retries of a finished operation must not
+ * refuse each other. Before the first commit there is nothing to see, and the caller comes again.
+ */
+export async function afterBusy<Tx>(core: Core<Tx>, row: AtomicRequest): Promise<Step> {
+  const record = await core.calls.call('read', () => core.store.read(row.identity.id)).catch(() => undefined)
+  const finished = record?.state === 'completed' || record?.state === 'unknown'
+  if (record !== undefined && finished && !record.expired) return { kind: 'look-again', record, ran: false }
+  return done(refused('in-progress', { retryAfterMs: 1_000 }))
+}
+
 export interface LostCommit<Tx> {
   readonly row: AtomicRequest
   readonly attempt: Attempt
@@ -69,7 +80,7 @@ export async function afterRollback<Tx, C>(
       return { kind: 'executed', attempt, stored: 'declined' }
     case 'unknown':
       await rememberUnknown(core, settings, { ...back, errorCode: judgement.errorCode })
-      return refused('outcome-unknown', { ownAttempt: true, retryAfterMs: 1_000 })
+      return refused('outcome-unknown', { ownAttempt: true, retryAfterMs: 1_000, cause: errorOf(attempt) })
     case 'keep':
       return { kind: 'executed', attempt, stored: await recordAlone(core, back, judgement.outcome) }
     default:
@@ -83,10 +94,10 @@ async function recordAlone<Tx>(
   { transactor, row }: RolledBack<Tx>,
   outcome: Outcome,
 ): Promise<'yes' | 'failed'> {
-  const end = await boundedTransaction(core, transactor, async tx => {
-    const reservation = await transactor.reserve(tx, row)
+  const end = await boundedTransaction(core, transactor, async (tx, { reserve, record }) => {
+    const reservation = await reserve(tx, row)
     if (reservation.kind !== 'free') return 'rollback'
-    return (await transactor.record(tx, row, outcome, reservation.fence)) === 'recorded' ? 'commit' : 'rollback'
+    return (await record(tx, row, outcome, reservation.fence)) === 'recorded' ? 'commit' : 'rollback'
   }).catch(() => undefined)
   return end?.kind === 'committed' ? 'yes' : 'failed'
 }
@@ -105,6 +116,10 @@ async function rememberUnknown<Tx, C>(
   const failure = { to: 'unknown', errorCode, dueInMs: 0 } as const
   // A failure here leaves the claim, and its dead lease becomes the same `unknown`.
   await core.calls.call('fail', () => core.store.fail(claimed.claim, failure)).catch(() => undefined)
+}
+
+function errorOf(attempt: Attempt): unknown {
+  return attempt.kind === 'unreplayable' ? undefined : attempt.error
 }
 
 export function done(answer: Answer): Step {

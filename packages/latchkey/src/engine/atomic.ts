@@ -2,8 +2,9 @@
 import { unreachable } from '../ports/errors.ts'
 import type { AtomicRequest, KeyRecord, Transactor } from '../ports/store.ts'
 import { type Answer, type Attempt, type ExecuteRequest, refused, type Work } from './answer.ts'
-import { afterConflict, afterLostCommit, afterRollback, done, type Step, unavailable } from './atomic-aftermath.ts'
-import { boundedTransaction } from './bounded-transaction.ts'
+import { afterBusy, afterConflict, afterLostCommit, afterRollback } from './atomic-aftermath.ts'
+import { done, type Step, unavailable } from './atomic-aftermath.ts'
+import { boundedTransaction, type Halves } from './bounded-transaction.ts'
 import type { Core } from './core.ts'
 import type { AtomicExecution } from './execution.ts'
 import { attemptOf, execution } from './guarded.ts'
@@ -45,20 +46,23 @@ export async function executeAtomic<Tx, C>(core: Core<Tx>, settings: Settings<C>
 async function oneTransaction<Tx, C>(core: Core<Tx>, settings: Settings<C>, run: AtomicRun<Tx>): Promise<Step> {
   const row = atomicRequest(core, settings, run.request)
   const inside: { ended?: Ended } = {}
-  const end = await boundedTransaction(core, run.transactor, async tx => {
-    const ended = await reserveAndRun(core, settings, { ...run, row, tx })
+  const end = await boundedTransaction(core, run.transactor, async (tx, halves) => {
+    const ended = await reserveAndRun(core, settings, { ...run, row, tx, halves })
     inside.ended = ended
     return ended.kind === 'ran' && commits(ended) ? 'commit' : 'rollback'
   })
   const { ended } = inside
   if (end.kind === 'conflict' || ended?.kind === 'taken') return afterConflict(core, row)
-  if (end.kind === 'unavailable') return done(unavailable(end.cause))
+  // What the handler does not know is remembered also when the end of its transaction cannot be seen.
+  if (end.kind === 'unavailable' && !isUnknown(ended)) return done(unavailable(end.cause))
   if (ended === undefined) return done(unavailable(undefined))
-  if (ended.kind === 'busy') return done(refused('in-progress', { retryAfterMs: 1_000 }))
+  if (ended.kind === 'busy') return afterBusy(core, row)
   if (ended.kind === 'seen') return { kind: 'look-again', record: ended.record, ran: false }
   if (end.kind === 'committed') return done({ kind: 'executed', attempt: ended.attempt, stored: 'yes' })
   if (end.kind === 'commit-unknown')
     return done(await afterLostCommit(core, { row, attempt: ended.attempt, transactor: run.transactor }))
+  // Asked to commit and rolled back: a statement failed, and the handler did not hear of it. Its answer is about rows that are gone.
+  if (commits(ended)) return done(unavailable(new Error('rolled back: a statement in the transaction had failed')))
   return done(
     await afterRollback(core, settings, {
       transactor: run.transactor,
@@ -72,11 +76,12 @@ async function oneTransaction<Tx, C>(core: Core<Tx>, settings: Settings<C>, run:
 interface InTransaction<Tx> extends AtomicRun<Tx> {
   readonly row: AtomicRequest
   readonly tx: Tx
+  readonly halves: Halves<Tx>
 }
 
 async function reserveAndRun<Tx, C>(core: Core<Tx>, settings: Settings<C>, run: InTransaction<Tx>): Promise<Ended> {
-  const { transactor, tx, row } = run
-  const reservation = await transactor.reserve(tx, row)
+  const { halves, tx, row } = run
+  const reservation = await halves.reserve(tx, row)
   if (reservation.kind !== 'free') return reservation
   const { operation } = row.identity
   core.telemetry.count('reserve.created', { operation, identity: row.identity.id })
@@ -85,13 +90,17 @@ async function reserveAndRun<Tx, C>(core: Core<Tx>, settings: Settings<C>, run: 
   const judgement = judge(attempt, { ...settings, onFailure: 'rerun' })
   const ended: Ended = { kind: 'ran', attempt, judgement }
   if (judgement.kind !== 'keep' || !commits(ended)) return ended
-  const recorded = await transactor.record(tx, row, judgement.outcome, reservation.fence)
+  const recorded = await halves.record(tx, row, judgement.outcome, reservation.fence)
   return recorded === 'recorded' ? ended : { kind: 'taken' }
 }
 
 /** A throw rolls its business rows back, also when it was rendered as an answer that is kept. */
 function commits({ attempt, judgement }: { attempt: Attempt; judgement: Judgement }): boolean {
   return judgement.kind === 'keep' && (attempt.kind === 'unreplayable' || attempt.error === undefined)
+}
+
+function isUnknown(ended: Ended | undefined): boolean {
+  return ended?.kind === 'ran' && ended.judgement.kind === 'unknown'
 }
 
 function atomicExecution<Tx>({ request, tx }: InTransaction<Tx>, fence: number): AtomicExecution<Tx> {
@@ -113,7 +122,7 @@ export async function executeInTransaction<Tx, C>(
   const { transactor, request } = run
   const tx = await transactor.adopt(run.tx)
   const row = atomicRequest(core, settings, request)
-  const ended = await reserveAndRun(core, settings, { ...run, tx, row })
+  const ended = await reserveAndRun(core, settings, { ...run, tx, row, halves: transactor })
   switch (ended.kind) {
     case 'ran':
       return { kind: 'executed', attempt: ended.attempt, stored: ended.judgement.kind === 'keep' ? 'yes' : 'declined' }

@@ -6,46 +6,70 @@ import { within } from './store-calls.ts'
 
 export type BoundedEnd = TransactionEnd | { readonly kind: 'unavailable'; readonly cause: unknown }
 
-/** A pool that gives no connection for this long is as good as down; the same limit bounds the COMMIT. */
+/** The two calls of an atomic operation. The handler's time is between them. */
+export type Halves<Tx> = Pick<Transactor<Tx>, 'reserve' | 'record'>
+
+/**
+ * A pool that gives no connection, or a server that does not answer the reservation, for this long is as good as down; the
+ * same limit bounds the outcome's insert and the COMMIT together.
+ */
 const edgeLimitMs = 5_000
 
 export async function boundedTransaction<Tx>(
   core: Core<Tx>,
   transactor: Transactor<Tx>,
-  work: (tx: Tx) => Promise<'commit' | 'rollback'>,
+  work: (tx: Tx, halves: Halves<Tx>) => Promise<'commit' | 'rollback'>,
 ): Promise<BoundedEnd> {
   const { clock, calls, telemetry } = core
-  let abandoned = false
-  let said: 'commit' | 'rollback' | undefined
-  const started = signalled()
+  const began = signalled()
   const worked = signalled()
+  let abandoned = false
+  let begun = false
+  let over = false
+  let said: 'commit' | 'rollback' | undefined
 
+  const halves: Halves<Tx> = {
+    async reserve(tx, request) {
+      const reservation = await transactor.reserve(tx, request)
+      // The caller was answered while we queued or waited for the server: nobody is there to run for.
+      if (abandoned) throw new LatchkeyError('store-unavailable', 'the caller was answered before the reservation')
+      begun = true
+      began.resolve()
+      return reservation
+    },
+    record(...given) {
+      worked.resolve()
+      return transactor.record(...given)
+    },
+  }
   const transaction = transactor.transaction(async tx => {
-    started.resolve()
-    // The caller was answered while we queued for a connection: nobody is there to run for.
     if (abandoned) return 'rollback'
     try {
-      said = await work(tx)
+      const wish = await work(tx, halves)
+      said = abandoned ? 'rollback' : wish
       return said
     } finally {
       worked.resolve()
     }
   })
-  const over = transaction.then(
-    () => {},
-    () => {},
+  const ended = transaction.then(
+    () => void (over = true),
+    () => void (over = true),
   )
 
   try {
-    await within(clock, edgeLimitMs, () => Promise.race([started.promise, over]))
-    await Promise.race([worked.promise, over])
+    await within(clock, edgeLimitMs, () => Promise.race([began.promise, ended]))
+    await Promise.race([worked.promise, ended])
     const end = await within(clock, edgeLimitMs, () => transaction)
     calls.circuit.succeeded()
     return end
   } catch (cause) {
     abandoned = true
-    calls.circuit.failed()
-    telemetry.count('store.error', { detail: 'transaction' })
+    // Between its beginning and its end a transaction fails by what the handler did in it: others may well use the store.
+    if (!begun || !over) {
+      calls.circuit.failed()
+      telemetry.count('store.error', { detail: 'transaction' })
+    }
     telemetry.report('a transaction of the store failed', { error: cause })
     // Only a COMMIT under way leaves a doubt; anything else rolls back by itself.
     const inDoubt = said === 'commit' && cause instanceof LatchkeyError

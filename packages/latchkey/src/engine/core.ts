@@ -46,10 +46,11 @@ export function createCore<Tx>({ store, clock, telemetry, storeTimeoutMs }: Core
 /** An observer that throws never changes an outcome. */
 function harmless(telemetry: Telemetry): Telemetry {
   const guard =
-    <A extends unknown[]>(tell: (...args: A) => void) =>
+    <A extends unknown[]>(tell: (...args: A) => unknown) =>
     (...args: A): void => {
       try {
-        tell(...args)
+        // An observer typed as returning nothing may still return a promise.
+        Promise.resolve(tell(...args)).catch(() => {})
       } catch {
         // There is nobody left to tell.
       }

@@ -41,11 +41,13 @@ async function writeUntilStored<Tx, C>(
   judgement: Judgement,
 ): Promise<OwnerResult | 'failed'> {
   const startedAtMs = core.clock.monotonicMs()
+  const spent = () => core.clock.monotonicMs() - startedAtMs
   for (let pauseMs = firstPauseMs; ; pauseMs *= 2) {
     try {
-      return await core.calls.call('finish', () => write(core, owned, judgement))
+      const limitMs = Math.min(core.calls.timeoutMs, storeRetryMsMax - spent())
+      return await core.calls.call('finish', () => write(core, owned, judgement), limitMs)
     } catch {
-      const spentMs = core.clock.monotonicMs() - startedAtMs
+      const spentMs = spent()
       if (spentMs + pauseMs > storeRetryMsMax || owned.lease.leftMs() < pauseMs) return 'failed'
       await sleep(core.clock, pauseMs)
     }

@@ -8,7 +8,7 @@ import { type Core, createCore } from './core.ts'
 import { executeGuarded, needsTwoConnections } from './guarded.ts'
 import { identify, type IdentityParts, type Scope } from './identity.ts'
 import type { AtomicOperation, GuardedOperation, HttpOptions, Shared } from './operation.ts'
-import { type Operators, operators } from './operators.ts'
+import { type Keeping, type Operators, operators } from './operators.ts'
 import { attemptFunction, executeRequest, valueOf } from './plain-function.ts'
 import { type GuardedOptions, type OperationOptions, settingsOf } from './settings.ts'
 import { tracked, withWaiting } from './waiting.ts'
@@ -45,10 +45,11 @@ export function createLatchkey<Tx, Context = unknown>(options: LatchkeyOptions<T
     throw misconfigured('createLatchkey needs a store, such as postgresStore({ pool })')
   if (typeof scope !== 'function')
     throw misconfigured('createLatchkey needs a scope: a function of the request, or singleTenant')
+  if (!(storeTimeoutMs > 0)) throw misconfigured(`storeTimeoutMs must be a positive number and is ${storeTimeoutMs}`)
   const core = createCore({ store, clock, telemetry, storeTimeoutMs })
   const shared: Shared<Context> = { scope, http, clock, telemetry: core.telemetry }
   const kinds = new Map<string, 'atomic' | 'guarded'>()
-  const retentions = new Map<string, number>()
+  const keeping = new Map<string, Keeping>()
 
   function declare(name: string, kind: 'atomic' | 'guarded'): void {
     checkName(name)
@@ -62,17 +63,17 @@ export function createLatchkey<Tx, Context = unknown>(options: LatchkeyOptions<T
   }
 
   return {
-    ...operators(core, operation => retentions.get(operation) ?? settingsOf(operation, {}).retentionMs),
+    ...operators(core, operation => keeping.get(operation) ?? settingsOf(operation, {})),
     atomic(name, given = {}) {
       declare(name, 'atomic')
       const operation = atomicOperation(core, shared, { name, options: given })
-      retentions.set(name, operation.settings.retentionMs)
+      keeping.set(name, operation.settings)
       return operation
     },
     guarded(name, given) {
       declare(name, 'guarded')
       const operation = guardedOperation(core, shared, { name, options: given })
-      retentions.set(name, operation.settings.retentionMs)
+      keeping.set(name, operation.settings)
       return operation
     },
     identify: parts => identify(parts).id,

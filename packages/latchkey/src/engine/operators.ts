@@ -4,6 +4,7 @@ import type { Outcome } from '../ports/outcome.ts'
 import type { Act, ForgetResult, Inspection, Listing, Page, SettleResult, State } from '../ports/store.ts'
 import type { Core } from './core.ts'
 import { identify, type IdentityParts } from './identity.ts'
+import type { Settings } from './settings.ts'
 
 /** A row, by what was asked or by its id from a listing or a log line. */
 export type RowName = IdentityParts | { readonly id: string }
@@ -25,10 +26,13 @@ export interface Operators {
   forget(row: RowName, act: Act): Promise<ForgetResult>
 }
 
+/** How the operation of a row keeps its outcomes. */
+export type Keeping = Pick<Settings, 'retentionMs' | 'outcomeVersion'>
+
 const pageDefault = 100
 const pageMax = 1_000
 
-export function operators<Tx>({ store, calls }: Core<Tx>, retentionMs: (operation: string) => number): Operators {
+export function operators<Tx>({ store, calls }: Core<Tx>, keeping: (operation: string) => Keeping): Operators {
   return {
     list({ limit = pageDefault, ...filter } = {}) {
       const listing: Listing = { ...filter, limit: Math.max(1, Math.min(limit, pageMax)) }
@@ -42,7 +46,8 @@ export function operators<Tx>({ store, calls }: Core<Tx>, retentionMs: (operatio
       const swept = await calls.call('sweep', () => store.sweep({ limit: 1, id }))
       const operation = swept[0]?.operation ?? (await calls.call('read', () => store.read(id)))?.operation
       if (operation === undefined) return { kind: 'not-found' }
-      return calls.call('settle', () => store.settle(id, storedVerdict(verdict), act, retentionMs(operation)))
+      const { retentionMs, outcomeVersion } = keeping(operation)
+      return calls.call('settle', () => store.settle(id, storedVerdict(verdict, outcomeVersion), act, retentionMs))
     },
     async forget(row, act) {
       checkAct('forget', act)
@@ -63,12 +68,15 @@ function checkAct(name: string, { by, reason }: Act): void {
   )
 }
 
-function storedVerdict(verdict: OperatorVerdict): { kind: 'happened'; outcome: Outcome } | { kind: 'never-happened' } {
+function storedVerdict(
+  verdict: OperatorVerdict,
+  version: number,
+): { kind: 'happened'; outcome: Outcome } | { kind: 'never-happened' } {
   if (verdict.kind === 'never-happened' || 'outcome' in verdict) return verdict
   // `json: undefined` is an answer without a body, as from a function that returns nothing.
   const body = Buffer.from(JSON.stringify(verdict.json) ?? '')
   return {
     kind: 'happened',
-    outcome: { status: verdict.status, headers: [['content-type', 'application/json']], body, version: 1 },
+    outcome: { status: verdict.status, headers: [['content-type', 'application/json']], body, version },
   }
 }

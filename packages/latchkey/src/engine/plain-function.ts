@@ -36,12 +36,18 @@ export function describeInput<C>({ describe }: Settings<C>, input: unknown): str
 function checkKey(operation: string, key: string, { minLength = 1, maxLength = 255, pattern }: KeyFormat): void {
   const fits =
     typeof key === 'string' &&
+    isUnicode(key) &&
     key.length >= minLength &&
     key.length <= maxLength &&
     (pattern === undefined || matchesWhole(pattern, key))
   if (fits) return
   const wanted = `${minLength} to ${maxLength} characters${pattern === undefined ? '' : ` matching ${pattern}`}`
   throw new LatchkeyError('invalid-key', `${operation}: the key must be ${wanted}`)
+}
+
+/** A lone surrogate has no bytes of its own: two such keys would become one. */
+function isUnicode(key: string): boolean {
+  return Buffer.from(key).toString() === key
 }
 
 /** As over HTTP: the whole key, and without the position that a pattern with the flag g keeps between calls. */

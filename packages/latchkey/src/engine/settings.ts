@@ -108,7 +108,8 @@ export function settingsOf<C>(
     leaseMs: 30 * second,
     holdMsMax: 15 * minute,
     ifStoreDown: 'refuse',
-    ...options,
+    // An option that is undefined was not given.
+    ...(Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as typeof options),
   }
   checkDurations(operation, settings)
   const fault = findFingerprintFault(settings.fingerprint)

@@ -6,6 +6,8 @@ import { type Circuit, circuit } from './circuit.ts'
 
 export interface StoreCalls {
   readonly circuit: Circuit
+  /** The limit of a call that is given none. */
+  readonly timeoutMs: number
   /** Rejects with `store-unavailable` when the call failed or took too long; what the call did is then unknown. */
   call<T>(name: string, run: () => Promise<T>, limitMs?: number): Promise<T>
 }
@@ -21,6 +23,7 @@ export function storeCalls({ storeName, timeoutMs, clock, telemetry }: StoreCall
   const breaker = circuit(clock)
   return {
     circuit: breaker,
+    timeoutMs,
     async call(name, run, limitMs = timeoutMs) {
       try {
         const value = await within(clock, limitMs, run)

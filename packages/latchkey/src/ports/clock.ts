@@ -17,11 +17,14 @@ export interface Clock {
   randomId(): string
 }
 
+/** Node fires a longer timer at once; 24 days are as good as never here. */
+const timerMsMax = 2 ** 31 - 1
+
 export const systemClock: Clock = {
   nowMs: () => Date.now(),
   monotonicMs: () => performance.now(),
   after(delayMs, run) {
-    const timer = setTimeout(run, delayMs)
+    const timer = setTimeout(run, Math.min(delayMs, timerMsMax))
     timer.unref()
     return () => clearTimeout(timer)
   },

@@ -246,7 +246,7 @@ export interface Transactor<Tx> {
   adopt(tx: unknown): Promise<Tx>
   /** Takes the identity for the length of the transaction, then reads it. Never waits for another transaction. */
   reserve(tx: Tx, request: AtomicRequest): Promise<Reservation>
-  /** none, expired or due → `completed`, if the fence is still the reserved one. `taken`: it is not; roll back. */
+  /** What `claim` would grant → `completed`, if the fence is still the reserved one. `taken`: it is not; roll back. */
   record(tx: Tx, request: AtomicRequest, outcome: Outcome, reservedFence: number): Promise<'recorded' | 'taken'>
   /** After a lost COMMIT reply: waits, at most `waitMs`, until the old transaction has ended, then reads. */
   readAfterCommit(id: string, waitMs: number): Promise<KeyRecord | undefined>

@@ -72,7 +72,9 @@ const keys: readonly AdapterCase[] = [
         async ({ post }) => {
           assert.equal((await post('/orders', { body: {} })).status, 201)
           assert.equal((await post('/orders', { body: {} })).status, 201)
-          assert.deepEqual([count.runs, count.visits[0]?.execution], [2, undefined])
+          assert.equal(count.runs, 2)
+          // A handler may be given an execution without a claim; no grant has fence 0.
+          assert.equal(count.visits[0]?.execution?.fence ?? 0, 0)
           assert.equal(metrics.filter(metric => metric === 'unprotected').length, 2)
         },
         { telemetry: { count: metric => void metrics.push(metric), observe() {}, report() {} } },

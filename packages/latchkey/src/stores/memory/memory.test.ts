@@ -19,7 +19,7 @@ async function memoryHarness(): Promise<StoreHarness> {
 }
 
 describe('memory store', () => {
-  runStoreCases(memoryHarness, it)
+  runStoreCases(memoryHarness, it, ['transactional', 'many-processes'])
 
   it('agrees with the model, whatever callers do', () => checkStoreModel(memoryHarness, { numRuns: 1_000 }))
 

@@ -1,0 +1,44 @@
+/** A fetch `Request` as the exchange wants to see it. */
+import type { RequestView } from '../exchange/request-view.ts'
+
+/** `read` gives the whole body; it runs once. Fetch joins the lines of a field, so `header` has one line at most. */
+export function fetchView<Context, R extends Request>(
+  request: R,
+  context: Context,
+  read: (request: R) => Promise<Uint8Array>,
+): RequestView<Context> {
+  const { path, query } = targetOf(request.url)
+  return {
+    context,
+    method: request.method,
+    path,
+    query,
+    header: name => {
+      const value = request.headers.get(name)
+      return value === null ? [] : [value]
+    },
+    body: async () => ({ kind: 'bytes', bytes: await read(request) }),
+  }
+}
+
+/** Cut out of the text, because `URL` would rewrite what was sent. */
+function targetOf(url: string): { path: string; query: string } {
+  const authority = url.indexOf('//')
+  const start = authority < 0 ? 0 : url.indexOf('/', authority + 2)
+  const target = start < 0 ? '/' : (url.slice(start).split('#', 1)[0] ?? '/')
+  const mark = target.indexOf('?')
+  return mark < 0 ? { path: target, query: '' } : { path: target.slice(0, mark), query: target.slice(mark + 1) }
+}
+
+/**
+ * Gives the request a signal that never fires: the client's disconnect must not stop the handler half-way. An own property over
+ * the prototype's getter, so that the request stays the object it was.
+ */
+export function hideDisconnect<R extends object>(request: R): R {
+  Object.defineProperty(request, 'signal', {
+    value: new AbortController().signal,
+    configurable: true,
+    enumerable: true,
+  })
+  return request
+}

@@ -1,0 +1,106 @@
+/** The raw bytes of a request's body, noted while the application's own parser reads them. */
+import { EventEmitter } from 'node:events'
+import { parsedBody } from '../exchange/parsed-body.ts'
+import type { BodyRead } from '../exchange/request-view.ts'
+import type { NodeRequest } from './node-types.ts'
+
+/** What is looked at to find out whether a body exists and was read. */
+export interface NodeBodyRequest extends NodeRequest {
+  readonly httpVersionMajor?: number
+  readonly readableEnded?: boolean
+  readonly readableDidRead?: boolean
+  readonly readableEncoding?: BufferEncoding | null
+}
+
+/** `reading` until the stream has ended; a body that is not there may never end. */
+type Noted =
+  | { readonly kind: 'reading' }
+  | { readonly kind: 'whole'; readonly bytes: Uint8Array }
+  | { readonly kind: 'too-large'; readonly limitBytes: number }
+
+const noted = new WeakMap<object, Noted>()
+
+/** As for stored outcomes. Parsers have limits of their own, and most are lower. */
+export const bodyBytesMaxDefault = 1_048_576
+
+/** Bytes that somebody else saw, such as a parser's `verify` hook. */
+export function keepBody(req: object, bytes: Uint8Array): void {
+  noted.set(req, { kind: 'whole', bytes })
+}
+
+/** Notes what flows to whoever reads the request from now on. Reads nothing itself. */
+export function teeBody(req: NodeBodyRequest, limitBytes: number): void {
+  // Too late: some of it is gone. What the parser made of it is used instead.
+  if (req.readableDidRead === true || noted.has(req)) return
+  const chunks: Uint8Array[] = []
+  let byteLength = 0
+  const mine: Noted = { kind: 'reading' }
+  noted.set(req, mine)
+  const note = (chunk: string | Uint8Array) => {
+    const bytes = typeof chunk === 'string' ? Buffer.from(chunk, req.readableEncoding ?? 'utf8') : chunk
+    byteLength += bytes.byteLength
+    if (byteLength <= limitBytes) chunks.push(bytes)
+    else chunks.length = 0
+  }
+  // By the emitter's own method: a stream's would start the flow before the parser is there. However it is read later
+  // (listeners, a pipe, read(), iteration), a stream emits each chunk.
+  EventEmitter.prototype.on.call(asEmitter(req), 'data', note)
+  req.once('end', () => {
+    if (noted.get(req) !== mine) return
+    const whole = byteLength <= limitBytes
+    noted.set(req, whole ? { kind: 'whole', bytes: Buffer.concat(chunks) } : { kind: 'too-large', limitBytes })
+  })
+}
+
+function asEmitter(req: NodeRequest): EventEmitter {
+  return req as unknown as EventEmitter // Node's requests are; the port types them by the few members it calls
+}
+
+export interface BodyLeft {
+  /** Raw bytes as the framework's parser kept them, where it has a place for them. */
+  readonly raw?: unknown
+  readonly parsed: unknown
+  /** Names the way to keep raw bytes: one sentence. */
+  readonly cure: string
+}
+
+/** The best that is left of the body. No body is an empty one. */
+export function bodyOf(req: NodeBodyRequest, { raw, parsed, cure }: BodyLeft): BodyRead {
+  const seen = noted.get(req)
+  if (seen?.kind === 'whole') return { kind: 'bytes', bytes: seen.bytes }
+  if (seen?.kind === 'too-large') {
+    return unreadable(
+      `The body is larger than the ${seen.limitBytes} bytes that captureBody() keeps. Raise its limitBytes.`,
+    )
+  }
+  if (raw instanceof Uint8Array) return { kind: 'bytes', bytes: raw }
+  if (typeof raw === 'string') return { kind: 'bytes', bytes: Buffer.from(raw) }
+  if (hasNoBody(req)) return { kind: 'bytes', bytes: new Uint8Array() }
+  if (req.readableEnded === false) {
+    return unreadable(
+      'The body was not read before Latchkey, so it cannot be compared with a retry. ' +
+        'Mount its parser before idempotent().',
+    )
+  }
+  return parsedBody(parsed, valueOf(req, 'content-type'), cure)
+}
+
+function unreadable(cure: string): BodyRead {
+  return { kind: 'unreadable', cure }
+}
+
+/** RFC 9112, section 6.3. In HTTP/2 the stream itself says so: RFC 9113, section 8.1. */
+function hasNoBody(req: NodeBodyRequest): boolean {
+  if ((req.httpVersionMajor ?? 1) >= 2) return endsWithHeaders(req)
+  const length = valueOf(req, 'content-length')
+  return valueOf(req, 'transfer-encoding') === undefined && (length === undefined || Number(length) === 0)
+}
+
+function endsWithHeaders(req: object): boolean {
+  const stream: unknown = Reflect.get(req, 'stream')
+  return typeof stream === 'object' && stream !== null && Reflect.get(stream, 'endAfterHeaders') === true
+}
+
+function valueOf({ rawHeaders }: NodeRequest, lower: string): string | undefined {
+  return rawHeaders.find((_, at) => at % 2 === 1 && rawHeaders[at - 1]?.toLowerCase() === lower)
+}

@@ -1,0 +1,28 @@
+import { describe, expect, it } from 'vitest'
+import { createLatchkey } from '../../engine/latchkey.ts'
+import { memoryStore } from '../../stores/memory/index.ts'
+import { checkOperation } from './check-operation.ts'
+
+describe('an operation that is handed to an adapter', () => {
+  const latchkey = (problemBase?: string) =>
+    createLatchkey({
+      store: memoryStore(),
+      scope: () => 'acme',
+      ...(problemBase === undefined ? {} : { http: { problemBase } }),
+    })
+
+  it('is taken as it is when nothing is wrong with it', () => {
+    checkOperation(latchkey('https://shop.test/problems/').guarded('orders.create', { onFailure: 'rerun' }))
+  })
+
+  it('is refused at once when it is none, covers nothing, or names problems by what is no URL', () => {
+    // What a caller without types does.
+    expect(() => checkOperation({} as never)).toThrow(/needs an operation first/)
+    expect(() => checkOperation(latchkey('problems').guarded('orders.create', { onFailure: 'rerun' }))).toThrow(
+      /http.problemBase is "problems"/,
+    )
+    expect(() => checkOperation(latchkey().guarded('orders.create', { onFailure: 'rerun', methods: [] }))).toThrow(
+      /no request would be covered/,
+    )
+  })
+})

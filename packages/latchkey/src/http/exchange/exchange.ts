@@ -1,0 +1,153 @@
+/** One HTTP request through Latchkey: everything that is HTTP and not a framework's. */
+import type { Answer, Attempt, ExecuteRequest, StoredAs } from '../../engine/answer.ts'
+import type { Execution } from '../../engine/execution.ts'
+import { identify } from '../../engine/identity.ts'
+import type { Operation } from '../../engine/operation.ts'
+import { unreachable } from '../../ports/errors.ts'
+import type { Header } from '../../ports/outcome.ts'
+import type { Identity } from '../../ports/store.ts'
+import { idempotencyKey, idempotencyKeyExpiresAt, idempotencyStored } from '../../wire/headers.ts'
+import { readKeyField } from '../../wire/key-field.ts'
+import { type Problem, type RenderedAnswer, renderProblem } from '../../wire/problem.ts'
+import { describeRequest, fingerprintView, type WholeRequest } from './request-input.ts'
+import { renderRefusal } from './refusal.ts'
+import { renderReplay } from './replay.ts'
+import { headerValue, type RequestView } from './request-view.ts'
+
+/** What the adapter does now. */
+export type Exchange =
+  /** Not covered, or without a key where the key is optional: run the handler as if Latchkey were not there. */
+  | { readonly kind: 'pass' }
+  /** Send this. If the handler ran, nothing of what it produced is sent. */
+  | { readonly kind: 'send'; readonly answer: RenderedAnswer }
+  /** The handler ran for this caller: send its own response with these headers added. A `threw` is thrown again. */
+  | { readonly kind: 'release'; readonly attempt: Attempt; readonly headers: readonly Header[] }
+
+/** `work` runs the handler and captures its response; it is called at most once. */
+export async function exchange<Context, X extends Execution>(
+  operation: Operation<X, Context>,
+  view: RequestView<Context>,
+  work: (execution: X) => Promise<Attempt>,
+): Promise<Exchange> {
+  const { settings, shared } = operation
+  if (!covers(settings.methods, view.method)) return { kind: 'pass' }
+  const refuse = (problem: Problem): Exchange => ({ kind: 'send', answer: renderProblem(problem, shared.http) })
+
+  const field = readKeyField(view.header(idempotencyKey), {
+    strictSyntax: shared.http.strictSyntax ?? false,
+    keyFormat: settings.keyFormat,
+  })
+  if (field.kind === 'invalid') return refuse({ code: 'invalid-key', reason: field.reason, detail: field.detail })
+  if (field.kind === 'missing') return withoutKey(operation, refuse)
+  const { key } = field
+
+  const identity = await resolveIdentity(operation, view.context, key)
+  if (identity === undefined) return refuse({ code: 'scope-unresolved' })
+
+  // Complete before anything is reserved: an upload that breaks off leaves no row behind.
+  const body = await view.body()
+  if (body.kind === 'unreadable') return refuse({ code: 'body-unreadable', detail: body.cure })
+
+  const request = executeRequest(operation, { view, body: body.bytes }, { identity, key })
+  return conclude(operation, view, await operation.execute(request, work))
+}
+
+/** Whatever the spelling: a method written `put` in the options must not leave PUT unprotected. */
+function covers(methods: readonly string[], method: string): boolean {
+  return methods.some(one => one.toUpperCase() === method.toUpperCase())
+}
+
+function withoutKey<X extends Execution, C>(
+  operation: Operation<X, C>,
+  refuse: (problem: Problem) => Exchange,
+): Exchange {
+  if (operation.settings.missingKey === 'refuse') return refuse({ code: 'missing-key' })
+  operation.shared.telemetry.count('unprotected', { operation: operation.name, detail: 'missing-key' })
+  return { kind: 'pass' }
+}
+
+/** Undefined: the scope function threw or gave nothing. Nothing may run then: a shared scope would mix two tenants. */
+async function resolveIdentity<X extends Execution, C>(
+  operation: Operation<X, C>,
+  context: C,
+  key: string,
+): Promise<Identity | undefined> {
+  const { name, settings, shared } = operation
+  try {
+    const scope = await shared.scope(context)
+    return identify({ scope, operation: name, key, keyNamespace: settings.keyNamespace })
+  } catch (error) {
+    shared.telemetry.report('the scope could not be resolved, so the request was refused', { operation: name, error })
+    return undefined
+  }
+}
+
+interface Named {
+  readonly identity: Identity
+  readonly key: string
+}
+
+function executeRequest<X extends Execution, C>(
+  { settings }: Operation<X, C>,
+  whole: WholeRequest<C>,
+  { identity, key }: Named,
+): ExecuteRequest {
+  const { authorizeReplay } = settings
+  const { context } = whole.view
+  return {
+    identity,
+    key,
+    fingerprint: fingerprintView(whole, settings.fingerprint),
+    description: describeRequest(whole, settings),
+    ...(authorizeReplay === undefined
+      ? {}
+      : { authorizeReplay: async record => await authorizeReplay(context, record) }),
+  }
+}
+
+async function conclude<X extends Execution, C>(
+  operation: Operation<X, C>,
+  view: RequestView<C>,
+  answer: Answer,
+): Promise<Exchange> {
+  const { settings, shared } = operation
+  switch (answer.kind) {
+    case 'executed':
+      return { kind: 'release', attempt: answer.attempt, headers: releaseHeaders(operation, answer.stored) }
+    case 'replayed': {
+      const { status, headers, body = new Uint8Array() } = answer.outcome
+      const expires = shared.http.expiresHeader === true ? [expiresHeader(answer.expiresAtMs)] : []
+      const replay = { status, headers: [...headers, ...expires], body }
+      return { kind: 'send', answer: await renderReplay(replay, headerValue(view, 'Accept-Encoding')) }
+    }
+    case 'refused':
+      reportHidden(operation, answer)
+      return {
+        kind: 'send',
+        answer: renderRefusal(answer.refusal, { http: shared.http, accept: settings.whenInProgress === 'accept' }),
+      }
+    default:
+      return unreachable(answer)
+  }
+}
+
+function releaseHeaders<X extends Execution, C>({ settings, shared }: Operation<X, C>, stored: StoredAs): Header[] {
+  if (stored === 'failed' || stored === 'unprotected') return [[idempotencyStored, 'false']]
+  if (stored === 'declined' || shared.http.expiresHeader !== true) return []
+  // The store's own instant differs by the two clocks' distance; a client plans retries by it, it decides nothing.
+  return [expiresHeader(shared.clock.nowMs() + settings.retentionMs)]
+}
+
+/** An HTTP-date (RFC 9110, section 5.6.7): what every HTTP library can already read. */
+function expiresHeader(atMs: number): Header {
+  return [idempotencyKeyExpiresAt, new Date(atMs).toUTCString()]
+}
+
+/** The handler's error is replaced by our 504, and the framework's own error handler may never see it. */
+function reportHidden<X extends Execution, C>(
+  { name, shared }: Operation<X, C>,
+  { refusal }: Extract<Answer, { kind: 'refused' }>,
+): void {
+  if (refusal.cause === undefined) return
+  shared.telemetry.report(`answered ${refusal.code}`, { operation: name, error: refusal.cause })
+}

@@ -1,0 +1,29 @@
+import { describe, expect, it } from 'vitest'
+import { parsedBody } from './parsed-body.ts'
+
+const cure = 'mount captureBody() before the parser'
+const bytesOf = (value: unknown, type = 'application/json') => {
+  const read = parsedBody(value, type, cure)
+  return read.kind === 'bytes' ? Buffer.from(read.bytes).toString() : read
+}
+
+describe('a body of which only the parsed value is left', () => {
+  it('stands for itself, whatever the order of its names', () => {
+    expect(bytesOf({ b: [1, { d: null, c: 'x' }], a: 1.5 })).toBe('{"a":1.5,"b":[1,{"c":"x","d":null}]}')
+    expect(bytesOf({ a: 1.5, b: [1, { c: 'x', d: null }] })).toBe(bytesOf({ b: [1, { d: null, c: 'x' }], a: 1.5 }))
+    expect(bytesOf({ b: '2', a: ['1'] }, 'application/x-www-form-urlencoded')).toBe('{"a":["1"],"b":"2"}')
+  })
+
+  it('passes text and bytes on', () => {
+    expect([bytesOf('plain'), bytesOf(Buffer.from('raw')), bytesOf(undefined)]).toEqual(['plain', 'raw', ''])
+  })
+
+  it.each([
+    ['an integer past 2^53', JSON.parse('{"id":9007199254740993}'), 'application/json'],
+    ['a number past all measure', JSON.parse('[1e400]'), 'application/json'],
+    ['a multipart body', { file: {} }, 'multipart/form-data; boundary=x'],
+    ['what is no JSON', { when: () => 1 }, 'application/json'],
+  ])('is refused with the cure where it holds %s', (_, value, type) => {
+    expect(parsedBody(value, type, cure)).toEqual({ kind: 'unreadable', cure })
+  })
+})

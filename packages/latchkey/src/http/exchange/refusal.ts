@@ -1,0 +1,56 @@
+/** From the engine's refusals to the answers of the wire. */
+import type { Refusal } from '../../engine/answer.ts'
+import type { HttpOptions } from '../../engine/operation.ts'
+import { unreachable } from '../../ports/errors.ts'
+import type { Outcome } from '../../ports/outcome.ts'
+import { type Problem, type RenderedAnswer, renderAccepted, renderProblem } from '../../wire/problem.ts'
+
+/** Told when the engine knows no better moment: soon enough for a person, rare enough for a fleet. */
+const retryAfterMsDefault = 1_000
+
+export interface RefusalStyle {
+  readonly http: HttpOptions
+  /** A 202 instead of the 409 while the twin runs. */
+  readonly accept: boolean
+}
+
+export function renderRefusal(refusal: Refusal, { http, accept }: RefusalStyle): RenderedAnswer {
+  if (accept && refusal.code === 'in-progress') {
+    return renderAccepted({ retryAfterMs: refusal.retryAfterMs ?? retryAfterMsDefault })
+  }
+  return renderProblem(problemOf(refusal), http)
+}
+
+function problemOf(refusal: Refusal): Problem {
+  const retryAfterMs = refusal.retryAfterMs ?? retryAfterMsDefault
+  switch (refusal.code) {
+    case 'key-reused':
+      return { code: 'key-reused', differing: refusal.differs }
+    case 'outcome-unknown':
+      return { code: 'outcome-unknown', attempt: refusal.ownAttempt ? 'own' : 'earlier', retryAfterMs }
+    case 'response-not-stored':
+      return notStored(refusal.outcome)
+    case 'replay-not-authorized':
+      return { code: 'replay-not-authorized' }
+    case 'in-progress':
+    case 'parked':
+    case 'store-unavailable':
+    case 'fingerprint-version':
+      return { code: refusal.code, retryAfterMs }
+    default:
+      return unreachable(refusal.code)
+  }
+}
+
+/** What still helps a client whose answer could not be kept. */
+function notStored(outcome: Outcome | undefined): Problem {
+  const headerOf = (lower: string) => outcome?.headers.find(([name]) => name.toLowerCase() === lower)?.[1]
+  const location = headerOf('location')
+  const etag = headerOf('etag')
+  return {
+    code: 'response-not-stored',
+    originalStatus: outcome?.status ?? 200,
+    ...(location === undefined ? {} : { location }),
+    ...(etag === undefined ? {} : { etag }),
+  }
+}

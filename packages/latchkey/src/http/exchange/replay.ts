@@ -1,0 +1,85 @@
+/** A stored outcome as the answer to one retry. */
+import { promisify } from 'node:util'
+import { brotliDecompress, gunzip, inflate, inflateRaw } from 'node:zlib'
+import type { Header } from '../../ports/outcome.ts'
+import { acceptsEncoding, idempotentReplayed } from '../../wire/headers.ts'
+import type { RenderedAnswer } from '../../wire/problem.ts'
+
+export interface Replay {
+  readonly status: number
+  readonly headers: readonly Header[]
+  readonly body: Uint8Array
+}
+
+/** Sixteen times the default cap of a stored body: an answer that grows more than that is sent as it is stored. */
+const decodedBytesMax = 16 * 1_048_576
+
+export async function renderReplay(replay: Replay, acceptEncoding: string | undefined): Promise<RenderedAnswer> {
+  const { headers, body } = await negotiate(replay, acceptEncoding)
+  const own: Header[] = [[idempotentReplayed, 'true']]
+  // A shared cache would hand one caller's answer to another under a method it may not expect.
+  if (valueOf(headers, 'cache-control') === undefined) own.push(['Cache-Control', 'no-store'])
+  return { status: replay.status, headers: [...headers, ...own].map(([name, value]) => [name, value]), body }
+}
+
+/** The retry may accept less than the first request did: RFC 9110, section 12.5.3. */
+async function negotiate(replay: Replay, acceptEncoding: string | undefined): Promise<Omit<Replay, 'status'>> {
+  const coding = valueOf(replay.headers, 'content-encoding')
+  if (coding === undefined || acceptsEncoding(acceptEncoding, coding)) return replay
+  const decoded = await decode(replay.body, coding)
+  if (decoded === undefined) return replay
+  return { headers: replay.headers.flatMap(afterDecoding), body: decoded }
+}
+
+function afterDecoding([name, value]: Header): Header[] {
+  const lower = name.toLowerCase()
+  if (lower === 'content-encoding') return []
+  // A strong validator names exact bytes (RFC 9110, section 8.8.1), and these are others now.
+  return lower === 'etag' && !value.startsWith('W/') ? [[name, `W/${value}`]] : [[name, value]]
+}
+
+/** Undefined where a coding is unknown or the bytes are not what they claim: then they travel as the handler made them. */
+async function decode(body: Uint8Array, codings: string): Promise<Uint8Array | undefined> {
+  let bytes = body
+  // Listed in the order applied, so undone from the end.
+  for (const coding of codings.split(',').reverse()) {
+    const decoder = decoderOf(coding.trim().toLowerCase())
+    if (decoder === undefined) return undefined
+    try {
+      bytes = await decoder(bytes)
+    } catch {
+      return undefined
+    }
+  }
+  return bytes
+}
+
+type Decoder = (bytes: Uint8Array) => Promise<Uint8Array>
+
+const limits = { maxOutputLength: decodedBytesMax }
+const gunzipBytes = promisify<Uint8Array, typeof limits, Uint8Array>(gunzip)
+const inflateBytes = promisify<Uint8Array, typeof limits, Uint8Array>(inflate)
+const inflateRawBytes = promisify<Uint8Array, typeof limits, Uint8Array>(inflateRaw)
+const brotliBytes = promisify<Uint8Array, typeof limits, Uint8Array>(brotliDecompress)
+
+function decoderOf(coding: string): Decoder | undefined {
+  switch (coding) {
+    case 'identity':
+      return bytes => Promise.resolve(bytes)
+    case 'gzip':
+    case 'x-gzip':
+      return bytes => gunzipBytes(bytes, limits)
+    case 'deflate':
+      // Some servers send the raw format under this name; browsers accept both.
+      return bytes => inflateBytes(bytes, limits).catch(() => inflateRawBytes(bytes, limits))
+    case 'br':
+      return bytes => brotliBytes(bytes, limits)
+    default:
+      return undefined
+  }
+}
+
+function valueOf(headers: readonly Header[], lower: string): string | undefined {
+  const values = headers.filter(([name]) => name.toLowerCase() === lower).map(([, value]) => value)
+  return values.length === 0 ? undefined : values.join(', ')
+}

@@ -1,0 +1,68 @@
+/**
+ * The bytes of a request body, noted while somebody else reads them.
+ *
+ * A stream put in between would have to be read by the parser, and multipart plugins read `request.raw` instead: the upload would
+ * stand still. A listener for `data` would start the flow before the parser is there. So the tap notes what the stream emits.
+ */
+import type { BodyRead } from '../exchange/request-view.ts'
+import type { PayloadShape, RawRequestShape } from './driver.ts'
+
+export interface BodyTap {
+  read(raw: RawRequestShape): BodyRead
+}
+
+/** Sixty-four times Fastify's own default limit, which does not hold for parsers that stream. */
+const bodyBytesMax = 64 * 1_048_576
+
+const unreadCure =
+  'The body was not read before the handler, so it cannot be compared with a retry. Read it in a content-type parser with ' +
+  "parseAs: 'buffer', or let the multipart plugin attach it to request.body (attachFieldsToBody)."
+const tooLargeCure = `The body is larger than the ${bodyBytesMax} bytes that Latchkey compares. Upload it elsewhere and send a reference.`
+
+export function tapBody(payload: PayloadShape): BodyTap {
+  const chunks: Buffer[] = []
+  let bytes = 0
+  let ended = false
+  const note = (chunk: unknown) => {
+    const buffer = bufferOf(chunk, payload.readableEncoding)
+    bytes += buffer.byteLength
+    if (bytes <= bodyBytesMax) chunks.push(buffer)
+    else chunks.length = 0
+  }
+  const { emit } = payload
+  const tapped: typeof emit = (event, ...args) => {
+    if (event === 'data') note(args[0])
+    if (event === 'end') {
+      ended = true
+      // Back to the prototype's, unless somebody laid another over this one.
+      if (payload.emit === tapped) Reflect.deleteProperty(payload, 'emit')
+    }
+    return Reflect.apply(emit, payload, [event, ...args])
+  }
+  payload.emit = tapped
+  return {
+    read(raw) {
+      if (bytes > bodyBytesMax) return { kind: 'unreadable', cure: tooLargeCure }
+      // Handed over: it need not be held twice while the handler runs.
+      if (ended) return { kind: 'bytes', bytes: Buffer.concat(chunks.splice(0)) }
+      return hasNoBody(raw) ? { kind: 'bytes', bytes: new Uint8Array() } : { kind: 'unreadable', cure: unreadCure }
+    },
+  }
+}
+
+function bufferOf(chunk: unknown, encoding: BufferEncoding | null | undefined): Buffer {
+  if (typeof chunk === 'string') return Buffer.from(chunk, encoding ?? 'utf8')
+  return chunk instanceof Uint8Array ? Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength) : Buffer.alloc(0)
+}
+
+/** Nobody reads a body that is not there, so its end may never be emitted. RFC 9112, section 6.3; RFC 9113, section 8.1. */
+function hasNoBody(raw: RawRequestShape): boolean {
+  if (raw.httpVersionMajor >= 2) return endsWithHeaders(raw)
+  const length = raw.headers['content-length']
+  return raw.headers['transfer-encoding'] === undefined && (length === undefined || Number(length) === 0)
+}
+
+function endsWithHeaders(raw: object): boolean {
+  const stream: unknown = Reflect.get(raw, 'stream')
+  return typeof stream === 'object' && stream !== null && Reflect.get(stream, 'endAfterHeaders') === true
+}

@@ -1,0 +1,65 @@
+/** The few members of Fastify 5 that the adapter touches, by shape: installing Latchkey brings no Fastify. */
+import type { HeaderValue, NodeRequest, NodeResponse } from '../capture/node-types.ts'
+
+export interface RequestShape {
+  readonly raw: RawRequestShape
+  readonly method: string
+  readonly log: { error(details: object, message: string): void }
+}
+
+export interface RawRequestShape extends NodeRequest {
+  readonly httpVersionMajor: number
+  readonly headers: {
+    readonly 'content-length'?: string | undefined
+    readonly 'transfer-encoding'?: string | undefined
+  }
+}
+
+export interface ReplyShape {
+  readonly raw: NodeResponse
+  code(status: number): unknown
+  /** A list is sent as one line per value. */
+  header(name: string, value: string | readonly string[]): unknown
+  removeHeader(name: string): unknown
+  /** What was set on the reply, over what was set on `raw`. */
+  getHeaders(): Record<string, HeaderValue | undefined>
+  send(payload?: unknown): unknown
+  hijack(): unknown
+}
+
+/** A readable stream as the content-type parser gets it: `raw`, or what an earlier hook made of it. */
+export interface PayloadShape {
+  readonly readableEncoding?: BufferEncoding | null
+  emit(event: string, ...args: unknown[]): boolean
+}
+
+type Done = (error?: Error | null, value?: unknown) => void
+
+export type PreParsing = (request: RequestShape, reply: ReplyShape, payload: PayloadShape, done: Done) => void
+export type PreHandler = (request: RequestShape, reply: ReplyShape) => Promise<void>
+export type OnError = (request: RequestShape, reply: ReplyShape, error: unknown, done: () => void) => void
+export type OnSend = (request: RequestShape, reply: ReplyShape, payload: unknown, done: Done) => void
+
+/** A route's options as an `onRoute` hook may change them. */
+export interface RouteShape {
+  readonly method: string | readonly string[]
+  readonly handler: unknown
+  preParsing?: unknown
+  preHandler?: unknown
+  onError?: unknown
+  onSend?: unknown
+}
+
+export interface AppShape {
+  // Overloaded by hook name in Fastify's types; no single signature fits them all.
+  readonly addHook: (...args: never[]) => unknown
+}
+
+/** Fastify's own reply type, found where its request type leads to it: the adapter imports neither. */
+export type ReplyOf<Request> = Request extends {
+  readonly server: {
+    readonly errorHandler: (error: never, request: never, reply: infer Reply extends ReplyShape) => unknown
+  }
+}
+  ? Reply
+  : ReplyShape

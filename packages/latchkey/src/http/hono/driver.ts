@@ -1,0 +1,23 @@
+/** The few members of Hono that the adapter touches, by shape: installing Latchkey brings no Hono. */
+
+export interface HonoRequest {
+  readonly raw: Request
+  /** What was read so far, by the method that read it. */
+  readonly bodyCache: object
+  arrayBuffer(): Promise<ArrayBuffer>
+}
+
+export interface HonoContext {
+  readonly req: HonoRequest
+  /** Assigning it merges the headers of the response that is there; assigning undefined first prevents that. */
+  get res(): Response
+  set res(response: Response | undefined)
+  error: Error | undefined
+  /** A response with the headers set so far. */
+  body(data: null): Response
+  newResponse(data: Response['body'], init: Response): Response
+  // Hono types the name by the app's own variables; ours is not among them.
+  readonly set: (...args: never[]) => void
+}
+
+export type HonoNext = () => Promise<void>

@@ -1,0 +1,225 @@
+import type { AddressInfo } from 'node:net'
+import { serve } from '@hono/node-server'
+import { type Context, Hono } from 'hono'
+import { compress } from 'hono/compress'
+import { HTTPException } from 'hono/http-exception'
+import type { ContentfulStatusCode } from 'hono/utils/http-status'
+import { describe, expect, expectTypeOf, it } from 'vitest'
+import { adapterStores } from '../../../test/http/stores.ts'
+import { jsonOf, responseOf } from '../../../test/http/fetch-replies.ts'
+import { type AdapterHarness, type AppSpec, type Reply, runAdapterCases } from '../../conformance/index.ts'
+import type { Execution } from '../../engine/execution.ts'
+import { singleTenant } from '../../engine/identity.ts'
+import { createLatchkey } from '../../engine/latchkey.ts'
+import { memoryStore } from '../../stores/memory/index.ts'
+import { idempotent } from './index.ts'
+
+function reply(c: Context, one: Reply): Response {
+  if (one.kind === 'throw') throw new HTTPException(one.status as ContentfulStatusCode, { message: one.message }) // the cases' own statuses
+  if (one.kind === 'crash') throw one.error
+  if (one.kind === 'redirect') return c.redirect(one.location, one.status)
+  if (one.kind === 'answer' && one.status === 201) {
+    // Hono's own way: headers on the context, then a body.
+    for (const [name, value] of one.headers) c.header(name, value, { append: true })
+    return c.body(new Uint8Array(one.body), 201)
+  }
+  const response = responseOf(one)
+  if (response === undefined) throw new Error(`no ${one.kind} here`)
+  return response
+}
+
+type Form = (app: Hono, spec: AppSpec['routes'][number]) => void
+
+const asHandler: Form = (app, { method, path, operation, run }) =>
+  void app.on(
+    method,
+    path,
+    idempotent(operation, async (c: Context, execution) =>
+      reply(c, await run({ execution, body: await jsonOf(c.req) })),
+    ),
+  )
+
+const asMiddleware: Form = (app, { method, path, operation, run }) =>
+  void app.on(method, path, idempotent(operation), async c => {
+    const execution = c.get('latchkey' as never) as Execution | undefined // set by the middleware where it covers
+    return reply(c, await run({ execution, body: await jsonOf(c.req) }))
+  })
+
+function harness(name: string, form: Form): AdapterHarness {
+  return {
+    name,
+    provides: new Set(['stream', 'broken-stream', 'transactional']),
+    ...adapterStores,
+    // The context of this adapter is Hono's.
+    headerOf: (context, field) => (context as Context).req.header(field),
+    start({ routes, outerHeaders }) {
+      const app = new Hono()
+      // As the default does, without its log.
+      app.onError((error, c) =>
+        error instanceof HTTPException ? error.getResponse() : c.text('Internal Server Error', 500),
+      )
+      app.use(async (c, next) => {
+        for (const [field, value] of outerHeaders) c.header(field, value)
+        await next()
+      })
+      for (const route of routes) form(app, route)
+      return listen(app)
+    },
+  }
+}
+
+function listen(app: Hono): Promise<{ url: string; close(): Promise<void> }> {
+  return new Promise(resolve => {
+    const server = serve({ fetch: app.fetch, port: 0, hostname: '127.0.0.1' }, (info: AddressInfo) =>
+      resolve({
+        url: `http://127.0.0.1:${info.port}`,
+        close: () => new Promise(closed => server.close(() => closed())),
+      }),
+    )
+  })
+}
+
+describe('Hono adapter as a handler', () => runAdapterCases(harness('Hono handler', asHandler), it))
+describe('Hono adapter as middleware', () => runAdapterCases(harness('Hono middleware', asMiddleware), it))
+
+describe('Hono adapter', () => {
+  const covered = { method: 'POST', headers: { 'Idempotency-Key': 'k', 'Content-Type': 'application/json' } }
+  const guarded = () =>
+    createLatchkey<unknown, Context>({ store: memoryStore(), scope: () => 'acme' }).guarded('orders.create', {
+      onFailure: 'rerun',
+    })
+
+  it('reads a body that a validator has read, and leaves it to the handler', async () => {
+    const app = new Hono()
+    app.use('/orders', async (c, next) => {
+      await c.req.json()
+      await next()
+    })
+    app.post(
+      '/orders',
+      idempotent(guarded(), async (c: Context) => c.json(await c.req.json())),
+    )
+    const first = await app.request('/orders', { ...covered, body: '{"sku": 1}' })
+    expect(await first.json()).toEqual({ sku: 1 })
+    expect((await app.request('/orders', { ...covered, body: '{"sku":2}' })).status).toBe(422)
+  })
+
+  it('refuses a multipart body that was parsed before, and names the cure', async () => {
+    const app = new Hono()
+    app.use('/orders', async (c, next) => {
+      await c.req.formData()
+      await next()
+    })
+    app.post(
+      '/orders',
+      idempotent(guarded(), (c: Context) => c.text('never')),
+    )
+    const form = new FormData()
+    form.set('file', new Blob(['x']), 'x.txt')
+    const response = await app.request('/orders', { method: 'POST', headers: { 'Idempotency-Key': 'k' }, body: form })
+    expect(response.status).toBe(500)
+    expect(await response.json()).toMatchObject({
+      type: 'urn:latchkey:problem:body-unreadable',
+      detail: expect.stringContaining('Mount Latchkey before'),
+    })
+  })
+
+  it('renders through the onError it is given, stores that, and shows the error to outer middleware', async () => {
+    const app = new Hono()
+    const errors: unknown[] = []
+    app.use(async (c, next) => {
+      await next()
+      errors.push(c.error?.message)
+    })
+    let runs = 0
+    const onError = (error: Error, c: Context) => c.json({ problem: error.message }, 422)
+    app.post(
+      '/orders',
+      idempotent(
+        guarded(),
+        (): Response => {
+          runs += 1
+          throw new Error('bad sku')
+        },
+        { onError },
+      ),
+    )
+    expect((await app.request('/orders', covered)).status).toBe(422)
+    const again = await app.request('/orders', covered)
+    expect([again.headers.get('Idempotent-Replayed'), await again.json(), runs]).toEqual([
+      'true',
+      { problem: 'bad sku' },
+      1,
+    ])
+    expect(errors).toEqual(['bad sku', undefined])
+  })
+
+  it('leaves nothing of a response that broke off in what onError renders instead', async () => {
+    const app = new Hono()
+    app.onError((_, c) => c.text('sorry', 502))
+    const broken = new ReadableStream({ start: controller => controller.error(new Error('upstream went away')) })
+    app.post(
+      '/orders',
+      idempotent(
+        guarded(),
+        (_: Context) => new Response(broken, { headers: { 'Content-Length': '999', ETag: '"half"' } }),
+      ),
+    )
+    const response = await app.request('/orders', covered)
+    expect([response.status, response.headers.get('ETag'), response.headers.get('Content-Length')]).toEqual([
+      502,
+      null,
+      null,
+    ])
+    expect(await response.text()).toBe('sorry')
+  })
+
+  it('stores what it sees and lets compression outside it compress first answer and replay alike', async () => {
+    const app = new Hono()
+    app.use(compress({ threshold: 10 }))
+    app.post(
+      '/orders',
+      idempotent(guarded(), (c: Context) => c.text('compress me, please. '.repeat(100))),
+    )
+    const running = await listen(app)
+    try {
+      for (const replayed of [null, 'true']) {
+        const response = await fetch(`${running.url}/orders`, {
+          ...covered,
+          headers: { ...covered.headers, 'Accept-Encoding': 'gzip' },
+        })
+        expect([response.headers.get('Content-Encoding'), response.headers.get('Idempotent-Replayed')]).toEqual([
+          'gzip',
+          replayed,
+        ])
+        expect(await response.text()).toBe('compress me, please. '.repeat(100))
+      }
+    } finally {
+      await running.close()
+    }
+  })
+
+  it('lets the types of the app flow into the handler', () => {
+    interface Env {
+      Variables: { account: string }
+    }
+    const app = new Hono<Env>()
+    const latchkey = createLatchkey({ store: memoryStore(), scope: (c: Context<Env>) => [c.get('account')] })
+    const operation = latchkey.guarded('orders.create', { onFailure: 'rerun' })
+    app.post(
+      '/orders/:id',
+      idempotent(operation, async (c, { key }) => {
+        expectTypeOf(c.get('account')).toEqualTypeOf<string>()
+        return c.json({ key }, 201)
+      }),
+    )
+    app.use('/orders/*', idempotent(operation))
+    const single = createLatchkey({ store: memoryStore(), scope: singleTenant }).guarded('orders.create', {
+      onFailure: 'rerun',
+    })
+    app.post(
+      '/single',
+      idempotent(single, (c: Context, { attempt }) => c.json({ attempt })),
+    )
+  })
+})

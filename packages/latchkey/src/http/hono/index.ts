@@ -1,0 +1,173 @@
+/** Hono. Mount it after authentication and validation: what they refuse is not Latchkey's business. */
+import type { Attempt } from '../../engine/answer.ts'
+import type { Execution } from '../../engine/execution.ts'
+import type { Operation } from '../../engine/operation.ts'
+import { uncoveredExecution } from '../../engine/uncovered.ts'
+import type { Header } from '../../ports/outcome.ts'
+import { hideDisconnect } from '../capture/fetch-request.ts'
+import {
+  captureFetchResponse,
+  type FetchCapture,
+  fetchAnswer,
+  headerList,
+  releaseFetch,
+} from '../capture/fetch-response.ts'
+import { checkOperation } from '../exchange/check-operation.ts'
+import { exchange } from '../exchange/exchange.ts'
+import { mergeHeaders } from '../exchange/merge-headers.ts'
+import type { HonoContext, HonoNext } from './driver.ts'
+import { honoView } from './request.ts'
+
+export { corsHeaders } from '../../wire/headers.ts'
+export type { HonoContext, HonoNext } from './driver.ts'
+
+export interface HonoOptions<C> {
+  /**
+   * The function given to `app.onError`. With it, an error that the handler throws is rendered here, so that what is stored is what
+   * the client gets. Default: errors with a `getResponse` (HTTPException) are rendered by it; any other counts as a 5xx and is
+   * thrown on to `app.onError`.
+   */
+  readonly onError?: (error: Error, context: C) => Response | Promise<Response>
+}
+
+/** The execution of a covered request, under `idempotent(operation)` as middleware: `c.get('latchkey')`. */
+export const executionVariable = 'latchkey'
+
+type Middleware<C> = (context: C, next: HonoNext) => Promise<Response | undefined>
+
+/**
+ * As a handler, `app.post('/orders', idempotent(operation, async (c, { tx }) => …))`: the handler gets the execution beside the
+ * context, whose type comes from `scope: (c: Context<Env>) => …`, or from an annotation where the scope takes none. On a request that is not covered (another method, or without a key where that is allowed)
+ * there is no claim behind it.
+ *
+ * As middleware, `app.use('/orders', idempotent(operation))`: everything behind it is covered, and seen as `app.onError` rendered it.
+ * The execution is `c.get('latchkey')`.
+ */
+export function idempotent<X extends Execution, C extends HonoContext>(
+  operation: Operation<X, C>,
+  handler: (context: C, execution: NoInfer<X>) => Response | Promise<Response>,
+  options?: HonoOptions<C>,
+): (context: C) => Promise<Response>
+// Again, with the context's type taken from the operation's scope instead of from the route.
+export function idempotent<X extends Execution, C extends HonoContext>(
+  operation: Operation<X, C>,
+  handler: (context: C, execution: X) => Response | Promise<Response>,
+  options?: HonoOptions<C>,
+): (context: C) => Promise<Response>
+export function idempotent<X extends Execution, C extends HonoContext>(operation: Operation<X, C>): Middleware<C>
+export function idempotent<X extends Execution, C extends HonoContext>(
+  operation: Operation<X, C>,
+  handler?: (context: C, execution: X) => Response | Promise<Response>,
+  options: HonoOptions<C> = {},
+): Middleware<C> {
+  checkOperation(operation)
+  if (handler === undefined) return (context, next) => cover(operation, context, middlewareRun(context, next))
+  return context => cover(operation, context, handlerRun(context, { handler, options }))
+}
+
+/** The two forms differ in how the handler is run with a claim and without one. */
+interface Run<X> {
+  /** Leaves its response in `context.res`, and gives the error that it was rendered from. */
+  covered(execution: X): Promise<unknown>
+  plain(execution: X): Promise<Response | undefined>
+}
+
+async function cover<X extends Execution, C extends HonoContext>(
+  operation: Operation<X, C>,
+  context: C,
+  run: Run<X>,
+): Promise<Response | undefined> {
+  let capture: FetchCapture | undefined
+  // Read without touching `res`: once that exists, Hono merges its headers over the handler's.
+  const before = headerList(context.body(null).headers)
+  const result = await exchange(operation, honoView(context), async execution => {
+    hideDisconnect(context.req.raw)
+    capture = await attempt(context, before, () => run.covered(execution))
+    return capture.attempt
+  })
+  switch (result.kind) {
+    case 'pass':
+      return run.plain(uncoveredExecution(operation))
+    case 'send':
+      return replaceResponse(context, fetchAnswer({ ...result.answer, headers: merged(before, result.answer.headers) }))
+    case 'release':
+      // A throw goes on to app.onError, whose answer would take over the head of a response that broke off.
+      if (capture?.response === undefined) context.res = undefined
+      return replaceResponse(context, releaseFetch(capture, result))
+  }
+}
+
+async function attempt<C extends HonoContext>(
+  context: C,
+  before: readonly Header[],
+  run: () => Promise<unknown>,
+): Promise<FetchCapture> {
+  try {
+    const error = await run()
+    return await captureFetchResponse(context.res, { before, error })
+  } catch (error) {
+    return { response: undefined, attempt: { kind: 'threw', error } satisfies Attempt }
+  }
+}
+
+function merged(before: readonly Header[], own: readonly Header[]): [string, string][] {
+  return mergeHeaders(before, own).map(([name, value]) => [name, value])
+}
+
+function replaceResponse<C extends HonoContext>(context: C, response: Response): Response {
+  // Undefined first: nothing of the response that is there may leak into this one.
+  context.res = undefined
+  context.res = response
+  return response
+}
+
+function middlewareRun<X, C extends HonoContext>(context: C, next: HonoNext): Run<X> {
+  return {
+    async covered(execution) {
+      Reflect.apply(context.set, context, [executionVariable, execution])
+      await next()
+      return context.error
+    },
+    async plain() {
+      await next()
+      return undefined
+    },
+  }
+}
+
+interface Handling<X, C> {
+  readonly handler: (context: C, execution: X) => Response | Promise<Response>
+  readonly options: HonoOptions<C>
+}
+
+function handlerRun<X, C extends HonoContext>(context: C, { handler, options }: Handling<X, C>): Run<X> {
+  return {
+    async covered(execution) {
+      try {
+        // As Hono itself would assign it, so that headers set on the context are in what is stored.
+        context.res = await handler(context, execution)
+        return undefined
+      } catch (error) {
+        const rendered = await renderError(error, context, options)
+        if (rendered === undefined || !(error instanceof Error)) throw error
+        context.error = error
+        context.res = rendered
+        return error
+      }
+    },
+    plain: async execution => handler(context, execution),
+  }
+}
+
+async function renderError<C extends HonoContext>(
+  error: unknown,
+  context: C,
+  { onError }: HonoOptions<C>,
+): Promise<Response | undefined> {
+  if (!(error instanceof Error)) return undefined
+  if (onError !== undefined) return onError(error, context)
+  if (!('getResponse' in error) || typeof error.getResponse !== 'function') return undefined
+  // Hono's own contract for errors that render themselves.
+  const rendered = error.getResponse() as Response
+  return context.newResponse(rendered.body, rendered)
+}

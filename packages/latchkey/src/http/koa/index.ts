@@ -1,0 +1,155 @@
+/**
+ * Koa. Mount it after authentication, validation and the body parser: what they refuse is not Latchkey's business.
+ *
+ * The answer is captured on Node's response, below Koa: only there is what outer middleware, an outer error handler and
+ * Koa's own `respond` and `onerror` made of the context. So the middleware returns as soon as the handler has ended,
+ * Koa goes on as always, and what it writes is held until it is stored.
+ */
+import type { Attempt } from '../../engine/answer.ts'
+import type { Execution } from '../../engine/execution.ts'
+import type { Operation } from '../../engine/operation.ts'
+import { uncoveredExecution } from '../../engine/uncovered.ts'
+import { bodyOf } from '../capture/node-body.ts'
+import { nodeView } from '../capture/node-request.ts'
+import { attemptOfCapture, type Capture, captureResponse, sendAnswer } from '../capture/node-response.ts'
+import type { RenderedAnswer } from '../../wire/problem.ts'
+import { checkOperation } from '../exchange/check-operation.ts'
+import { type Exchange, exchange } from '../exchange/exchange.ts'
+import type { RequestView } from '../exchange/request-view.ts'
+import type { KoaContext, KoaMiddleware, KoaNext } from './driver.ts'
+import { hideSocketErrors } from './socket-errors.ts'
+
+export { corsHeaders } from '../../wire/headers.ts'
+export { captureBody, type CaptureBodyOptions } from './capture-body.ts'
+export type { KoaContext, KoaMiddleware, KoaNext } from './driver.ts'
+
+export type KoaHandler<X, C> = (context: C, execution: X, next: KoaNext) => unknown
+
+/**
+ * As a handler, `router.post('/orders', idempotent(operation, async (ctx, { tx }) => …))`: it gets the execution beside
+ * the context. On a request that is not covered (another method, or without a key where that is allowed) there
+ * is no claim behind it. The context's type comes from the scope's parameter; where that names none, annotate `ctx: Context`.
+ *
+ * As middleware, `app.use(idempotent(operation))`: everything behind it is covered. The execution is
+ * `ctx.state.latchkey`.
+ */
+export function idempotent<X extends Execution, C extends KoaContext>(
+  operation: Operation<X, C>,
+  handler?: KoaHandler<X, C>,
+): KoaMiddleware<C> {
+  checkOperation(operation)
+  return async (context, next) => {
+    const covered = cover(operation, context, async execution => {
+      context.state['latchkey'] = execution
+      await (handler === undefined ? next() : handler(context, execution, next))
+    })
+    const first = await Promise.race([covered.handled, covered.concluded])
+    if (first.kind === 'handled') {
+      // Koa goes on with the answer, and nobody waits for the conclusion any more.
+      covered.concluded.catch((error: unknown) => context.res.destroy(error instanceof Error ? error : undefined))
+      return first.end
+    }
+    if (first.kind === 'concluded') return undefined
+    return handler === undefined ? next() : handler(context, uncoveredExecution(operation), next)
+  }
+}
+
+interface Covered {
+  /** Once the handler was started; `end` settles as the handler does. Never settles where it is not. */
+  readonly handled: Promise<{ readonly kind: 'handled'; readonly end: Promise<void> }>
+  readonly concluded: Promise<{ readonly kind: 'concluded' | 'pass' }>
+}
+
+function cover<X extends Execution, C extends KoaContext>(
+  operation: Operation<X, C>,
+  context: C,
+  handle: (execution: X) => Promise<void>,
+): Covered {
+  let run: Run | undefined
+  let started: (end: Promise<void>) => void = () => {}
+  const handled: Covered['handled'] = new Promise(resolve => {
+    started = end => resolve({ kind: 'handled', end })
+  })
+  const concluded = exchange(operation, koaView(context), execution => {
+    run = startRun(operation, context, () => handle(execution))
+    started(run.handled)
+    return run.attempt
+  }).then(
+    result => conclude(context, run, result),
+    (error: unknown) => {
+      // Before the handler ran it is Koa's to render. Afterwards Koa has gone on.
+      if (run === undefined) throw error
+      operation.shared.telemetry.report('an execution failed', { operation: operation.name, error })
+      return conclude(context, run, { kind: 'send', answer: nothingHappened })
+    },
+  )
+  return { handled, concluded }
+}
+
+/** In place of an answer that the handler had given before it threw, and whose rows were rolled back. */
+const nothingHappened = { status: 500, headers: [], body: new Uint8Array() }
+
+function conclude(context: KoaContext, run: Run | undefined, result: Exchange): { kind: 'concluded' | 'pass' } {
+  if (result.kind === 'pass') return { kind: 'pass' }
+  run?.giveBack()
+  if (result.kind === 'release') {
+    if (run?.answerIsVoid() === true) replace(context, run, nothingHappened)
+    else run?.capture.release(result.headers)
+  } else if (run === undefined) {
+    context.respond = false
+    sendAnswer(context.res, result.answer)
+  } else {
+    replace(context, run, result.answer)
+  }
+  return { kind: 'concluded' }
+}
+
+function replace({ res }: KoaContext, run: Run, answer: RenderedAnswer): void {
+  run.capture.replace(answer)
+  // A handler whose transaction ran out of time may still be writing: nobody listens, and nothing may break.
+  res.on('error', () => {})
+}
+
+interface Run {
+  readonly capture: Capture
+  readonly handled: Promise<void>
+  readonly attempt: Promise<Attempt>
+  giveBack(): void
+  answerIsVoid(): boolean
+}
+
+function startRun<X extends Execution, C extends KoaContext>(
+  { kind }: Operation<X, C>,
+  context: C,
+  handle: () => Promise<void>,
+): Run {
+  const giveBack = hideSocketErrors(context)
+  const capture = captureResponse(context.res, context.req)
+  let answerIsVoid = false
+  const handled = handle()
+
+  async function attempt(): Promise<Attempt> {
+    const error = await handled.then(
+      () => undefined,
+      (reason: unknown) => {
+        answerIsVoid = kind === 'atomic' && context.res.writableEnded
+        return reason ?? new Error('the handler threw nothing')
+      },
+    )
+    const end = await capture.ended
+    return answerIsVoid ? { kind: 'threw', error } : attemptOfCapture(end, error)
+  }
+  return { capture, handled, attempt: attempt(), giveBack, answerIsVoid: () => answerIsVoid }
+}
+
+const cure =
+  'Its raw bytes are gone, and what the parser made of it does not tell two requests apart. ' +
+  'Mount captureBody() before the parser.'
+
+function koaView<C extends KoaContext>(context: C): RequestView<C> {
+  const { req, request, originalUrl } = context
+  const body = async () =>
+    bodyOf(req, { raw: Reflect.get(request, 'rawBody'), parsed: Reflect.get(request, 'body'), cure })
+  const { method, rawHeaders } = req
+  return nodeView({ method, rawHeaders, originalUrl }, context, body)
+}

@@ -1,0 +1,71 @@
+/** The few members of Nest, rxjs and reflect-metadata that the adapter touches, by shape: installing Latchkey brings none of them. */
+import type { NodeBodyRequest } from '../capture/node-body.ts'
+import type { HeaderValue, NodeResponse } from '../capture/node-types.ts'
+
+export interface NestContext {
+  /** `http`, `rpc`, `ws`, `graphql` … */
+  getType(): string
+  /** The controller's method. */
+  getHandler(): object
+  switchToHttp(): NestHttp
+}
+
+export interface NestHttp {
+  getRequest(): NestRequest
+  getResponse(): NestResponse
+}
+
+interface Parsed {
+  readonly body?: unknown
+  /** There with `NestFactory.create(AppModule, { rawBody: true })`. */
+  readonly rawBody?: unknown
+}
+
+/** Express's own, or Fastify's around Node's. */
+export type NestRequest = Parsed & (NodeBodyRequest | { readonly raw: NodeBodyRequest })
+export type NestResponse = NodeResponse | NestFastifyReply
+
+export interface NestFastifyReply {
+  readonly raw: NodeResponse
+  /** Ended, or hijacked. */
+  readonly sent: boolean
+  getHeader(name: string): HeaderValue | undefined
+  /** What was set on the reply, over what was set on `raw`. */
+  getHeaders(): Record<string, HeaderValue | undefined>
+  header(name: string, value: HeaderValue): unknown
+  removeHeader(name: string): unknown
+  /** From now on Fastify itself sends nothing. */
+  hijack(): unknown
+}
+
+export interface Observer {
+  next(value: unknown): void
+  error(error: unknown): void
+  complete(): void
+}
+
+export interface Subscription {
+  unsubscribe(): void
+}
+
+export interface Observable {
+  subscribe(observer: Observer): Subscription
+}
+
+export interface CallHandler {
+  handle(): Observable
+}
+
+export interface Interceptor {
+  intercept(context: NestContext, next: CallHandler): Promise<Observable>
+}
+
+/** What reflect-metadata adds to `Reflect`. */
+export interface MetadataReflect {
+  defineMetadata(key: string, value: unknown, target: object, property?: string | symbol): void
+  getMetadata(key: string, target: object, property?: string | symbol): unknown
+}
+
+/** As TypeScript calls them under `experimentalDecorators`. */
+export type MethodDecorator = (prototype: object, method: string | symbol, descriptor: PropertyDescriptor) => void
+export type ParameterDecorator = (prototype: object, method: string | symbol | undefined, index: number) => void

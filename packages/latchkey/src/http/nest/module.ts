@@ -1,0 +1,32 @@
+/** Ends Latchkey together with the application. */
+
+/** What `createLatchkey` gives. */
+export interface Closable {
+  close(options?: { timeoutMs?: number }): Promise<unknown>
+}
+
+export interface LatchkeyModuleOptions {
+  readonly latchkey: Closable
+  /** How long the shutdown waits for executions whose client has left. Default 10 s, as for `latchkey.close()`. */
+  readonly drainMs?: number
+}
+
+/** A dynamic module as Nest reads it. */
+export interface LatchkeyDynamicModule {
+  readonly module: typeof LatchkeyModule
+  readonly providers: { provide: symbol; useValue: object }[]
+}
+
+const shutdown = Symbol('latchkey.shutdown')
+
+/**
+ * `imports: [LatchkeyModule.forRoot({ latchkey })]`: when Nest has closed its server, waits for what is still under way. Optional:
+ * `@Idempotent()` works without it, and an application may call `latchkey.close()` itself.
+ */
+// A class, because Nest tells modules by their classes.
+export class LatchkeyModule {
+  static forRoot({ latchkey, drainMs }: LatchkeyModuleOptions): LatchkeyDynamicModule {
+    const onApplicationShutdown = () => latchkey.close(drainMs === undefined ? {} : { timeoutMs: drainMs })
+    return { module: LatchkeyModule, providers: [{ provide: shutdown, useValue: { onApplicationShutdown } }] }
+  }
+}

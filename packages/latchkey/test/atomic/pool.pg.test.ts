@@ -1,0 +1,115 @@
+import { afterEach, beforeEach, expect, it } from 'vitest'
+import type pg from 'pg'
+import { describePostgres } from '../../../../test/servers/describe-postgres.ts'
+import { answered, eventually, executeRequest, gate, latchkeyOn, operationName, told } from '../engine/setup.ts'
+import { everything, nothing, ordering, postgresShop, type Shop } from './shop.ts'
+
+describePostgres('atomic operations on a small pool', database => {
+  let shop: Shop & { pool: pg.Pool }
+  beforeEach(async () => {
+    shop = await postgresShop(database.url, { max: 2 })
+  })
+  afterEach(() => shop.close())
+
+  const pause = (ms: number) => new Promise(resolve => setTimeout(resolve, ms))
+
+  it('all finish, thirty at once on two connections', async () => {
+    const operation = latchkeyOn(shop.store).atomic(operationName)
+    const keys = Array.from({ length: 30 }, (_, at) => `crowd-${at}`)
+    const answers = await Promise.all(
+      keys.map(key => {
+        const handler = ordering(shop, key, async () => {
+          await pause(50)
+          return answered(201)
+        })
+        return operation.execute(executeRequest(key), handler.work)
+      }),
+    )
+    expect(answers.map(told)).toEqual(keys.map(() => 'executed 201 yes'))
+    for (const key of keys) expect(await shop.committed(key)).toEqual(everything)
+    expect(shop.pool.waitingCount).toBe(0)
+  })
+
+  it('all finish when every one of them needs a second transaction for its refusal', async () => {
+    const operation = latchkeyOn(shop.store).atomic(operationName)
+    const keys = Array.from({ length: 30 }, (_, at) => `refusals-${at}`)
+    const answers = await Promise.all(
+      keys.map(key => {
+        const handler = ordering(shop, key, () => answered(422, 'no', new Error('no')))
+        return operation.execute(executeRequest(key), handler.work)
+      }),
+    )
+    expect(answers.map(told)).toEqual(keys.map(() => 'executed 422 yes'))
+  })
+
+  it('wait for a twin without holding a connection', async () => {
+    const operation = latchkeyOn(shop.store).atomic(operationName, { whenInProgress: 'wait', waitMs: 30_000 })
+    const door = gate()
+    const handler = ordering(shop, 'twins', async () => {
+      await door.opened
+      return answered(201)
+    })
+    const first = operation.execute(executeRequest('twins'), handler.work)
+    await eventually(() => handler.calls === 1)
+    const twins = Array.from({ length: 20 }, () => operation.execute(executeRequest('twins'), handler.work))
+    // One connection is left for all the rest: another key gets through, again and again.
+    for (let round = 0; round < 10; round += 1) {
+      const other = ordering(shop, `other-${round}`, () => answered(201))
+      expect(told(await operation.execute(executeRequest(`other-${round}`), other.work))).toBe('executed 201 yes')
+      await pause(20)
+    }
+    // Between two looks nobody has anything of the pool's but the first.
+    await eventually(() => shop.pool.waitingCount === 0 && shop.pool.totalCount - shop.pool.idleCount === 1)
+    door.open()
+    expect(told(await first)).toBe('executed 201 yes')
+    expect((await Promise.all(twins)).map(told)).toEqual(twins.map(() => 'replayed 201'))
+    expect(handler.calls).toBe(1)
+  })
+
+  it('answer 503 when the pool gives no connection, and the handler does not run behind the caller’s back', async () => {
+    const operation = latchkeyOn(shop.store).atomic(operationName)
+    const hogs = [await shop.pool.connect(), await shop.pool.connect()]
+    const handler = ordering(shop, 'hogged', () => answered(201))
+    const answer = await operation.execute(executeRequest('hogged'), handler.work)
+    expect(answer).toMatchObject({ kind: 'refused', refusal: { code: 'store-unavailable', retryAfterMs: 1_000 } })
+    for (const hog of hogs) hog.release()
+    // The abandoned one gets its connection now, and gives it back unused.
+    await eventually(() => shop.pool.waitingCount === 0 && shop.pool.totalCount === shop.pool.idleCount)
+    expect(handler.calls).toBe(0)
+    expect(await shop.committed('hogged')).toEqual(nothing)
+    expect(told(await operation.execute(executeRequest('hogged'), handler.work))).toBe('executed 201 yes')
+    expect(handler.calls).toBe(1)
+  })
+
+  it('answer 503 when the server does not answer the reservation', async () => {
+    const operation = latchkeyOn(shop.store).atomic(operationName)
+    const blocker = await shop.pool.connect()
+    await blocker.query('begin; lock table latchkey.keys in access exclusive mode')
+    const handler = ordering(shop, 'locked', () => answered(201))
+    const answer = await operation.execute(executeRequest('locked'), handler.work)
+    expect(answer).toMatchObject({ kind: 'refused', refusal: { code: 'store-unavailable', retryAfterMs: 1_000 } })
+    await blocker.query('rollback')
+    blocker.release()
+    await eventually(() => shop.pool.totalCount === shop.pool.idleCount)
+    expect(handler.calls).toBe(0)
+    expect(told(await operation.execute(executeRequest('locked'), handler.work))).toBe('executed 201 yes')
+  })
+
+  it('answer 503, and keep nothing, when the server does not answer the outcome’s insert', async () => {
+    const operation = latchkeyOn(shop.store).atomic(operationName)
+    const blocker = await shop.pool.connect()
+    const handler = ordering(shop, 'late-lock', async () => {
+      await blocker.query('begin; lock table latchkey.outcomes in exclusive mode')
+      return answered(201)
+    })
+    const answer = await operation.execute(executeRequest('late-lock'), handler.work)
+    expect(answer).toMatchObject({ kind: 'refused', refusal: { code: 'store-unavailable', retryAfterMs: 1_000 } })
+    await blocker.query('rollback')
+    blocker.release()
+    await eventually(() => shop.pool.totalCount === shop.pool.idleCount)
+    expect(await shop.committed('late-lock')).toEqual(nothing)
+    const retry = ordering(shop, 'late-lock', () => answered(201))
+    expect(told(await operation.execute(executeRequest('late-lock'), retry.work))).toBe('executed 201 yes')
+    expect(await shop.committed('late-lock')).toEqual(everything)
+  })
+})

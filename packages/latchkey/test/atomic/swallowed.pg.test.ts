@@ -1,0 +1,100 @@
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import type pg from 'pg'
+import { describePostgres } from '../../../../test/servers/describe-postgres.ts'
+import type { AtomicOperation } from '../../src/engine/operation.ts'
+import { answered, executeRequest, latchkeyOn, operationName, told } from '../engine/setup.ts'
+import { everything, nothing, ordering, postgresShop, type Shop } from './shop.ts'
+
+describePostgres('a handler that swallowed an error of its transaction', database => {
+  let shop: Shop & { pool: pg.Pool }
+  let operation: AtomicOperation<unknown>
+  beforeAll(async () => {
+    shop = await postgresShop(database.url, { max: 3 })
+    operation = latchkeyOn(shop.store).atomic(operationName)
+  })
+  afterAll(() => shop.close())
+
+  const failed = { kind: 'refused', refusal: { code: 'store-unavailable' } }
+  const fails = (tx: unknown) => (tx as pg.PoolClient).query('select 1/0').catch(() => {})
+
+  async function expectHealthy(key: string): Promise<void> {
+    const handler = ordering(shop, key, () => answered(201))
+    expect(told(await operation.execute(executeRequest(key), handler.work))).toBe('executed 201 yes')
+    expect(await shop.committed(key)).toEqual(everything)
+    expect(shop.pool.totalCount).toBe(shop.pool.idleCount)
+  }
+
+  it('is told of the failure; nothing is kept, and a better handler may run', async () => {
+    const answer = await operation.execute(executeRequest('swallowed'), async ({ tx }) => {
+      await shop.order(tx, 'swallowed')
+      await fails(tx)
+      return answered(201)
+    })
+    expect(answer).toMatchObject(failed)
+    expect(await shop.committed('swallowed')).toEqual(nothing)
+    await expectHealthy('swallowed')
+  })
+
+  it('does not close the door for others, however often it fails', async () => {
+    for (let round = 0; round < 8; round += 1) {
+      const answer = await operation.execute(executeRequest(`again-${round}`), async ({ tx }) => {
+        await fails(tx)
+        return answered(201)
+      })
+      expect(answer).toMatchObject(failed)
+    }
+    await expectHealthy('after-many')
+  })
+
+  it('keeps no answer when a query it did not wait for fails just before COMMIT', async () => {
+    const answer = await operation.execute(executeRequest('floating'), async ({ tx }) => {
+      await shop.order(tx, 'floating')
+      // A forgotten await: the second query is sent after the handler has returned, behind the outcome's insert.
+      const client = tx as pg.PoolClient
+      void client.query('select 1').then(() => fails(tx))
+      return answered(201)
+    })
+    expect(answer).toMatchObject(failed)
+    expect(await shop.committed('floating')).toEqual(nothing)
+    await expectHealthy('floating')
+  })
+
+  it('keeps no answer when a deferred constraint refuses the COMMIT, and does not close the door for others', async () => {
+    await shop.pool.query(`create table owners (id int primary key);
+      create table pets (owner int references owners deferrable initially deferred)`)
+    for (let round = 0; round < 8; round += 1) {
+      const answer = await operation.execute(executeRequest(`orphan-${round}`), async ({ tx }) => {
+        await shop.order(tx, `orphan-${round}`)
+        await (tx as pg.PoolClient).query('insert into pets values (1)')
+        return answered(201)
+      })
+      expect(answer).toMatchObject(failed)
+      expect(await shop.committed(`orphan-${round}`)).toEqual(nothing)
+    }
+    await expectHealthy('after-orphans')
+  })
+
+  it('may use savepoints of its own, also around the failure', async () => {
+    const answer = await operation.execute(executeRequest('savepoint'), async ({ tx }) => {
+      const client = tx as pg.PoolClient
+      await shop.order(tx, 'savepoint')
+      await client.query('savepoint here')
+      await fails(tx)
+      await client.query('rollback to savepoint here')
+      return answered(201)
+    })
+    expect(told(answer)).toBe('executed 201 yes')
+    expect(await shop.committed('savepoint')).toEqual(everything)
+  })
+
+  it('is found out when it ended the transaction itself, and its key is not kept without its rows', async () => {
+    const answer = await operation.execute(executeRequest('ended'), async ({ tx }) => {
+      await shop.order(tx, 'ended')
+      await (tx as pg.PoolClient).query('rollback')
+      return answered(201)
+    })
+    // Its rows are gone, so a kept success would be a lie.
+    expect(answer.kind === 'executed' && answer.stored === 'yes').toBe(false)
+    expect(await shop.committed('ended')).toEqual(nothing)
+  })
+})

@@ -1,0 +1,50 @@
+/** Conformance replies as fetch responses, for the adapters of frameworks that answer with a `Response`. */
+import type { Reply, RouteSpec } from '../../src/conformance/index.ts'
+
+/** Undefined for the kinds that the framework throws in its own way. */
+export function responseOf(reply: Reply): Response | undefined {
+  switch (reply.kind) {
+    case 'answer':
+      return new Response(bodyOf(reply.status, reply.body), { status: reply.status, headers: headersOf(reply.headers) })
+    case 'stream':
+      return new Response(streamOf(reply), { status: reply.status, headers: headersOf(reply.headers) })
+    case 'redirect':
+      return new Response(null, { status: reply.status, headers: { Location: reply.location } })
+    default:
+      return undefined
+  }
+}
+
+function bodyOf(status: number, body: Uint8Array): Uint8Array<ArrayBuffer> | null {
+  return [204, 205, 304].includes(status) ? null : new Uint8Array(body)
+}
+
+function headersOf(list: readonly (readonly [string, string])[]): Headers {
+  const headers = new Headers()
+  for (const [name, value] of list) headers.append(name, value)
+  return headers
+}
+
+function streamOf({ chunks, breaks }: Extract<Reply, { kind: 'stream' }>): ReadableStream<Uint8Array> {
+  let sent = 0
+  return new ReadableStream({
+    async pull(controller) {
+      await new Promise(resolve => setImmediate(resolve))
+      const chunk = chunks[sent++]
+      if (chunk !== undefined) controller.enqueue(chunk)
+      else if (breaks) controller.error(new Error('upstream went away'))
+      else controller.close()
+    },
+  })
+}
+
+/** The route of a request, for a server without a router of its own. */
+export function matches({ method, path }: RouteSpec, request: Request): boolean {
+  const pattern = new RegExp(`^${path.replaceAll(/:[a-z]+/g, '[^/]+')}$`)
+  return request.method === method && pattern.test(new URL(request.url).pathname)
+}
+
+export async function jsonOf(request: Pick<Request, 'text'>): Promise<unknown> {
+  const text = await request.text()
+  return text === '' ? undefined : JSON.parse(text)
+}
