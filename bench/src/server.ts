@@ -58,8 +58,10 @@ async function prove({ list }: Pick<Latchkey<unknown, unknown>, 'list'>, { busin
 const app = new Hono()
 route(app)
 serve({ fetch: app.fetch, port: 0, hostname: '127.0.0.1' }, ({ port }) => process.send?.({ port }))
-process.on('message', async message => {
+process.on('message', message => void tell(message))
+process.on('disconnect', () => process.exit(0))
+
+async function tell(message: unknown): Promise<void> {
   if (message === 'settings') process.send?.({ settings: (await backend?.settings()) ?? 'nothing is stored' })
   if (message === 'proof') process.send?.({ proof: backend && latchkey && (await prove(latchkey, backend)) })
-})
-process.on('disconnect', () => process.exit(0))
+}

@@ -13,7 +13,7 @@ export function openDirectory(given: string | undefined): string {
     return given
   } catch (cause) {
     throw new BadInput(
-      `the given ${given} cannot be written: ${(cause as NodeJS.ErrnoException).code}. Give another with --dir`,
+      `the directory ${given} cannot be written: ${(cause as NodeJS.ErrnoException).code}. Give another with --dir`,
     )
   }
 }

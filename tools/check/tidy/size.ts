@@ -59,11 +59,17 @@ function measure(source: Source): Measured[] {
 
 const FUNCTIONS = new Set(['FunctionDeclaration', 'FunctionExpression', 'ArrowFunctionExpression'])
 
-/** The body of a `describe` is a list of tests, not a function that anyone reads from top to bottom. */
+/**
+ * The body of a `describe…` is a list of tests, and so is a function named for the tests it registers (`itRunsOnce`): nobody
+ * reads them from top to bottom.
+ */
 function groupsTests(node: SyntaxNode, ancestors: readonly SyntaxNode[]): boolean {
+  if (/^it[A-Z]/.test(nameOf(node, ancestors))) return true
   const call = ancestors.at(-1)
   return (
-    call?.type === 'CallExpression' && call.callee !== node && dottedName(call.callee)?.split('.')[0] === 'describe'
+    call?.type === 'CallExpression' &&
+    call.callee !== node &&
+    (dottedName(call.callee)?.startsWith('describe') ?? false)
   )
 }
 

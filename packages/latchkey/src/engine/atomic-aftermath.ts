@@ -38,6 +38,7 @@ export async function afterBusy<Tx>(core: Core<Tx>, row: AtomicRequest): Promise
   const record = await core.calls.call('read', () => core.store.read(row.identity.id)).catch(() => undefined)
   const finished = record?.state === 'completed' || record?.state === 'unknown'
   if (record !== undefined && finished && !record.expired) return { kind: 'look-again', record, ran: false }
+  core.telemetry.count('reserve.in_progress', { operation: row.identity.operation })
   return done(refused('in-progress', { retryAfterMs: 1_000 }))
 }
 

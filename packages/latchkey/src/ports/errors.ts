@@ -39,13 +39,12 @@ export interface ErrorDetails {
   retryAfterMs?: number
 }
 
-const brand = Symbol.for('latchkey.error')
-
 export class LatchkeyError extends Error {
   override readonly name: string = 'LatchkeyError'
   readonly code: ErrorCode
   readonly retryAfterMs: number | undefined
-  readonly [brand] = true
+  /** Marks the class across two copies of the package, where instanceof fails. */
+  readonly isLatchkeyError: true = true
 
   constructor(code: ErrorCode, message: string, details: ErrorDetails = {}) {
     super(message, details.cause === undefined ? undefined : { cause: details.cause })
@@ -55,7 +54,7 @@ export class LatchkeyError extends Error {
 }
 
 export function isLatchkeyError(error: unknown, code?: ErrorCode): error is LatchkeyError {
-  if (typeof error !== 'object' || error === null || !(brand in error)) return false
+  if (typeof error !== 'object' || error === null || !('isLatchkeyError' in error)) return false
   return code === undefined || ('code' in error && error.code === code)
 }
 

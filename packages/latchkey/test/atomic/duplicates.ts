@@ -20,7 +20,9 @@ export function itRunsOneOfMany(open: () => Promise<Shop>): void {
   const on = (store: Store, options: OperationOptions = {}) => latchkeyOn(store).atomic(operationName, options)
   const everywhere = (options: OperationOptions = {}) => stores.map(store => on(store, options))
   const fifty = <T>(operations: AtomicOperation<unknown>[], ask: (operation: AtomicOperation<unknown>) => Promise<T>) =>
-    Promise.all(Array.from({ length: 50 }, (_, at) => ask(operations[at % operations.length] as AtomicOperation<unknown>)))
+    Promise.all(
+      Array.from({ length: 50 }, (_, at) => ask(operations[at % operations.length] as AtomicOperation<unknown>)),
+    )
 
   it('runs one of fifty at once over four pools', async () => {
     const handler = ordering(shop, 'fifty', async () => {

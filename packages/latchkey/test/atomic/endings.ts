@@ -4,7 +4,17 @@ import type { Attempt } from '../../src/engine/answer.ts'
 import type { AtomicOperation } from '../../src/engine/operation.ts'
 import type { OperationOptions } from '../../src/engine/settings.ts'
 import { notExecuted, outcomeUnknown } from '../../src/ports/errors.ts'
-import { act, answered, executeRequest, idOf, latchkeyOn, operationName, rowOf, told, type TestLatchkey } from '../engine/setup.ts'
+import {
+  act,
+  answered,
+  executeRequest,
+  idOf,
+  latchkeyOn,
+  operationName,
+  rowOf,
+  told,
+  type TestLatchkey,
+} from '../engine/setup.ts'
 import { type Committed, everything, nothing, ordering, type Shop } from './shop.ts'
 
 export function itEndsAtomically(open: () => Promise<Shop>): void {
@@ -30,7 +40,10 @@ export function itEndsAtomically(open: () => Promise<Shop>): void {
     expect(told(await operation.execute(executeRequest('together'), handler.work))).toBe('executed 201 yes')
     expect(await shop.committed('together')).toEqual(everything)
     const retry = await operation.execute(executeRequest('together'), handler.work)
-    expect(retry).toMatchObject({ kind: 'replayed', outcome: { status: 201, headers: [['content-type', 'text/plain']] } })
+    expect(retry).toMatchObject({
+      kind: 'replayed',
+      outcome: { status: 201, headers: [['content-type', 'text/plain']] },
+    })
     expect(retry.kind === 'replayed' && Buffer.from(retry.outcome.body ?? []).toString()).toBe('order 1')
     expect(handler.calls).toBe(1)
     expect(await rowOf(shop.store, 'together')).toMatchObject({ state: 'completed', fence: 1, attempts: 1 })

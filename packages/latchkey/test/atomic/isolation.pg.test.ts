@@ -45,7 +45,9 @@ describe.each(['repeatable read', 'serializable'])('at %s', isolation => {
         expect(told(answer)).toBe('executed 201 yes')
       })
       const loser = ordering(shop, 'unseen', () => answered(201, 'the loser'))
-      const operation = createLatchkey({ store: postgresStore({ pool: late }), scope: singleTenant }).atomic(operationName)
+      const operation = createLatchkey({ store: postgresStore({ pool: late }), scope: singleTenant }).atomic(
+        operationName,
+      )
       const answer = await operation.execute(executeRequest('unseen'), loser.work)
       expect(answer.kind === 'replayed' && Buffer.from(answer.outcome.body ?? []).toString()).toBe('the winner')
       expect([winner.calls, loser.calls]).toEqual([1, 1])
@@ -57,7 +59,9 @@ describe.each(['repeatable read', 'serializable'])('at %s', isolation => {
       const late = snapshotBefore(pool, async () => {
         await latchkeyOn(shop.store).atomic(operationName).execute(executeRequest('unseen-other'), winner.work)
       })
-      const operation = createLatchkey({ store: postgresStore({ pool: late }), scope: singleTenant }).atomic(operationName)
+      const operation = createLatchkey({ store: postgresStore({ pool: late }), scope: singleTenant }).atomic(
+        operationName,
+      )
       const run = operation.run({ scope: 'acme', key: 'unseen-other', input: { amount: 2 } }, async ({ tx }) => {
         await shop.order(tx, 'unseen-other')
       })

@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import type pg from 'pg'
 import { describePostgres } from '../../../../test/servers/describe-postgres.ts'
-import { answered, eventually, executeRequest, gate, latchkeyOn, operationName, told } from '../engine/setup.ts'
+import { outcomeUnknown } from '../../src/ports/errors.ts'
+import { answered, eventually, executeRequest, gate, latchkeyOn, operationName, rowOf, told } from '../engine/setup.ts'
 import { everything, nothing, ordering, postgresShop, type Shop } from './shop.ts'
 
 describePostgres('atomic operations on a small pool', database => {
@@ -111,5 +112,24 @@ describePostgres('atomic operations on a small pool', database => {
     const retry = ordering(shop, 'late-lock', () => answered(201))
     expect(told(await operation.execute(executeRequest('late-lock'), retry.work))).toBe('executed 201 yes')
     expect(await shop.committed('late-lock')).toEqual(everything)
+  })
+
+  it('remember an unknown also when the server does not answer the rollback', async () => {
+    const operation = latchkeyOn(shop.store).atomic(operationName)
+    const lost = outcomeUnknown('socket hang up')
+    let asleep: Promise<unknown> | undefined
+    const answer = await operation.execute(executeRequest('no-rollback'), async ({ tx }) => {
+      await shop.order(tx, 'no-rollback')
+      // The rollback stands behind this one on its connection.
+      asleep = (tx as pg.PoolClient).query('select pg_sleep(30)').catch(() => {})
+      throw lost
+    })
+    expect(answer).toMatchObject({ kind: 'refused', refusal: { code: 'outcome-unknown', cause: lost } })
+    expect(await rowOf(shop.store, 'no-rollback')).toMatchObject({ state: 'unknown' })
+    await shop.pool.query(
+      `select pg_terminate_backend(pid) from pg_stat_activity where query like '%pg_sleep(30)' and pid <> pg_backend_pid()`,
+    )
+    await asleep
+    expect(await shop.committed('no-rollback')).toEqual({ orders: 0, keys: 1, outcomes: 0 })
   })
 })

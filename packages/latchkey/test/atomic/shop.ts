@@ -105,7 +105,13 @@ export async function sqliteShop(options: Partial<SqliteStoreOptions> = {}): Pro
   const stores: SqliteStore[] = []
   // Generous waits: on a busy machine nobody is to be turned away for want of time, unless a test says so.
   const open = async () => {
-    const store = sqliteStore({ path, open: file => new Database(file), waitMs: 20_000, transactionMs: 20_000, ...options })
+    const store = sqliteStore({
+      path,
+      open: file => new Database(file),
+      waitMs: 20_000,
+      transactionMs: 20_000,
+      ...options,
+    })
     stores.push(store)
     await store.migrate()
     return store
@@ -123,12 +129,17 @@ export async function sqliteShop(options: Partial<SqliteStoreOptions> = {}): Pro
     order: async (tx, sku) => void (tx as SqliteTx).run('insert into orders values (?1)', [sku]),
     async committed(name) {
       // libsql's own typing of rows is `unknown`; the statement names its columns.
-      const [row] = outside.prepare(countSql('latchkey_', at => `?${at}`)).all([name, idOf(name)]) as Record<string, number>[]
+      const [row] = outside.prepare(countSql('latchkey_', at => `?${at}`)).all([name, idOf(name)]) as Record<
+        string,
+        number
+      >[]
       return counts(row ?? {})
     },
     async advance(ms) {
       const instants = ['created_at_ms', 'expires_at_ms', 'locked_until_ms', 'due_at_ms', 'completed_at_ms']
-      app.prepare(`update latchkey_keys set ${instants.map(column => `${column} = ${column} - ?1`).join(', ')}`).run([ms])
+      app
+        .prepare(`update latchkey_keys set ${instants.map(column => `${column} = ${column} - ?1`).join(', ')}`)
+        .run([ms])
     },
     async close() {
       for (const each of stores) await each.close()

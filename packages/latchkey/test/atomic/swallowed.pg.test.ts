@@ -86,15 +86,4 @@ describePostgres('a handler that swallowed an error of its transaction', databas
     expect(told(answer)).toBe('executed 201 yes')
     expect(await shop.committed('savepoint')).toEqual(everything)
   })
-
-  it('is found out when it ended the transaction itself, and its key is not kept without its rows', async () => {
-    const answer = await operation.execute(executeRequest('ended'), async ({ tx }) => {
-      await shop.order(tx, 'ended')
-      await (tx as pg.PoolClient).query('rollback')
-      return answered(201)
-    })
-    // Its rows are gone, so a kept success would be a lie.
-    expect(answer.kind === 'executed' && answer.stored === 'yes').toBe(false)
-    expect(await shop.committed('ended')).toEqual(nothing)
-  })
 })

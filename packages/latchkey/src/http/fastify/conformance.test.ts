@@ -25,7 +25,7 @@ const harness: AdapterHarness = {
       )
       app.route({ method, url: path, handler })
     }
-    return { url: await app.listen({ host: '127.0.0.1', port: 0 }), close: async () => void (await app.close()) }
+    return { url: await app.listen({ host: '127.0.0.1', port: 0 }), close: () => app.close() }
   },
 }
 

@@ -187,7 +187,9 @@ describe('what is stored', () => {
       '/orders',
       idempotent(orders(), (_request, reply) => {
         runs += 1
-        setTimeout(() => reply.type('text/csv').send(Readable.from([Buffer.from('a,b\n'), Buffer.from('1,2\n')])), 5)
+        setTimeout(() => {
+          void reply.type('text/csv').send(Readable.from([Buffer.from('a,b\n'), Buffer.from('1,2\n')]))
+        }, 5)
       }),
     )
     await listen()
@@ -278,7 +280,7 @@ describe("the framework's own ways", () => {
     )
     app.post(
       '/none',
-      idempotent(orders(), (_request, reply) => void reply.callNotFound()),
+      idempotent(orders(), (_request, reply) => reply.callNotFound()),
     )
     await listen()
     expect(await (await post('/shop', { key: 'a' })).text()).toBe('acme')
@@ -470,8 +472,10 @@ function raw(
 ): Promise<{ body: Buffer; headers: Record<string, unknown> }> {
   return new Promise((resolve, reject) => {
     const all = { 'idempotency-key': 'k', 'content-type': 'application/json', ...headers }
-    const sent = httpRequest(url + path, { method: 'POST', headers: all, agent: false }, async incoming => {
-      resolve({ body: Buffer.concat((await incoming.toArray()) as Buffer[]), headers: incoming.headers })
+    const sent = httpRequest(url + path, { method: 'POST', headers: all, agent: false }, incoming => {
+      incoming
+        .toArray()
+        .then(chunks => resolve({ body: Buffer.concat(chunks as Buffer[]), headers: incoming.headers }), reject)
     })
     sent.on('error', reject)
     sent.end('{"sku":1}')

@@ -15,10 +15,11 @@ function recorded({ migrations }: Dialect, version: number, name: string): strin
   return `insert into ${migrations} (version, name) values (${version}, '${name}');\n`
 }
 
-// No index on a column that changes in a normal life: claim, heartbeat and complete are then heap-only updates. The
-// expiry is written at the grant and as a rule never again, so the reaper may have its index; granted_at moves only at a
-// re-grant, and its block range index lets the sweeper look at young rows only. All text compares bytewise.
 function firstTables(sql: Dialect): string {
+  return schemaTables(sql) + keysTable(sql) + outcomesTable(sql) + operatorTables(sql)
+}
+
+function schemaTables(sql: Dialect): string {
   return `do $$ begin
   -- "if not exists" asks for the right to create schemas even where the schema exists.
   if to_regnamespace('${sql.schema}') is null then create schema ${sql.schema}; end if;
@@ -30,7 +31,14 @@ create table ${sql.migrations} (
   applied_at timestamptz not null default clock_timestamp()
 );
 
-create table ${sql.keys} (
+`
+}
+
+// No index on a column that changes in a normal life: claim, heartbeat and complete are then heap-only updates. The
+// expiry is written at the grant and as a rule never again, so the reaper may have its index; granted_at moves only at a
+// re-grant, and its block range index lets the sweeper look at young rows only. All text compares bytewise.
+function keysTable(sql: Dialect): string {
+  return `create table ${sql.keys} (
   id uuid primary key,
   claim_id uuid not null,
   fence bigint not null,
@@ -61,7 +69,11 @@ create table ${sql.keys} (
 create index keys_granted_at on ${sql.keys} using brin (granted_at) with (pages_per_range = 32, autosummarize = on);
 create index keys_expires_at on ${sql.keys} (expires_at);
 
-create table ${sql.outcomes} (
+`
+}
+
+function outcomesTable(sql: Dialect): string {
+  return `create table ${sql.outcomes} (
   id uuid not null,
   fence bigint not null,
   status smallint not null,
@@ -73,7 +85,11 @@ create table ${sql.outcomes} (
 -- Large bodies are often compressed already, and compressing again would cost the request that stores them.
 alter table ${sql.outcomes} alter column body set storage external;
 
-create table ${sql.evidence} (
+`
+}
+
+function operatorTables(sql: Dialect): string {
+  return `create table ${sql.evidence} (
   evidence_id bigint generated always as identity primary key,
   key_id uuid not null,
   fence bigint not null,

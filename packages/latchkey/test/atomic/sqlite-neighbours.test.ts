@@ -1,0 +1,141 @@
+import { monitorEventLoopDelay } from 'node:perf_hooks'
+import { setTimeout as pause } from 'node:timers/promises'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import type { SqliteTx } from '../../src/stores/sqlite/index.ts'
+import {
+  answered,
+  eventually,
+  executeRequest,
+  idOf,
+  latchkeyOn,
+  operationName,
+  runRequest,
+  told,
+} from '../engine/setup.ts'
+import { everything, nothing, ordering, sqliteShop, type SqliteShop } from './shop.ts'
+
+let shop: SqliteShop
+afterEach(() => shop.close())
+
+const twenty = Array.from({ length: 20 }, (_, at) => at)
+
+/**
+ * An atomic handler waits for half a second and then ends as told, amid 20 replays, 20 guarded operations and 20 writes of
+ * the application. The event loop's longest delay, in ms.
+ */
+async function busyHalfSecond(round: string, status: number): Promise<number> {
+  const latchkey = latchkeyOn(shop.store)
+  const atomic = latchkey.atomic(operationName)
+  const guarded = latchkey.guarded('guarded.create', { onFailure: 'hold' })
+  for (const at of twenty) await atomic.run(runRequest(`replay-${round}-${at}`), () => at)
+
+  let waiting = true
+  const delay = monitorEventLoopDelay({ resolution: 5 })
+  const handler = ordering(shop, round, async () => {
+    await pause(500)
+    waiting = false
+    return answered(status)
+  })
+  const slow = atomic.execute(executeRequest(round), handler.work)
+  await eventually(() => handler.calls === 1)
+  delay.enable()
+  const replays = twenty.map(async at => {
+    expect(await atomic.run(runRequest(`replay-${round}-${at}`), () => 'ran again')).toBe(at)
+    expect(waiting).toBe(true)
+  })
+  const others = twenty.map(at => guarded.run(runRequest(`guarded-${round}-${at}`), () => at))
+  const writes = twenty.map(at =>
+    shop.store.exclusive(() => {
+      expect(waiting).toBe(false)
+      shop.app.prepare('insert into orders values (?)').run([`app-${round}-${at}`])
+    }),
+  )
+  await Promise.all(replays)
+  expect(await shop.committed(round)).toEqual(nothing)
+  expect(told(await slow)).toBe(status < 500 ? `executed ${status} yes` : `executed ${status} declined`)
+  expect(await Promise.all(others)).toEqual(twenty)
+  await Promise.all(writes)
+  delay.disable()
+
+  expect(await shop.committed(round)).toEqual(status < 500 ? everything : nothing)
+  // Nobody's write went into the handler's transaction: they are there, whichever way it ended.
+  for (const at of twenty) {
+    expect(await shop.committed(`app-${round}-${at}`)).toMatchObject({ orders: 1 })
+    expect(await shop.store.read(idOf(`guarded-${round}-${at}`, 'guarded.create'))).toMatchObject({
+      state: 'completed',
+    })
+  }
+  return delay.max / 1e6
+}
+
+describe('an atomic handler that waits, on SQLite', () => {
+  beforeEach(async () => {
+    shop = await sqliteShop()
+  })
+
+  it.each([201, 500])(
+    'keeps nobody from replaying and joins nobody’s writes with its own when it ends with %i',
+    async status => {
+      // A neighbour may take the processor for longer than that once or twice; a store that blocks does it every time.
+      let longestMs = Infinity
+      for (let round = 0; round < 3 && longestMs >= 50; round += 1) {
+        longestMs = await busyHalfSecond(`busy-${status}-${round}`, status)
+      }
+      expect(longestMs).toBeLessThan(50)
+    },
+  )
+})
+
+describe('an atomic handler that keeps its transaction open for too long, on SQLite', () => {
+  beforeEach(async () => {
+    shop = await sqliteShop({ transactionMs: 100 })
+  })
+
+  it('is rolled back, told so, and writes nothing later; the retry runs', async () => {
+    const operation = latchkeyOn(shop.store).atomic(operationName)
+    let late: unknown
+    let ended = false
+    const answer = await operation.execute(executeRequest('slow'), async ({ tx }) => {
+      await shop.order(tx, 'slow')
+      await pause(300)
+      late = await shop.order(tx, 'slow').catch((error: unknown) => error)
+      ended = true
+      return answered(201)
+    })
+    expect(answer).toMatchObject({ kind: 'refused', refusal: { code: 'store-unavailable' } })
+    expect(answer.kind === 'refused' && String(answer.refusal.cause)).toMatch(/open for 100 ms and was rolled back/)
+    expect(await shop.committed('slow')).toEqual(nothing)
+    const retry = ordering(shop, 'slow', () => answered(201))
+    expect(told(await operation.execute(executeRequest('slow'), retry.work))).toBe('executed 201 yes')
+    await eventually(() => ended)
+    expect(late).toMatchObject({ code: 'store-unavailable' })
+    expect(await shop.committed('slow')).toEqual(everything)
+  })
+
+  it('does not close the door for others, however often it happens', async () => {
+    const operation = latchkeyOn(shop.store).atomic(operationName)
+    for (const at of twenty.slice(0, 6)) {
+      const slow = ordering(shop, `slow-${at}`, () => pause(130).then(() => answered(201)))
+      expect(told(await operation.execute(executeRequest(`slow-${at}`), slow.work))).toBe('refused store-unavailable')
+    }
+    const quick = ordering(shop, 'quick', () => answered(201))
+    expect(told(await operation.execute(executeRequest('quick'), quick.work))).toBe('executed 201 yes')
+  })
+
+  it('is told that a statement of its own ended the transaction, and its answer is not kept without its rows', async () => {
+    const operation = latchkeyOn(shop.store).atomic(operationName)
+    const answer = await operation.execute(executeRequest('ended'), async ({ tx }) => {
+      await shop.order(tx, 'ended')
+      const sqlite = tx as SqliteTx
+      sqlite.exec('create table once (id integer primary key on conflict rollback); insert into once values (1)')
+      try {
+        sqlite.run('insert into once values (1)')
+      } catch {
+        // Swallowed.
+      }
+      return answered(201)
+    })
+    expect(told(answer)).toBe('refused store-unavailable')
+    expect(await shop.committed('ended')).toEqual(nothing)
+  })
+})
