@@ -80,7 +80,7 @@ export async function afterRollback<Tx, C>(
     case 'retryable':
       return { kind: 'executed', attempt, stored: 'declined' }
     case 'unknown':
-      await rememberUnknown(core, settings, { ...back, errorCode: judgement.errorCode })
+      await rememberUnknown(core, settings, { row: back.row, errorCode: judgement.errorCode })
       return refused('outcome-unknown', { ownAttempt: true, retryAfterMs: 1_000, cause: errorOf(attempt) })
     case 'keep':
       return { kind: 'executed', attempt, stored: await recordAlone(core, back, judgement.outcome) }
@@ -104,12 +104,11 @@ async function recordAlone<Tx>(
 }
 
 /** The handler did something outside the database after all, and does not know how it ended. */
-async function rememberUnknown<Tx, C>(
+export async function rememberUnknown<Tx, C>(
   core: Core<Tx>,
   settings: Settings<C>,
-  back: RolledBack<Tx> & { errorCode: string },
+  { row, errorCode }: { row: AtomicRequest; errorCode: string },
 ): Promise<void> {
-  const { row, errorCode } = back
   const expiresInMs = settings.holdMsMax + settings.retentionMs
   const claimed = await claim(core, { ...row, recovery: 'hold', leaseMs: settings.leaseMs, expiresInMs })
   if (claimed.kind !== 'won')

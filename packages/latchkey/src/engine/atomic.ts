@@ -1,8 +1,9 @@
 /** Atomic: key, business rows and answer in one commit of the store's own database. */
+import { sleep } from '../ports/clock.ts'
 import { unreachable } from '../ports/errors.ts'
 import type { AtomicRequest, KeyRecord, Transactor } from '../ports/store.ts'
 import { type Answer, type Attempt, type ExecuteRequest, refused, type Work } from './answer.ts'
-import { afterBusy, afterConflict, afterLostCommit, afterRollback } from './atomic-aftermath.ts'
+import { afterBusy, afterConflict, afterLostCommit, afterRollback, rememberUnknown } from './atomic-aftermath.ts'
 import { done, type Step, unavailable } from './atomic-aftermath.ts'
 import { boundedTransaction, type Halves } from './bounded-transaction.ts'
 import type { Core } from './core.ts'
@@ -11,6 +12,7 @@ import { attemptOf, execution } from './guarded.ts'
 import { type Judgement, judge } from './judge.ts'
 import { answerSeen } from './seen.ts'
 import type { Settings } from './settings.ts'
+import { tracked } from './waiting.ts'
 
 /** As for guarded work: a row that keeps changing hands is contended. */
 const looksMax = 5
@@ -125,6 +127,7 @@ export async function executeInTransaction<Tx, C>(
   const ended = await reserveAndRun(core, settings, { ...run, tx, row, halves: transactor })
   switch (ended.kind) {
     case 'ran':
+      if (ended.judgement.kind === 'unknown') await noteUnknown(core, settings, row, ended.judgement.errorCode)
       return { kind: 'executed', attempt: ended.attempt, stored: ended.judgement.kind === 'keep' ? 'yes' : 'declined' }
     case 'seen': {
       const seen = await answerSeen(core, settings, { record: ended.record, request })
@@ -136,4 +139,21 @@ export async function executeInTransaction<Tx, C>(
     default:
       return unreachable(ended)
   }
+}
+
+/** Two short statements; whoever takes longer waits for the caller's own transaction. */
+const noteWaitMs = 500
+
+/**
+ * Outside the caller's transaction, which ends by this very error. Where that holds the only writer's place, as in SQLite, the
+ * note is written when it has ended, and the caller is not kept from ending it.
+ */
+async function noteUnknown<Tx, C>(
+  core: Core<Tx>,
+  settings: Settings<C>,
+  row: AtomicRequest,
+  errorCode: string,
+): Promise<void> {
+  const noted = tracked(core, rememberUnknown(core, settings, { row, errorCode }))
+  await Promise.race([noted, sleep(core.clock, noteWaitMs)])
 }

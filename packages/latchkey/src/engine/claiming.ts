@@ -11,14 +11,21 @@ const undoFirstAfterMs = 100
 
 export async function claim<Tx>(core: Core<Tx>, request: ClaimRequest): Promise<Claimed> {
   if (!core.calls.circuit.admits()) return { kind: 'unavailable', cause: new Error('the store failed repeatedly') }
+  let asked: Promise<ClaimResult> | undefined
   try {
-    return await core.calls.call('claim', () => core.store.claim(request))
+    return await core.calls.call('claim', () => (asked = core.store.claim(request)))
   } catch (cause) {
-    return findLostClaim(core, request, cause)
+    return findLostClaim(core, request, { cause, asked })
   }
 }
 
-async function findLostClaim<Tx>(core: Core<Tx>, request: ClaimRequest, cause: unknown): Promise<Claimed> {
+interface Lost {
+  readonly cause: unknown
+  /** What the store may still answer. */
+  readonly asked: Promise<ClaimResult> | undefined
+}
+
+async function findLostClaim<Tx>(core: Core<Tx>, request: ClaimRequest, { cause, asked }: Lost): Promise<Claimed> {
   const found = await core.calls.call('read', () => core.store.read(request.identity.id)).catch(() => undefined)
   const mine = found?.state === 'in_progress' && found.claimId === request.claimId
   // Half the lease must be left: below that the handler would start on a claim that is already running out.
@@ -27,6 +34,11 @@ async function findLostClaim<Tx>(core: Core<Tx>, request: ClaimRequest, cause: u
     return { kind: 'won', claim: { id, fence, claimId }, attempt: found.attempts, from: 'none' }
   }
   void undo(core, request)
+  // A store that stood still for longer than a lease grants it when the undoing has ended, and the lease begins only then.
+  asked?.then(
+    late => void (late.kind === 'won' && undo(core, request)),
+    () => {},
+  )
   return { kind: 'unavailable', cause }
 }
 

@@ -138,3 +138,11 @@ it('remembers that an answer which cannot be replayed has run', () => {
     outcome: { status: 200, headers: [], body: undefined, version: 1 },
   })
 })
+
+it('takes a throw that is rendered as "not now" for a failure, and the same answer returned for a refusal', () => {
+  const outcome = { status: 429, headers: [], body: new Uint8Array(), version: 0 }
+  const thrown = { kind: 'answered', outcome, error: new Error('the provider is busy') } as const
+  expect(judge(thrown, rules('hold')).kind).toBe('unknown')
+  expect(judge(thrown, rules('rerun')).kind).toBe('retryable')
+  expect(judge({ kind: 'answered', outcome }, rules('hold')).kind).toBe('retryable')
+})

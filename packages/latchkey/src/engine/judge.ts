@@ -19,8 +19,9 @@ export function judge(attempt: Attempt, rules: Rules): Judgement {
   if (attempt.kind === 'threw') return onFailure(attempt, rules)
   const { status } = attempt.outcome
   if (isKept(rules, status)) return keep(attempt.outcome, rules)
-  // Below 500 and not kept: the handler answered "not now" (429, 401 …), so it did nothing.
-  return status < 500 ? { kind: 'retryable', errorCode: `http-${status}` } : onFailure(attempt, rules)
+  // Returned, below 500 and not kept: the handler answered "not now" (429, 401 …), so it did nothing. A throw says no such thing.
+  const declined = status < 500 && attempt.error === undefined
+  return declined ? { kind: 'retryable', errorCode: `http-${status}` } : onFailure(attempt, rules)
 }
 
 /** It ran, and its answer is gone: remember that it ran, unless the answer was a failure. */

@@ -1,5 +1,5 @@
 /** What a person does with rows: look, settle, forget. Every act carries a name and a reason and is kept. */
-import { LatchkeyError } from '../ports/errors.ts'
+import { LatchkeyError, misconfigured } from '../ports/errors.ts'
 import type { Outcome } from '../ports/outcome.ts'
 import type { Act, ForgetResult, Inspection, Listing, Page, SettleResult, State } from '../ports/store.ts'
 import type { Core } from './core.ts'
@@ -34,11 +34,16 @@ const pageMax = 1_000
 
 export function operators<Tx>({ store, calls }: Core<Tx>, keeping: (operation: string) => Keeping): Operators {
   return {
-    list({ limit = pageDefault, ...filter } = {}) {
+    async list({ limit = pageDefault, ...filter } = {}) {
+      if (filter.after !== undefined) checkId(filter.after)
+      if (!Number.isInteger(limit)) throw misconfigured(`list: limit must be a whole number and is ${limit}`)
       const listing: Listing = { ...filter, limit: Math.max(1, Math.min(limit, pageMax)) }
       return calls.call('list', () => store.list(listing))
     },
-    inspect: row => calls.call('inspect', () => store.inspect(idOf(row))),
+    async inspect(row) {
+      const id = idOf(row)
+      return calls.call('inspect', () => store.inspect(id))
+    },
     async settle(row, verdict, act) {
       checkAct('settle', act)
       const id = idOf(row)
@@ -51,13 +56,20 @@ export function operators<Tx>({ store, calls }: Core<Tx>, keeping: (operation: s
     },
     async forget(row, act) {
       checkAct('forget', act)
-      return calls.call('forget', () => store.forget(idOf(row), act))
+      const id = idOf(row)
+      return calls.call('forget', () => store.forget(id, act))
     },
   }
 }
 
 function idOf(row: RowName): string {
-  return 'id' in row ? row.id : identify(row).id
+  return 'id' in row ? checkId(row.id) : identify(row).id
+}
+
+/** A store would refuse it as a failure of its own, and a few slips of a person would shut the door to every client. */
+function checkId(id: string): string {
+  if (/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(id)) return id
+  throw misconfigured(`${JSON.stringify(id)} is no id of a row: take it from a listing or a log line`)
 }
 
 function checkAct(name: string, { by, reason }: Act): void {
@@ -72,7 +84,12 @@ function storedVerdict(
   verdict: OperatorVerdict,
   version: number,
 ): { kind: 'happened'; outcome: Outcome } | { kind: 'never-happened' } {
-  if (verdict.kind === 'never-happened' || 'outcome' in verdict) return verdict
+  if (verdict.kind === 'never-happened') return verdict
+  const { status } = 'outcome' in verdict ? verdict.outcome : verdict
+  if (!Number.isInteger(status) || status < 200 || status > 599) {
+    throw new LatchkeyError('misconfigured', `settle needs the status of an answer, 200 to 599, and got ${status}`)
+  }
+  if ('outcome' in verdict) return verdict
   // `json: undefined` is an answer without a body, as from a function that returns nothing.
   const body = Buffer.from(JSON.stringify(verdict.json) ?? '')
   return {

@@ -18,7 +18,11 @@ export function executeRequest<C>(
   return {
     identity: identify({ scope, operation, key, keyNamespace: settings.keyNamespace }),
     key,
-    fingerprint: fingerprintInput(input, settings.fingerprint),
+    fingerprint: fingerprintInput(
+      input,
+      settings.fingerprint,
+      settings.keyNamespace === 'scope' ? operation : undefined,
+    ),
     description: describeInput(settings, input),
   }
 }

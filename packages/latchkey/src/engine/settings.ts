@@ -112,6 +112,9 @@ export function settingsOf<C>(
     ...(Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as typeof options),
   }
   checkDurations(operation, settings)
+  if (!Number.isInteger(settings.outcomeVersion) || settings.outcomeVersion < 1) {
+    throw misconfigured(`${operation}: outcomeVersion must be 1, 2, 3 … and is ${settings.outcomeVersion}`)
+  }
   const fault = findFingerprintFault(settings.fingerprint)
   if (fault !== undefined) throw misconfigured(`${operation}: ${fault}`)
   return settings

@@ -240,3 +240,13 @@ it('keeps two scopes and two operations apart, whatever the key', async () => {
   expect(await operation.run({ ...runRequest('k'), scope: 'other' }, () => 'second')).toBe('second')
   expect(await refunds.run(runRequest('k'), () => 'third')).toBe('third')
 })
+
+it('takes the key of another operation for misuse where one key spans them, also with an equal input', async () => {
+  const { latchkey } = guarded()
+  const wide = { onFailure: 'hold', keyNamespace: 'scope' } as const
+  const orders = latchkey.guarded('orders.create', wide)
+  const refunds = latchkey.guarded('refunds.create', wide)
+  expect(await orders.run(runRequest('k'), () => 'order')).toBe('order')
+  await expect(refunds.run(runRequest('k'), () => 'refund')).rejects.toMatchObject({ code: 'key-reused' })
+  expect(await orders.run(runRequest('k'), () => 'again')).toBe('order')
+})

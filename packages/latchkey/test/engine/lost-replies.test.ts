@@ -65,6 +65,16 @@ describe('a claim whose reply is lost', () => {
     expect(told(await operation().execute(executeRequest('k'), work))).toBe('executed 201 yes')
   })
 
+  it('and is applied when the undoing has long ended: it is released all the same', async () => {
+    faulty.break('claim', [delayed(2_500)])
+    const brief = operation({ leaseMs: 1_000 })
+    expect(told(await brief.execute(executeRequest('k'), work))).toBe('refused store-unavailable')
+    await eventually(async () => (await faulty.inner.read(idOf('k'))) !== undefined)
+    await eventually(async () => (await rowOf(faulty.inner, 'k')).state === 'failed_retryable', 5_000)
+    expect(told(await brief.execute(executeRequest('k'), work))).toBe('executed 201 yes')
+    expect(runs).toBe(1)
+  })
+
   it('and cannot be read back either: it is released although it was applied at once', async () => {
     faulty.break('claim', [losesReply])
     faulty.break('read', [rejects])

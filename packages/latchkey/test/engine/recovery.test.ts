@@ -131,6 +131,21 @@ describe('an operator', () => {
     expect(await latchkey.settle(row('nobody'), { kind: 'never-happened' }, act)).toEqual({ kind: 'not-found' })
   })
 
+  it('is told of a slip, which is no failure of the store and shuts nobody out', async () => {
+    const failing = latchkeyOn({ ...store, inspect: () => Promise.reject(new Error('no uuid')) })
+    const slips = [
+      () => failing.inspect({ id: 'k' }),
+      () => failing.settle({ id: '' }, { kind: 'never-happened' }, act),
+      () => failing.forget({ id: `${idOf('k')}x` }, act),
+      () => failing.list({ after: 'the end' }),
+      () => failing.list({ limit: Number.NaN }),
+      () => failing.inspect({ id: '%' }),
+    ]
+    for (const slip of slips) await expect(slip()).rejects.toMatchObject({ code: 'misconfigured' })
+    expect(await failing.guarded(operationName, { onFailure: 'hold' }).run(runRequest('k'), () => 'ran')).toBe('ran')
+    await failing.close()
+  })
+
   it('forgets a completed row, so that its key is new again', async () => {
     await guarded('hold').run(runRequest('k'), () => 'first')
     expect(await latchkey.forget(row('k'), act)).toEqual({ kind: 'forgotten' })

@@ -98,16 +98,19 @@ const keys: readonly AdapterCase[] = [
     },
   })),
   {
-    name: 'covers PATCH, and a method that opted in',
+    name: 'covers PATCH, and a method that opted in, in whatever spelling',
     async run(harness) {
       await onStage(
         harness,
         latchkey => [
           route(latchkey.guarded('orders.change', rerun), answer(200, 'changed'), { method: 'PATCH' }),
           route(latchkey.guarded('orders.put', { ...rerun, methods: ['PUT'] }), answer(200, 'put'), { method: 'PUT' }),
+          route(latchkey.guarded('orders.drop', { ...rerun, methods: ['delete'] }), answer(200, 'gone'), {
+            method: 'DELETE',
+          }),
         ],
         async ({ post }) => {
-          for (const method of ['PATCH', 'PUT']) {
+          for (const method of ['PATCH', 'PUT', 'DELETE']) {
             assertReplay(await post('/orders', { method, key: 'k' }), await post('/orders', { method, key: 'k' }))
           }
         },
@@ -240,6 +243,7 @@ const scopes: readonly AdapterCase[] = [
     name: "never answers one operation with another's outcome, unless one key spans them; then it is misuse",
     async run(harness) {
       const wide = { ...rerun, keyNamespace: 'scope' } as const
+      const blind = { ...wide, fingerprint: { custom: () => 'the same' } }
       await onStage(
         harness,
         latchkey => [
@@ -247,12 +251,16 @@ const scopes: readonly AdapterCase[] = [
           route(latchkey.guarded('refunds.create', rerun), answer(201, 'refund'), { path: '/refunds' }),
           route(latchkey.guarded('wide.orders', wide), answer(201, 'order'), { path: '/wide/orders' }),
           route(latchkey.guarded('wide.refunds', wide), answer(201, 'refund'), { path: '/wide/refunds' }),
+          route(latchkey.guarded('blind.orders', blind), answer(201, 'order'), { path: '/blind/orders' }),
+          route(latchkey.guarded('blind.refunds', blind), answer(201, 'refund'), { path: '/blind/refunds' }),
         ],
         async ({ post }) => {
           assert.equal((await post('/orders', { key: 'k' })).body.toString(), 'order')
           assert.equal((await post('/refunds', { key: 'k' })).body.toString(), 'refund')
           assert.equal((await post('/wide/orders', { key: 'w' })).body.toString(), 'order')
           assertProblem(await post('/wide/refunds', { key: 'w' }), 422, 'key-reused')
+          assert.equal((await post('/blind/orders', { key: 'b' })).body.toString(), 'order')
+          assertProblem(await post('/blind/refunds', { key: 'b' }), 422, 'key-reused')
         },
       )
     },

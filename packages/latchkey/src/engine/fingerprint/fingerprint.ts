@@ -52,8 +52,14 @@ export const currentFingerprintVersion = 1
 const wholeBytes = 16
 const partBytes = 8
 
-export function fingerprintRequest(request: RequestParts, options: FingerprintOptions = {}): Fingerprint {
-  if (options.custom !== undefined) return assemble({ body: frame(['custom', options.custom(request)]) }, options.hmac)
+/** `operation`: where one key spans several, so that what was asked of one is never taken for what was asked of another. */
+export function fingerprintRequest(
+  request: RequestParts,
+  options: FingerprintOptions = {},
+  operation?: string,
+): Fingerprint {
+  if (options.custom !== undefined)
+    return assemble({ ...pathOf(operation), body: frame(['custom', options.custom(request)]) }, options.hmac)
   return assemble(
     {
       method: Buffer.from(request.method),
@@ -67,10 +73,19 @@ export function fingerprintRequest(request: RequestParts, options: FingerprintOp
 }
 
 /** The fingerprint of a plain function's input. Throws a TypeError on what JSON cannot hold. */
-export function fingerprintInput(input: unknown, options: Pick<FingerprintOptions, 'hmac'> = {}): Fingerprint {
+export function fingerprintInput(
+  input: unknown,
+  options: Pick<FingerprintOptions, 'hmac'> = {},
+  operation?: string,
+): Fingerprint {
   // An integer past 2^53 is fine here: the function sees the very number that is hashed.
   const text = input === undefined ? undefined : canonicalizeValue(input).text
-  return assemble({ body: frame(['input', text]) }, options.hmac)
+  return assemble({ ...pathOf(operation), body: frame(['input', text]) }, options.hmac)
+}
+
+/** The operation's name stands where a request has its path. */
+function pathOf(operation: string | undefined): { path?: Uint8Array } {
+  return operation === undefined ? {} : { path: frame(['operation', operation]) }
 }
 
 function frameHeaders(request: RequestParts, names: readonly string[]): Uint8Array {

@@ -53,7 +53,7 @@ export async function exchange<Context, X extends Execution>(
 }
 
 /** Whatever the spelling: a method written `put` in the options must not leave PUT unprotected. */
-function covers(methods: readonly string[], method: string): boolean {
+export function covers(methods: readonly string[], method: string): boolean {
   return methods.some(one => one.toUpperCase() === method.toUpperCase())
 }
 
@@ -88,7 +88,7 @@ interface Named {
 }
 
 function executeRequest<X extends Execution, C>(
-  { settings }: Operation<X, C>,
+  { name, settings }: Operation<X, C>,
   whole: WholeRequest<C>,
   { identity, key }: Named,
 ): ExecuteRequest {
@@ -97,7 +97,7 @@ function executeRequest<X extends Execution, C>(
   return {
     identity,
     key,
-    fingerprint: fingerprintView(whole, settings.fingerprint),
+    fingerprint: fingerprintView(whole, settings.fingerprint, settings.keyNamespace === 'scope' ? name : undefined),
     description: describeRequest(whole, settings),
     ...(authorizeReplay === undefined
       ? {}

@@ -1,7 +1,9 @@
 import { describe, expect, it } from 'vitest'
+import { fingerprintRequest } from '../../engine/fingerprint/fingerprint.ts'
 import { parsedBody } from './parsed-body.ts'
 
 const cure = 'mount captureBody() before the parser'
+const form = 'application/x-www-form-urlencoded; charset=utf-8'
 const bytesOf = (value: unknown, type = 'application/json') => {
   const read = parsedBody(value, type, cure)
   return read.kind === 'bytes' ? Buffer.from(read.bytes).toString() : read
@@ -11,7 +13,22 @@ describe('a body of which only the parsed value is left', () => {
   it('stands for itself, whatever the order of its names', () => {
     expect(bytesOf({ b: [1, { d: null, c: 'x' }], a: 1.5 })).toBe('{"a":1.5,"b":[1,{"c":"x","d":null}]}')
     expect(bytesOf({ a: 1.5, b: [1, { c: 'x', d: null }] })).toBe(bytesOf({ b: [1, { d: null, c: 'x' }], a: 1.5 }))
-    expect(bytesOf({ b: '2', a: ['1'] }, 'application/x-www-form-urlencoded')).toBe('{"a":["1"],"b":"2"}')
+    expect(bytesOf({ b: '2', a: ['1'] }, form)).toBe(bytesOf({ a: ['1'], b: '2' }, form))
+  })
+
+  it.each([
+    ['a plus sign from a space', '+49', ' 49'],
+    ['an escape from what it stands for', '%41', 'A'],
+    ['one order of ampersands from another', 'p&x&y&q', 'p&y&x&q'],
+  ])('tells %s, although the fingerprint reads forms as pairs', (_, one, other) => {
+    const fingerprintOf = (text: string) => {
+      const read = parsedBody({ text }, form, cure)
+      const body = read.kind === 'bytes' ? read.bytes : Buffer.from('refused')
+      const parts = { method: 'POST', path: '/', query: '', mediaType: form, header: () => undefined, body }
+      return Buffer.from(fingerprintRequest(parts)).toString('hex')
+    }
+    expect(fingerprintOf(one)).toBe(fingerprintOf(one))
+    expect(fingerprintOf(one)).not.toBe(fingerprintOf(other))
   })
 
   it('passes text and bytes on', () => {

@@ -13,7 +13,13 @@ export function parsedBody(value: unknown, contentType: string | undefined, cure
   if (contentType?.trim().toLowerCase().startsWith('multipart/') === true || !isCarried(value)) {
     return { kind: 'unreadable', cure }
   }
-  return { kind: 'bytes', bytes: Buffer.from(sortedJson(value)) }
+  const json = sortedJson(value)
+  // The fingerprint reads these bytes as pairs: a plus sign would become a space, and what stands between two ampersands be sorted.
+  return { kind: 'bytes', bytes: Buffer.from(isForm(contentType) ? encodeURIComponent(json) : json) }
+}
+
+function isForm(contentType: string | undefined): boolean {
+  return contentType?.trim().toLowerCase().startsWith('application/x-www-form-urlencoded') === true
 }
 
 function isCarried(value: unknown): boolean {

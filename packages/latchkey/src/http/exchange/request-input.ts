@@ -9,7 +9,11 @@ export interface WholeRequest<Context> {
   readonly body: Uint8Array
 }
 
-export function fingerprintView({ view, body }: WholeRequest<unknown>, options: FingerprintOptions): Uint8Array {
+export function fingerprintView(
+  { view, body }: WholeRequest<unknown>,
+  options: FingerprintOptions,
+  operation?: string,
+): Uint8Array {
   return fingerprintRequest(
     {
       method: view.method.toUpperCase(),
@@ -20,6 +24,7 @@ export function fingerprintView({ view, body }: WholeRequest<unknown>, options: 
       body,
     },
     options,
+    operation,
   )
 }
 

@@ -12,6 +12,7 @@ import type { Operation } from '../../engine/operation.ts'
 import { uncoveredExecution } from '../../engine/uncovered.ts'
 import { misconfigured } from '../../ports/errors.ts'
 import { checkOperation } from '../exchange/check-operation.ts'
+import { covers } from '../exchange/exchange.ts'
 import { tapBody } from './body-tap.ts'
 import type {
   AppShape,
@@ -79,7 +80,7 @@ function cover(route: RouteShape): void {
   const operation = operations.get(handler)
   if (operation === undefined) return
   hooked.add(handler)
-  if (![route.method].flat().some(method => operation.settings.methods.includes(method))) return
+  if (![route.method].flat().some(method => covers(operation.settings.methods, method))) return
   // Last of each: after decompression, after authentication, over what other hooks made of a replay.
   route.preParsing = [route.preParsing ?? [], arrive].flat()
   route.preHandler = [route.preHandler ?? [], claimFor(operation)].flat()
@@ -118,7 +119,7 @@ function executionOf<X extends Execution, C>(operation: Operation<X, C>, request
   const stage = visits.get(request)?.stage
   // The claim of this very operation put it there.
   if (stage?.kind === 'running') return stage.execution as X
-  const uncovered = stage === undefined && !operation.settings.methods.includes(request.method)
+  const uncovered = stage === undefined && !covers(operation.settings.methods, request.method)
   if (stage?.kind === 'passed' || uncovered) return uncoveredExecution(operation)
   throw misconfigured(cure(operation.name))
 }

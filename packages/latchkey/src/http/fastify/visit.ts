@@ -5,7 +5,7 @@ import type { Operation } from '../../engine/operation.ts'
 import type { Header } from '../../ports/outcome.ts'
 import type { RenderedAnswer } from '../../wire/problem.ts'
 import { nodeView } from '../capture/node-request.ts'
-import { attemptOfCapture, type Capture, captureResponse } from '../capture/node-response.ts'
+import { attemptOfCapture, type Capture, type CaptureEnd, captureResponse } from '../capture/node-response.ts'
 import { type Exchange, exchange } from '../exchange/exchange.ts'
 import { mergeHeaders } from '../exchange/merge-headers.ts'
 import { addedHeaders } from '../exchange/outcome.ts'
@@ -67,7 +67,7 @@ export async function claim<X extends Execution>(visit: Visit, inbound: Inbound<
     visit.stage = { kind: 'running', execution }
     const capture = captureResponse(reply.raw, request.raw)
     noteHijack(visit, reply)
-    const running = { capture, before, released: false }
+    const running: Running = { capture, before, reply, released: false, answerIsVoid: false }
     begin(running)
     return attempt(visit, operation, running)
   })
@@ -81,7 +81,10 @@ interface Running {
   readonly capture: Capture
   /** Set by the application's hooks before the claim: they run again for a replay. */
   readonly before: readonly Header[]
+  readonly reply: ReplyShape
   released: boolean
+  /** The handler threw when its answer was wholly given, and the rows that answer speaks of were rolled back. */
+  answerIsVoid: boolean
 }
 
 function noteHijack(visit: Visit, reply: ReplyShape): void {
@@ -97,7 +100,16 @@ async function attempt<X extends Execution>(
   operation: Operation<X, unknown>,
   running: Running,
 ): Promise<Attempt> {
-  const end = await Promise.race([running.capture.ended, abandoned(visit)])
+  let late: unknown
+  const gaveUp = new Promise<Extract<Attempt, { kind: 'threw' }>>(resolve => {
+    visit.threw = error => {
+      // Fastify does not answer for a hijacked reply whose handler threw, so the response may never end.
+      if (visit.hijacked) resolve({ kind: 'threw', error })
+      late = error ?? new Error('the handler threw nothing')
+      running.answerIsVoid = operation.kind === 'atomic' && running.reply.raw.writableEnded
+    }
+  })
+  const end = await Promise.race([running.capture.ended, gaveUp])
   if (end.kind === 'threw') return end
   if (isTimeout(visit.error) && !visit.handlerEnded) {
     // Fastify answered for a handler that still runs. The client is not kept waiting, but the claim and the transaction are held
@@ -106,6 +118,10 @@ async function attempt<X extends Execution>(
     running.capture.release([])
     await visit.handler
   }
+  // An answer may be given before the handler has ended: until then its rows are not complete, and after a failure a retry would
+  // run beside it.
+  if (operation.kind === 'atomic' || !isGood(end)) await visit.handler
+  if (running.answerIsVoid) return { kind: 'threw', error: late }
   if (end.kind !== 'whole') return attemptOfCapture(end, visit.error)
   const { status, headers } = end.response
   if (visit.hijacked && visit.error === undefined && operation.settings.storeWhen(status)) {
@@ -115,27 +131,29 @@ async function attempt<X extends Execution>(
   return attemptOfCapture({ kind: 'whole', response }, visit.error)
 }
 
-/** Fastify does not answer for a hijacked reply whose handler threw, so the response may never end. */
-function abandoned(visit: Visit): Promise<Extract<Attempt, { kind: 'threw' }>> {
-  return new Promise(resolve => {
-    visit.threw = error => void (visit.hijacked && resolve({ kind: 'threw', error }))
-  })
+function isGood(end: CaptureEnd): boolean {
+  if (end.kind === 'broken') return false
+  return (end.kind === 'whole' ? end.response.status : end.status) < 500
 }
 
 function isTimeout(error: unknown): boolean {
   return typeof error === 'object' && error !== null && 'code' in error && error.code === 'FST_ERR_HANDLER_TIMEOUT'
 }
 
+/** In place of an answer that the handler had given before it threw, and whose rows were rolled back. */
+const nothingHappened = { status: 500, headers: [], body: new Uint8Array() }
+
 async function conclude(running: Running, ending: Promise<Exchange>, request: RequestShape): Promise<void> {
   const { capture, before } = running
   try {
     const result = await ending
     if (running.released) return
+    if (result.kind === 'release' && running.answerIsVoid) return capture.replace(over(before, nothingHappened))
     if (result.kind === 'release') return capture.release(result.headers)
     if (result.kind === 'send') return capture.replace(over(before, result.answer))
   } catch (error) {
     request.log.error({ err: error }, 'Latchkey could not conclude the request')
-    if (!running.released) capture.replace(over(before, { status: 500, headers: [], body: new Uint8Array() }))
+    if (!running.released) capture.replace(over(before, nothingHappened))
   }
 }
 

@@ -154,6 +154,19 @@ describe('Hono adapter', () => {
     expect(errors).toEqual(['bad sku', undefined])
   })
 
+  it('takes a handler that returns nothing for one that threw, and keeps no empty 200 for it', async () => {
+    const latchkey = createLatchkey<unknown, Context>({ store: memoryStore(), scope: singleTenant })
+    const app = new Hono()
+    app.onError((error, c) => c.text(error.message, 500))
+    // What the types forbid, and JavaScript does not.
+    const forgetful = (async () => undefined) as unknown as () => Promise<Response>
+    app.post('/orders', idempotent(latchkey.guarded('orders.create', { onFailure: 'rerun' }), forgetful))
+    const served = await listen(app)
+    const response = await fetch(`${served.url}/orders`, { method: 'POST', headers: { 'idempotency-key': 'k' } })
+    expect([response.status, await response.text()]).toEqual([500, expect.stringContaining('no Response')])
+    await served.close()
+  })
+
   it('leaves nothing of a response that broke off in what onError renders instead', async () => {
     const app = new Hono()
     app.onError((_, c) => c.text('sorry', 502))

@@ -144,8 +144,11 @@ function handlerRun<X, C extends HonoContext>(context: C, { handler, options }: 
   return {
     async covered(execution) {
       try {
+        const response: Response | undefined = await handler(context, execution)
+        // Hono refuses it too. Assigned, it would become an empty 200, and be kept.
+        if (response === undefined) throw new TypeError('the handler returned no Response: did it forget its return?')
         // As Hono itself would assign it, so that headers set on the context are in what is stored.
-        context.res = await handler(context, execution)
+        context.res = response
         return undefined
       } catch (error) {
         const rendered = await renderError(error, context, options)

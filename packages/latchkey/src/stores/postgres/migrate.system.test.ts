@@ -40,6 +40,16 @@ describePostgres('migrating', database => {
     for (const schema of schemas) expect(await applied(schema)).toEqual(steps)
   })
 
+  it('succeeds for many at once where the database’s default is SERIALIZABLE', async () => {
+    const options = '-c default_transaction_isolation=serializable'
+    const strict = new pg.Pool({ connectionString: database.url, max: 5, options })
+    strict.on('error', () => {})
+    const store = postgresStore({ pool: strict, schema: 'strict' })
+    await Promise.all(Array.from({ length: 5 }, () => store.migrate()))
+    expect(await applied('strict')).toHaveLength(postgresMigrations().length)
+    await strict.end()
+  })
+
   it('does nothing the second time, and keeps what is there', async () => {
     const store = postgresStore({ pool, schema: 'twice' })
     await store.migrate()

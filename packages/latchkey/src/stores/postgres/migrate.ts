@@ -4,7 +4,7 @@ import type { Dialect } from './dialect.ts'
 import type { PgClient, PgPool } from './driver.ts'
 import { postgresMigrations } from './migrations.ts'
 import { storeError } from './sqlstate.ts'
-import { openTransaction } from './transaction.ts'
+import { beginReadCommitted, openTransaction } from './transaction.ts'
 
 export interface MigrateOptions {
   readonly pool: PgPool
@@ -17,7 +17,7 @@ export interface MigrateOptions {
  * lock is the transaction's, so that PgBouncer in transaction mode may stand in between.
  */
 export async function migrate({ pool, sql, schemaName }: MigrateOptions): Promise<void> {
-  const transaction = await openTransaction(pool, sql.schema)
+  const transaction = await openTransaction(pool, sql.schema, beginReadCommitted)
   try {
     await applyMissing(transaction.client, sql, schemaName)
   } catch (error) {

@@ -18,7 +18,13 @@ export interface OpenTransaction {
  */
 const endLimitMs = 10_000
 
-export async function openTransaction(pool: PgPool, schema: string): Promise<OpenTransaction> {
+/**
+ * For work that waits for a lock and then has to see what its holder committed: above READ COMMITTED, which may be the
+ * database's default, the snapshot would be older than the wait.
+ */
+export const beginReadCommitted = 'BEGIN ISOLATION LEVEL READ COMMITTED'
+
+export async function openTransaction(pool: PgPool, schema: string, begin = 'BEGIN'): Promise<OpenTransaction> {
   const client = await pool.connect().catch((error: unknown) => {
     throw storeError(error, schema)
   })
@@ -31,7 +37,7 @@ export async function openTransaction(pool: PgPool, schema: string): Promise<Ope
     client.release(error === undefined ? undefined : asError(error))
   }
   try {
-    await client.query('BEGIN')
+    await client.query(begin)
   } catch (error) {
     giveBack(error)
     throw storeError(error, schema)

@@ -189,6 +189,21 @@ describePostgres('atomic operations on PostgreSQL', database => {
     expect(await orders()).toEqual([])
   })
 
+  it('sees what was committed while it waited, also where the database’s default is REPEATABLE READ', async () => {
+    const options = '-c default_transaction_isolation=repeatable\\ read'
+    const frozen = new pg.Pool({ connectionString: database.url, max: 1, options })
+    frozen.on('error', () => {})
+    let found: ReturnType<typeof transactor.readAfterCommit> | undefined
+    await transactor.transaction(async tx => {
+      const decision = await order(tx, 'kept')
+      found = transactorOf(frozen).readAfterCommit(asked.identity.id, 10_000)
+      await untilSomebodyWaits()
+      return decision
+    })
+    expect(await found).toMatchObject({ state: 'completed', claimId: asked.claimId })
+    await frozen.end()
+  })
+
   it('gives up reading after its wait while the old transaction is still open, and says so', async () => {
     await transactor.transaction(async tx => {
       await transactor.reserve(tx, asked)

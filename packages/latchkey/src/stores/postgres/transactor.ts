@@ -8,7 +8,7 @@ import type { Dialect } from './dialect.ts'
 import type { PgClient, PgPool } from './driver.ts'
 import { inTransaction, type Run } from './run.ts'
 import { isConflict, isLockTimeout, storeError } from './sqlstate.ts'
-import { openTransaction } from './transaction.ts'
+import { beginReadCommitted, openTransaction } from './transaction.ts'
 
 export interface TransactorOptions {
   readonly pool: PgPool
@@ -61,7 +61,7 @@ async function readAfterCommit(
   id: string,
   waitMs: number,
 ): Promise<KeyRecord | undefined> {
-  const transaction = await openTransaction(pool, sql.schema)
+  const transaction = await openTransaction(pool, sql.schema, beginReadCommitted)
   const run = inTransaction(transaction.client, sql.schema)
   try {
     // Zero would mean no limit.
