@@ -30,16 +30,10 @@ export async function afterConflict<Tx>(core: Core<Tx>, row: AtomicRequest): Pro
   )
 }
 
-/**
- * Somebody's transaction holds the identity, and it may be only a replay's: two retries of a finished operation must not
- * refuse each other. Before the first commit there is nothing to see, and the caller comes again.
- */
-export async function afterBusy<Tx>(core: Core<Tx>, row: AtomicRequest): Promise<Step> {
-  const record = await core.calls.call('read', () => core.store.read(row.identity.id)).catch(() => undefined)
-  const finished = record?.state === 'completed' || record?.state === 'unknown'
-  if (record !== undefined && finished && !record.expired) return { kind: 'look-again', record, ran: false }
-  core.telemetry.count('reserve.in_progress', { operation: row.identity.operation })
-  return done(refused('in-progress', { retryAfterMs: 1_000 }))
+/** Somebody's transaction holds this identity, and nothing of it can be seen before it ends. */
+export function busy<Tx>(core: Core<Tx>, { identity }: AtomicRequest): Answer {
+  core.telemetry.count('reserve.in_progress', { operation: identity.operation })
+  return refused('in-progress', { retryAfterMs: 1_000 })
 }
 
 export interface LostCommit<Tx> {

@@ -3,7 +3,7 @@ import { sleep } from '../ports/clock.ts'
 import { unreachable } from '../ports/errors.ts'
 import type { AtomicRequest, KeyRecord, Transactor } from '../ports/store.ts'
 import { type Answer, type Attempt, type ExecuteRequest, refused, type Work } from './answer.ts'
-import { afterBusy, afterConflict, afterLostCommit, afterRollback, rememberUnknown } from './atomic-aftermath.ts'
+import { busy, afterConflict, afterLostCommit, afterRollback, rememberUnknown } from './atomic-aftermath.ts'
 import { done, type Step, unavailable } from './atomic-aftermath.ts'
 import { boundedTransaction, type Halves } from './bounded-transaction.ts'
 import type { Core } from './core.ts'
@@ -58,7 +58,7 @@ async function oneTransaction<Tx, C>(core: Core<Tx>, settings: Settings<C>, run:
   // What the handler does not know is remembered also when the end of its transaction cannot be seen.
   if (end.kind === 'unavailable' && !isUnknown(ended)) return done(unavailable(end.cause))
   if (ended === undefined) return done(unavailable(undefined))
-  if (ended.kind === 'busy') return afterBusy(core, row)
+  if (ended.kind === 'busy') return done(busy(core, row))
   if (ended.kind === 'seen') return { kind: 'look-again', record: ended.record, ran: false }
   if (end.kind === 'committed') return done({ kind: 'executed', attempt: ended.attempt, stored: 'yes' })
   if (end.kind === 'commit-unknown')

@@ -220,7 +220,7 @@ export interface AtomicRequest {
   readonly description: string | undefined
 }
 
-/** `busy`: somebody's transaction holds this identity. `free` carries the fence that `record` must find unchanged (0: no row). */
+/** `busy`: somebody's transaction holds this identity, and no finished row of it can be seen. `free` carries the fence that `record` must find unchanged (0: no row). */
 export type Reservation =
   | { readonly kind: 'free'; readonly fence: number; readonly from: GrantedFrom }
   | { readonly kind: 'busy' }

@@ -175,6 +175,7 @@ export function itEndsAtomically(open: () => Promise<Shop>): void {
       [2, 2, uuid, opaque],
     ])
     expect(await shop.committed('expired')).toMatchObject({ orders: 2, keys: 1 })
+    expect(await rowOf(shop.store, 'expired')).toMatchObject({ state: 'completed', fence: 2, attempts: 1 })
     const replay = await run()
     expect(replay.kind === 'replayed' && Buffer.from(replay.outcome.body ?? []).toString()).toBe('run 2')
   })

@@ -69,7 +69,7 @@ describe.each(['repeatable read', 'serializable'])('at %s', isolation => {
       expect(await shop.committed('unseen-other')).toEqual(everything)
     })
 
-    it('does not call the handler a second time when its business rows lost a race: rolled back, 503, the retry runs', async () => {
+    it('does not call the handler a second time when its business rows lost a race: rolled back, its own error told, the retry runs', async () => {
       await pool.query('create table if not exists stock (id int primary key, left_over int)')
       await pool.query('insert into stock values (1, 10) on conflict (id) do update set left_over = 10')
       const operation = latchkeyOn(shop.store).atomic(operationName)

@@ -35,6 +35,19 @@ describePostgres('a handler that swallowed an error of its transaction', databas
     await expectHealthy('swallowed')
   })
 
+  it('cannot keep an answer without its rows by ending the transaction itself', async () => {
+    for (const statement of ['rollback', 'commit']) {
+      const answer = await operation.execute(executeRequest(statement), async ({ tx }) => {
+        await shop.order(tx, statement)
+        await (tx as pg.PoolClient).query(statement)
+        return answered(201)
+      })
+      expect(answer).toMatchObject(failed)
+    }
+    expect(await shop.committed('rollback')).toEqual(nothing)
+    await expectHealthy('rollback')
+  })
+
   it('does not close the door for others, however often it fails', async () => {
     for (let round = 0; round < 8; round += 1) {
       const answer = await operation.execute(executeRequest(`again-${round}`), async ({ tx }) => {

@@ -107,6 +107,8 @@ const cases: readonly Omit<StoreCase, 'needs'>[] = [
         ['running', running],
       ] as const) {
         const end = await transactor.transaction(async tx => {
+          // Reserved another identity, and records this one.
+          await transactor.reserve(tx, atomicRequest(`beside ${key}`))
           await business.insert(tx, 'must not stay')
           assert.equal(await transactor.record(tx, atomicRequest(key), answer('thief'), 0), 'taken')
           return 'rollback'

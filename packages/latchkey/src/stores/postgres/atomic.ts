@@ -1,5 +1,6 @@
 /** The two halves of an atomic operation, inside the transaction that also holds the business rows. */
-import type { AtomicRequest, GrantedFrom, Reservation, Transactor } from '../../ports/store.ts'
+import type { Outcome } from '../../ports/outcome.ts'
+import type { AtomicRequest, GrantedFrom, Reservation } from '../../ports/store.ts'
 import type { RawNumber } from '../../sql/record-row.ts'
 import { keyRecord, type KeyRow } from './claim.ts'
 import { grantedFrom, isExpired, keyWithOutcome, milliseconds, outcomeColumns, readable } from './dialect.ts'
@@ -10,13 +11,22 @@ import type { Run } from './run.ts'
 type ReservedRow = KeyRow & { readonly fence: RawNumber; readonly grant_from: GrantedFrom | null }
 
 export interface AtomicCalls {
-  reserve(run: Run, request: AtomicRequest): Promise<Reservation>
-  record(run: Run, ...rest: Rest<Parameters<Transactor<unknown>['record']>>): Promise<'recorded' | 'taken'>
+  reserve(run: Run, request: AtomicRequest): Promise<Reserved>
+  record(run: Run, recording: Recording): Promise<'recorded' | 'taken'>
 }
 
-type Rest<Parameters extends readonly unknown[]> = Parameters extends readonly [unknown, ...infer Others]
-  ? Others
-  : never
+export interface Reserved {
+  readonly reservation: Reservation
+  /** When the transaction began, by the server: what tells it from a later one on the same connection. */
+  readonly began: string
+}
+
+export interface Recording {
+  readonly request: AtomicRequest
+  readonly outcome: Outcome
+  readonly reservedFence: number
+  readonly began: string
+}
 
 /** The first 64 bits of the identity, signed. Two identities that share them cost each other a 409, never safety. */
 export function lockOf(id: string): string {
@@ -27,21 +37,33 @@ export function atomicCalls(sql: Dialect): AtomicCalls {
   const texts = { look: lookStatement(sql), record: recordStatement(sql) }
   return {
     async reserve(run, { identity, fingerprint }) {
-      const [lock] = await run<{ locked: boolean }>('select pg_try_advisory_xact_lock($1::bigint) as locked', [
-        lockOf(identity.id),
-      ])
-      if (lock?.locked !== true) return { kind: 'busy' }
+      const [lock] = await run<LockRow>(
+        'select pg_try_advisory_xact_lock($1::bigint) as locked, now()::text as began',
+        [lockOf(identity.id)],
+      )
       // A statement of its own: the snapshot of the one that took the lock may be older than the winner's commit.
       const [row] = await run<ReservedRow>(texts.look, [identity.id, fingerprint])
-      if (row === undefined) return { kind: 'free', fence: 0, from: 'none' }
-      if (row.grant_from === null) return { kind: 'seen', record: keyRecord(row) }
-      return { kind: 'free', fence: Number(row.fence), from: row.grant_from }
+      return { reservation: reservationOf(lock?.locked === true, row), began: lock?.began ?? '' }
     },
-    async record(run, request, outcome, reservedFence) {
-      const values = [...recordValues(request, reservedFence), ...outcomeValues(outcome)]
+    async record(run, { request, outcome, reservedFence, began }) {
+      const values = [...recordValues(request, reservedFence), ...outcomeValues(outcome), began]
       return (await run(texts.record, values)).length > 0 ? 'recorded' : 'taken'
     },
   }
+}
+
+interface LockRow {
+  readonly locked: boolean
+  readonly began: string
+}
+
+/** A finished row is seen with and without the lock: those who replay it do not stand in each other's way. */
+function reservationOf(locked: boolean, row: ReservedRow | undefined): Reservation {
+  if (row !== undefined && row.grant_from === null) return { kind: 'seen', record: keyRecord(row) }
+  if (!locked) return { kind: 'busy' }
+  return row === undefined
+    ? { kind: 'free', fence: 0, from: 'none' }
+    : { kind: 'free', fence: Number(row.fence), from: row.grant_from ?? 'none' }
 }
 
 function recordValues({ identity, claimId, ...request }: AtomicRequest, reservedFence: number): readonly unknown[] {
@@ -66,6 +88,9 @@ function lookStatement(sql: Dialect): string {
  * Atomic with everything else in the transaction. The primary key is the guard, not the advisory lock: whoever comes
  * second waits here for the first to end and then matches no row, because the fence has moved. Under REPEATABLE READ and
  * above the server reports a serialization failure instead, and the transaction is rolled back as a conflict.
+ *
+ * A handler that sent ROLLBACK itself has ended the transaction that reserved: this statement would then commit alone, an
+ * answer without its rows. The beginning of the transaction tells them apart, and nothing is written.
  */
 function recordStatement(sql: Dialect): string {
   return `with recorded as (
@@ -74,6 +99,7 @@ function recordStatement(sql: Dialect): string {
     select $1::uuid, $3::uuid, $2::bigint + 1, t.now, t.now, t.now, t.now + ${milliseconds('$5')},
       1, ${state.completed}, ${recovery.rerun}, $4::bytea, $6::text, $7::text, $8::text
     from (select ${sql.now} as now) t
+    where now() = $13::timestamptz
     on conflict (id) do update set
       claim_id = excluded.claim_id,
       fence = k.fence + 1,

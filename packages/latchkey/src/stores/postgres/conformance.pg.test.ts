@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, it } from 'vitest'
 import pg from 'pg'
 import { describePostgres } from '../../../../../test/servers/describe-postgres.ts'
+import { checkStoreModel } from '../../../test/properties/store-properties.ts'
 import { runStoreCases } from '../../conformance/store.ts'
 import type { StoreHarness } from '../../conformance/store-harness.ts'
 import { openPostgresStore } from './store.ts'
@@ -15,6 +16,8 @@ describePostgres('the postgres store conforms:', database => {
   afterAll(() => pool.end())
 
   runStoreCases(() => postgresHarness(pool), it)
+
+  it('agrees with the model, whatever callers do', () => checkStoreModel(() => postgresHarness(pool), { numRuns: 40 }))
 })
 
 let schemas = 0

@@ -19,6 +19,7 @@ export interface TransactorOptions {
 export function postgresTransactor(options: TransactorOptions): Transactor<PgClient> {
   const { pool, sql, schemaName } = options
   const calls = atomicCalls(sql)
+  const beginnings = new WeakMap<object, string>()
   return {
     async transaction(work) {
       const transaction = await openTransaction(pool, sql.schema)
@@ -40,8 +41,16 @@ export function postgresTransactor(options: TransactorOptions): Transactor<PgCli
       // `reserve` and `record` know all of these shapes.
       return tx as PgClient
     },
-    reserve: (tx, request) => calls.reserve(runIn(tx, sql), request),
-    record: (tx, ...rest) => calls.record(runIn(tx, sql), ...rest),
+    async reserve(tx, request) {
+      const { reservation, began } = await calls.reserve(runIn(tx, sql), request)
+      beginnings.set(tx, began)
+      return reservation
+    },
+    record(tx, request, outcome, reservedFence) {
+      const began = beginnings.get(tx)
+      if (began === undefined) throw new LatchkeyError('invariant', 'an outcome was recorded without a reservation')
+      return calls.record(runIn(tx, sql), { request, outcome, reservedFence, began })
+    },
     readAfterCommit: (id, waitMs) => readAfterCommit(options, id, waitMs),
   }
 }

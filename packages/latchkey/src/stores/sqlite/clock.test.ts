@@ -1,0 +1,94 @@
+import Database from 'libsql'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { type SqliteHarness, sqliteHarness } from '../../../test/sqlite/harness.ts'
+import { claimRequest, hourMs, identity, outcome } from '../../../test/sqlite/requests.ts'
+import type { ClaimRequest } from '../../ports/store.ts'
+import type { SqliteStore } from './index.ts'
+
+const leaseMs = 30_000
+
+let harness: SqliteHarness
+let store: SqliteStore
+beforeEach(async () => {
+  harness = await sqliteHarness(path => new Database(path))
+  store = await harness.open()
+})
+afterEach(async () => {
+  vi.useRealTimers()
+  await harness.close()
+})
+
+const request = (over: Partial<ClaimRequest> = {}): ClaimRequest => ({
+  ...claimRequest(1),
+  ...{ recovery: 'rerun', leaseMs, ...over },
+})
+
+async function own(over: Partial<ClaimRequest> = {}) {
+  const result = await store.claim(request(over))
+  if (result.kind !== 'won') throw new Error('expected the claim to be granted')
+  return result.claim
+}
+
+/** SQLite reads the machine's clock itself; only the application's `Date` is off meanwhile. */
+async function withClockOff<T>(offsetMs: number, work: () => Promise<T>): Promise<T> {
+  vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + offsetMs })
+  try {
+    return await work()
+  } finally {
+    vi.useRealTimers()
+  }
+}
+
+async function expectWholeLease(): Promise<void> {
+  const left = (await store.read(identity(1).id))?.leaseLeftMs
+  expect(left).toBeGreaterThan(leaseMs / 2)
+  expect(left).toBeLessThanOrEqual(leaseMs)
+}
+
+describe.each([
+  ['an hour fast', hourMs],
+  ['an hour slow', -hourMs],
+])('an application clock that is %s', (_, offsetMs) => {
+  it('grants a lease of the length that was asked for', async () => {
+    await withClockOff(offsetMs, () => own())
+    await expectWholeLease()
+  })
+
+  it('renews a lease by the length that was asked for', async () => {
+    const claim = await own()
+    expect(await withClockOff(offsetMs, () => store.heartbeat(claim, leaseMs))).toBe('written')
+    await expectWholeLease()
+  })
+
+  it('takes over and sweeps no lease that lasts, and shows what is left of it', async () => {
+    await own()
+    await withClockOff(offsetMs, async () => {
+      expect(await store.claim(request())).toMatchObject({ kind: 'seen', record: { state: 'in_progress' } })
+      await expectWholeLease()
+      expect(await store.sweep({ limit: 10 })).toEqual([])
+      expect(await store.sweep({ limit: 10, id: identity(1).id })).toEqual([])
+    })
+  })
+
+  it('takes over and sweeps a lease that ran out', async () => {
+    await own()
+    await harness.advance(leaseMs + 1)
+    await withClockOff(offsetMs, async () => {
+      expect(await store.claim(request())).toMatchObject({ kind: 'won', from: 'dead-lease' })
+      await harness.advance(leaseMs + 1)
+      expect(await store.sweep({ limit: 10 })).toHaveLength(1)
+    })
+  })
+
+  it('keeps an answer for as long as was promised, and reaps it then', async () => {
+    const claim = await own({ expiresInMs: 1 })
+    await withClockOff(offsetMs, async () => {
+      await store.complete(claim, outcome('done'), leaseMs)
+      expect(await store.read(claim.id)).toMatchObject({ state: 'completed', expired: false })
+      expect(await store.reap({ limit: 10 })).toBe(0)
+      await harness.advance(leaseMs + 1)
+      expect(await store.read(claim.id)).toMatchObject({ expired: true })
+      expect(await store.reap({ limit: 10 })).toBe(1)
+    })
+  })
+})
