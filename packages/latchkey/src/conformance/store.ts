@@ -5,11 +5,15 @@ import type { StoreCase, StoreHarness } from './store-harness.ts'
 import { byteCases } from './store/bytes.ts'
 import { claimCases } from './store/claims.ts'
 import { expiryCases } from './store/expiry.ts'
+import { intentCases } from './store/intents.ts'
 import { leaseCases } from './store/leases.ts'
 import { listingCases } from './store/listing.ts'
 import { operatorCases } from './store/operators.ts'
 import { ownerCases } from './store/owners.ts'
+import { parkingCases } from './store/parking.ts'
 import { reservationCases } from './store/reservations.ts'
+import { resumingCases } from './store/resuming.ts'
+import { stepCases } from './store/steps.ts'
 import { transactionCases } from './store/transactions.ts'
 
 export const storeCases: readonly StoreCase[] = [
@@ -22,6 +26,10 @@ export const storeCases: readonly StoreCase[] = [
   ...byteCases,
   ...transactionCases,
   ...reservationCases,
+  ...parkingCases,
+  ...stepCases,
+  ...intentCases,
+  ...resumingCases,
 ]
 
 /** Fits `it` of vitest, jest and mocha, and `test` of node:test. */

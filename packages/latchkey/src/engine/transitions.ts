@@ -1,11 +1,12 @@
 /**
  * The life of a row, as data. Stores implement it, the conformance suite and the model check it; nothing else is legal.
- * Only the transitions of atomic and guarded operations and of their operators are here; each capability adds its rows.
+ * Only the transitions of atomic, guarded and phased operations and of their operators are here; each capability adds its
+ * rows. `parked` is a mark beside the state: it stops every grant and the reaper, and only an operator takes it away.
  */
 import type { State } from '../ports/store.ts'
 
 export type Place = State | 'none'
-export type Actor = 'request' | 'owner' | 'late owner' | 'sweeper' | 'operator' | 'reaper'
+export type Actor = 'request' | 'resumer' | 'owner' | 'late owner' | 'sweeper' | 'operator' | 'reaper'
 
 export interface Transition {
   readonly from: Place
@@ -31,17 +32,31 @@ export const transitions: readonly Transition[] = [
     from: 'failed_retryable',
     to: 'in_progress',
     by: ['request'],
-    guard: 'expired, or same fingerprint and due',
+    guard: 'expired, or same fingerprint and due; not parked',
+    fence: 'rises',
+  },
+  {
+    from: 'failed_retryable',
+    to: 'in_progress',
+    by: ['resumer'],
+    guard: 'phased: same fingerprint, due, not expired, not parked',
     fence: 'rises',
   },
   {
     from: 'failed_retryable',
     to: 'completed',
     by: ['request'],
-    guard: 'atomic: expired, or same fingerprint and due',
+    guard: 'atomic: expired, or same fingerprint and due; not parked',
     fence: 'rises',
   },
   { from: 'in_progress', to: 'in_progress', by: ['owner'], guard: 'heartbeat: fence and claimId', fence: 'stays' },
+  {
+    from: 'in_progress',
+    to: 'in_progress',
+    by: ['owner'],
+    guard: 'phase done, intent opened, result recorded: fence and claimId',
+    fence: 'stays',
+  },
   {
     from: 'in_progress',
     to: 'in_progress',
@@ -51,9 +66,17 @@ export const transitions: readonly Transition[] = [
   },
   {
     from: 'in_progress',
+    to: 'in_progress',
+    by: ['request', 'resumer'],
+    guard: 'same fingerprint, lease past, recovery resume, no open intent that may not be repeated',
+    fence: 'rises',
+  },
+  {
+    from: 'in_progress',
     to: 'completed',
     by: ['request'],
-    guard: 'atomic, over the row of a former guarded operation: same fingerprint, lease past, recovery rerun',
+    guard:
+      'atomic, over the row of an operation that was of another kind: same fingerprint, lease past, and rerun or resume as above',
     fence: 'rises',
   },
   {
@@ -67,23 +90,25 @@ export const transitions: readonly Transition[] = [
     from: 'in_progress',
     to: 'failed_retryable',
     by: ['owner'],
-    guard: 'fence and claimId, proven that nothing happened',
+    guard: 'fence and claimId, proven that nothing happened; an open intent becomes again',
     fence: 'stays',
   },
+  { from: 'in_progress', to: 'failed_retryable', by: ['owner'], guard: 'park: fence and claimId', fence: 'stays' },
   { from: 'in_progress', to: 'failed_retryable', by: ['sweeper'], guard: 'lease past, recovery rerun', fence: 'stays' },
   { from: 'in_progress', to: 'unknown', by: ['owner'], guard: 'fence and claimId', fence: 'stays' },
   {
     from: 'in_progress',
     to: 'unknown',
     by: ['sweeper', 'request'],
-    guard: 'lease past, recovery hold',
+    guard: 'lease past, recovery hold, or recovery resume with an open intent that may not be repeated',
     fence: 'stays',
   },
   { from: 'unknown', to: 'completed', by: ['late owner', 'operator'], guard: 'evidence', fence: 'stays' },
   { from: 'unknown', to: 'failed_retryable', by: ['late owner', 'operator'], guard: 'evidence', fence: 'stays' },
+  { from: 'failed_retryable', to: 'failed_retryable', by: ['operator'], guard: 'unpark, audited', fence: 'stays' },
   { from: 'completed', to: 'none', by: ['reaper'], guard: 'expired', fence: 'stays' },
   { from: 'completed', to: 'none', by: ['operator'], guard: 'forget, audited', fence: 'stays' },
-  { from: 'failed_retryable', to: 'none', by: ['reaper'], guard: 'expired', fence: 'stays' },
+  { from: 'failed_retryable', to: 'none', by: ['reaper'], guard: 'expired, not parked', fence: 'stays' },
 ]
 
 export function isLegal(from: Place, to: Place, by: Actor): boolean {

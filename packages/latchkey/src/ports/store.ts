@@ -18,6 +18,8 @@
  * Results are values. A method rejects only when the store failed, and then its effect is unknown to the caller.
  */
 import type { Outcome } from './outcome.ts'
+import type { Outbox } from './outbox.ts'
+import type { Journal, Steps, WorkInput } from './steps.ts'
 
 export type State = 'pending' | 'in_progress' | 'completed' | 'failed_retryable' | 'unknown'
 
@@ -57,7 +59,7 @@ export interface KeyRecord {
   readonly leaseLeftMs: number
   /** When a `failed_retryable` row may run again; zero or less: now. */
   readonly dueInMs: number
-  /** Finished and past its retention: counts as absent. */
+  /** Finished, not parked, and past its retention: counts as absent. */
   readonly expired: boolean
   readonly parked: boolean
   readonly createdAtMs: number
@@ -77,16 +79,29 @@ export interface ClaimRequest {
   readonly leaseMs: number
   /** `expiresAt` is written once, at the grant: now + this. It covers maximum hold and retention. */
   readonly expiresInMs: number
+  /** Absent: the row keeps the one it has. */
   readonly description: string | undefined
+  /** Phased work: kept with the row if this grant begins it; a resumed row keeps the one it has. */
+  readonly work?: WorkInput
 }
 
 /**
  * `won` if and only if the row was absent; or finished and expired; or, with the same fingerprint and not parked,
- * `pending` or `failed_retryable` and due, or `in_progress` with a dead lease and recovery `rerun`.
+ * `pending` or `failed_retryable` and due, or `in_progress` with a dead lease and recovery `rerun`,
+ * or `resume` without an open intent that may not be repeated.
  * Everything else is `seen`, and the row is untouched.
  */
 export type ClaimResult =
-  | { readonly kind: 'won'; readonly claim: Claim; readonly attempt: number; readonly from: GrantedFrom }
+  | {
+      readonly kind: 'won'
+      readonly claim: Claim
+      readonly attempt: number
+      /** How often an owner of this row died, this grant's reason included. */
+      readonly crashes: number
+      readonly from: GrantedFrom
+      /** Present exactly for phased work: its input, and the steps that are behind it. */
+      readonly journal?: Journal
+    }
   | { readonly kind: 'seen'; readonly record: KeyRecord }
 
 export type GrantedFrom = 'none' | 'expired' | 'pending' | 'failed_retryable' | 'dead-lease'
@@ -95,7 +110,7 @@ export type GrantedFrom = 'none' | 'expired' | 'pending' | 'failed_retryable' | 
 export type OwnerResult = 'written' | 'claim-lost'
 
 export interface Failure {
-  /** `failed_retryable` only when it is proven that nothing happened. */
+  /** `failed_retryable` only when it is proven that nothing happened: an open intent of the row becomes `again`. */
   readonly to: 'failed_retryable' | 'unknown'
   /** Short code for operators: an error's name or code, never a message that may hold personal data. */
   readonly errorCode: string
@@ -124,8 +139,18 @@ export interface Swept {
   readonly to: 'unknown' | 'failed_retryable'
 }
 
+/** A row that a worker may claim and go on with. */
+export interface Resumable {
+  readonly identity: Identity
+  readonly fingerprint: Uint8Array
+  /** How often its owner died: who works on several rows at once takes a suspect alone. */
+  readonly crashes: number
+}
+
 export interface Listing {
   readonly state?: State
+  /** Only parked rows: the dead letters. */
+  readonly parked?: true
   readonly operation?: string
   /** At most 1,000. */
   readonly limit: number
@@ -149,13 +174,17 @@ export type Verdict = { readonly kind: 'happened'; readonly outcome: Outcome } |
 
 export type SettleResult = { readonly kind: 'settled' } | { readonly kind: 'not-found' } | WrongState
 export type ForgetResult = { readonly kind: 'forgotten' } | { readonly kind: 'not-found' } | WrongState
+export type UnparkResult =
+  | { readonly kind: 'unparked' }
+  | { readonly kind: 'not-found' }
+  | { readonly kind: 'not-parked' }
 export interface WrongState {
   readonly kind: 'wrong-state'
   readonly state: State
 }
 
 export interface AuditEntry extends Act {
-  readonly act: 'settle' | 'forget'
+  readonly act: 'settle' | 'forget' | 'unpark'
   readonly atMs: number
   readonly detail: string
 }
@@ -180,6 +209,10 @@ export interface Store<Tx = unknown> {
   readonly traits: StoreTraits
   /** Present exactly when `traits.transactional`. */
   readonly transactor: Transactor<Tx> | undefined
+  /** Present exactly when `traits.transactional`. */
+  readonly steps: Steps<Tx> | undefined
+  /** Present exactly when `traits.transactional`. */
+  readonly outbox: Outbox<Tx> | undefined
 
   claim(request: ClaimRequest): Promise<ClaimResult>
   /** A primary-key read; writes nothing. */
@@ -198,17 +231,29 @@ export interface Store<Tx = unknown> {
   /** Undoes a claim whose handler never ran: to `failed_retryable`, due now. By claimId alone: the fence may not be known. */
   release(id: string, claimId: string): Promise<'released' | 'not-yours'>
 
-  /** Dead leases by their recovery: `hold` → `unknown`, `rerun` → `failed_retryable`; crashes + 1. With `id`: that row only. */
+  /**
+   * Dead leases by their recovery: `hold` → `unknown`; `rerun` → `failed_retryable`; `resume` with an open intent that may not be
+   * repeated → `unknown`, otherwise left to a resumer. Crashes + 1. With `id`: that row only.
+   */
   sweep(options: { readonly limit: number; readonly id?: string }): Promise<readonly Swept[]>
-  /** Deletes expired `completed` and `failed_retryable` rows, never another; says how many. */
+  /** Phased rows that `claim` would grant: dead leases, and `pending` or `failed_retryable` and due. Not parked ones. */
+  resumable(options: { readonly limit: number }): Promise<readonly Resumable[]>
+  /** Owner: `in_progress` → `failed_retryable`, parked. Its open intents stay open. No claim is granted until it is unparked. */
+  park(claim: Claim, cause: string): Promise<OwnerResult>
+  /** Deletes expired `completed` and `failed_retryable` rows with their steps, never a parked one or another; says how many. */
   reap(options: { readonly limit: number }): Promise<number>
 
   list(listing: Listing): Promise<Page>
   inspect(id: string): Promise<Inspection>
-  /** `unknown` → `completed` or `failed_retryable`, with evidence and audit in the same commit. The fence stays. */
+  /**
+   * `unknown` → `completed` or `failed_retryable`, with evidence and audit in the same commit. The fence stays. The verdict that it never
+   * happened turns an open intent of the row to `again`, with its epoch raised.
+   */
   settle(id: string, verdict: Verdict, act: Act, retentionMs: number): Promise<SettleResult>
   /** `completed` → gone, audited in the same commit. */
   forget(id: string, act: Act): Promise<ForgetResult>
+  /** Parked → not parked, due now, crashes 0, its life at least as long again as it was; audited in the same commit. */
+  unpark(id: string, act: Act): Promise<UnparkResult>
 }
 
 /** What `record` will write: the row of an atomic operation is born completed. */

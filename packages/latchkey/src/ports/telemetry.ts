@@ -14,6 +14,7 @@ export type Metric =
   | 'takeover'
   | 'claim_lost'
   | 'outcome.store_failed'
+  | 'parked'
   | 'unprotected'
   | 'execution.duration'
   | 'lease.used_ratio'

@@ -3,6 +3,7 @@
  * the port and not from any store, so that a mistake would have to be made twice to go unseen.
  */
 import type { Failure, GrantedFrom, KeyRecord, Recovery, State } from '../../src/ports/store.ts'
+import { goOn, mayHaveHappened, type ModelJournal, triedAgain } from './journal-model.ts'
 
 export interface ModelRow {
   state: State
@@ -12,12 +13,15 @@ export interface ModelRow {
   claimId: string
   attempts: number
   crashes: number
+  parked: boolean
   lockedUntil: number
   dueAt: number
+  createdAt: number
   expiresAt: number
   answer: string | undefined
   answeredBy: 'owner' | 'operator' | undefined
   errorCode: string | undefined
+  journal: ModelJournal | undefined
 }
 
 export interface ModelClaim {
@@ -30,7 +34,8 @@ export interface Asked {
   readonly key: string
   readonly claimId: string
   readonly fingerprint: string
-  readonly recovery: 'hold' | 'rerun'
+  readonly recovery: Recovery
+  readonly work: string | undefined
   readonly leaseMs: number
   readonly expiresInMs: number
 }
@@ -44,7 +49,7 @@ export interface StoreModel {
   readonly rows: Map<string, ModelRow>
   /** Every claim ever granted, so that stale owners keep coming back. */
   readonly claims: ModelClaim[]
-  readonly acts: { readonly key: string; readonly act: 'settle' | 'forget' }[]
+  readonly acts: { readonly key: string; readonly act: 'settle' | 'forget' | 'unpark' }[]
 }
 
 export function emptyModel(): StoreModel {
@@ -61,14 +66,14 @@ function overdue({ nowMs }: StoreModel, row: ModelRow): boolean {
 }
 
 function expired({ nowMs }: StoreModel, row: ModelRow): boolean {
-  return (row.state === 'completed' || row.state === 'failed_retryable') && nowMs >= row.expiresAt
+  return (row.state === 'completed' || row.state === 'failed_retryable') && !row.parked && nowMs >= row.expiresAt
 }
 
 function due({ nowMs }: StoreModel, row: ModelRow): boolean {
   return row.state === 'failed_retryable' && nowMs >= row.dueAt
 }
 
-function owned({ rows }: StoreModel, claim: ModelClaim): ModelRow | undefined {
+export function owned({ rows }: StoreModel, claim: ModelClaim): ModelRow | undefined {
   const row = rows.get(claim.key)
   return row?.fence === claim.fence && row.claimId === claim.claimId ? row : undefined
 }
@@ -79,9 +84,14 @@ function keepAtLeast({ nowMs }: StoreModel, row: ModelRow, retentionMs: number):
 
 function reasonToGrant(model: StoreModel, row: ModelRow, fingerprint: string): GrantedFrom | undefined {
   if (expired(model, row)) return 'expired'
-  if (row.fingerprint !== fingerprint) return undefined
+  if (row.parked || row.fingerprint !== fingerprint) return undefined
   if (due(model, row)) return 'failed_retryable'
-  return overdue(model, row) && row.recovery === 'rerun' ? 'dead-lease' : undefined
+  return overdue(model, row) && !isHeld(model, row) ? 'dead-lease' : undefined
+}
+
+/** Nobody may go on with it when its owner dies. */
+function isHeld({ nowMs }: StoreModel, row: ModelRow): boolean {
+  return row.recovery === 'hold' || (row.recovery === 'resume' && mayHaveHappened(row.journal, nowMs))
 }
 
 export function claim(model: StoreModel, asked: Asked): GrantedFrom | 'seen' {
@@ -98,12 +108,15 @@ export function claim(model: StoreModel, asked: Asked): GrantedFrom | 'seen' {
     claimId: asked.claimId,
     attempts: sameLife ? sameLife.attempts + 1 : 1,
     crashes: sameLife ? sameLife.crashes + Number(from === 'dead-lease') : 0,
+    parked: false,
     lockedUntil: model.nowMs + asked.leaseMs,
     dueAt: model.nowMs,
+    createdAt: sameLife?.createdAt ?? model.nowMs,
     expiresAt: model.nowMs + asked.expiresInMs,
     answer: undefined,
     answeredBy: undefined,
     errorCode: sameLife?.errorCode,
+    journal: goOn(sameLife?.journal, asked.work),
   })
   model.claims.push({ key: asked.key, fence, claimId: asked.claimId })
   return from
@@ -138,7 +151,31 @@ export function fail(model: StoreModel, claim: ModelClaim, failure: Failure): Ex
   row.state = failure.to
   row.dueAt = model.nowMs + failure.dueInMs
   row.errorCode = failure.errorCode
+  if (failure.to === 'failed_retryable') triedAgain(row.journal, 0)
   return 'written'
+}
+
+export function park(model: StoreModel, claim: ModelClaim, cause: string): 'written' | 'claim-lost' {
+  const row = owned(model, claim)
+  if (row?.parked === true) return 'written'
+  if (row?.state !== 'in_progress') return 'claim-lost'
+  row.state = 'failed_retryable'
+  row.parked = true
+  row.dueAt = model.nowMs
+  row.errorCode = cause
+  return 'written'
+}
+
+/** Past its expiry, a row that goes on gets the time again that it was given. */
+export function unpark(model: StoreModel, key: string): 'unparked' | 'not-found' | 'not-parked' {
+  const row = model.rows.get(key)
+  if (!row?.parked) return row ? 'not-parked' : 'not-found'
+  model.acts.push({ key, act: 'unpark' })
+  row.parked = false
+  row.dueAt = model.nowMs
+  row.crashes = 0
+  keepAtLeast(model, row, row.expiresAt - row.createdAt)
+  return 'unparked'
 }
 
 export function release(model: StoreModel, claim: Omit<ModelClaim, 'fence'>): Expected<'released' | 'not-yours'> {
@@ -153,16 +190,24 @@ export function release(model: StoreModel, claim: Omit<ModelClaim, 'fence'>): Ex
 
 /** Which of several dead rows a bounded sweep takes is the store's choice: it tells, and each is checked. */
 export function sweepable(model: StoreModel): string[] {
-  return [...model.rows].filter(([, row]) => overdue(model, row)).map(([key]) => key)
+  const sweeps = (row: ModelRow) => overdue(model, row) && (row.recovery !== 'resume' || isHeld(model, row))
+  return [...model.rows].filter(([, row]) => sweeps(row)).map(([key]) => key)
 }
 
 export function sweep(model: StoreModel, key: string): 'unknown' | 'failed_retryable' | 'must not be swept' {
   const row = model.rows.get(key)
-  if (!row || !overdue(model, row)) return 'must not be swept'
-  row.state = row.recovery === 'hold' ? 'unknown' : 'failed_retryable'
+  if (!row || !sweepable(model).includes(key)) return 'must not be swept'
+  row.state = isHeld(model, row) ? 'unknown' : 'failed_retryable'
   row.dueAt = model.nowMs
   row.crashes += 1
   return row.state
+}
+
+/** What a worker is told of: phased rows that a claim would be granted, other than as absent. */
+export function resumable(model: StoreModel): string[] {
+  const grants = (row: ModelRow) => reasonToGrant(model, row, row.fingerprint) ?? 'expired'
+  const phased = [...model.rows].filter(([, row]) => row.recovery === 'resume')
+  return phased.filter(([, row]) => grants(row) !== 'expired').map(([key]) => key)
 }
 
 export function reapable(model: StoreModel): string[] {
@@ -183,6 +228,7 @@ export function settle(
   row.state = answer === undefined ? 'failed_retryable' : 'completed'
   row.answer = answer
   row.answeredBy = answer === undefined ? undefined : 'operator'
+  if (answer === undefined) triedAgain(row.journal, 1)
   return 'settled'
 }
 
@@ -198,9 +244,9 @@ export function forget(model: StoreModel, key: string): State | 'forgotten' | 'n
 export function view(model: StoreModel, key: string): object | undefined {
   const row = model.rows.get(key)
   if (!row) return undefined
-  const { state, recovery, fingerprint, fence, claimId, attempts, crashes, answer, errorCode } = row
+  const { state, recovery, fingerprint, fence, claimId, attempts, crashes, parked, answer, errorCode } = row
   return {
-    ...{ state, recovery, fingerprint, fence, claimId, attempts, crashes, answer, errorCode },
+    ...{ state, recovery, fingerprint, fence, claimId, attempts, crashes, parked, answer, errorCode },
     expired: expired(model, row),
     leased: state === 'in_progress' && !overdue(model, row),
     due: due(model, row),
@@ -210,9 +256,9 @@ export function view(model: StoreModel, key: string): object | undefined {
 /** The same part, as a store tells it. `claimIdOf` turns the store's claim ids back into the model's. */
 export function viewOf(record: KeyRecord | undefined, claimIdOf: (claimId: string) => string): object | undefined {
   if (!record) return undefined
-  const { state, recovery, fence, attempts, crashes, expired } = record
+  const { state, recovery, fence, attempts, crashes, parked, expired } = record
   return {
-    ...{ state, recovery, fence, attempts, crashes, expired },
+    ...{ state, recovery, fence, attempts, crashes, parked, expired },
     fingerprint: text(record.fingerprint),
     claimId: claimIdOf(record.claimId),
     answer: record.outcome && text(record.outcome.body),

@@ -6,7 +6,8 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import type { StoreHarness } from '../../src/conformance/index.ts'
-import { storeCommands, type Real } from './store-commands.ts'
+import type { Real } from './command.ts'
+import { storeCommands } from './store-commands.ts'
 import { emptyModel, type StoreModel } from './store-model.ts'
 import { idOf, keys } from './store-names.ts'
 

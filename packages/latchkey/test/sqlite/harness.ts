@@ -17,7 +17,10 @@ export interface SqliteHarness extends StoreHarness {
 /** Every instant that the store keeps, moved back: as good as its clock moved on. */
 const advanceSql = `
   UPDATE latchkey_keys SET locked_until_ms = locked_until_ms - ?1, due_at_ms = due_at_ms - ?1,
-    created_at_ms = created_at_ms - ?1, completed_at_ms = completed_at_ms - ?1, expires_at_ms = expires_at_ms - ?1`
+    created_at_ms = created_at_ms - ?1, completed_at_ms = completed_at_ms - ?1, expires_at_ms = expires_at_ms - ?1,
+    parked_at_ms = parked_at_ms - ?1`
+const advanceSteps = `
+  UPDATE latchkey_steps SET opened_at_ms = opened_at_ms - ?1, repeat_until_ms = repeat_until_ms - ?1`
 const advanceNotes = ['evidence', 'audit'].map(table => `UPDATE latchkey_${table} SET at_ms = at_ms - ?1`)
 
 export async function sqliteHarness(open: Open): Promise<SqliteHarness> {
@@ -38,7 +41,7 @@ export async function sqliteHarness(open: Open): Promise<SqliteHarness> {
       return store
     },
     async advance(ms) {
-      for (const sql of [advanceSql, ...advanceNotes]) outside.query(sql, [ms])
+      for (const sql of [advanceSql, advanceSteps, ...advanceNotes]) outside.query(sql, [ms])
     },
     business: {
       async insert(tx, value) {

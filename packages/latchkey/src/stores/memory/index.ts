@@ -13,7 +13,7 @@ import type {
   GrantedFrom,
   Listing,
 } from '../../ports/store.ts'
-import type { OwnerResult, Page, SettleResult, Store, Swept, Verdict } from '../../ports/store.ts'
+import type { OwnerResult, Page, SettleResult, Store, Swept, UnparkResult, Verdict } from '../../ports/store.ts'
 import type { Outcome } from '../../ports/outcome.ts'
 import { createNotes, type Notes } from './notes.ts'
 import { completedRow, grantedOver, grantedRow, isDead, isExpired, isOwner, toRecord, type Row } from './row.ts'
@@ -45,6 +45,8 @@ export function memoryStore({ clock = systemClock }: MemoryStoreOptions = {}): S
       connections: undefined,
     },
     transactor: undefined,
+    steps: undefined,
+    outbox: undefined,
 
     async claim(request) {
       const row = rows.get(request.identity.id)
@@ -71,6 +73,9 @@ export function memoryStore({ clock = systemClock }: MemoryStoreOptions = {}): S
       return 'released'
     },
     sweep: async options => sweep(tables, options),
+    // Phased work needs a database: there is none here.
+    resumable: async () => [],
+    park: async (claim, cause) => park(tables, claim, cause),
     async reap({ limit }) {
       const expired = [...rows.values()].filter(row => isExpired(row, now())).slice(0, limit)
       for (const { id } of expired) {
@@ -87,6 +92,7 @@ export function memoryStore({ clock = systemClock }: MemoryStoreOptions = {}): S
     },
     settle: async (id, verdict, act, retentionMs) => settle(tables, id, { verdict, act, retentionMs }),
     forget: async (id, act) => forget(tables, id, act),
+    unpark: async (id, act) => unpark(tables, id, act),
   }
 }
 
@@ -99,8 +105,8 @@ function steadyTime(clock: Clock): () => number {
 function grant({ rows, now }: Tables, row: Row | undefined, request: ClaimRequest, from: GrantedFrom): ClaimResult {
   const granted = grantedRow(row, request, from, now())
   rows.set(granted.id, granted)
-  const { id, fence, claimId, attempts } = granted
-  return { kind: 'won', claim: { id, fence, claimId }, attempt: attempts, from }
+  const { id, fence, claimId, attempts, crashes } = granted
+  return { kind: 'won', claim: { id, fence, claimId }, attempt: attempts, crashes, from }
 }
 
 function complete(
@@ -138,6 +144,16 @@ function fail({ rows, notes, now }: Tables, claim: Claim, failure: Failure): Own
   return 'claim-lost'
 }
 
+function park({ rows, now }: Tables, claim: Claim, cause: string): OwnerResult {
+  const row = rows.get(claim.id)
+  if (row === undefined || !isOwner(row, claim)) return 'claim-lost'
+  // The same word again after a lost reply.
+  if (row.parked) return 'written'
+  if (row.state !== 'in_progress') return 'claim-lost'
+  rows.set(row.id, { ...row, state: 'failed_retryable', parked: true, dueAtMs: now(), lastErrorCode: cause })
+  return 'written'
+}
+
 function lateOwner(verdict: 'happened' | 'never-happened' | 'unknown', applied: boolean, atMs: number) {
   return { source: 'late-owner', verdict, applied, atMs } as const
 }
@@ -155,9 +171,10 @@ function sweep({ rows, now }: Tables, { limit, id }: { limit: number; id?: strin
 }
 
 /** Ordered by id, so that a page continues where the last one ended whatever happened to the rows in between. */
-function list({ rows, now }: Tables, { state, operation, limit, after }: Listing): Page {
+function list({ rows, now }: Tables, { state, parked, operation, limit, after }: Listing): Page {
   const matching = [...rows.values()]
     .filter(row => state === undefined || row.state === state)
+    .filter(row => parked === undefined || row.parked)
     .filter(row => operation === undefined || row.operation === operation)
     .filter(row => after === undefined || row.id > after)
     .sort((left, right) => (left.id < right.id ? -1 : 1))
@@ -196,4 +213,17 @@ function forget({ rows, notes, now }: Tables, id: string, act: Act): ForgetResul
   const detail = `fence ${row.fence}`
   notes.addAudit(id, { by: act.by, reason: act.reason, act: 'forget', atMs: now(), detail })
   return { kind: 'forgotten' }
+}
+
+/** Past its expiry, the row gets the time again that it was given: it is unparked to go on, not to be reaped. */
+function unpark({ rows, notes, now }: Tables, id: string, act: Act): UnparkResult {
+  const row = rows.get(id)
+  if (row === undefined) return { kind: 'not-found' }
+  if (!row.parked) return { kind: 'not-parked' }
+  const atMs = now()
+  const expiresAtMs = Math.max(row.expiresAtMs, atMs + row.expiresAtMs - row.createdAtMs)
+  rows.set(id, { ...row, parked: false, dueAtMs: atMs, crashes: 0, expiresAtMs })
+  const detail = `${row.lastErrorCode} fence ${row.fence}`
+  notes.addAudit(id, { by: act.by, reason: act.reason, act: 'unpark', atMs, detail })
+  return { kind: 'unparked' }
 }

@@ -13,6 +13,7 @@ export interface Row {
   readonly claimId: string
   readonly attempts: number
   readonly crashes: number
+  readonly parked: boolean
   readonly lockedUntilMs: number
   readonly dueAtMs: number
   readonly createdAtMs: number
@@ -29,13 +30,14 @@ export interface Row {
 export function grantedOver(row: Row, fingerprint: Uint8Array, nowMs: number): GrantedFrom | undefined {
   if (isExpired(row, nowMs)) return 'expired'
   // Before the state: a key reused for another request is never granted, not even over a dead lease.
-  if (!sameBytes(row.fingerprint, fingerprint)) return undefined
+  if (row.parked || !sameBytes(row.fingerprint, fingerprint)) return undefined
   switch (row.state) {
     case 'pending':
     case 'failed_retryable':
       return row.dueAtMs <= nowMs ? row.state : undefined
     case 'in_progress':
-      return row.recovery === 'rerun' && isDead(row, nowMs) ? 'dead-lease' : undefined
+      // No steps are kept here, so no intent is ever open.
+      return row.recovery !== 'hold' && isDead(row, nowMs) ? 'dead-lease' : undefined
     default:
       return undefined
   }
@@ -55,12 +57,13 @@ export function grantedRow(row: Row | undefined, request: ClaimRequest, from: Gr
     claimId: request.claimId,
     attempts: (before?.attempts ?? 0) + 1,
     crashes: (before?.crashes ?? 0) + (from === 'dead-lease' ? 1 : 0),
+    parked: false,
     lockedUntilMs: nowMs + request.leaseMs,
     dueAtMs: nowMs,
     createdAtMs: before?.createdAtMs ?? nowMs,
     completedAtMs: undefined,
     expiresAtMs: nowMs + request.expiresInMs,
-    description: request.description,
+    description: request.description ?? before?.description,
     lastErrorCode: before?.lastErrorCode,
     outcome: undefined,
     answeredBy: undefined,
@@ -92,7 +95,7 @@ export function isDead(row: Row, nowMs: number): boolean {
 }
 
 export function isExpired(row: Row, nowMs: number): boolean {
-  return (row.state === 'completed' || row.state === 'failed_retryable') && row.expiresAtMs <= nowMs
+  return (row.state === 'completed' || row.state === 'failed_retryable') && !row.parked && row.expiresAtMs <= nowMs
 }
 
 export function toRecord(row: Row, nowMs: number): KeyRecord {
@@ -103,8 +106,6 @@ export function toRecord(row: Row, nowMs: number): KeyRecord {
     leaseLeftMs: row.state === 'in_progress' ? lockedUntilMs - nowMs : 0,
     dueInMs: row.state === 'failed_retryable' ? dueAtMs - nowMs : 0,
     expired: isExpired(row, nowMs),
-    // Nothing parks a row of a guarded operation.
-    parked: false,
     outcome: row.outcome && copyOutcome(row.outcome),
   }
 }

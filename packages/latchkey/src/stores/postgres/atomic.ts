@@ -114,7 +114,7 @@ function recordStatement(sql: Dialect): string {
       state = excluded.state,
       recovery = excluded.recovery,
       fingerprint = excluded.fingerprint,
-      description = excluded.description,
+      description = coalesce(excluded.description, case when ${isExpired(sql)} then null else k.description end),
       last_error_code = case when ${isExpired(sql)} then null else k.last_error_code end
     where k.fence = $2::bigint and ${grantedFrom(sql, 'excluded.fingerprint')} is not null
     returning k.id, k.fence

@@ -2,34 +2,23 @@
 import type { Store, Swept } from '../../ports/store.ts'
 import { stateOf } from '../../sql/codes.ts'
 import type { RawNumber } from '../../sql/record-row.ts'
-import { isExpired, recovery, state, type Dialect } from './dialect.ts'
+import { hasBlockingIntent, isExpired, recovery, state, type Dialect } from './dialect.ts'
 import { queueUnknown } from './due.ts'
+import { dropJournals } from './journal.ts'
+import { markedPasses, openRows, passOver, type PassRow } from './passes.ts'
 import type { Run } from './run.ts'
 
 type SweptRow = { readonly id: string; readonly operation: string; readonly state: RawNumber }
-type PassRow = { readonly now_s: RawNumber; readonly next_s: RawNumber } & (SweptRow | { readonly id: null })
-
-/** Every so often a sweep looks at all rows, as a net below the mark: a claim may have committed very late. */
-const fullPassEveryS = 3_600
-/** How long a claim may take from reading the clock to its commit and still be found above the mark. */
-const commitLagS = 300
+type SweepRow = PassRow & (SweptRow | { readonly id: null })
 
 export function backgroundCalls(sql: Dialect, run: Run): Pick<Store, 'sweep' | 'reap'> {
   const texts = { sweepOne: sweepOneStatement(sql), sweep: sweepStatement(sql), reap: reapStatement(sql) }
-  // Rows granted before the mark were not in progress at the last pass, and cannot be again without a younger grant. So
-  // the lease needs no index, which would cost every claim and every completion, and a pass reads young rows only.
-  let markS: number | null = null
-  let fullPassAtS = 0
+  const passes = markedPasses()
   return {
     async sweep({ limit, id }) {
       if (id !== undefined) return (await run<SweptRow>(texts.sweepOne, [id])).map(swept)
-      const rows = await run<PassRow>(texts.sweep, [limit, markS])
-      const [pass] = rows
-      if (pass !== undefined) {
-        const nowS = Number(pass.now_s)
-        if (markS === null) fullPassAtS = nowS
-        markS = nowS - fullPassAtS >= fullPassEveryS ? null : Number(pass.next_s)
-      }
+      const rows = await run<SweepRow>(texts.sweep, [limit, passes.mark()])
+      passes.moveTo(rows[0])
       return rows.flatMap(row => (row.id === null ? [] : [swept(row)]))
     },
     async reap({ limit }) {
@@ -42,9 +31,13 @@ function swept({ id, operation, state }: SweptRow): Swept {
   return { id, operation, to: stateOf(Number(state)) === 'unknown' ? 'unknown' : 'failed_retryable' }
 }
 
-/** What may be swept: `resume` is for those who know the row's steps. */
-function isDead({ now }: Dialect): string {
-  return `k.state = ${state.in_progress} and k.locked_until <= ${now} and k.recovery in (${recovery.hold}, ${recovery.rerun})`
+/**
+ * What may be swept. Phased work that can go on is left to a resumer. Its steps are read in the statement's snapshot, which is
+ * enough: a step that was written since has renewed the lease, and the lease is compared again under the row's lock.
+ */
+function isDead(sql: Dialect): string {
+  return `k.state = ${state.in_progress} and k.locked_until <= ${sql.now}
+        and (k.recovery <> ${recovery.resume} or ${hasBlockingIntent(sql)})`
 }
 
 /** From `dead`, which holds the locked rows, to the state their recovery says. */
@@ -71,27 +64,17 @@ function sweepOneStatement(sql: Dialect): string {
  * twice; rows that another sweeper or an owner is just writing are skipped, in one order, so that nobody waits.
  */
 function sweepStatement(sql: Dialect): string {
-  return `with open as materialized (
-      select k.id, k.granted_at, k.locked_until from ${sql.keys} k
-      where k.state = ${state.in_progress} and k.granted_at >= coalesce(to_timestamp($2::float8), '-infinity')
-    ), dead as materialized (
+  return `with ${openRows(sql)}, dead as materialized (
       select k.id from ${sql.keys} k
       where k.id = any(array(select o.id from open o where o.locked_until <= ${sql.now} order by o.id)) and ${isDead(sql)}
       order by k.id limit $1 for update skip locked
-    ), ${sweepDead(sql)}, pass as (
-      select extract(epoch from t.now)::float8 as now_s,
-        -- A millisecond earlier: the number is a little coarser than the instant.
-        extract(epoch from coalesce((select min(o.granted_at) from open o) - interval '1 millisecond',
-          t.now - interval '${commitLagS} seconds'))::float8 as oldest_s,
-        extract(epoch from t.now - interval '${commitLagS} seconds')::float8 as lag_s
-      from (select ${sql.now} as now) t
-    )
-    select p.now_s, least(p.oldest_s, p.lag_s) as next_s, s.id, s.operation, s.state
+    ), ${sweepDead(sql)}, ${passOver(sql)}
+    select p.now_s, p.next_s, s.id, s.operation, s.state
     from pass p left join swept s on true`
 }
 
 /**
- * Atomic: rows are locked, compared again and deleted with their outcome and evidence in one statement. The time is read
+ * Atomic: rows are locked, compared again and deleted with their outcome, evidence and journal in one statement. The time is read
  * in a sub-select because only then it can be looked up in the index; oldest first.
  */
 function reapStatement(sql: Dialect): string {
@@ -105,6 +88,6 @@ function reapStatement(sql: Dialect): string {
       delete from ${sql.outcomes} o where o.id = any(array(select g.id from gone g))
     ), evidence_gone as (
       delete from ${sql.evidence} e where e.key_id = any(array(select g.id from gone g))
-    )
+    ), ${dropJournals(sql, 'gone')}
     select g.id from gone g`
 }

@@ -4,14 +4,20 @@ import type { ClaimRequest, ClaimResult, GrantedFrom, KeyRecord, Store } from '.
 import { recordOf, type OutcomeRow, type RawNumber, type RecordRow } from '../../sql/record-row.ts'
 import { grantedFrom, keyWithOutcome, milliseconds, outcomeColumns, readable } from './dialect.ts'
 import { recordColumns, recovery, state, type Dialect } from './dialect.ts'
+import { beginJournal, readJournal } from './journal.ts'
 import type { Run } from './run.ts'
 
 export type KeyRow = RecordRow & OutcomeRow & { readonly now_ms: RawNumber }
 
 /** Null in `id`: there was no row. Null in `won_fence`: nothing was granted. */
-type ClaimRow = { readonly won_fence: RawNumber | null; readonly won_attempts: RawNumber } & {
+type ClaimRow = {
+  readonly won_fence: RawNumber | null
+  readonly won_attempts: RawNumber
+  readonly won_crashes: RawNumber
   readonly grant_from: GrantedFrom | null
 } & (KeyRow | { readonly id: null })
+
+type Won = Extract<ClaimResult, { kind: 'won' }>
 
 /**
  * Each repetition means that another claim, sweep or release of the same identity committed in the milliseconds between;
@@ -20,14 +26,30 @@ type ClaimRow = { readonly won_fence: RawNumber | null; readonly won_attempts: R
 const looksMax = 20
 
 export function claimCalls(sql: Dialect, run: Run): Pick<Store, 'claim' | 'read'> {
-  const claimText = claimStatement(sql)
-  const readText = readStatement(sql)
+  const texts = {
+    claim: claimStatement(sql),
+    withJournal: claimStatement(sql, 'with journal'),
+    read: readStatement(sql),
+  }
+  const journalOf = readJournal(sql, run)
+  async function withJournal(won: Won, { recovery, work }: ClaimRequest): Promise<Won> {
+    if (recovery !== 'resume') return won
+    if (won.from === 'none' || won.from === 'expired') return work ? { ...won, journal: { work, steps: [] } } : won
+    // Ours now: nobody else writes to it between the grant and this look.
+    const journal = await journalOf(won.claim.id)
+    return journal ? { ...won, journal } : won
+  }
   return {
     async claim(request) {
+      let needsJournal = request.recovery === 'resume'
       for (let looks = 0; looks < looksMax; looks += 1) {
-        const [row] = await run<ClaimRow>(claimText, claimValues(request))
+        const values = claimValues(request)
+        const [row] = await (needsJournal
+          ? run<ClaimRow>(texts.withJournal, [...values, request.work?.version ?? null, request.work?.input ?? null])
+          : run<ClaimRow>(texts.claim, values))
         const result = row && claimResult(request, row)
-        if (result !== undefined) return result
+        if (result !== undefined) return result.kind === 'won' ? withJournal(result, request) : result
+        needsJournal ||= row?.grant_from === 'expired'
       }
       throw new LatchkeyError(
         'store-unavailable',
@@ -35,7 +57,7 @@ export function claimCalls(sql: Dialect, run: Run): Pick<Store, 'claim' | 'read'
       )
     },
     async read(id) {
-      const [row] = await run<KeyRow>(readText, [id])
+      const [row] = await run<KeyRow>(texts.read, [id])
       return row && keyRecord(row)
     },
   }
@@ -52,7 +74,8 @@ export function readStatement(sql: Dialect): string {
 function claimResult(request: ClaimRequest, row: ClaimRow): ClaimResult | undefined {
   if (row.won_fence !== null) {
     const claim = { id: request.identity.id, fence: Number(row.won_fence), claimId: request.claimId }
-    return { kind: 'won', claim, attempt: Number(row.won_attempts), from: row.grant_from ?? 'none' }
+    const [attempt, crashes] = [Number(row.won_attempts), Number(row.won_crashes)]
+    return { kind: 'won', claim, attempt, crashes, from: row.grant_from ?? 'none' }
   }
   // Absent or grantable when looked at, and yet not granted: another transaction committed in between. Look again.
   if (row.id === null || row.grant_from !== null) return undefined
@@ -75,15 +98,18 @@ function claimValues({ identity, claimId, fingerprint, ...request }: ClaimReques
 
 /**
  * One round trip. Atomic because the primary key is the arbiter: of any number of inserts one wins, and an existing row is
- * locked and compared again (same fence, same state as seen, still grantable) before it changes hands.
+ * locked and compared again (same fence, state and lease as seen, still grantable) before it changes hands. The lease stands for the steps: each
+ * write to them moves it, so that while it stands still the intents are those that the statement's snapshot shows.
  * A row that is not grantable is only read: the insert gets no input row, so a replay locks and writes nothing.
  * The statement keeps one snapshot: a row committed after it is met by the insert but not by the look. Then neither part
  * returns anything, and the caller repeats with a new snapshot.
+ * Without the journal's parts, which every claim would have to plan, an expired row is not granted: it may have one.
  */
-export function claimStatement(sql: Dialect): string {
-  const fresh = `(select s.grant_from from seen s) = 'expired'`
+export function claimStatement(sql: Dialect, journal?: 'with journal'): string {
+  const expired = `(select s.grant_from from seen s) = 'expired'`
+  const fresh = `coalesce(${expired}, true)`
   return `with seen as materialized (
-    select ${recordColumns(sql)}, ${outcomeColumns}, ${grantedFrom(sql, '$3::bytea')} as grant_from
+    select ${recordColumns(sql)}, ${outcomeColumns}, ${grantedFrom(sql, '$3::bytea')} as grant_from, k.locked_until as lease_end
     from ${keyWithOutcome(sql, '$1')}
   ), granted as (
     insert into ${sql.keys} as k (id, claim_id, fence, created_at, granted_at, expires_at, locked_until,
@@ -91,27 +117,28 @@ export function claimStatement(sql: Dialect): string {
     select $1::uuid, $2::uuid, 1, t.now, t.now, t.now + ${milliseconds('$6')}, t.now + ${milliseconds('$5')},
       1, ${state.in_progress}, $4::smallint, $3::bytea, $7::text, $8::text, $9::text
     from (select ${sql.now} as now) t
-    where not exists (select from seen s where s.grant_from is null)
+    where not exists (select from seen s where s.grant_from is null${journal ? '' : ` or s.grant_from = 'expired'`})
     on conflict (id) do update set
       claim_id = excluded.claim_id,
       fence = k.fence + 1,
-      created_at = case when ${fresh} then excluded.created_at else k.created_at end,
+      created_at = case when ${expired} then excluded.created_at else k.created_at end,
       granted_at = excluded.granted_at,
       expires_at = excluded.expires_at,
       locked_until = excluded.locked_until,
       due_at = null,
       completed_at = null,
-      attempts = case when ${fresh} then 1 else k.attempts + 1 end,
-      crashes = case when ${fresh} then 0 when k.state = ${state.in_progress} then k.crashes + 1 else k.crashes end,
+      attempts = case when ${expired} then 1 else k.attempts + 1 end,
+      crashes = case when ${expired} then 0 when k.state = ${state.in_progress} then k.crashes + 1 else k.crashes end,
       state = excluded.state,
       recovery = excluded.recovery,
       fingerprint = excluded.fingerprint,
-      description = excluded.description,
-      last_error_code = case when ${fresh} then null else k.last_error_code end
+      description = case when ${fresh} then excluded.description else coalesce(excluded.description, k.description) end,
+      last_error_code = case when ${expired} then null else k.last_error_code end
     where k.fence = (select s.fence from seen s) and k.state = (select s.state from seen s)
+      and k.locked_until is not distinct from (select s.lease_end from seen s)
       and ${grantedFrom(sql, 'excluded.fingerprint')} is not null
-    returning k.fence, k.attempts
-  )
-  select g.fence as won_fence, g.attempts as won_attempts, s.*
+    returning k.fence, k.attempts, k.crashes
+  )${journal ? `, ${beginJournal(sql, { fresh, version: '$10', input: '$11' })}` : ''}
+  select g.fence as won_fence, g.attempts as won_attempts, g.crashes as won_crashes, s.*
   from (select) one left join granted g on true left join seen s on true`
 }

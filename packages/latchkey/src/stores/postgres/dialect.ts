@@ -1,5 +1,5 @@
 /** The names and fragments that every statement of this store is made of. */
-import { recoveryCodes as recovery, stateCodes as state } from '../../sql/codes.ts'
+import { recoveryCodes as recovery, stateCodes as state, stepStateCodes as stepState } from '../../sql/codes.ts'
 import { misconfigured } from '../../ports/errors.ts'
 
 export interface Dialect {
@@ -10,6 +10,9 @@ export interface Dialect {
   readonly evidence: string
   readonly due: string
   readonly audit: string
+  readonly inputs: string
+  readonly steps: string
+  readonly waiting: string
   readonly migrations: string
   /** The store's clock. */
   readonly now: string
@@ -36,19 +39,22 @@ export function dialect(schema: string, now: string = serverClock): Dialect {
     evidence: `${quoted}.evidence`,
     due: `${quoted}.due`,
     audit: `${quoted}.audit`,
+    inputs: `${quoted}.inputs`,
+    steps: `${quoted}.steps`,
+    waiting: `${quoted}.waiting`,
     migrations: `${quoted}.migrations`,
     now,
   }
 }
 
-export { recovery, state }
+export { recovery, state, stepState }
 
 /** A parameter in milliseconds, as an interval. */
 export function milliseconds(parameter: string): string {
   return `(${parameter}::float8 * interval '1 millisecond')`
 }
 
-function epochMs(instant: string): string {
+export function epochMs(instant: string): string {
   return `(extract(epoch from ${instant}) * 1000)::float8`
 }
 
@@ -83,8 +89,15 @@ export function grantedFrom(sql: Dialect, fingerprint: string): string {
       when k.parked_at is not null or k.fingerprint <> ${fingerprint} then null
       when k.state = ${state.pending} and k.due_at <= ${sql.now} then 'pending'
       when k.state = ${state.failed_retryable} and k.due_at <= ${sql.now} then 'failed_retryable'
-      when k.state = ${state.in_progress} and k.recovery = ${recovery.rerun} and k.locked_until <= ${sql.now} then 'dead-lease'
+      when k.state = ${state.in_progress} and k.locked_until <= ${sql.now} and (k.recovery = ${recovery.rerun}
+        or k.recovery = ${recovery.resume} and not ${hasBlockingIntent(sql)}) then 'dead-lease'
     end`
+}
+
+/** Phased work of the row `k` may have done something that may not be repeated: an intent is open, and its window is past. */
+export function hasBlockingIntent(sql: Dialect): string {
+  return `exists (select from ${sql.steps} open_step where open_step.id = k.id
+        and open_step.state = ${stepState.open} and (open_step.repeat_until > ${sql.now}) is not true)`
 }
 
 /**

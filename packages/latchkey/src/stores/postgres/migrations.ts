@@ -1,6 +1,8 @@
 /** The tables. */
 import type { Migration } from '../../sql/migrations.ts'
 import { dialect, type Dialect } from './dialect.ts'
+import { outboxTables } from './outbox-tables.ts'
+import { stepTables } from './step-tables.ts'
 
 /**
  * The statements that create and change Latchkey's tables, for people who run them with their own tool. Run each in one
@@ -8,7 +10,11 @@ import { dialect, type Dialect } from './dialect.ts'
  */
 export function postgresMigrations(schema = 'latchkey'): readonly Migration[] {
   const sql = dialect(schema)
-  return [{ version: 1, name: 'keys', sql: firstTables(sql) + recorded(sql, 1, 'keys') }]
+  return [
+    { version: 1, name: 'keys', sql: firstTables(sql) + recorded(sql, 1, 'keys') },
+    { version: 2, name: 'steps', sql: stepTables(sql) + recorded(sql, 2, 'steps') },
+    { version: 3, name: 'outbox', sql: outboxTables(sql) + recorded(sql, 3, 'outbox') },
+  ]
 }
 
 function recorded({ migrations }: Dialect, version: number, name: string): string {

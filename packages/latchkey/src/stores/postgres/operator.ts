@@ -1,13 +1,15 @@
-/** What a person does: list, inspect, settle, forget. Each act commits with its audit entry, in one statement. */
+/** What a person does: list, inspect, settle, forget, unpark. Each act commits with its audit entry, in one statement. */
 import { LatchkeyError } from '../../ports/errors.ts'
 import type { Act, AuditEntry, Evidence, Listing, SettleResult, Store, Verdict } from '../../ports/store.ts'
 import { stateOf } from '../../sql/codes.ts'
 import type { RawNumber } from '../../sql/record-row.ts'
 import { keyRecord, readStatement, type KeyRow } from './claim.ts'
-import { milliseconds, readable, recordColumns, state, storeOutcome, type Dialect } from './dialect.ts'
+import { milliseconds, readable, recordColumns, recovery, state, storeOutcome, type Dialect } from './dialect.ts'
 import { unqueue } from './due.ts'
+import { dropJournals, tryAgain } from './journal.ts'
 import { outcomeValues } from './owner.ts'
 import type { Run } from './run.ts'
+import { queueWaiting, waitingColumns } from './waiting.ts'
 
 const listLimitMax = 1_000
 
@@ -16,10 +18,16 @@ const actsMax = 10
 
 type ActRow = { readonly state: RawNumber; readonly acted: boolean }
 type NotesRow = { readonly evidence: string; readonly audit: string }
-type OperatorCalls = Pick<Store, 'list' | 'inspect' | 'settle' | 'forget'>
+type UnparkRow = { readonly acted: boolean }
+type OperatorCalls = Pick<Store, 'list' | 'inspect' | 'settle' | 'forget' | 'unpark'>
 
 export function operatorCalls(sql: Dialect, run: Run): OperatorCalls {
-  const texts = { settle: settleStatement(sql), forget: forgetStatement(sql), notes: notesStatement(sql) }
+  const texts = {
+    settle: settleStatement(sql),
+    forget: forgetStatement(sql),
+    unpark: unparkStatement(sql),
+    notes: notesStatement(sql),
+  }
   const act = async (id: string, text: string, values: readonly unknown[], from: number) => {
     for (let tries = 0; tries < actsMax; tries += 1) {
       const [row] = await run<ActRow>(text, values)
@@ -53,14 +61,22 @@ export function operatorCalls(sql: Dialect, run: Run): OperatorCalls {
       const result = await act(id, texts.forget, [id, readable(by.by), readable(by.reason)], state.completed)
       return result.kind === 'acted' ? { kind: 'forgotten' } : result
     },
+    async unpark(id, { by, reason }) {
+      const [row] = await run<UnparkRow>(texts.unpark, [id, readable(by), readable(reason)])
+      if (row === undefined) return { kind: 'not-found' }
+      // Parked when looked at, and yet not changed: somebody else has unparked it.
+      return { kind: row.acted ? 'unparked' : 'not-parked' }
+    },
   }
 }
 
-/** By the primary key's order. Unknown rows come from their queue, so that the usual question scans nothing. */
+/** By the primary key's order. Unknown and parked rows come from their queues, so that the usual questions scan nothing. */
 function listStatement(sql: Dialect, listing: Listing): string {
-  const rows = listing.state === 'unknown' ? `${sql.due} d join ${sql.keys} k on k.id = d.id` : `${sql.keys} k`
+  const queue = listing.parked === true ? sql.waiting : listing.state === 'unknown' ? sql.due : undefined
+  const rows = queue === undefined ? `${sql.keys} k` : `${queue} q join ${sql.keys} k on k.id = q.id`
   return `select ${recordColumns(sql)} from ${rows}
-    where ($1::smallint is null or k.state = $1::smallint) and ($2::text is null or k.operation = $2::text)
+    where ${listing.parked === true ? 'k.parked_at is not null' : 'true'}
+      and ($1::smallint is null or k.state = $1::smallint) and ($2::text is null or k.operation = $2::text)
       and ($3::uuid is null or k.id > $3::uuid)
     order by k.id limit $4::integer`
 }
@@ -99,11 +115,13 @@ function settleStatement(sql: Dialect): string {
         completed_at = case when $2::smallint = ${state.completed} then ${sql.now} end,
         expires_at = greatest(k.expires_at, ${sql.now} + ${milliseconds('$6')})
       from seen s where k.id = s.id and k.fence = s.fence and k.state = ${state.unknown}
-      returning k.id, k.fence, k.claim_id, k.state
+      returning ${waitingColumns}, k.fence, k.claim_id
     ), answered as (
       select s.id, s.fence from settled s where s.state = ${state.completed}
+    ), disproven as (
+      select from settled s where s.state = ${state.failed_retryable}
     ), ${storeOutcome(sql, 'answered', ['$7', '$8', '$9', '$10'])},
-    ${unqueue(sql, 'settled')},
+    ${unqueue(sql, 'settled')}, ${tryAgain(sql, 'disproven', 'p.epoch + 1')}, ${queueWaiting(sql, 'settled')},
     proven as (
       insert into ${sql.evidence} (key_id, fence, claim_id, source, verdict, applied, at, status, version, headers, body)
       select s.id, s.fence, s.claim_id, 'operator', $3::text, true, ${sql.now},
@@ -125,9 +143,33 @@ function forgetStatement(sql: Dialect): string {
       returning k.id, k.fence, k.operation
     ), outcomes_gone as (
       delete from ${sql.outcomes} o where o.id = $1::uuid and exists (select from gone)
-    ), audited as (
+    ), ${dropJournals(sql, 'gone')}, audited as (
       insert into ${sql.audit} (key_id, act, actor, reason, detail, at)
       select g.id, 'forget', $2::text, $3::text, concat_ws(' ', g.operation, 'fence', g.fence), ${sql.now} from gone g
     )
     select s.state, exists (select from gone) as acted from seen s`
+}
+
+/**
+ * Atomic: one statement; the audit entry is inserted from what the update returned, which compares the mark under the row's
+ * lock, so that of two people one acts. A row past its expiry gets the time again that it was given: unparked only to be
+ * reaped, its work would be lost by the very act that is to go on with it.
+ */
+function unparkStatement(sql: Dialect): string {
+  return `with seen as materialized (
+      select k.id, k.fence from ${sql.keys} k where k.id = $1::uuid
+    ), unparked as (
+      update ${sql.keys} k set parked_at = null, crashes = 0,
+        due_at = case when k.state in (${state.pending}, ${state.failed_retryable}) then ${sql.now} end,
+        expires_at = greatest(k.expires_at, ${sql.now} + (k.expires_at - k.created_at))
+      from seen s where k.id = s.id and k.fence = s.fence and k.parked_at is not null
+      returning ${waitingColumns}, k.fence, k.last_error_code
+    ), ${queueWaiting(sql, 'unparked')}, unlisted as (
+      delete from ${sql.waiting} w
+      where w.id = $1::uuid and exists (select from unparked u where u.recovery <> ${recovery.resume} or u.due_at is null)
+    ), audited as (
+      insert into ${sql.audit} (key_id, act, actor, reason, detail, at)
+      select u.id, 'unpark', $2::text, $3::text, concat_ws(' ', u.last_error_code, 'fence', u.fence), ${sql.now} from unparked u
+    )
+    select exists (select from unparked) as acted from seen s`
 }

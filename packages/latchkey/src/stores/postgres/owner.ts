@@ -4,11 +4,14 @@ import type { Claim, OwnerResult, Store } from '../../ports/store.ts'
 import { headersToText } from '../../sql/outcome-codec.ts'
 import { milliseconds, readable, state, storeOutcome, type Dialect } from './dialect.ts'
 import { queueUnknown, unqueue } from './due.ts'
+import { tryAgain } from './journal.ts'
 import type { Run } from './run.ts'
+import { queueWaiting, waitingColumns } from './waiting.ts'
 
+type OwnerCalls = Pick<Store, 'heartbeat' | 'complete' | 'fail' | 'release' | 'park'>
 type LateRow = { readonly kind: 'settled' | 'repeated' | 'lost' }
 
-export function ownerCalls(sql: Dialect, run: Run): Pick<Store, 'heartbeat' | 'complete' | 'fail' | 'release'> {
+export function ownerCalls(sql: Dialect, run: Run): OwnerCalls {
   const texts = ownerStatements(sql)
   /** The first statement is the normal life; only when it finds no row, the second one looks at why. */
   async function write(text: string, lateText: string, values: readonly unknown[]): Promise<OwnerResult> {
@@ -30,10 +33,11 @@ export function ownerCalls(sql: Dialect, run: Run): Pick<Store, 'heartbeat' | 'c
       const rows = await run(texts.release, [id, claimId])
       return rows.length > 0 ? 'released' : 'not-yours'
     },
+    park: (claim, cause) => write(texts.park, texts.parkLate, [...owner(claim), readable(cause)]),
   }
 }
 
-function owner({ id, fence, claimId }: Claim): readonly unknown[] {
+export function owner({ id, fence, claimId }: Claim): readonly unknown[] {
   return [id, fence, claimId]
 }
 
@@ -48,9 +52,12 @@ interface OwnerStatements {
   readonly fail: string
   readonly failLate: string
   readonly release: string
+  readonly park: string
+  readonly parkLate: string
 }
 
-const mine = 'k.id = $1::uuid and k.fence = $2::bigint and k.claim_id = $3::uuid'
+/** For a statement that begins with the values of `owner`. */
+export const mine = 'k.id = $1::uuid and k.fence = $2::bigint and k.claim_id = $3::uuid'
 
 function ownerStatements(sql: Dialect): OwnerStatements {
   return {
@@ -61,9 +68,24 @@ function ownerStatements(sql: Dialect): OwnerStatements {
     completeLate: completeLateStatement(sql),
     fail: failStatement(sql),
     failLate: failLateStatement(sql),
-    // Atomic: one update of one row. By claim id alone, because who lost the reply to a claim does not know its fence.
-    release: `update ${sql.keys} k set state = ${state.failed_retryable}, locked_until = null, due_at = ${sql.now}
-      where k.id = $1::uuid and k.claim_id = $2::uuid and k.state = ${state.in_progress} returning 1`,
+    // Atomic: one statement. By claim id alone, because who lost the reply to a claim does not know its fence.
+    release: `with released as (
+        update ${sql.keys} k set state = ${state.failed_retryable}, locked_until = null, due_at = ${sql.now}
+        where k.id = $1::uuid and k.claim_id = $2::uuid and k.state = ${state.in_progress}
+        returning ${waitingColumns}
+      ), ${queueWaiting(sql, 'released')}
+      select 1 from released`,
+    // Atomic: one statement; the entry in the list of parked rows is inserted from what the guarded update returned.
+    park: `with parked as (
+        update ${sql.keys} k set state = ${state.failed_retryable}, locked_until = null, due_at = ${sql.now},
+          parked_at = ${sql.now}, last_error_code = $4::text
+        where ${mine} and k.state = ${state.in_progress}
+        returning ${waitingColumns}
+      ), ${queueWaiting(sql, 'parked')}
+      select 1 from parked`,
+    // The reply to the same word was lost. The cause is compared only for its type: a parameter must have one.
+    parkLate: `select 'repeated' as kind from ${sql.keys} k
+      where ${mine} and k.state = ${state.failed_retryable} and k.parked_at is not null and $4::text is not null`,
   }
 }
 
@@ -109,14 +131,16 @@ function completeLateStatement(sql: Dialect): string {
     select v.kind from verdict v`
 }
 
-/** Atomic: one statement; the queue's entry for an unknown row is inserted from what the guarded update returned. */
+/** Atomic: one statement; the entries of the queues and the intents follow from what the guarded update returned. */
 function failStatement(sql: Dialect): string {
   return `with failed as (
       update ${sql.keys} k set state = $4::smallint, locked_until = null, last_error_code = $6::text,
         due_at = case when $4::smallint = ${state.failed_retryable} then ${sql.now} + ${milliseconds('$5')} end
       where ${mine} and k.state = ${state.in_progress}
-      returning k.id, k.state
-    ), ${queueUnknown(sql, 'failed', '$6::text')}
+      returning ${waitingColumns}
+    ), proven as (
+      select from failed f where f.state = ${state.failed_retryable}
+    ), ${queueUnknown(sql, 'failed', '$6::text')}, ${tryAgain(sql, 'proven')}, ${queueWaiting(sql, 'failed')}
     select 1 from failed`
 }
 
@@ -128,9 +152,9 @@ function failLateStatement(sql: Dialect): string {
       update ${sql.keys} k set state = ${state.failed_retryable}, last_error_code = $6::text,
         due_at = ${sql.now} + ${milliseconds('$5')}
       where ${mine} and k.state = ${state.unknown} and $4::smallint = ${state.failed_retryable}
-      returning k.id
+      returning ${waitingColumns}
     ),
-    ${unqueue(sql, 'settled')},
+    ${unqueue(sql, 'settled')}, ${tryAgain(sql, 'settled')}, ${queueWaiting(sql, 'settled')},
     verdict as (
       select case when exists (select from settled) then 'settled'
         when exists (select from mine m where m.state = $4::smallint) then 'repeated'

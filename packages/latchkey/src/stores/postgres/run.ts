@@ -1,4 +1,7 @@
 /** Runs one statement. Every transition of this store is one statement, so its own commit is all the transaction it needs. */
+import { LatchkeyError } from '../../ports/errors.ts'
+import { queryableOf } from './adopt.ts'
+import type { Dialect } from './dialect.ts'
 import type { PgQueryable } from './driver.ts'
 import { isLostRace, storeError } from './sqlstate.ts'
 
@@ -32,4 +35,11 @@ export function inTransaction(client: PgQueryable, schema: string): Run {
       throw storeError(error, schema)
     }
   }
+}
+
+/** In a transaction of the transactor's, or one that it has adopted. */
+export function runIn(tx: unknown, sql: Dialect): Run {
+  const queryable = queryableOf(tx)
+  if (queryable === undefined) throw new LatchkeyError('invariant', 'a transaction was used before it was adopted')
+  return inTransaction(queryable, sql.schema)
 }

@@ -202,10 +202,12 @@ describePostgres('the plans of the postgres store', database => {
     const claim = await planOf(claimStatement(sql), claimValues)
     expect(claim).toContain('Conflict Arbiter Indexes: keys_pkey')
     expect(claim).toContain('using keys_pkey on keys k')
+    const phased = await planOf(claimStatement(sql, 'with journal'), [...claimValues, 1, '{}'])
+    for (const index of ['inputs_pkey', 'steps_pkey', 'waiting_pkey']) expect(phased).toContain(index)
     const replay = await planOf(readStatement(sql), [asked.id])
     expect(replay).toContain('using keys_pkey on keys k')
     expect(replay).toContain('using outcomes_pkey on outcomes o')
-    for (const plan of [claim, replay]) expect(plan).not.toContain('Seq Scan')
+    for (const plan of [claim, phased, replay]) expect(plan).not.toContain('Seq Scan')
   }
 
   it('look up and arbitrate by the primary key while the tables are empty', expectByIndex)

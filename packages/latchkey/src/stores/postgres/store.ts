@@ -1,4 +1,5 @@
 /** The store on PostgreSQL, assembled. */
+import type { Steps } from '../../ports/steps.ts'
 import type { Store, Transactor } from '../../ports/store.ts'
 import { backgroundCalls } from './background.ts'
 import { claimCalls } from './claim.ts'
@@ -6,8 +7,11 @@ import { dialect } from './dialect.ts'
 import type { ClientOf, PgPool } from './driver.ts'
 import { migrate } from './migrate.ts'
 import { operatorCalls } from './operator.ts'
+import { postgresOutbox } from './outbox.ts'
 import { ownerCalls } from './owner.ts'
+import { resumableCall } from './resumable.ts'
 import { autocommit } from './run.ts'
+import { postgresSteps } from './steps.ts'
 import { postgresTransactor } from './transactor.ts'
 
 export interface PostgresStoreOptions<Pool extends PgPool = PgPool> {
@@ -47,9 +51,12 @@ export function openPostgresStore<Pool extends PgPool>({
     transactor: postgresTransactor({ pool, sql, schemaName: schema }) as Transactor<unknown> as Transactor<
       ClientOf<Pool>
     >,
+    steps: postgresSteps(sql, run) as Steps<ClientOf<Pool>>,
+    outbox: postgresOutbox<ClientOf<Pool>>(sql, run),
     ...claimCalls(sql, run),
     ...ownerCalls(sql, run),
     ...backgroundCalls(sql, run),
+    ...resumableCall(sql, run),
     ...operatorCalls(sql, run),
     migrate: () => migrate({ pool, sql, schemaName: schema }),
   }

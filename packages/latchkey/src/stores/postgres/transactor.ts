@@ -2,11 +2,11 @@
 import { LatchkeyError } from '../../ports/errors.ts'
 import type { KeyRecord, Transactor } from '../../ports/store.ts'
 import { atomicCalls, lockOf } from './atomic.ts'
-import { proveTransaction, queryableOf } from './adopt.ts'
+import { proveTransaction } from './adopt.ts'
 import { keyRecord, readStatement, type KeyRow } from './claim.ts'
 import type { Dialect } from './dialect.ts'
 import type { PgClient, PgPool } from './driver.ts'
-import { inTransaction, type Run } from './run.ts'
+import { inTransaction, runIn } from './run.ts'
 import { isConflict, isLockTimeout, storeError } from './sqlstate.ts'
 import { beginReadCommitted, openTransaction } from './transaction.ts'
 
@@ -53,12 +53,6 @@ export function postgresTransactor(options: TransactorOptions): Transactor<PgCli
     },
     readAfterCommit: (id, waitMs) => readAfterCommit(options, id, waitMs),
   }
-}
-
-function runIn(tx: unknown, sql: Dialect): Run {
-  const queryable = queryableOf(tx)
-  if (queryable === undefined) throw new LatchkeyError('invariant', 'a transaction was used before it was adopted')
-  return inTransaction(queryable, sql.schema)
 }
 
 /**

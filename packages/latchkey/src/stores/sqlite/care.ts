@@ -1,29 +1,31 @@
 /** What sweepers, reapers and people do with rows. */
-import type { Act, ForgetResult, Inspection, Listing, Page, SettleResult, Swept, Verdict } from '../../ports/store.ts'
+import type { Act, ForgetResult, Inspection, Listing, Page, Resumable } from '../../ports/store.ts'
+import type { SettleResult, Swept, Verdict } from '../../ports/store.ts'
 import { recoveryCodes, stateCodes, stateOf } from '../../sql/codes.ts'
 import type { SqliteParameter } from './driver.ts'
 import type { Handle } from './handle.ts'
+import { allowAgain, deleteJournal, stuckSql } from './journal.ts'
 import { keyColumns, putOutcome, readNowMs, readRecord, recordFrom, storable } from './key-row.ts'
 import { addAudit, addEvidence, auditOf, evidenceOf } from './notes.ts'
 import { nowMsSql } from './schema.ts'
 
-const { in_progress: inProgress, completed, failed_retryable: failedRetryable, unknown } = stateCodes
-const { hold, rerun } = recoveryCodes
+const { pending, in_progress: inProgress, completed, failed_retryable: failedRetryable, unknown } = stateCodes
+const { rerun, resume } = recoveryCodes
 
 const listLimitMax = 1_000
 
 const sweepSql = (which: string) => `
   UPDATE latchkey_keys
-  SET state = CASE recovery WHEN ${hold} THEN ${unknown} ELSE ${failedRetryable} END,
-      due_at_ms = CASE recovery WHEN ${hold} THEN NULL ELSE ?1 END,
+  SET state = CASE recovery WHEN ${rerun} THEN ${failedRetryable} ELSE ${unknown} END,
+      due_at_ms = CASE recovery WHEN ${rerun} THEN ?1 ELSE NULL END,
       locked_until_ms = NULL, crashes = crashes + 1
   WHERE id IN (
-    SELECT id FROM latchkey_keys
-    WHERE state = ${inProgress} AND locked_until_ms <= ?1 AND recovery IN (${hold}, ${rerun}) ${which}
-    ORDER BY locked_until_ms LIMIT ?2)
+    SELECT k.id FROM latchkey_keys AS k
+    WHERE k.state = ${inProgress} AND k.locked_until_ms <= ?1 AND (k.recovery <> ${resume} OR ${stuckSql}) ${which}
+    ORDER BY k.locked_until_ms LIMIT ?2)
   RETURNING id, operation, state`
 const sweepAllSql = sweepSql('')
-const sweepOneSql = sweepSql('AND id = ?3')
+const sweepOneSql = sweepSql('AND k.id = ?3')
 
 export function sweep(handle: Handle, { limit, id }: { limit: number; id?: string }): readonly Swept[] {
   const nowMs = readNowMs(handle)
@@ -36,11 +38,31 @@ export function sweep(handle: Handle, { limit, id }: { limit: number; id?: strin
   }))
 }
 
+/** An expired row counts as absent: going on with it would be another life, without its input. */
+export const resumableSql: string = `
+  SELECT id, scope, operation, fingerprint, crashes FROM (
+    SELECT k.id, k.scope, k.operation, k.fingerprint, k.crashes, k.locked_until_ms AS since_ms FROM latchkey_keys AS k
+    WHERE k.state = ${inProgress} AND k.locked_until_ms <= ?1 AND k.recovery = ${resume} AND NOT ${stuckSql}
+    UNION ALL
+    SELECT k.id, k.scope, k.operation, k.fingerprint, k.crashes, k.due_at_ms FROM latchkey_keys AS k
+    WHERE k.recovery = ${resume} AND k.state IN (${pending}, ${failedRetryable}) AND k.parked_at_ms IS NULL
+      AND k.due_at_ms <= ?1 AND (k.state = ${pending} OR k.expires_at_ms > ?1))
+  ORDER BY since_ms LIMIT ?2`
+
+export function resumable(handle: Handle, { limit }: { limit: number }): readonly Resumable[] {
+  return handle.rows(resumableSql, [readNowMs(handle), limit]).map(row => ({
+    identity: { id: String(row.id), scope: String(row.scope), operation: String(row.operation) },
+    // The column is a BLOB of a STRICT table.
+    fingerprint: row.fingerprint as Uint8Array,
+    crashes: Number(row.crashes),
+  }))
+}
+
 const reapSql = `
   DELETE FROM latchkey_keys WHERE id IN (
-    SELECT id FROM latchkey_keys
-    WHERE expires_at_ms <= ?1 AND state IN (${completed}, ${failedRetryable}) AND parked_at_ms IS NULL
-    ORDER BY expires_at_ms LIMIT ?2)
+    SELECT k.id FROM latchkey_keys AS k
+    WHERE k.expires_at_ms <= ?1 AND k.state IN (${completed}, ${failedRetryable}) AND k.parked_at_ms IS NULL
+    ORDER BY k.expires_at_ms LIMIT ?2)
   RETURNING id`
 
 /** The row's evidence ends with it, because it may hold a whole answer; its audit is kept for good. */
@@ -49,17 +71,19 @@ export function reap(handle: Handle, { limit }: { limit: number }): number {
   for (const { id } of reaped) {
     handle.rows('DELETE FROM latchkey_outcomes WHERE id = ?1', [String(id)])
     handle.rows('DELETE FROM latchkey_evidence WHERE id = ?1', [String(id)])
+    deleteJournal(handle, String(id))
   }
   return reaped.length
 }
 
 /** Ordered by id, so that a page continues where the last one ended whatever happened to the rows in between. */
-export function list(handle: Handle, { state, operation, limit, after }: Listing): Page {
+export function list(handle: Handle, { state, parked, operation, limit, after }: Listing): Page {
   const size = Math.max(1, Math.min(limit, listLimitMax))
   const parameters: SqliteParameter[] = [after ?? '', size + 1]
   const conditions = ['k.id > ?1']
-  // A literal: a partial index is used only where the statement itself says the state.
+  // Literals: a partial index is used only where the statement itself says what the index is about.
   if (state !== undefined) conditions.push(`k.state = ${stateCodes[state]}`)
+  if (parked) conditions.push('k.parked_at_ms IS NOT NULL')
   if (operation !== undefined) conditions.push(`k.operation = ?${parameters.push(storable(operation))}`)
   const found = handle.rows(
     `SELECT ${nowMsSql} AS now_ms, ${keyColumns} FROM latchkey_keys AS k
@@ -93,6 +117,7 @@ export function settle(
     : handle.rows(settleSql, [id, failedRetryable, null, atMs, keepUntilMs])
   if (row === undefined) return refusal(handle, id)
   const outcome = happened ? { outcome: verdict.outcome } : {}
+  if (!happened) allowAgain(handle, id, 'next-epoch')
   if (happened) putOutcome(handle, { id, fence: Number(row.fence) }, { outcome: verdict.outcome, byOperator: true })
   addEvidence(handle, id, { source: 'operator', verdict: verdict.kind, applied: true, atMs, ...outcome })
   addAudit(handle, id, { by: act.by, reason: act.reason, act: 'settle', atMs, detail: verdict.kind })
@@ -105,6 +130,7 @@ export function forget(handle: Handle, id: string, act: Act): ForgetResult {
   const [row] = handle.rows(forgetSql, [id])
   if (row === undefined) return refusal(handle, id)
   handle.rows('DELETE FROM latchkey_outcomes WHERE id = ?1', [id])
+  deleteJournal(handle, id)
   const detail = `fence ${Number(row.fence)}`
   addAudit(handle, id, { by: act.by, reason: act.reason, act: 'forget', atMs: readNowMs(handle), detail })
   return { kind: 'forgotten' }

@@ -1,5 +1,6 @@
-/** Who gets a row: the rule, the claim of a guarded operation, the reservation and the record of an atomic one. */
+/** Who gets a row: the rule, the claim of guarded and phased work, the reservation and the record of an atomic one. */
 import type { Outcome } from '../../ports/outcome.ts'
+import type { Journal } from '../../ports/steps.ts'
 import type {
   AtomicRequest,
   ClaimRequest,
@@ -9,10 +10,15 @@ import type {
   Reservation,
 } from '../../ports/store.ts'
 import type { Handle } from './handle.ts'
+import { deleteJournal, isStuck, keepInput, readJournal } from './journal.ts'
 import { type NewRow, putOutcome, putRow, readNowMs, readRecord } from './key-row.ts'
 
 /** Why the row may be granted to this fingerprint; `undefined`: it may not. */
-export function grantedFrom(record: KeyRecord | undefined, fingerprint: Uint8Array): GrantedFrom | undefined {
+export function grantedFrom(
+  handle: Handle,
+  record: KeyRecord | undefined,
+  fingerprint: Uint8Array,
+): GrantedFrom | undefined {
   if (record === undefined) return 'none'
   if (record.expired) return 'expired'
   // Before the state: a key reused for another request is never granted, not even over a dead lease.
@@ -22,16 +28,30 @@ export function grantedFrom(record: KeyRecord | undefined, fingerprint: Uint8Arr
     case 'failed_retryable':
       return record.dueInMs <= 0 ? record.state : undefined
     case 'in_progress':
-      return record.recovery === 'rerun' && record.leaseLeftMs <= 0 ? 'dead-lease' : undefined
+      return record.leaseLeftMs <= 0 && mayGoOn(handle, record) ? 'dead-lease' : undefined
     default:
       return undefined
   }
 }
 
+function mayGoOn(handle: Handle, { id, recovery }: KeyRecord): boolean {
+  return recovery === 'rerun' || (recovery === 'resume' && !isStuck(handle, id))
+}
+
+/** What a request that cannot be granted gets to see. A look without the write lock: a grant is decided under it, once more. */
+export function notGranted(
+  handle: Handle,
+  { identity, fingerprint }: Pick<ClaimRequest, 'identity' | 'fingerprint'>,
+): Extract<ClaimResult, { kind: 'seen' }> | undefined {
+  const record = readRecord(handle, identity.id)
+  if (record === undefined || grantedFrom(handle, record, fingerprint) !== undefined) return undefined
+  return { kind: 'seen', record }
+}
+
 /** In one write transaction, so that nothing comes between the look and the grant. */
 export function claim(handle: Handle, request: ClaimRequest): ClaimResult {
   const record = readRecord(handle, request.identity.id)
-  const from = grantedFrom(record, request.fingerprint)
+  const from = grantedFrom(handle, record, request.fingerprint)
   if (record !== undefined && from === undefined) return { kind: 'seen', record }
   const nowMs = readNowMs(handle)
   const row: NewRow = {
@@ -43,14 +63,24 @@ export function claim(handle: Handle, request: ClaimRequest): ClaimResult {
     expiresAtMs: nowMs + request.expiresInMs,
   }
   putRow(handle, row)
-  const { id, fence, claimId } = row
-  return { kind: 'won', claim: { id, fence, claimId }, attempt: row.attempts, from: from ?? 'none' }
+  const { id, fence, claimId, attempts: attempt, crashes } = row
+  const journal = openJournal(handle, request, from ?? 'none')
+  const won = { kind: 'won', claim: { id, fence, claimId }, attempt, crashes, from: from ?? 'none' } as const
+  return journal === undefined ? won : { ...won, journal }
+}
+
+/** What an earlier life of the row left behind is no step of this one. */
+function openJournal(handle: Handle, { identity, work }: ClaimRequest, from: GrantedFrom): Journal | undefined {
+  const { id } = identity
+  if (from === 'expired' || (from === 'none' && work !== undefined)) deleteJournal(handle, id)
+  if (work !== undefined) keepInput(handle, id, work)
+  return from === 'none' && work === undefined ? undefined : readJournal(handle, id)
 }
 
 /** Inside the transaction that will record: it is the only writer, so what it reads stays true until it ends. */
 export function reserve(handle: Handle, request: AtomicRequest): Reservation {
   const record = readRecord(handle, request.identity.id)
-  const from = grantedFrom(record, request.fingerprint)
+  const from = grantedFrom(handle, record, request.fingerprint)
   if (record !== undefined && from === undefined) return { kind: 'seen', record }
   return { kind: 'free', fence: record?.fence ?? 0, from: from ?? 'none' }
 }
@@ -62,7 +92,7 @@ export function record(
 ): 'recorded' | 'taken' {
   const before = readRecord(handle, request.identity.id)
   if ((before?.fence ?? 0) !== answer.reservedFence) return 'taken'
-  if (grantedFrom(before, request.fingerprint) === undefined) return 'taken'
+  if (grantedFrom(handle, before, request.fingerprint) === undefined) return 'taken'
   const nowMs = readNowMs(handle)
   const row: NewRow = {
     ...grantedRow(before, request, nowMs),
@@ -74,6 +104,7 @@ export function record(
     expiresAtMs: nowMs + request.retentionMs,
   }
   putRow(handle, row)
+  if (before?.expired) deleteJournal(handle, row.id)
   putOutcome(handle, row, { outcome: answer.outcome, byOperator: false })
   return 'recorded'
 }
@@ -90,7 +121,7 @@ function grantedRow(record: KeyRecord | undefined, request: ClaimRequest | Atomi
     attempts: (before?.attempts ?? 0) + 1,
     crashes: (before?.crashes ?? 0) + deadLease,
     createdAtMs: before?.createdAtMs ?? nowMs,
-    description: request.description,
+    description: request.description ?? before?.description,
     lastErrorCode: before?.lastErrorCode,
   }
 }

@@ -1,13 +1,19 @@
 /** SQLite: the embedded store. Durable, transactional, and safe between the processes of one machine. */
 import { systemClock, type Clock } from '../../ports/clock.ts'
 import { misconfigured } from '../../ports/errors.ts'
+import type { Outbox } from '../../ports/outbox.ts'
+import type { Steps } from '../../ports/steps.ts'
 import type { Store, Transactor } from '../../ports/store.ts'
-import { forget, inspect, list, reap, settle, sweep } from './care.ts'
+import { forget, inspect, list, reap, resumable, settle, sweep } from './care.ts'
 import { openDatabase } from './database.ts'
 import type { SqliteDatabase } from './driver.ts'
-import { claim, grantedFrom } from './grant.ts'
+import { claim, notGranted } from './grant.ts'
 import { readRecord } from './key-row.ts'
+import { sqliteOutbox } from './outbox.ts'
 import { complete, fail, heartbeat, release } from './owner.ts'
+import { park, unpark } from './parking.ts'
+import { knownScopes } from './scopes.ts'
+import { sqliteSteps } from './steps.ts'
 import type { SqliteTx } from './transaction.ts'
 import { sqliteTransactor } from './transactor.ts'
 
@@ -46,6 +52,8 @@ export interface SqliteStoreOptions {
 
 export interface SqliteStore extends Store<SqliteTx> {
   readonly transactor: Transactor<SqliteTx>
+  readonly steps: Steps<SqliteTx>
+  readonly outbox: Outbox<SqliteTx>
   /** Creates or upgrades the tables. Safe from several processes at once, and cheap when there is nothing to do. */
   migrate(): Promise<void>
   /**
@@ -65,6 +73,7 @@ export function sqliteStore(options: SqliteStoreOptions): SqliteStore {
   }
   if (typeof open !== 'function') throw misconfigured('sqliteStore: open is missing: path => new Database(path)')
   const database = openDatabase({ path, open, clock, waitMs, waitersMax })
+  const scopes = knownScopes()
   return {
     name: 'sqlite',
     traits: {
@@ -75,14 +84,14 @@ export function sqliteStore(options: SqliteStoreOptions): SqliteStore {
       fence: 'dense',
       connections: undefined,
     },
-    transactor: sqliteTransactor({ database, transactionMs }),
+    transactor: sqliteTransactor({ database, scopes, transactionMs }),
+    steps: sqliteSteps(database, scopes),
+    outbox: sqliteOutbox(database, scopes),
 
     async claim(request) {
       // A duplicate is answered without the write lock, also while another key's transaction is open.
-      const seen = await database.read(handle => readRecord(handle, request.identity.id))
-      if (seen !== undefined && grantedFrom(seen, request.fingerprint) === undefined)
-        return { kind: 'seen', record: seen }
-      return database.write(handle => claim(handle, request))
+      const seen = await database.read(handle => notGranted(handle, request))
+      return seen ?? database.write(handle => claim(handle, request))
     },
     read: id => database.read(handle => readRecord(handle, id)),
     heartbeat: (owned, leaseMs) => database.write(handle => heartbeat(handle, owned, leaseMs)),
@@ -92,6 +101,8 @@ export function sqliteStore(options: SqliteStoreOptions): SqliteStore {
     release: (id, claimId) => database.write(handle => release(handle, id, claimId)),
 
     sweep: which => database.write(handle => sweep(handle, which)),
+    resumable: which => database.read(handle => resumable(handle, which)),
+    park: (owned, cause) => database.write(handle => park(handle, owned, cause)),
     reap: which => database.write(handle => reap(handle, which)),
 
     list: listing => database.read(handle => list(handle, listing)),
@@ -99,6 +110,7 @@ export function sqliteStore(options: SqliteStoreOptions): SqliteStore {
     settle: (id, verdict, act, retentionMs) =>
       database.write(handle => settle(handle, id, { verdict, act, retentionMs })),
     forget: (id, act) => database.write(handle => forget(handle, id, act)),
+    unpark: (id, act) => database.write(handle => unpark(handle, id, act)),
 
     migrate: () => database.migrate(),
     async exclusive(work) {

@@ -3,6 +3,7 @@ import type { Outcome } from '../../ports/outcome.ts'
 import type { Claim, Evidence, Failure, OwnerResult, State } from '../../ports/store.ts'
 import { stateCodes, stateOf } from '../../sql/codes.ts'
 import type { Handle } from './handle.ts'
+import { allowAgain } from './journal.ts'
 import { putOutcome, readNowMs, storable } from './key-row.ts'
 import { addEvidence } from './notes.ts'
 
@@ -17,6 +18,13 @@ export function heartbeat(handle: Handle, claim: Claim, leaseMs: number): OwnerR
   const untilMs = Math.ceil(readNowMs(handle) + leaseMs)
   const written = handle.rows(heartbeatSql, [claim.id, claim.fence, claim.claimId, untilMs])
   return written.length === 1 ? 'written' : 'claim-lost'
+}
+
+const isOwnerSql = `
+  SELECT id FROM latchkey_keys WHERE id = ?1 AND fence = ?2 AND claim_id = ?3 AND state = ${inProgress}`
+
+export function isOwner(handle: Handle, { id, fence, claimId }: Claim): boolean {
+  return handle.rows(isOwnerSql, [id, fence, claimId]).length === 1
 }
 
 const completeSql = `
@@ -60,6 +68,7 @@ export function fail(handle: Handle, claim: Claim, { to, errorCode, dueInMs }: F
   const written = handle.rows(failSql, [claim.id, claim.fence, claim.claimId, stateCodes[to], dueAtMs, code])
   const evidence = { ...lateOwner(to === 'unknown' ? 'unknown' : 'never-happened', nowMs), claim }
   if (written.length === 1) {
+    if (to === 'failed_retryable') allowAgain(handle, claim.id, 'same-epoch')
     if (before?.state === 'unknown') addEvidence(handle, claim.id, { ...evidence, applied: true })
     return 'written'
   }

@@ -1,6 +1,7 @@
 /** The tables. STRICT, so that a column holds what it says; text compares bytewise (BINARY is SQLite's default). */
 import { migrationsAfter, type Migration } from '../../sql/migrations.ts'
 import type { Handle } from './handle.ts'
+import { outboxTables } from './outbox-tables.ts'
 
 /** Milliseconds since 1970 on the store's own clock, one instant per statement. Rounded: the product is a float. */
 export const nowMsSql: string = `CAST(ROUND(unixepoch('subsec') * 1000) AS INTEGER)`
@@ -100,6 +101,52 @@ CREATE TABLE latchkey_migrations (
   applied_at_ms INTEGER NOT NULL
 ) STRICT;
 INSERT INTO latchkey_migrations VALUES (1, 'keys, outcomes, evidence, audit', ${nowMsSql});
+`,
+  },
+  {
+    version: 2,
+    name: 'inputs and steps of phased work',
+    sql: `
+-- What phased work was asked to do. With rowid: up to 64 KiB of JSON.
+CREATE TABLE latchkey_inputs (
+  id      TEXT PRIMARY KEY,
+  version INTEGER NOT NULL,
+  input   TEXT NOT NULL
+) STRICT;
+
+-- A step is written by the owner of the key's row, in a transaction that has checked fence and claim_id there.
+CREATE TABLE latchkey_steps (
+  id              TEXT NOT NULL,
+  position        INTEGER NOT NULL,
+  name            TEXT NOT NULL,
+  kind            INTEGER NOT NULL,
+  state           INTEGER NOT NULL,
+  epoch           INTEGER NOT NULL,
+  opened_at_ms    INTEGER,
+  repeat_until_ms INTEGER,
+  result          TEXT,
+  PRIMARY KEY (id, position),
+  CHECK (position >= 0),
+  CHECK (kind BETWEEN 0 AND 1),
+  CHECK (state BETWEEN 0 AND 2),
+  CHECK (kind <> 0 OR state = 2),
+  CHECK ((kind = 1) = (opened_at_ms IS NOT NULL)),
+  CHECK (state = 2 OR result IS NULL)
+) STRICT;
+
+-- Only phased rows that wait for a retry or a worker, and only parked rows: the resumer's and the operator's way in.
+CREATE INDEX latchkey_keys_waiting ON latchkey_keys (due_at_ms)
+  WHERE recovery = 2 AND state IN (0, 3) AND parked_at_ms IS NULL;
+CREATE INDEX latchkey_keys_parked ON latchkey_keys (id) WHERE parked_at_ms IS NOT NULL;
+
+INSERT INTO latchkey_migrations VALUES (2, 'inputs and steps of phased work', ${nowMsSql});
+`,
+  },
+  {
+    version: 3,
+    name: 'outbox',
+    sql: `${outboxTables}
+INSERT INTO latchkey_migrations VALUES (3, 'outbox', ${nowMsSql});
 `,
   },
 ]

@@ -1,40 +1,37 @@
 /** Atomic operations: key row, business rows and outcome in one commit. */
 import { isLatchkeyError, LatchkeyError } from '../../ports/errors.ts'
-import type { AtomicRequest, Reservation, Transactor } from '../../ports/store.ts'
+import type { Transactor } from '../../ports/store.ts'
 import type { Database } from './database.ts'
 import type { SqliteDatabase } from './driver.ts'
 import { isBusy, isStaleSnapshot } from './failure.ts'
-import { grantedFrom, record, reserve } from './grant.ts'
+import { notGranted, record, reserve } from './grant.ts'
 import { type Handle, handleOf, isDatabase, isInTransaction } from './handle.ts'
 import { readRecord } from './key-row.ts'
+import { noTransaction, type Scopes } from './scopes.ts'
 import { adoptedScope, ownScope, type Scope, type SqliteTx } from './transaction.ts'
 
 export interface TransactorOptions {
   readonly database: Database
+  readonly scopes: Scopes
   readonly transactionMs: number
 }
 
-export function sqliteTransactor({ database, transactionMs }: TransactorOptions): Transactor<SqliteTx> {
-  const scopes = new WeakMap<SqliteTx, Scope>()
+export function sqliteTransactor({ database, scopes, transactionMs }: TransactorOptions): Transactor<SqliteTx> {
   const adopted = new WeakMap<SqliteDatabase, Scope>()
   // Who holds, or is about to hold, an identity in this process. A twin is told at once instead of standing in the queue.
   const holders = new Map<string, Scope>()
 
-  const scopeOf = (tx: unknown): Scope => {
-    const scope = typeof tx === 'object' && tx !== null ? scopes.get(tx as SqliteTx) : undefined
-    return scope ?? noTransaction('this is no tx of this store')
-  }
   const adoptHandle = (own: SqliteDatabase): Scope => {
     const scope = adopted.get(own) ?? adoptedScope(database, own)
     adopted.set(own, scope)
-    scopes.set(scope.tx, scope)
+    scopes.add(scope)
     return scope
   }
 
   return {
     async transaction(work) {
       const scope = ownScope(database, transactionMs)
-      scopes.set(scope.tx, scope)
+      scopes.add(scope)
       try {
         const wish = await Promise.race([work(scope.tx), scope.overdue])
         if (wish === 'commit') return scope.commit()
@@ -55,10 +52,11 @@ export function sqliteTransactor({ database, transactionMs }: TransactorOptions)
     },
 
     async reserve(tx, request) {
-      const scope = scopeOf(tx)
+      const scope = scopes.of(tx)
       const { id } = request.identity
       if (scope.phase() === 'idle') {
-        const seen = await database.read(handle => finished(handle, request))
+        // A replay needs no lock: it is answered while others write.
+        const seen = await database.read(handle => notGranted(handle, request))
         if (seen) return seen
         const holder = holders.get(id)
         if (holder !== undefined && holder !== scope) return { kind: 'busy' }
@@ -72,20 +70,13 @@ export function sqliteTransactor({ database, transactionMs }: TransactorOptions)
     },
 
     record: (tx, request, outcome, reservedFence) =>
-      database.told(async () => scopeOf(tx).use(handle => record(handle, request, { outcome, reservedFence }))),
+      database.told(async () => scopes.of(tx).use(handle => record(handle, request, { outcome, reservedFence }))),
 
     async readAfterCommit(id, waitMs) {
       const look = (handle: Handle) => readRecord(handle, id)
       return database.readAfterWriters(waitMs, look).catch(() => database.read(look))
     },
   }
-}
-
-/** A replay needs no lock: it is answered while others write. */
-function finished(handle: Handle, request: AtomicRequest): Reservation | undefined {
-  const found = readRecord(handle, request.identity.id)
-  if (found === undefined || grantedFrom(found, request.fingerprint) !== undefined) return undefined
-  return { kind: 'seen', record: found }
 }
 
 /**
@@ -110,11 +101,10 @@ async function takeLock(database: Database, scope: Scope): Promise<'taken' | 'bu
 function proven(
   tx: unknown,
   database: Database,
-  { known, adoptHandle }: { known: WeakMap<SqliteTx, Scope>; adoptHandle: (own: SqliteDatabase) => Scope },
+  { known, adoptHandle }: { known: Scopes; adoptHandle: (own: SqliteDatabase) => Scope },
 ): Scope {
   if (typeof tx !== 'object' || tx === null) return noTransaction(`tx is ${tx === null ? 'null' : typeof tx}`)
-  // Any object may be asked for in a WeakMap.
-  const scope = known.get(tx as SqliteTx)
+  const scope = known.find(tx)
   if (scope !== undefined) return scope.phase() === 'ended' ? noTransaction('this tx has ended') : scope
   if (!isDatabase(tx)) return noTransaction('tx is neither a tx of this store nor a handle of its driver')
   if (!isInTransaction(tx)) return noTransaction('this handle has no open transaction: start one with BEGIN IMMEDIATE')
@@ -123,8 +113,4 @@ function proven(
     .find(row => row.name === 'main')
   if (!database.isSameFile(String(main?.file ?? ''))) return noTransaction('this handle is open on another file')
   return adoptHandle(tx)
-}
-
-function noTransaction(reason: string): never {
-  throw new LatchkeyError('not-a-transaction', `an open transaction on the store's SQLite file is needed: ${reason}`)
 }

@@ -1,0 +1,71 @@
+/**
+ * The journal of phased work: its input and its steps, kept beside the key's row.
+ *
+ * phase    one atomic step in the database: its writes, its remembered result and the recovery point commit together
+ * effect   something outside our database; its intent is committed before the call, its result after it
+ * epoch    part of the downstream key; rises only with recorded negative evidence
+ *
+ * Steps are numbered from 0 in the order in which the definition reaches them; code between steps is run again on every
+ * resume and must reach the same ones.
+ */
+import type { Claim, OwnerResult } from './store.ts'
+
+/** What phased work was asked to do; written at the grant, once. JSON text, at most 64 KiB. */
+export interface WorkInput {
+  readonly version: number
+  readonly input: string
+}
+
+/**
+ * `open`: the intent is committed and no result is: it may have happened. `again`: it is known not to have happened, and
+ * may be tried with the step's epoch. `done`: the result is remembered.
+ */
+export type StepState = 'open' | 'again' | 'done'
+
+export interface Step {
+  readonly position: number
+  readonly name: string
+  readonly kind: 'phase' | 'effect'
+  readonly state: StepState
+  /** JSON text; only when `done`. Absent: the step returned nothing. */
+  readonly result: string | undefined
+  readonly epoch: number
+  /** An `open` effect whose first try is still inside its provider's dedup window: repeating it with the same key is safe. */
+  readonly repeatable: boolean
+}
+
+export interface Journal {
+  readonly work: WorkInput
+  readonly steps: readonly Step[]
+}
+
+export interface PhaseDone {
+  readonly position: number
+  readonly name: string
+  readonly result: string | undefined
+}
+
+export interface Intent {
+  readonly position: number
+  readonly name: string
+  readonly epoch: number
+  /** How long the provider recognises our key, from the first try. Absent: it does not. */
+  readonly windowMs: number | undefined
+}
+
+export interface EffectDone {
+  readonly position: number
+  readonly result: string | undefined
+}
+
+export interface Steps<Tx> {
+  readJournal(id: string): Promise<Journal | undefined>
+  /** First in the phase's transaction: takes the identity's lock (as `reserve` does, but waiting) and checks the claim. */
+  enterPhase(tx: Tx, claim: Claim): Promise<OwnerResult>
+  /** Last in the phase's transaction: the claim is still ours, the step is remembered, the lease renewed. */
+  recordPhase(tx: Tx, claim: Claim, phase: PhaseDone, leaseMs: number): Promise<OwnerResult>
+  /** Committed before the call. Opening an intent that is `open` already keeps the time of its first try. Renews the lease. */
+  openIntent(claim: Claim, intent: Intent, leaseMs: number): Promise<OwnerResult>
+  /** `open` → `done`. Repeated after a lost reply it is `written` again. Renews the lease. */
+  recordResult(claim: Claim, effect: EffectDone, leaseMs: number): Promise<OwnerResult>
+}

@@ -1,0 +1,97 @@
+/** The input and the steps of phased work, as rows. Who may write them is checked by the caller, in the same transaction. */
+import type { EffectDone, Intent, Journal, PhaseDone, WorkInput } from '../../ports/steps.ts'
+import { stepKindCodes, stepStateCodes } from '../../sql/codes.ts'
+import { type InputRow, journalOf, type StepRow } from '../../sql/journal-row.ts'
+import type { Handle } from './handle.ts'
+import { readNowMs, storable } from './key-row.ts'
+import { nowMsSql } from './schema.ts'
+
+const { open, again, done } = stepStateCodes
+const { phase, effect } = stepKindCodes
+
+/** The row `k` has an open intent that may not be repeated: nobody can go on with it. */
+export const stuckSql: string = `
+  EXISTS (SELECT 1 FROM latchkey_steps AS s
+    WHERE s.id = k.id AND s.state = ${open} AND (s.repeat_until_ms IS NULL OR s.repeat_until_ms <= ${nowMsSql}))`
+
+const isStuckSql = `SELECT 1 AS stuck FROM latchkey_keys AS k WHERE k.id = ?1 AND ${stuckSql}`
+
+export function isStuck(handle: Handle, id: string): boolean {
+  return handle.rows(isStuckSql, [id]).length === 1
+}
+
+const inputSql = 'SELECT version, input FROM latchkey_inputs WHERE id = ?1'
+const stepsSql = `
+  SELECT position, name, kind, state, result, epoch, repeat_until_ms FROM latchkey_steps WHERE id = ?1 ORDER BY position`
+
+export function readJournal(handle: Handle, id: string): Journal | undefined {
+  const [input] = handle.rows(inputSql, [id])
+  if (input === undefined) return undefined
+  const steps = handle.rows(stepsSql, [id])
+  // The tables are STRICT and the columns are named as in InputRow and StepRow: SQLite has checked every type.
+  return journalOf(input as unknown as InputRow, steps as unknown as readonly StepRow[], readNowMs(handle))
+}
+
+const keepInputSql = `
+  INSERT INTO latchkey_inputs (id, version, input) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING`
+
+/** Work that has begun keeps the input it began with. */
+export function keepInput(handle: Handle, id: string, { version, input }: WorkInput): void {
+  handle.rows(keepInputSql, [id, version, input])
+}
+
+export function deleteJournal(handle: Handle, id: string): void {
+  handle.rows('DELETE FROM latchkey_inputs WHERE id = ?1', [id])
+  handle.rows('DELETE FROM latchkey_steps WHERE id = ?1', [id])
+}
+
+const addPhaseSql = `
+  INSERT INTO latchkey_steps (id, position, name, kind, state, epoch, result)
+  VALUES (?1, ?2, ?3, ${phase}, ${done}, 0, ?4)
+  ON CONFLICT DO NOTHING RETURNING position`
+
+/** False: the position is taken, so this phase has run before. */
+export function addPhase(handle: Handle, id: string, { position, name, result }: PhaseDone): boolean {
+  return handle.rows(addPhaseSql, [id, position, storable(name), result ?? null]).length === 1
+}
+
+// An open intent may have reached the provider, so its window goes on from its first try; one that is known not to have
+// happened begins anew.
+const putIntentSql = `
+  INSERT INTO latchkey_steps AS s (id, position, name, kind, state, epoch, opened_at_ms, repeat_until_ms)
+  VALUES (?1, ?2, ?3, ${effect}, ${open}, ?4, ?5, ?5 + ?6)
+  ON CONFLICT (id, position) DO UPDATE
+  SET state = ${open},
+      opened_at_ms = CASE s.state WHEN ${open} THEN s.opened_at_ms ELSE ?5 END,
+      repeat_until_ms = CASE s.state WHEN ${open} THEN s.opened_at_ms ELSE ?5 END + ?6
+  WHERE s.kind = ${effect} AND s.name = excluded.name AND s.epoch = excluded.epoch AND s.state <> ${done}
+  RETURNING position`
+
+/** False: the step there is another one, of another epoch, or done. */
+export function putIntent(handle: Handle, id: string, { position, name, epoch, windowMs }: Intent): boolean {
+  // Rounded down: a window is never taken for longer than it is.
+  const window = windowMs === undefined ? null : Math.floor(windowMs)
+  const put = handle.rows(putIntentSql, [id, position, storable(name), epoch, readNowMs(handle), window])
+  return put.length === 1
+}
+
+const finishSql = `
+  UPDATE latchkey_steps SET state = ${done}, result = ?3
+  WHERE id = ?1 AND position = ?2 AND kind = ${effect} AND state = ${open}
+  RETURNING position`
+const finishedSql = `
+  SELECT position FROM latchkey_steps WHERE id = ?1 AND position = ?2 AND kind = ${effect} AND state = ${done}`
+
+/** Done already: the reply to the first write was lost, and the first result stays. False: there is no such effect. */
+export function finishEffect(handle: Handle, id: string, { position, result }: EffectDone): boolean {
+  if (handle.rows(finishSql, [id, position, result ?? null]).length === 1) return true
+  return handle.rows(finishedSql, [id, position]).length === 1
+}
+
+const allowAgainSql = `
+  UPDATE latchkey_steps SET state = ${again}, epoch = epoch + ?2 WHERE id = ?1 AND state = ${open}`
+
+/** Known not to have happened: by its owner, who may use its key again, or by evidence, after which the key is a new one. */
+export function allowAgain(handle: Handle, id: string, epoch: 'same-epoch' | 'next-epoch'): void {
+  handle.rows(allowAgainSql, [id, epoch === 'next-epoch' ? 1 : 0])
+}

@@ -1,0 +1,83 @@
+/** What every command on a store is made of: an input, what the store does with it, and a comparison with the model. */
+import assert from 'node:assert/strict'
+import fc, { type AsyncCommand } from 'fast-check'
+import type { StoreHarness } from '../../src/conformance/index.ts'
+import type { Claim, Store } from '../../src/ports/store.ts'
+import { viewOfJournal, viewOfModel } from './journal-model.ts'
+import * as expected from './store-model.ts'
+import type { ModelClaim, StoreModel } from './store-model.ts'
+import { idOf, keys } from './store-names.ts'
+
+export interface Real {
+  readonly harness: StoreHarness
+  store: Store
+}
+
+export type StoreCommand = AsyncCommand<StoreModel, Real>
+
+/**
+ * Time moves in whole ticks and every span ends in the middle of one, so that a server whose clock runs on by itself, by
+ * less than half a tick, never disagrees with the model about what has run out.
+ */
+export const tickMs = 10 * 60_000
+export const halfTicks = (halves: number) => (halves * tickMs) / 2
+export const spans = fc.constantFrom(1, 3, 5, 9).map(halfTicks)
+export const key = fc.constantFrom(...keys)
+export const act = { by: 'alex', reason: 'checked with the provider' }
+
+/** Mostly the claim as it was granted; sometimes with what a confused or stale owner would send. */
+export const pick = fc.record({
+  nth: fc.nat({ max: 30 }),
+  spoil: fc.constantFrom('no', 'no', 'no', 'no', 'fence', 'claimId'),
+})
+type Pick = { readonly nth: number; readonly spoil: string }
+
+export function claimFrom(model: StoreModel, { nth, spoil }: Pick): ModelClaim {
+  const claim = model.claims.at(-1 - (nth % model.claims.length))
+  assert.ok(claim)
+  if (spoil === 'fence') return { ...claim, fence: claim.fence + 1 }
+  return spoil === 'claimId' ? { ...claim, claimId: 'nobody' } : claim
+}
+
+export const real = (claim: ModelClaim): Claim => ({
+  id: idOf(claim.key),
+  fence: claim.fence,
+  claimId: idOf(claim.claimId),
+})
+
+/** After every command the store and the model show the same rows, those that were not touched included. */
+async function compare(model: StoreModel, store: Store): Promise<void> {
+  const names = new Map(model.claims.map(claim => [idOf(claim.claimId), claim.claimId]))
+  for (const name of keys) {
+    const record = await store.read(idOf(name))
+    const shown = expected.viewOf(record, claimId => names.get(claimId) ?? `unheard of: ${claimId}`)
+    assert.deepEqual(shown, expected.view(model, name), `row ${name}`)
+    if (store.steps === undefined) continue
+    const journal = viewOfJournal(await store.steps.readJournal(idOf(name)))
+    assert.deepEqual(journal, viewOfModel(model.rows.get(name)?.journal, model.nowMs), `journal ${name}`)
+  }
+}
+
+interface Step<Input> {
+  readonly name: string
+  readonly input: fc.Arbitrary<Input>
+  /** False: the command makes no sense now and is left out. */
+  readonly when?: (model: StoreModel, input: Input) => boolean
+  readonly run: (model: StoreModel, real: Real, input: Input) => Promise<void>
+}
+
+export function step<Input>({ name, input, when, run }: Step<Input>): fc.Arbitrary<StoreCommand> {
+  return input.map(value => ({
+    check: model => when?.(model, value) ?? true,
+    run: async (model, real) => {
+      await run(model, real, value)
+      await compare(model, real.store)
+    },
+    toString: () => `${name} ${JSON.stringify(value)}`,
+  }))
+}
+
+export const somebodyClaimed = (model: StoreModel) => model.claims.length > 0
+export function agrees(actual: string, foreseen: string): void {
+  if (foreseen !== 'open') assert.equal(actual, foreseen)
+}
