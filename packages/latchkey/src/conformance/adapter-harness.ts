@@ -1,6 +1,6 @@
 /** What an adapter's author provides to run the adapter conformance cases over real sockets. */
 import type { Execution } from '../engine/execution.ts'
-import type { Operation } from '../engine/operation.ts'
+import type { Operation, PhasedOperation } from '../engine/operation.ts'
 import type { Header } from '../ports/outcome.ts'
 import type { Store } from '../ports/store.ts'
 
@@ -19,6 +19,8 @@ export type Need =
   | 'trailers'
   /** `transactional` below. */
   | 'transactional'
+  /** Serves `AppSpec.phased`. Its cases need a transactional store, too. */
+  | 'phased'
 
 export interface AdapterHarness {
   readonly name: string
@@ -51,6 +53,13 @@ export interface AppSpec {
   /** Set on every response by a middleware that runs before Latchkey. */
   readonly outerHeaders: readonly Header[]
   readonly routes: readonly RouteSpec[]
+  readonly phased: readonly PhasedRouteSpec[]
+}
+
+export interface PhasedRouteSpec extends Pick<RouteSpec, 'method' | 'path'> {
+  readonly operation: PhasedOperation<unknown, unknown>
+  /** The harness calls it in `{ input }`, with the parsed JSON body, read the framework's usual way. */
+  input(body: unknown): unknown
 }
 
 export interface RouteSpec {

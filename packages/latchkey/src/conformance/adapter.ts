@@ -10,6 +10,7 @@ import { failureCases } from './adapter/failures.ts'
 import type { AdapterCase, AdapterHarness } from './adapter-harness.ts'
 import { headerCases } from './adapter/headers.ts'
 import { keyCases } from './adapter/keys.ts'
+import { phasedCases } from './adapter/phased.ts'
 import type { TestFunction } from './store.ts'
 
 export const adapterCases: readonly AdapterCase[] = [
@@ -20,6 +21,7 @@ export const adapterCases: readonly AdapterCase[] = [
   ...concurrencyCases,
   ...failureCases,
   ...atomicCases,
+  ...phasedCases,
 ]
 
 /** Registers every case whose needs the harness provides. A framework that cannot do a thing (trailers, say) has no such case. */

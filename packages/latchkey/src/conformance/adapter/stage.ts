@@ -8,13 +8,14 @@ import type { Header } from '../../ports/outcome.ts'
 import type { Store } from '../../ports/store.ts'
 import type { Telemetry } from '../../ports/telemetry.ts'
 import { type Received, send, type SentRequest, type Sending } from './client.ts'
-import type { AdapterHarness, Reply, RouteSpec, RunningApp, Visit } from '../adapter-harness.ts'
+import type { AdapterHarness, PhasedRouteSpec, Reply, RouteSpec, RunningApp, Visit } from '../adapter-harness.ts'
 
 export interface StageOptions {
   readonly store?: Store
   readonly http?: HttpOptions
   readonly telemetry?: Telemetry
   readonly outerHeaders?: readonly Header[]
+  readonly phased?: (latchkey: Latchkey<unknown, unknown>) => readonly PhasedRouteSpec[]
 }
 
 export interface Stage {
@@ -44,7 +45,8 @@ export async function onStage(
     ...(http === undefined ? {} : { http }),
     ...(telemetry === undefined ? {} : { telemetry }),
   })
-  const app = await harness.start({ routes: routes(latchkey), outerHeaders: options.outerHeaders ?? [] })
+  const { outerHeaders = [], phased = () => [] } = options
+  const app = await harness.start({ routes: routes(latchkey), phased: phased(latchkey), outerHeaders })
   try {
     await play(stageOf(app, latchkey, store))
   } finally {

@@ -1,0 +1,183 @@
+/** Work whose definition is declared with it: the adapter builds the input and sends the outcome. */
+import assert from 'node:assert/strict'
+import { json } from '../../engine/json-outcome.ts'
+import type { Definition } from '../../engine/phased.ts'
+import type { AdapterCase, AdapterHarness, Need, TransactionalHarness } from '../adapter-harness.ts'
+import { assertProblem, assertReplay, type Counted, counted, eventually, gate, onStage, type Stage } from './stage.ts'
+
+interface Phased {
+  readonly stage: Stage
+  readonly database: TransactionalHarness
+  /** Counts the runs of the definition. */
+  readonly count: Counted
+}
+
+interface PhasedSpec {
+  /** Runs after the row is recorded; what it gives is the answer's `note`. */
+  readonly finish?: (run: number) => unknown
+  readonly buildInput?: (body: unknown) => unknown
+  readonly play: (phased: Phased) => Promise<void>
+}
+
+const needs: readonly Need[] = ['transactional', 'phased']
+const path = '/payments'
+const operation = 'payments.create'
+
+/** One phased route that records its input as a row, and then answers. */
+async function onPhasedStage(harness: AdapterHarness, spec: PhasedSpec): Promise<void> {
+  const database = await harness.transactional?.()
+  assert.ok(database !== undefined, 'the harness provides a transactional store')
+  const count = counted()
+  const { buildInput = body => body, finish = () => 'done', play } = spec
+  const definition: Definition<unknown, unknown> = async (execution, input) => {
+    const run = ++count.runs
+    await execution.phase('record', tx => database.insert(tx, `${JSON.stringify(input)} in run ${run}`))
+    const note = await finish(run)
+    return json(201, { input, note }, [['Location', '/payments/1']])
+  }
+  try {
+    await onStage(
+      harness,
+      () => [],
+      stage => play({ stage, database, count }),
+      {
+        store: database.store,
+        outerHeaders: [['X-Outer', 'always']],
+        phased: latchkey => [
+          {
+            method: 'POST',
+            path,
+            operation: latchkey.phased(operation, { version: 1 }, definition),
+            input: buildInput,
+          },
+        ],
+      },
+    )
+  } finally {
+    await database.close()
+  }
+}
+
+export const phasedCases: readonly AdapterCase[] = [
+  {
+    name: 'runs a phased operation once and replays its outcome byte for byte, under the headers of outer middleware',
+    needs,
+    run: harness =>
+      onPhasedStage(harness, {
+        async play({ stage, database, count }) {
+          let seen: Promise<{ readonly state: string } | undefined> | undefined
+          const onFirstByte = () => void (seen = stage.store.read(stage.id(operation, 'k')))
+          const first = await stage.post(path, { key: 'k', body: { cents: 5 }, onFirstByte })
+          assert.equal(first.status, 201, first.body.toString())
+          assert.equal((await seen)?.state, 'completed', 'stored before the first byte is sent')
+          const again = await stage.post(path, { key: 'k', body: { cents: 5 } })
+          assertReplay(first, again)
+          for (const one of [first, again]) {
+            assert.deepEqual(
+              ['Content-Type', 'Location', 'X-Outer'].map(name => one.header(name)),
+              ['application/json', '/payments/1', 'always'],
+            )
+          }
+          assert.deepEqual([count.runs, await database.values()], [1, ['{"cents":5} in run 1']])
+        },
+      }),
+  },
+  {
+    name: 'hands a phased definition the input that was built from its request',
+    needs,
+    run: harness =>
+      onPhasedStage(harness, {
+        buildInput: async body => ({ paid: body, by: 'input' }),
+        async play({ stage }) {
+          for (const cents of [5, 7]) {
+            const received = await stage.post(path, { key: `k${cents}`, body: { cents } })
+            assert.equal(received.body.toString(), `{"input":{"paid":{"cents":${cents}},"by":"input"},"note":"done"}`)
+          }
+        },
+      }),
+  },
+  {
+    name: "gives what a phased definition throws to the framework's error handling, and the retry goes on behind its steps",
+    needs,
+    run: harness =>
+      onPhasedStage(harness, {
+        finish: run => (run === 1 ? Promise.reject(new TypeError('the first run fails')) : 'second'),
+        async play({ stage, database, count }) {
+          const first = await stage.post(path, { key: 'k', body: { cents: 5 } })
+          assert.equal(first.status, 500)
+          assert.equal(first.header('Latchkey-Retry'), undefined, "the answer is the framework's own")
+          let retry = first
+          await eventually('the retry runs', async () => {
+            retry = await stage.post(path, { key: 'k', body: { cents: 5 } })
+            // Until the row is due again.
+            return retry.status !== 409
+          })
+          assert.deepEqual([retry.status, retry.header('Idempotent-Replayed'), count.runs], [201, undefined, 2])
+          assertReplay(retry, await stage.post(path, { key: 'k', body: { cents: 5 } }))
+          assert.deepEqual(await database.values(), ['{"cents":5} in run 1'], 'a finished step does not run again')
+        },
+      }),
+  },
+  {
+    name: "gives what a phased route's input throws to the framework's error handling, and reserves nothing",
+    needs,
+    run(harness) {
+      let fails = true
+      return onPhasedStage(harness, {
+        buildInput(body) {
+          if (fails) throw new TypeError('no such account')
+          return body
+        },
+        async play({ stage, count }) {
+          assert.equal((await stage.post(path, { key: 'k', body: { cents: 5 } })).status, 500)
+          assert.deepEqual([await stage.store.read(stage.id(operation, 'k')), count.runs], [undefined, 0])
+          fails = false
+          assert.equal((await stage.post(path, { key: 'k', body: { cents: 5 } })).status, 201)
+        },
+      })
+    },
+  },
+  {
+    name: 'refuses a phased request without a key, and a key that comes with another body',
+    needs,
+    run: harness =>
+      onPhasedStage(harness, {
+        async play({ stage, count }) {
+          const missing = await stage.post(path, { body: { cents: 5 } })
+          assertProblem(missing, 400, 'missing-key')
+          assert.equal(missing.header('X-Outer'), 'always')
+          const first = await stage.post(path, { key: 'k', body: { cents: 5 } })
+          assertProblem(await stage.post(path, { key: 'k', body: { cents: 6 } }), 422, 'key-reused')
+          assertReplay(first, await stage.post(path, { key: 'k', body: { cents: 5 } }))
+          assert.equal(count.runs, 1)
+        },
+      }),
+  },
+  {
+    name: 'answers 409 to the twin of phased work under way, which ends although its client has left',
+    needs,
+    run(harness) {
+      const door = gate()
+      return onPhasedStage(harness, {
+        finish: () => door.pass(),
+        async play({ stage, database, count }) {
+          const impatient = stage.open(path, { key: 'k', body: { cents: 5 } })
+          impatient.received.catch(() => {})
+          await door.reached
+          const twin = await stage.post(path, { key: 'k', body: { cents: 5 } })
+          assertProblem(twin, 409, 'in-progress')
+          assert.ok(Number(twin.header('Retry-After')) >= 1)
+          impatient.drop()
+          door.open()
+          let retry = twin
+          await eventually('the retry is answered', async () => {
+            retry = await stage.post(path, { key: 'k', body: { cents: 5 } })
+            return retry.status !== 409
+          })
+          assert.deepEqual([retry.status, retry.header('Idempotent-Replayed'), count.runs], [201, 'true', 1])
+          assert.equal((await database.values()).length, 1)
+        },
+      })
+    },
+  },
+]

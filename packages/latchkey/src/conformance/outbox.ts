@@ -1,0 +1,45 @@
+/** The outbox conformance cases, as data: every store with transactions passes them against its real server. */
+import type { StoreHarness } from './store-harness.ts'
+import type { TestFunction } from './store.ts'
+import { appendCases } from './outbox/appending.ts'
+import type { OutboxCase } from './outbox/bench.ts'
+import { failureCases } from './outbox/failing.ts'
+import { leaseCases } from './outbox/leasing.ts'
+import { suspectCases } from './outbox/suspects.ts'
+import { volumeCases } from './outbox/volume.ts'
+
+export const outboxCases: readonly OutboxCase[] = [
+  ...appendCases,
+  ...leaseCases,
+  ...failureCases,
+  ...suspectCases,
+  ...volumeCases,
+]
+
+export type OutboxNeed = NonNullable<OutboxCase['needs']>
+
+/**
+ * Registers every case, each with a harness of its own over empty data. `advance` moves the outbox's instants too. A store
+ * with one writer denies `several-writers`: there no transaction can commit out of turn.
+ */
+export function runOutboxCases(
+  open: () => Promise<StoreHarness>,
+  test: TestFunction,
+  denied: readonly OutboxNeed[] = [],
+): void {
+  for (const { name, needs, run } of outboxCases) {
+    if (needs === undefined || !denied.includes(needs)) test(name, () => withHarness(open, run))
+  }
+}
+
+async function withHarness(
+  open: () => Promise<StoreHarness>,
+  run: (harness: StoreHarness) => Promise<void>,
+): Promise<void> {
+  const harness = await open()
+  try {
+    await run(harness)
+  } finally {
+    await harness.close()
+  }
+}

@@ -1,0 +1,29 @@
+/** Delivers into a function of this process. */
+import type { DeliveryOptions, DeliveryResult, Target } from '../ports/broker.ts'
+import type { Message } from '../ports/outbox.ts'
+
+export interface FunctionTargetOptions {
+  /** For people. Default: the function's name. */
+  readonly name?: string
+}
+
+/** Nothing returned: delivered. A string: delivered, and that is the downstream's id. Thrown: to be tried again. */
+export type FunctionTargetResult = void | string | DeliveryResult
+
+/**
+ * `fn` gets the message and a signal, and may be called again with the same `dedupId`: remember it with what you write, in
+ * one transaction.
+ */
+export function functionTarget(
+  fn: (message: Message, options: DeliveryOptions) => FunctionTargetResult | Promise<FunctionTargetResult>,
+  { name = fn.name || 'function' }: FunctionTargetOptions = {},
+): Target {
+  return {
+    name,
+    async deliver(message, options) {
+      const result = await fn(message, options)
+      if (typeof result === 'string') return { kind: 'delivered', downstreamId: result }
+      return result ?? { kind: 'delivered' }
+    },
+  }
+}

@@ -1,0 +1,137 @@
+/** Delivers over HTTP: one POST for each message, recognisable by its key, signed if there is a secret. */
+import type { DeliveryResult, Target } from '../ports/broker.ts'
+import { systemClock, type Clock } from '../ports/clock.ts'
+import { misconfigured } from '../ports/errors.ts'
+import type { Message } from '../ports/outbox.ts'
+import { webhookKey, webhookSignature } from './webhook-signature.ts'
+
+export interface HttpTargetOptions {
+  /** Redirects are not followed: a signed message goes nowhere but here. */
+  readonly url: string | URL
+  /**
+   * Signs every request as Standard Webhooks does. `whsec_` and base64 of 24 to 64 bytes; several while one replaces
+   * another. Default: not signed.
+   */
+  readonly secret?: string | readonly string[]
+  /** Sent with every request, such as `authorization`; they win over a message's own. Default: none. */
+  readonly headers?: Readonly<Record<string, string>>
+  /** How long one request may take, to the end of its answer. Default 10,000: less than the relay allows a delivery. */
+  readonly timeoutMs?: number
+  /** Ends all requests when it aborts. Default: none. */
+  readonly signal?: AbortSignal
+  /** For `webhook-timestamp`. Default: the process's clock. */
+  readonly clock?: Clock
+}
+
+/** Only an id is looked for; an answer that is longer has none for us. */
+const answerBytesMax = 64 * 1024
+const retryAfterMsMax = 3_600_000
+
+export function httpTarget(options: HttpTargetOptions): Target {
+  const { secret = [], headers = {}, timeoutMs = 10_000, signal: closing, clock = systemClock } = options
+  const url = checkedUrl(options.url)
+  if (!(timeoutMs > 0)) throw misconfigured(`httpTarget: timeoutMs is ${timeoutMs}, and must be a positive number`)
+  const keys = [secret].flat().map(webhookKey)
+  const own = new Headers(headers)
+
+  return {
+    // Without the path: in some systems it is the secret.
+    name: `POST ${url.origin}`,
+    async deliver(message, { signal }) {
+      if (!isFieldText(message.dedupId)) return { kind: 'refused', error: 'dedup-id-not-ascii' }
+      const timestamp = Math.floor(clock.nowMs() / 1_000)
+      const sent = requestHeaders(message, own)
+      if (sent === undefined) return { kind: 'refused', error: 'invalid-header' }
+      sent.set('webhook-timestamp', String(timestamp))
+      if (keys.length > 0) {
+        const signed = { id: message.dedupId, timestamp, body: message.payload }
+        sent.set('webhook-signature', webhookSignature(keys, signed))
+      }
+      const signals = [signal, AbortSignal.timeout(timeoutMs), ...(closing ? [closing] : [])]
+      const response = await fetch(url, {
+        method: 'POST',
+        redirect: 'manual',
+        headers: sent,
+        // A copy with a buffer of its own: a driver's may be shared.
+        body: Uint8Array.from(message.payload),
+        signal: AbortSignal.any(signals),
+      })
+      return judge(response, clock)
+    },
+  }
+}
+
+function checkedUrl(asked: string | URL): URL {
+  const text = String(asked)
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  if (url?.protocol !== 'http:' && url?.protocol !== 'https:') {
+    throw misconfigured(`httpTarget: url is ${text}, and must begin with http:// or https://`)
+  }
+  if (url.username === '' && url.password === '') return url
+  throw misconfigured('httpTarget: url holds a name or password: send them in headers, as authorization')
+}
+
+/** A message's headers were written by the application; what no header may hold cannot be sent, today or tomorrow. */
+function requestHeaders(message: Message, own: Headers): Headers | undefined {
+  let headers: Headers
+  try {
+    headers = new Headers(message.headers)
+  } catch {
+    return undefined
+  }
+  for (const name of ['host', 'content-length', 'transfer-encoding', 'connection', 'webhook-signature'])
+    headers.delete(name)
+  if (!headers.has('content-type')) headers.set('content-type', 'application/json')
+  for (const [name, value] of own) headers.set(name, value)
+  // A Structured Field String (RFC 9651, section 3.3.3).
+  headers.set('idempotency-key', `"${message.dedupId.replace(/["\\]/g, '\\$&')}"`)
+  headers.set('webhook-id', message.dedupId)
+  return headers
+}
+
+function isFieldText(text: string): boolean {
+  return /^[\x20-\x7e]+$/.test(text)
+}
+
+/** These say "later", the other 4xx say "never". */
+const laterStatus: ReadonlySet<number> = new Set([408, 425, 429])
+
+async function judge(response: Response, clock: Clock): Promise<DeliveryResult> {
+  const { status } = response
+  if (status >= 200 && status < 300) {
+    const downstreamId = (await idIn(response)) ?? response.headers.get('location') ?? undefined
+    return downstreamId === undefined ? { kind: 'delivered' } : { kind: 'delivered', downstreamId }
+  }
+  await response.body?.cancel()
+  const error = `HTTP ${status}`
+  if (status >= 400 && status < 500 && !laterStatus.has(status)) return { kind: 'refused', error }
+  const retryAfterMs = retryAfter(response.headers.get('retry-after'), clock)
+  return retryAfterMs === undefined ? { kind: 'failed', error } : { kind: 'failed', error, retryAfterMs }
+}
+
+/** An answer that breaks off rejects: the message is then sent again, so that its id is not lost. */
+async function idIn(response: Response): Promise<string | undefined> {
+  const chunks: Uint8Array[] = []
+  let bytes = 0
+  for await (const chunk of response.body ?? []) {
+    bytes += chunk.byteLength
+    // Leaving the loop cancels the rest.
+    if (bytes > answerBytesMax) return undefined
+    chunks.push(chunk)
+  }
+  try {
+    const answer: unknown = JSON.parse(Buffer.concat(chunks).toString('utf8'))
+    const id: unknown = typeof answer === 'object' && answer !== null ? Reflect.get(answer, 'id') : undefined
+    if (typeof id === 'number') return String(id)
+    return typeof id === 'string' && id !== '' ? id.slice(0, 255) : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** Seconds or a date (RFC 9110, section 10.2.3). */
+function retryAfter(field: string | null, clock: Clock): number | undefined {
+  if (field === null) return undefined
+  const ms = /^\d+$/.test(field) ? Number(field) * 1_000 : Date.parse(field) - clock.nowMs()
+  return ms > 0 ? Math.min(ms, retryAfterMsMax) : undefined
+}

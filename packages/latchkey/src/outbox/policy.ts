@@ -1,0 +1,73 @@
+/** How a relay works, with its defaults. */
+import type { Target } from '../ports/broker.ts'
+import { misconfigured } from '../ports/errors.ts'
+
+export interface RelayPolicy {
+  /** How many messages are taken at once. Default 100: one commit pays for a hundred deliveries. Lower it for large payloads. */
+  readonly batch: number
+  /** How many deliveries of a batch run at once, each for another aggregate. Default 8. */
+  readonly concurrency: number
+  /**
+   * How long a lane belongs to a relay that is silent. Default 30,000; renewed while it works. Lower: a dead relay's
+   * messages go on sooner. Higher: fewer deliveries are repeated when the database or the process stalls.
+   */
+  readonly leaseMs: number
+  /** How long one delivery may take. Default 15,000. */
+  readonly timeoutMs: number
+  /** How often a message is tried before it is parked. Default 10: about ten minutes with the default backoff. */
+  readonly budget: number
+  /** How many relays may die of one message before it is parked. Default 3, after two that died of the batch it was in. */
+  readonly crashBudget: number
+  /** The wait after the first failure; it doubles with every further one. Default 1,000. */
+  readonly backoffMs: number
+  /** The longest wait. Default 300,000. */
+  readonly backoffMsMax: number
+  /**
+   * What happens to an aggregate one of whose messages failed. Default `block`: its later messages wait behind it, also
+   * when it is parked. `skip`: they go on, and its order is given up for that message.
+   */
+  readonly aggregate: 'block' | 'skip'
+}
+
+const defaults: RelayPolicy = {
+  batch: 100,
+  concurrency: 8,
+  leaseMs: 30_000,
+  timeoutMs: 15_000,
+  budget: 10,
+  crashBudget: 3,
+  backoffMs: 1_000,
+  backoffMsMax: 300_000,
+  aggregate: 'block',
+}
+
+const batchMax = 1_000
+
+export function checkedPolicy(options: Partial<RelayPolicy>, targets: Readonly<Record<string, Target>>): RelayPolicy {
+  const policy = { ...defaults }
+  for (const name of Object.keys(defaults) as (keyof RelayPolicy)[]) {
+    if (options[name] !== undefined) Object.assign(policy, { [name]: options[name] })
+  }
+  for (const [name, value] of Object.entries(policy)) {
+    if (name !== 'aggregate' && !(Number(value) > 0 && Number.isFinite(value))) {
+      throw misconfigured(`createRelay: ${name} is ${value}, and must be a positive number`)
+    }
+  }
+  for (const name of ['batch', 'concurrency', 'budget', 'crashBudget'] as const) {
+    if (!Number.isInteger(policy[name]))
+      throw misconfigured(`createRelay: ${name} is ${policy[name]}, and must be whole`)
+  }
+  if (policy.batch > batchMax) throw misconfigured(`createRelay: batch is ${policy.batch}, and at most ${batchMax}`)
+  if (policy.aggregate !== 'block' && policy.aggregate !== 'skip') {
+    throw misconfigured(`createRelay: aggregate is ${String(policy.aggregate)}, and must be 'block' or 'skip'`)
+  }
+  checkTargets(targets)
+  return policy
+}
+
+function checkTargets(targets: Readonly<Record<string, Target>>): void {
+  for (const [topic, target] of Object.entries(targets)) {
+    if (typeof target?.deliver === 'function') continue
+    throw misconfigured(`createRelay: the target of topic ${topic} has no deliver: use httpTarget or functionTarget`)
+  }
+}

@@ -1,0 +1,233 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { afterEach, beforeEach, expect, it, vi } from 'vitest'
+import { createRelay, functionTarget, type RelayOptions, type RelayTurn } from '../../src/outbox/index.ts'
+import type { DeliveryOptions, DeliveryResult } from '../../src/ports/broker.ts'
+import type { Message } from '../../src/ports/outbox.ts'
+import { type Bench, message, openBench } from './bench.ts'
+
+let bench: Bench
+beforeEach(async () => {
+  bench = await openBench()
+})
+afterEach(() => bench.close())
+
+type Deliver = (message: Message, options: DeliveryOptions) => DeliveryResult | Promise<DeliveryResult>
+const takesAll: Deliver = () => ({ kind: 'delivered' })
+
+function relay(deliver: Deliver, over: Partial<RelayOptions> = {}) {
+  return createRelay({ outbox: bench.store.outbox, targets: { orders: functionTarget(deliver) }, ...over })
+}
+
+/** Turns until nothing is left to do now. */
+async function drain(turns: { relayOnce(): Promise<RelayTurn> }): Promise<readonly RelayTurn[]> {
+  const all: RelayTurn[] = []
+  for (;;) {
+    const turn = await turns.relayOnce()
+    if (turn.kind === 'idle') return all
+    all.push(turn)
+  }
+}
+
+it('is idle when there is nothing to do', async () => {
+  expect(await relay(takesAll).relayOnce()).toEqual({ kind: 'idle' })
+})
+
+it('delivers and keeps what the downstream calls the message', async () => {
+  await bench.append(message('m', { headers: { a: 'b' } }))
+  const seen: Message[] = []
+  const target = functionTarget(each => (seen.push(each), 'evt_1'))
+  const turn = await relay(takesAll, { targets: { orders: target } }).relayOnce()
+  expect(turn).toMatchObject({ kind: 'worked', delivered: 1, failed: 0, parked: 0, held: 0 })
+  expect(seen).toMatchObject([{ dedupId: 'm', topic: 'orders', headers: { a: 'b' }, attempts: 0 }])
+  expect(await bench.store.outbox.downstreamId(seen[0]?.position ?? '')).toBe('evt_1')
+})
+
+it('delivers several aggregates at once, within its bound, and each in order', async () => {
+  const aggregates = Array.from({ length: 60 }, (_, index) => `g${index}`)
+  for (const turn of [1, 2, 3]) {
+    await bench.append(...aggregates.map(aggregate => message(`${aggregate}-${turn}`, { aggregate })))
+  }
+  let running = 0
+  let most = 0
+  const seen: string[] = []
+  const deliver: Deliver = async ({ dedupId }) => {
+    running += 1
+    most = Math.max(most, running)
+    await delay(2)
+    seen.push(dedupId)
+    running -= 1
+    return { kind: 'delivered' }
+  }
+  await drain(relay(deliver, { concurrency: 3 }))
+  expect(most).toBe(3)
+  expect(seen).toHaveLength(180)
+  for (const aggregate of aggregates) {
+    expect(seen.filter(text => text.startsWith(`${aggregate}-`))).toEqual([1, 2, 3].map(turn => `${aggregate}-${turn}`))
+  }
+})
+
+it('tries again with growing waits, then parks with the history, and tells', async () => {
+  await bench.append(message('m'))
+  const settle = vi.spyOn(bench.store.outbox, 'settle')
+  const report = vi.fn()
+  const telemetry = { count() {}, observe() {}, report }
+  const tried = relay(() => Promise.reject(Object.assign(new Error('secret'), { code: 'ECONNRESET' })), {
+    ...{ budget: 4, backoffMs: 1_000, backoffMsMax: 3_000, clock: { ...bench.clock, random: () => 1 }, telemetry },
+  })
+  for (let turn = 0; turn < 6; turn += 1) {
+    await drain(tried)
+    bench.makeDue()
+  }
+  const ends = settle.mock.calls.flatMap(([, { ends }]) => ends)
+  expect(ends.map(end => end.kind === 'failed' && end.next)).toEqual([
+    { kind: 'retry', dueInMs: 1_000 },
+    { kind: 'retry', dueInMs: 2_000 },
+    { kind: 'retry', dueInMs: 3_000 },
+    { kind: 'park' },
+  ])
+  const [parked] = await bench.store.outbox.parked({ limit: 10 })
+  expect(parked).toMatchObject({ dedupId: 'm', attempts: 4, cause: 'ECONNRESET' })
+  expect(parked?.history).toHaveLength(4)
+  expect(report).toHaveBeenCalledTimes(1)
+  expect(JSON.stringify(report.mock.calls)).not.toContain('secret')
+})
+
+it('waits at least as long as the target asks for', async () => {
+  await bench.append(message('m'))
+  const settle = vi.spyOn(bench.store.outbox, 'settle')
+  await drain(relay(() => ({ kind: 'failed', error: 'HTTP 429', retryAfterMs: 120_000 })))
+  expect(settle.mock.calls[0]?.[1].ends).toMatchObject([{ next: { kind: 'retry', dueInMs: 120_000 } }])
+})
+
+it('parks at once what the target refuses for good; its aggregate waits, the others go on', async () => {
+  await bench.append(
+    ...['bad', 'after'].map(id => message(id, { aggregate: 'a' })),
+    message('other', { aggregate: 'b' }),
+  )
+  const seen: string[] = []
+  const deliver: Deliver = ({ dedupId }) => {
+    seen.push(dedupId)
+    return dedupId === 'bad' ? { kind: 'refused', error: 'HTTP 422' } : { kind: 'delivered' }
+  }
+  await drain(relay(deliver))
+  expect([...seen].sort()).toEqual(['bad', 'other'])
+  expect(await bench.store.outbox.lag()).toMatchObject({ waiting: 1, parked: 1 })
+})
+
+it('goes on with the aggregate where it is told to skip', async () => {
+  await bench.append(...['bad', 'after'].map(id => message(id, { aggregate: 'a' })))
+  const seen: string[] = []
+  const deliver: Deliver = ({ dedupId }) => {
+    seen.push(dedupId)
+    return dedupId === 'bad' ? { kind: 'refused', error: 'HTTP 422' } : { kind: 'delivered' }
+  }
+  await drain(relay(deliver, { aggregate: 'skip' }))
+  expect(seen).toEqual(['bad', 'after'])
+})
+
+it('gives up on a delivery that takes too long, also when the target heeds no signal', async () => {
+  await bench.append(message('m'))
+  const turns = await drain(relay(() => new Promise(() => {}), { timeoutMs: 30 }))
+  expect(turns).toMatchObject([{ kind: 'worked', failed: 1 }])
+})
+
+it('fails a message whose topic has no target, unless there is one for all others', async () => {
+  await bench.append(message('m', { topic: 'constructor' }))
+  expect(await drain(relay(takesAll))).toMatchObject([{ failed: 1 }])
+  bench.makeDue()
+  expect(await drain(relay(takesAll, { targets: { '*': functionTarget(() => undefined) } }))).toMatchObject([
+    { delivered: 1 },
+  ])
+})
+
+it('delivers again, with the same dedup id, what was delivered and not settled', async () => {
+  await bench.append(message('m'))
+  const seen: string[] = []
+  const deliver: Deliver = ({ dedupId }) => (seen.push(dedupId), { kind: 'delivered' })
+  vi.spyOn(bench.store.outbox, 'settle').mockRejectedValueOnce(new Error('the store is gone'))
+  await expect(relay(deliver).relayOnce()).rejects.toThrow('the store is gone')
+  await expect.poll(() => drain(relay(deliver))).toMatchObject([{ delivered: 1 }])
+  expect(seen).toEqual(['m', 'm'])
+})
+
+it('stops delivering, and settles nothing, when another relay has taken its lane', async () => {
+  await bench.append(...[1, 2, 3].map(turn => message(`m${turn}`, { aggregate: 'a' })))
+  const seen: string[] = []
+  const slow: Deliver = async ({ dedupId }, { signal }) => {
+    seen.push(dedupId)
+    bench.expireLeases()
+    expect(await relay(takesAll).relayOnce()).toMatchObject({ kind: 'worked', delivered: 3 })
+    await new Promise(resolve => signal.addEventListener('abort', resolve))
+    return { kind: 'failed', error: 'aborted' }
+  }
+  // The lease is renewed every second, which is when the relay learns that it is lost.
+  expect(await relay(slow, { leaseMs: 3_000 }).relayOnce()).toMatchObject({ kind: 'lease-lost', delivered: 0 })
+  expect(seen).toEqual(['m1'])
+  expect(await bench.store.outbox.lag()).toMatchObject({ waiting: 0, parked: 0 })
+})
+
+it('keeps its lane while a delivery takes several leases', async () => {
+  await bench.append(message('m'))
+  const slow: Deliver = async () => (await delay(3_500), { kind: 'delivered' })
+  expect(await relay(slow, { leaseMs: 2_000 }).relayOnce()).toMatchObject({ kind: 'worked', delivered: 1 })
+})
+
+it('gives the lane back after some batches, so that others get their turn', async () => {
+  await bench.append(...Array.from({ length: 25 }, (_, index) => message(`m${index}`, { aggregate: 'a' })))
+  const turns = relay(takesAll, { batch: 1 })
+  expect(await turns.relayOnce()).toMatchObject({ delivered: 10, more: true })
+  expect(await drain(turns)).toMatchObject([{ delivered: 10 }, { delivered: 5 }])
+})
+
+it('parks the message that kills its relays, and delivers the rest', async () => {
+  await bench.append(
+    ...['poison', 'after'].map(id => message(id, { aggregate: 'a' })),
+    message('other', { aggregate: 'b' }),
+  )
+  const seen: string[] = []
+  // A process that dies here neither settles nor gives back its lane.
+  const outbox = { ...bench.store.outbox, settle: () => new Promise<never>(() => {}) }
+  for (let turn = 0; turn < 10; turn += 1) {
+    let dead = false
+    const deliver: Deliver = ({ dedupId }) => {
+      dead ||= dedupId === 'poison'
+      if (!dead) seen.push(dedupId)
+      return { kind: 'delivered' }
+    }
+    const dying = createRelay({
+      outbox: { ...outbox, settle: (...given) => (dead ? outbox.settle() : bench.store.outbox.settle(...given)) },
+      targets: { '*': functionTarget(deliver) },
+    })
+    for (let lanes = 0; lanes < 8 && !dead; lanes += 1) await Promise.race([dying.relayOnce(), delay(200)])
+    bench.expireLeases()
+    bench.makeDue()
+  }
+  expect(await bench.store.outbox.parked({ limit: 10 })).toMatchObject([{ dedupId: 'poison', crashes: 4 }])
+  expect(seen).toContain('other')
+  expect(seen).not.toContain('after')
+})
+
+it('calls its fault points around every delivery', async () => {
+  await bench.append(message('m'))
+  const steps: string[] = []
+  await drain(
+    relay(() => (steps.push('deliver'), { kind: 'delivered' }), { faultPoint: name => void steps.push(name) }),
+  )
+  expect(steps).toEqual(['relay:before-deliver', 'deliver', 'relay:after-deliver'])
+})
+
+it('refuses a wrong policy at construction', () => {
+  const wrong = [
+    { batch: 0 },
+    { batch: 1.5 },
+    { batch: 5_000 },
+    { leaseMs: -1 },
+    { budget: Number.NaN },
+    { timeoutMs: Infinity },
+  ]
+  for (const policy of wrong) {
+    expect(() => relay(takesAll, policy)).toThrow(expect.objectContaining({ code: 'misconfigured' }))
+  }
+  const noTarget = { orders: {} as never }
+  expect(() => relay(takesAll, { targets: noTarget })).toThrow(/orders/)
+})
