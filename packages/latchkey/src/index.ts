@@ -3,6 +3,7 @@ export type { AtomicExecution, Execution, GuardedExecution } from './engine/exec
 export type { FingerprintOptions, FingerprintPart } from './engine/fingerprint/fingerprint.ts'
 export { type IdentityParts, type Scope, singleTenant } from './engine/identity.ts'
 export { createLatchkey, type Latchkey, type LatchkeyOptions } from './engine/latchkey.ts'
+export { json } from './engine/json-outcome.ts'
 export { classifyNetworkFailure, type NetworkFailure } from './engine/network-failure.ts'
 export type {
   AtomicOperation,
@@ -10,8 +11,15 @@ export type {
   GuardedOperation,
   HttpOptions,
   Operation,
+  PhasedOperation,
+  PhasedRunRequest,
+  PhasedValue,
   RunRequest,
 } from './engine/operation.ts'
+export type { OutboxMessage } from './engine/outbox-message.ts'
+export type { Definition } from './engine/phased.ts'
+export type { EffectCall, EffectOptions, PhasedExecution } from './engine/phased-execution.ts'
+export type { PhasedOptions } from './engine/phased-operation.ts'
 export type { OperatorVerdict, Operators, RowName } from './engine/operators.ts'
 export type { GuardedOptions, KeyFormat, OperationOptions } from './engine/settings.ts'
 export { type Clock, systemClock } from './ports/clock.ts'

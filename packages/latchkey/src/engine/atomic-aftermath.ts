@@ -89,10 +89,11 @@ async function recordAlone<Tx>(
   { transactor, row }: RolledBack<Tx>,
   outcome: Outcome,
 ): Promise<'yes' | 'failed'> {
-  const end = await boundedTransaction(core, transactor, async (tx, { reserve, record }) => {
-    const reservation = await reserve(tx, row)
+  const end = await boundedTransaction(core, transactor, async (tx, edges) => {
+    const reservation = await edges.first(() => transactor.reserve(tx, row))
     if (reservation.kind !== 'free') return 'rollback'
-    return (await record(tx, row, outcome, reservation.fence)) === 'recorded' ? 'commit' : 'rollback'
+    const recorded = await edges.last(() => transactor.record(tx, row, outcome, reservation.fence))
+    return recorded === 'recorded' ? 'commit' : 'rollback'
   }).catch(() => undefined)
   return end?.kind === 'committed' ? 'yes' : 'failed'
 }

@@ -5,9 +5,10 @@ import type { AtomicRequest, KeyRecord, Transactor } from '../ports/store.ts'
 import { type Answer, type Attempt, type ExecuteRequest, refused, type Work } from './answer.ts'
 import { busy, afterConflict, afterLostCommit, afterRollback, rememberUnknown } from './atomic-aftermath.ts'
 import { done, type Step, unavailable } from './atomic-aftermath.ts'
-import { boundedTransaction, type Halves } from './bounded-transaction.ts'
+import { boundedTransaction, type Edges, unbounded } from './bounded-transaction.ts'
 import type { Core } from './core.ts'
 import type { AtomicExecution } from './execution.ts'
+import { faultPoint } from './fault-point.ts'
 import { attemptOf, execution } from './guarded.ts'
 import { type Judgement, judge } from './judge.ts'
 import { answerSeen } from './seen.ts'
@@ -48,15 +49,18 @@ export async function executeAtomic<Tx, C>(core: Core<Tx>, settings: Settings<C>
 async function oneTransaction<Tx, C>(core: Core<Tx>, settings: Settings<C>, run: AtomicRun<Tx>): Promise<Step> {
   const row = atomicRequest(core, settings, run.request)
   const inside: { ended?: Ended } = {}
-  const end = await boundedTransaction(core, run.transactor, async (tx, halves) => {
-    const ended = await reserveAndRun(core, settings, { ...run, row, tx, halves })
+  const end = await boundedTransaction(core, run.transactor, async (tx, edges) => {
+    const ended = await reserveAndRun(core, settings, { ...run, row, tx, edges })
     inside.ended = ended
+    faultPoint('atomic:before-commit')
     return ended.kind === 'ran' && commits(ended) ? 'commit' : 'rollback'
   })
+  faultPoint('atomic:after-commit')
   const { ended } = inside
   if (end.kind === 'conflict' || ended?.kind === 'taken') return afterConflict(core, row)
   // What the handler does not know is remembered also when the end of its transaction cannot be seen.
   if (end.kind === 'unavailable' && !isUnknown(ended)) return done(unavailable(end.cause))
+  if (end.kind === 'raised' && !isUnknown(ended)) return done(unavailable(end.error))
   if (ended === undefined) return done(unavailable(undefined))
   if (ended.kind === 'busy') return done(busy(core, row))
   if (ended.kind === 'seen') return { kind: 'look-again', record: ended.record, ran: false }
@@ -78,12 +82,12 @@ async function oneTransaction<Tx, C>(core: Core<Tx>, settings: Settings<C>, run:
 interface InTransaction<Tx> extends AtomicRun<Tx> {
   readonly row: AtomicRequest
   readonly tx: Tx
-  readonly halves: Halves<Tx>
+  readonly edges: Edges
 }
 
 async function reserveAndRun<Tx, C>(core: Core<Tx>, settings: Settings<C>, run: InTransaction<Tx>): Promise<Ended> {
-  const { halves, tx, row } = run
-  const reservation = await halves.reserve(tx, row)
+  const { transactor, edges, tx, row } = run
+  const reservation = await edges.first(() => transactor.reserve(tx, row))
   if (reservation.kind !== 'free') return reservation
   const { operation } = row.identity
   core.telemetry.count('reserve.created', { operation, identity: row.identity.id })
@@ -92,7 +96,8 @@ async function reserveAndRun<Tx, C>(core: Core<Tx>, settings: Settings<C>, run: 
   const judgement = judge(attempt, { ...settings, onFailure: 'rerun' })
   const ended: Ended = { kind: 'ran', attempt, judgement }
   if (judgement.kind !== 'keep' || !commits(ended)) return ended
-  const recorded = await halves.record(tx, row, judgement.outcome, reservation.fence)
+  const { outcome } = judgement
+  const recorded = await edges.last(() => transactor.record(tx, row, outcome, reservation.fence))
   return recorded === 'recorded' ? ended : { kind: 'taken' }
 }
 
@@ -124,7 +129,7 @@ export async function executeInTransaction<Tx, C>(
   const { transactor, request } = run
   const tx = await transactor.adopt(run.tx)
   const row = atomicRequest(core, settings, request)
-  const ended = await reserveAndRun(core, settings, { ...run, tx, row, halves: transactor })
+  const ended = await reserveAndRun(core, settings, { ...run, tx, row, edges: unbounded })
   switch (ended.kind) {
     case 'ran':
       if (ended.judgement.kind === 'unknown') await noteUnknown(core, settings, row, ended.judgement.errorCode)

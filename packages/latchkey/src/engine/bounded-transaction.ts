@@ -4,21 +4,31 @@ import type { TransactionEnd, Transactor } from '../ports/store.ts'
 import type { Core } from './core.ts'
 import { within } from './store-calls.ts'
 
-export type BoundedEnd = TransactionEnd | { readonly kind: 'unavailable'; readonly cause: unknown }
+export type BoundedEnd =
+  | TransactionEnd
+  | { readonly kind: 'unavailable'; readonly cause: unknown }
+  /** The work itself threw, and was rolled back. */
+  | { readonly kind: 'raised'; readonly error: unknown }
 
-/** The two calls of an atomic operation. The handler's time is between them. */
-export type Halves<Tx> = Pick<Transactor<Tx>, 'reserve' | 'record'>
+/** The store's first and last call in the transaction. The handler's time is between them. */
+export interface Edges {
+  first<T>(call: () => Promise<T>): Promise<T>
+  last<T>(call: () => Promise<T>): Promise<T>
+}
+
+/** For a transaction that is not ours to bound. */
+export const unbounded: Edges = { first: call => call(), last: call => call() }
 
 /**
- * A pool that gives no connection, or a server that does not answer the reservation, for this long is as good as down; the
- * same limit bounds the outcome's insert and the COMMIT together.
+ * A pool that gives no connection, or a server that does not answer the first call, for this long is as good as down; the same
+ * limit bounds the last call and the COMMIT together.
  */
 const edgeLimitMs = 5_000
 
 export async function boundedTransaction<Tx>(
   core: Core<Tx>,
   transactor: Transactor<Tx>,
-  work: (tx: Tx, halves: Halves<Tx>) => Promise<'commit' | 'rollback'>,
+  work: (tx: Tx, edges: Edges) => Promise<'commit' | 'rollback'>,
 ): Promise<BoundedEnd> {
   const { clock, calls, telemetry } = core
   const began = signalled()
@@ -27,27 +37,31 @@ export async function boundedTransaction<Tx>(
   let begun = false
   let over = false
   let said: 'commit' | 'rollback' | undefined
+  let raised: { readonly error: unknown } | undefined
 
-  const halves: Halves<Tx> = {
-    async reserve(tx, request) {
-      const reservation = await transactor.reserve(tx, request)
+  const edges: Edges = {
+    async first(call) {
+      const value = await call()
       // The caller was answered while we queued or waited for the server: nobody is there to run for.
       if (abandoned) throw new LatchkeyError('store-unavailable', 'the caller was answered before the reservation')
       begun = true
       began.resolve()
-      return reservation
+      return value
     },
-    record(...given) {
+    last(call) {
       worked.resolve()
-      return transactor.record(...given)
+      return call()
     },
   }
   const transaction = transactor.transaction(async tx => {
     if (abandoned) return 'rollback'
     try {
-      const wish = await work(tx, halves)
+      const wish = await work(tx, edges)
       said = abandoned ? 'rollback' : wish
       return said
+    } catch (error) {
+      raised = { error }
+      throw error
     } finally {
       worked.resolve()
     }
@@ -65,6 +79,7 @@ export async function boundedTransaction<Tx>(
     return end
   } catch (cause) {
     abandoned = true
+    if (begun && raised !== undefined && raised.error === cause) return { kind: 'raised', error: cause }
     // Between its beginning and its end a transaction fails by what the handler did in it: others may well use the store.
     if (!begun || !over) {
       calls.circuit.failed()

@@ -31,8 +31,10 @@ async function findLostClaim<Tx>(core: Core<Tx>, request: ClaimRequest, { cause,
   // Half the lease must be left: below that the handler would start on a claim that is already running out.
   if (found !== undefined && mine && found.leaseLeftMs > request.leaseMs / 2) {
     const { id, fence, claimId } = found
-    return { kind: 'won', claim: { id, fence, claimId }, attempt: found.attempts, from: 'none' }
+    return { kind: 'won', claim: { id, fence, claimId }, attempt: found.attempts, crashes: found.crashes, from: 'none' }
   }
+  // Phased work needs no undoing: whoever finds its dead lease goes on from its journal.
+  if (request.recovery === 'resume') return { kind: 'unavailable', cause }
   void undo(core, request)
   // A store that stood still for longer than a lease grants it when the undoing has ended, and the lease begins only then.
   asked?.then(
@@ -47,7 +49,7 @@ async function findLostClaim<Tx>(core: Core<Tx>, request: ClaimRequest, { cause,
  * ran, so it is released by its claimId, again and again until its lease would be over anyway.
  */
 async function undo<Tx>(core: Core<Tx>, { identity, claimId, leaseMs }: ClaimRequest): Promise<void> {
-  const { clock, closing, calls } = core
+  const { clock, closing, calls, undoing } = core
   if (undoing.size >= undoingMax)
     return core.telemetry.report('too many uncertain claims to undo', { identity: identity.id })
   const until = clock.monotonicMs() + leaseMs
@@ -60,5 +62,3 @@ async function undo<Tx>(core: Core<Tx>, { identity, claimId, leaseMs }: ClaimReq
   }
   undoing.delete(claimId)
 }
-
-const undoing = new Set<string>()

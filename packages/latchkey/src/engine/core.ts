@@ -17,6 +17,8 @@ export interface Core<Tx> {
   readonly draining: AbortController
   /** What ends every heartbeat. A set, not listeners on a signal: an execution adds and removes one in constant time. */
   readonly heartbeats: Set<() => void>
+  /** Uncertain claims that are being undone, by claimId. */
+  readonly undoing: Set<string>
   /** Aborted when the instance closes: background work of the engine ends. */
   readonly closing: AbortController
 }
@@ -38,6 +40,7 @@ export function createCore<Tx>({ store, clock, telemetry, storeTimeoutMs }: Core
     waiters: waiters(clock),
     running: new Set(),
     heartbeats: new Set(),
+    undoing: new Set(),
     draining: new AbortController(),
     closing: new AbortController(),
   }

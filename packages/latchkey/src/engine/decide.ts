@@ -40,7 +40,8 @@ function decideByState(record: KeyRecord): Decision {
       return { kind: 'unknown' }
     case 'in_progress':
       if (record.leaseLeftMs > 0) return { kind: 'in-progress', retryAfterMs: record.leaseLeftMs }
-      return record.recovery === 'hold' ? { kind: 'sweep' } : { kind: 'claim-again' }
+      // A dead `resume` row that was not granted has an open intent that may not be repeated.
+      return record.recovery === 'rerun' ? { kind: 'claim-again' } : { kind: 'sweep' }
     case 'failed_retryable':
     case 'pending':
       if (record.parked) return { kind: 'parked' }

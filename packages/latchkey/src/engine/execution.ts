@@ -27,9 +27,9 @@ export interface AtomicExecution<Tx> extends Execution {
 }
 
 /** Hash of (identity, effect name, epoch). The epoch rises only with recorded negative evidence; until then it is 0. */
-export function downstreamKey(id: string, effect: string, shape: 'uuid' | 'opaque' = 'uuid'): string {
+export function downstreamKey(id: string, effect: string, shape: 'uuid' | 'opaque' = 'uuid', epoch = 0): string {
   const digest = createHash('sha256')
-    .update(lengthPrefixed(['latchkey.downstream.v1', id, effect, '0']))
+    .update(lengthPrefixed(['latchkey.downstream.v1', id, effect, String(epoch)]))
     .digest()
   return shape === 'uuid' ? uuidText(digest) : digest.toString('base64url')
 }

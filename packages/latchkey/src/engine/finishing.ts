@@ -4,13 +4,13 @@ import type { Claim, OwnerResult } from '../ports/store.ts'
 import { type Answer, type Attempt, type ExecuteRequest, refused } from './answer.ts'
 import type { Core } from './core.ts'
 import { type Judgement, judge } from './judge.ts'
-import type { Lease } from './lease.ts'
 import { answerSeen } from './seen.ts'
 import type { Settings } from './settings.ts'
 
 export interface Owned<C> {
   readonly claim: Claim
-  readonly lease: Lease
+  /** What the lease surely has left. */
+  readonly leftMs: () => number
   readonly request: ExecuteRequest
   readonly settings: Settings<C>
 }
@@ -19,8 +19,19 @@ export interface Owned<C> {
 const storeRetryMsMax = 5_000
 const firstPauseMs = 50
 
-export async function finish<Tx, C>(core: Core<Tx>, owned: Owned<C>, attempt: Attempt): Promise<Answer> {
+export function finish<Tx, C>(core: Core<Tx>, owned: Owned<C>, attempt: Attempt, retryInMs = 0): Promise<Answer> {
   const judgement = judge(attempt, owned.settings)
+  return finishAs(core, owned, {
+    attempt,
+    judgement: judgement.kind === 'retryable' ? { ...judgement, dueInMs: retryInMs } : judgement,
+  })
+}
+
+export async function finishAs<Tx, C>(
+  core: Core<Tx>,
+  owned: Owned<C>,
+  { attempt, judgement }: { attempt: Attempt; judgement: Judgement },
+): Promise<Answer> {
   const written = await writeUntilStored(core, owned, judgement)
   const { operation, id } = owned.request.identity
   if (written === 'claim-lost') return answerAfterLoss(core, owned)
@@ -48,7 +59,7 @@ async function writeUntilStored<Tx, C>(
       return await core.calls.call('finish', () => write(core, owned, judgement), limitMs)
     } catch {
       const spentMs = spent()
-      if (spentMs + pauseMs > storeRetryMsMax || owned.lease.leftMs() < pauseMs) return 'failed'
+      if (spentMs + pauseMs > storeRetryMsMax || owned.leftMs() < pauseMs) return 'failed'
       await sleep(core.clock, pauseMs)
     }
   }
@@ -57,11 +68,15 @@ async function writeUntilStored<Tx, C>(
 function write<Tx, C>({ store }: Core<Tx>, { claim, settings }: Owned<C>, judgement: Judgement): Promise<OwnerResult> {
   if (judgement.kind === 'keep') return store.complete(claim, judgement.outcome, settings.retentionMs)
   const to = judgement.kind === 'unknown' ? 'unknown' : 'failed_retryable'
-  return store.fail(claim, { to, errorCode: judgement.errorCode, dueInMs: 0 })
+  const dueInMs = judgement.kind === 'retryable' ? (judgement.dueInMs ?? 0) : 0
+  return store.fail(claim, { to, errorCode: judgement.errorCode, dueInMs })
 }
 
 /** Somebody else owns the row now: our own success is never sent; the winner's answer is, if there is one yet. */
-async function answerAfterLoss<Tx, C>(core: Core<Tx>, { request, settings }: Owned<C>): Promise<Answer> {
+export async function answerAfterLoss<Tx, C>(
+  core: Core<Tx>,
+  { request, settings }: Pick<Owned<C>, 'request' | 'settings'>,
+): Promise<Answer> {
   const { operation, id } = request.identity
   core.telemetry.count('claim_lost', { operation, identity: id })
   const record = await core.calls.call('read', () => core.store.read(id)).catch(() => undefined)

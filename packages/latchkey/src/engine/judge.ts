@@ -7,7 +7,7 @@ import { keptByDefault, type Settings } from './settings.ts'
 export type Judgement =
   | { readonly kind: 'keep'; readonly outcome: Outcome }
   /** Proven, or declared by the operation: nothing happened, a retry may run. */
-  | { readonly kind: 'retryable'; readonly errorCode: string }
+  | { readonly kind: 'retryable'; readonly errorCode: string; readonly dueInMs?: number }
   | { readonly kind: 'unknown'; readonly errorCode: string }
 
 type Rules = Pick<Settings, 'storeWhen' | 'onFailure' | 'outcomeBytesMax' | 'outcomeVersion'>
@@ -60,7 +60,7 @@ function saidByHandler(error: unknown): Judgement | undefined {
 }
 
 /** A code for operators, never a message: messages may hold personal data. */
-function codeOf(error: unknown): string {
+export function codeOf(error: unknown): string {
   if (typeof error !== 'object' || error === null) return 'error'
   if ('code' in error && typeof error.code === 'string') return error.code.slice(0, 64)
   return 'name' in error && typeof error.name === 'string' ? error.name.slice(0, 64) : 'error'

@@ -7,8 +7,19 @@ import { executeAtomic, executeInTransaction } from './atomic.ts'
 import { type Core, createCore } from './core.ts'
 import { executeGuarded, needsTwoConnections } from './guarded.ts'
 import { identify, type IdentityParts, type Scope } from './identity.ts'
-import type { AtomicOperation, GuardedOperation, HttpOptions, Shared } from './operation.ts'
+import type {
+  AtomicOperation,
+  GuardedOperation,
+  HttpOptions,
+  OperationKind,
+  PhasedOperation,
+  Shared,
+} from './operation.ts'
 import { type Keeping, type Operators, operators } from './operators.ts'
+import { adoptingAppender, appender } from './outbox.ts'
+import type { OutboxMessage } from './outbox-message.ts'
+import type { Definition, PhasedParts } from './phased.ts'
+import { phasedOperation, type PhasedOptions } from './phased-operation.ts'
 import { attemptFunction, executeRequest, valueOf } from './plain-function.ts'
 import { type GuardedOptions, type OperationOptions, settingsOf } from './settings.ts'
 import { tracked, withWaiting } from './waiting.ts'
@@ -33,10 +44,36 @@ export interface Latchkey<Tx, Context> extends Operators {
   atomic(name: string, options?: OperationOptions<Context>): AtomicOperation<Tx, Context>
   /** Any handler: claimed, kept alive, completed. `onFailure` says what a failure half-way means. */
   guarded(name: string, options: GuardedOptions<Context>): GuardedOperation<Context>
+  /**
+   * Work of several steps, some of them outside this database: recorded, resumed after a crash, never repeated in doubt. Declared by name
+   * with its definition, because a worker resumes it.
+   */
+  phased<Input>(
+    name: string,
+    options: PhasedOptions<Context>,
+    definition: Definition<Tx, Input>,
+  ): PhasedOperation<Input, Context>
+  readonly outbox: {
+    /** In any transaction of the store's database, yours too: the message exists exactly when it has committed. */
+    append(tx: unknown, message: OutboxMessage): Promise<void>
+  }
+  /** For workers. */
+  readonly internals: Internals<Tx>
   /** The id of a row, as it appears in listings and logs. */
   identify(parts: IdentityParts): string
   /** Waits for what is under way (default 10 s), then ends heartbeats. New requests are refused. */
   close(options?: { timeoutMs?: number }): Promise<{ drained: boolean }>
+}
+
+/** What background work needs of a Latchkey. */
+export interface Internals<Tx> {
+  readonly store: Store<Tx>
+  readonly clock: Clock
+  readonly telemetry: Telemetry
+  /** The newest declared version of each phased operation, by name; it resumes rows of the older ones, too. */
+  readonly phased: ReadonlyMap<string, Pick<PhasedOperation<never>, 'name' | 'resume'>>
+  /** Aborted when `close` is called. */
+  readonly closing: AbortSignal
 }
 
 export function createLatchkey<Tx, Context = unknown>(options: LatchkeyOptions<Tx, Context>): Latchkey<Tx, Context> {
@@ -48,10 +85,13 @@ export function createLatchkey<Tx, Context = unknown>(options: LatchkeyOptions<T
   if (!(storeTimeoutMs > 0)) throw misconfigured(`storeTimeoutMs must be a positive number and is ${storeTimeoutMs}`)
   const core = createCore({ store, clock, telemetry, storeTimeoutMs })
   const shared: Shared<Context> = { scope, http, clock, telemetry: core.telemetry }
-  const kinds = new Map<string, 'atomic' | 'guarded'>()
+  const kinds = new Map<string, OperationKind>()
+  const definitions = new Map<string, Map<number, Definition<Tx, never>>>()
+  const phased = new Map<string, PhasedOperation<never, Context>>()
+  const append = appender(store, clock)
   const keeping = new Map<string, Keeping>()
 
-  function declare(name: string, kind: 'atomic' | 'guarded'): void {
+  function declare(name: string, kind: OperationKind): void {
     checkName(name)
     const before = kinds.get(name)
     if (before !== undefined && before !== kind) {
@@ -76,6 +116,26 @@ export function createLatchkey<Tx, Context = unknown>(options: LatchkeyOptions<T
       keeping.set(name, operation.settings)
       return operation
     },
+    phased(name, given, definition) {
+      declare(name, 'phased')
+      const versions = definitions.get(name) ?? new Map<number, Definition<Tx, never>>()
+      definitions.set(name, versions)
+      const parts = { ...phasedParts(store, name), append }
+      const operation = phasedOperation(core, shared, {
+        name,
+        options: given,
+        parts,
+        definitions: versions,
+        definition,
+      })
+      keeping.set(name, operation.settings)
+      // Only `resume` is called through this, and it takes no input.
+      if (given.version >= (phased.get(name)?.version ?? 0))
+        phased.set(name, operation as PhasedOperation<never, Context>)
+      return operation
+    },
+    outbox: { append: adoptingAppender(store, append) },
+    internals: { store, clock, telemetry: core.telemetry, phased, closing: core.draining.signal },
     identify: parts => identify(parts).id,
     close: ({ timeoutMs = 10_000 } = {}) => close(core, timeoutMs),
   }
@@ -158,6 +218,13 @@ function guardedOperation<Tx, C>(
     },
   }
   return operation
+}
+
+function phasedParts<Tx>({ transactor, steps, name: store }: Store<Tx>, name: string): Omit<PhasedParts<Tx>, 'append'> {
+  if (transactor !== undefined && steps !== undefined) return { transactor, steps }
+  throw misconfigured(
+    `${name}: the ${store} store has no transactions, so no step could be remembered with its writes. Use a transactional store`,
+  )
 }
 
 function checkName(name: string): void {

@@ -1,5 +1,7 @@
 /** An operation: its name, its kind, and the two ways in, `execute` for adapters and `run` for plain functions. */
 import type { Clock } from '../ports/clock.ts'
+import type { Header } from '../ports/outcome.ts'
+import type { Resumable } from '../ports/store.ts'
 import type { Telemetry } from '../ports/telemetry.ts'
 import type { Answer, ExecuteRequest, Work } from './answer.ts'
 import type { AtomicExecution, Execution, GuardedExecution } from './execution.ts'
@@ -26,11 +28,19 @@ export interface Shared<Context> {
   readonly telemetry: Telemetry
 }
 
-export interface Operation<X extends Execution = Execution, Context = unknown> {
-  readonly kind: 'atomic' | 'guarded'
+export type OperationKind = 'atomic' | 'guarded' | 'phased'
+
+/** What every operation has, whatever its kind. */
+export interface DeclaredOperation<Context = unknown> {
+  readonly kind: OperationKind
   readonly name: string
   readonly settings: Settings<Context>
   readonly shared: Shared<Context>
+}
+
+/** An operation whose handler comes with each call. */
+export interface Operation<X extends Execution = Execution, Context = unknown> extends DeclaredOperation<Context> {
+  readonly kind: 'atomic' | 'guarded'
   /** For adapters. Never rejects for a refusal or a failed store: those are answers. */
   execute(request: ExecuteRequest, work: Work<X>): Promise<Answer>
 }
@@ -60,4 +70,30 @@ export interface GuardedOperation<Context = unknown> extends Operation<GuardedEx
 export interface AtomicOperation<Tx, Context = unknown> extends Operation<AtomicExecution<Tx>, Context> {
   readonly kind: 'atomic'
   run<T>(request: AtomicRunRequest, handler: (execution: AtomicExecution<Tx>) => Promise<T> | T): Promise<T>
+}
+
+export interface PhasedRunRequest<Input> extends RunRequest {
+  /** JSON, at most 64 KiB; stored at the grant. A resumed run gets the stored one. */
+  readonly input: Input
+}
+
+/** The outcome of phased work, decoded. */
+export interface PhasedValue {
+  readonly status: number
+  readonly headers: readonly Header[]
+  readonly value: unknown
+}
+
+/** How the resumption of a row ended; `not-mine`: somebody else has it, or it is not resumable any more. */
+export type Resumed = 'completed' | 'failed' | 'unknown' | 'parked' | 'not-mine'
+
+/** An operation whose definition is declared with it, because a worker cannot resume a closure over a request. */
+export interface PhasedOperation<Input, Context = unknown> extends DeclaredOperation<Context> {
+  readonly kind: 'phased'
+  readonly version: number
+  run(request: PhasedRunRequest<Input>): Promise<PhasedValue>
+  /** For adapters. Never rejects for a refusal or a failed store: those are answers. */
+  executeInput(request: ExecuteRequest, input: Input): Promise<Answer>
+  /** For workers: claims a row that `store.resumable` listed and goes on with it. */
+  resume(row: Resumable): Promise<Resumed>
 }

@@ -1,7 +1,7 @@
 /** What a person does with rows: look, settle, forget. Every act carries a name and a reason and is kept. */
 import { LatchkeyError, misconfigured } from '../ports/errors.ts'
 import type { Outcome } from '../ports/outcome.ts'
-import type { Act, ForgetResult, Inspection, Listing, Page, SettleResult, State } from '../ports/store.ts'
+import type { Act, ForgetResult, Inspection, Listing, Page, SettleResult, State, UnparkResult } from '../ports/store.ts'
 import type { Core } from './core.ts'
 import { identify, type IdentityParts } from './identity.ts'
 import type { Settings } from './settings.ts'
@@ -17,13 +17,22 @@ export type OperatorVerdict =
 
 export interface Operators {
   /** Rows in a stable order, a page at a time. `state: 'unknown'` is the work queue. Without outcomes. */
-  list(filter?: { state?: State; operation?: string; limit?: number; after?: string }): Promise<Page>
+  list(filter?: {
+    state?: State
+    /** Only the dead letters: rows that wait for a person. */
+    parked?: true
+    operation?: string
+    limit?: number
+    after?: string
+  }): Promise<Page>
   /** One row with its outcome, evidence and audit; also after it was forgotten. */
   inspect(row: RowName): Promise<Inspection>
   /** Ends an `unknown`. The verdict, who gave it and why are committed with it. */
   settle(row: RowName, verdict: OperatorVerdict, act: Act): Promise<SettleResult>
   /** Deletes a `completed` row, so that its key is new again. */
   forget(row: RowName, act: Act): Promise<ForgetResult>
+  /** Lets a parked row go on: due now, its crashes forgiven. */
+  unpark(row: RowName, act: Act): Promise<UnparkResult>
 }
 
 /** How the operation of a row keeps its outcomes. */
@@ -58,6 +67,10 @@ export function operators<Tx>({ store, calls }: Core<Tx>, keeping: (operation: s
       checkAct('forget', act)
       const id = idOf(row)
       return calls.call('forget', () => store.forget(id, act))
+    },
+    async unpark(row, act) {
+      checkAct('unpark', act)
+      return calls.call('unpark', () => store.unpark(idOf(row), act))
     },
   }
 }

@@ -69,13 +69,18 @@ export async function attemptFunction<X extends Execution>(handler: (x: X) => un
 
 /** The first caller gets the value as a retry will get it, through JSON: a Date that turns into text does so at once. */
 export function valueOf(operation: string, answer: Answer): unknown {
+  return decode(operation, outcomeOf(operation, answer))
+}
+
+/** The outcome behind an answer; a refusal and a throw are thrown. */
+export function outcomeOf(operation: string, answer: Answer): Outcome {
   switch (answer.kind) {
     case 'replayed':
-      return decode(operation, answer.outcome)
+      return answer.outcome
     case 'refused':
       throw refusalError(operation, answer.refusal)
     case 'executed':
-      if (answer.attempt.kind === 'answered') return decode(operation, answer.attempt.outcome)
+      if (answer.attempt.kind === 'answered') return answer.attempt.outcome
       if (answer.attempt.kind === 'threw') throw answer.attempt.error
       throw new LatchkeyError('invariant', `${operation}: a plain function has no unreplayable answer`)
   }

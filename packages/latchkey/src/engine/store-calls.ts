@@ -3,6 +3,7 @@ import type { Clock } from '../ports/clock.ts'
 import { isLatchkeyError, LatchkeyError } from '../ports/errors.ts'
 import type { Telemetry } from '../ports/telemetry.ts'
 import { type Circuit, circuit } from './circuit.ts'
+import { faultPoint } from './fault-point.ts'
 
 export interface StoreCalls {
   readonly circuit: Circuit
@@ -26,7 +27,9 @@ export function storeCalls({ storeName, timeoutMs, clock, telemetry }: StoreCall
     timeoutMs,
     async call(name, run, limitMs = timeoutMs) {
       try {
+        faultPoint(`${name}:before`)
         const value = await within(clock, limitMs, run)
+        faultPoint(`${name}:after`)
         breaker.succeeded()
         return value
       } catch (cause) {

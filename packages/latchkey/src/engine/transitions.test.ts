@@ -29,14 +29,14 @@ describe('the table of transitions', () => {
     expect(transitions.filter(row => row.from === 'pending' || row.to === 'pending')).toEqual([])
   })
 
-  it('raises the fence exactly where a request is granted the row', () => {
+  it('raises the fence exactly where a request or a resumer is granted the row', () => {
     for (const { from, to, by, fence } of transitions) {
-      const grant = by.includes('request') && to !== 'unknown'
+      const grant = by.some(actor => actor === 'request' || actor === 'resumer') && to !== 'unknown'
       expect({ from, to, by, fence }).toEqual({ from, to, by, fence: grant ? 'rises' : 'stays' })
     }
   })
 
-  it('lets no request, owner or sweeper move an unknown row: only evidence does', () => {
+  it('lets no request, resumer, owner or sweeper move an unknown row: only evidence does', () => {
     expect(transitions.filter(row => row.from === 'unknown').flatMap(row => row.by)).toEqual([
       'late owner',
       'operator',
@@ -62,6 +62,8 @@ describe('isLegal', () => {
   const legal: [Place, Place, Actor][] = [
     ['none', 'in_progress', 'request'],
     ['in_progress', 'completed', 'owner'],
+    ['in_progress', 'in_progress', 'resumer'],
+    ['failed_retryable', 'failed_retryable', 'operator'],
     ['in_progress', 'unknown', 'sweeper'],
     ['unknown', 'completed', 'late owner'],
     ['completed', 'none', 'operator'],
@@ -71,6 +73,9 @@ describe('isLegal', () => {
     ['in_progress', 'completed', 'sweeper'],
     ['in_progress', 'none', 'reaper'],
     ['unknown', 'in_progress', 'request'],
+    ['unknown', 'in_progress', 'resumer'],
+    ['none', 'in_progress', 'resumer'],
+    ['completed', 'in_progress', 'resumer'],
     ['unknown', 'none', 'reaper'],
     ['completed', 'failed_retryable', 'owner'],
     ['completed', 'in_progress', 'owner'],

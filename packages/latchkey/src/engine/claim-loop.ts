@@ -1,0 +1,67 @@
+/** Claims until the row is ours or has given its answer: what guarded and phased work begin with. */
+import type { Recovery } from '../ports/store.ts'
+import type { WorkInput } from '../ports/steps.ts'
+import { type Answer, type ExecuteRequest, refused } from './answer.ts'
+import { claim, type Claimed } from './claiming.ts'
+import type { Core } from './core.ts'
+import { answerSeen } from './seen.ts'
+import type { Settings } from './settings.ts'
+
+/** A row that changes hands faster than we can look is contended, not free: after this many looks the caller hears 409. */
+const looksMax = 5
+
+export type Won = Extract<Claimed, { kind: 'won' }>
+
+export interface Granted {
+  readonly won: Won
+  /** With the fingerprint that the row was granted under. */
+  readonly request: ExecuteRequest
+  /** Monotonic time from before the claim was sent. */
+  readonly claimedAtMs: number
+}
+
+export interface Claiming {
+  readonly request: ExecuteRequest
+  readonly recovery: Recovery
+  readonly work?: WorkInput
+  readonly run: (granted: Granted) => Promise<Answer>
+  readonly storeDown: (cause: unknown) => Promise<Answer>
+}
+
+export async function claimThenRun<Tx, C>(core: Core<Tx>, settings: Settings<C>, claiming: Claiming): Promise<Answer> {
+  let { request } = claiming
+  for (let look = 0; look < looksMax; look++) {
+    const claimedAtMs = core.clock.monotonicMs()
+    const claimed = await claim(core, {
+      identity: request.identity,
+      claimId: core.clock.randomId(),
+      fingerprint: request.fingerprint,
+      recovery: claiming.recovery,
+      leaseMs: settings.leaseMs,
+      expiresInMs: settings.holdMsMax + settings.retentionMs,
+      description: request.description,
+      ...(claiming.work === undefined ? {} : { work: claiming.work }),
+    })
+    switch (claimed.kind) {
+      case 'unavailable':
+        return claiming.storeDown(claimed.cause)
+      case 'won':
+        countGrant(core, claimed, request)
+        return claiming.run({ won: claimed, request, claimedAtMs })
+      case 'seen': {
+        const seen = await answerSeen(core, settings, { record: claimed.record, request })
+        if (seen.kind === 'answer') return seen.answer
+        request = seen.request
+      }
+    }
+  }
+  return refused('in-progress', { retryAfterMs: 1_000 })
+}
+
+function countGrant<Tx>(core: Core<Tx>, { from }: Won, { identity }: ExecuteRequest): void {
+  const attributes = { operation: identity.operation, identity: identity.id }
+  core.telemetry.count('reserve.created', attributes)
+  if (from === 'expired') core.telemetry.count('reserve.after_expiry', attributes)
+  if (from === 'failed_retryable') core.telemetry.count('reserve.failed_retry', attributes)
+  if (from === 'dead-lease') core.telemetry.count('takeover', attributes)
+}

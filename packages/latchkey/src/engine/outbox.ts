@@ -1,0 +1,40 @@
+/** Appending to the outbox, from a phase or from any transaction of the store's database. */
+import { createHash } from 'node:crypto'
+import { type Clock, uuidText } from '../ports/clock.ts'
+import { misconfigured } from '../ports/errors.ts'
+import type { Store } from '../ports/store.ts'
+import { lengthPrefixed } from './identity.ts'
+import { boundedJson } from './json-outcome.ts'
+import type { OutboxMessage } from './outbox-message.ts'
+
+export type Append<Tx> = (tx: Tx, message: OutboxMessage) => Promise<void>
+
+/** For transactions that the store itself handed out. */
+export function appender<Tx>({ outbox }: Pick<Store<Tx>, 'outbox'>, clock: Clock): Append<Tx> {
+  return async (tx, { topic, aggregate, key, payload, headers = {} }) => {
+    if (outbox === undefined) throw misconfigured('the store has no outbox, because it has no transactions')
+    if (typeof topic !== 'string' || topic === '') {
+      throw misconfigured('an outbox message needs a topic: the name of its target')
+    }
+    const text = boundedJson(`the payload of a message to ${topic}`, payload) ?? 'null'
+    const dedupId = key === undefined ? clock.randomId() : dedupIdOf(topic, key)
+    await outbox.append(tx, { topic, aggregate, dedupId, payload: Buffer.from(text), headers })
+  }
+}
+
+/** For a caller's own transaction, which is proven to be one first. */
+export function adoptingAppender<Tx>(store: Store<Tx>, append: Append<Tx>): Append<unknown> {
+  return async (tx, message) => {
+    if (store.transactor === undefined) throw misconfigured('the store has no outbox, because it has no transactions')
+    await append(await store.transactor.adopt(tx), message)
+  }
+}
+
+/** The same topic and key are the same message, in a shape that fits every header and column. */
+function dedupIdOf(topic: string, key: string): string {
+  return uuidText(
+    createHash('sha256')
+      .update(lengthPrefixed(['latchkey.outbox.v1', topic, key]))
+      .digest(),
+  )
+}

@@ -1,0 +1,211 @@
+/** Phased: claimed, run step by step from its journal, completed with the outcome that the definition returns. */
+import { LatchkeyError, unreachable } from '../ports/errors.ts'
+import type { Outcome } from '../ports/outcome.ts'
+import type { Steps } from '../ports/steps.ts'
+import type { Transactor } from '../ports/store.ts'
+import { type Answer, type Attempt, type ExecuteRequest, refused } from './answer.ts'
+import { claimThenRun, type Granted } from './claim-loop.ts'
+import type { Core } from './core.ts'
+import { runEffect } from './effect.ts'
+import { answerAfterLoss, finish, finishAs, type Owned } from './finishing.ts'
+import { Halt, type HaltReason } from './halt.ts'
+import { judge } from './judge.ts'
+import { fromJson } from './json-outcome.ts'
+import type { OutboxMessage } from './outbox-message.ts'
+import { runPhase } from './phase.ts'
+import type { PhasedExecution, PhasedRun } from './phased-execution.ts'
+import type { Settings } from './settings.ts'
+
+/** The code of one version of a phased operation. Outside of its steps it runs again on every resume: no effect, clock or randomness there. */
+export type Definition<Tx, Input> = (execution: PhasedExecution<Tx>, input: Input) => Promise<Outcome>
+
+/** What phased work needs of its store. */
+export interface PhasedParts<Tx> {
+  readonly transactor: Transactor<Tx>
+  readonly steps: Steps<Tx>
+  append(tx: Tx, message: OutboxMessage): Promise<void>
+}
+
+export interface PhasedWork<Tx> {
+  readonly request: ExecuteRequest
+  readonly parts: PhasedParts<Tx>
+  readonly version: number
+  /** JSON text. A resumed row keeps the input it has. Absent: from a worker, who can go on but not begin. */
+  readonly input: string | undefined
+  /** Every version that is declared in this process, so that rows of older ones can drain. */
+  readonly definitions: ReadonlyMap<number, Definition<Tx, never>>
+  /** Called once, right before the definition runs. */
+  readonly start: (run: () => Promise<Attempt>) => Promise<Attempt>
+}
+
+/** Deaths of its owner after which a row is poison: it stops killing processes until a person has looked at it. */
+const crashesMax = 5
+/** A failing step is tried again after one second, then two, four … up to five minutes. */
+const firstRetryMs = 1_000
+const retryMsMax = 300_000
+
+export function executePhased<Tx, C>(core: Core<Tx>, settings: Settings<C>, work: PhasedWork<Tx>): Promise<Answer> {
+  return claimThenRun(core, settings, {
+    request: work.request,
+    recovery: 'resume',
+    ...(work.input === undefined ? {} : { work: { version: work.version, input: work.input } }),
+    run: granted => runGranted(core, settings, { ...granted, work }),
+    storeDown: async cause => refused('store-unavailable', { cause, retryAfterMs: 1_000 }),
+  })
+}
+
+interface PhasedGrant<Tx> extends Granted {
+  readonly work: PhasedWork<Tx>
+}
+
+async function runGranted<Tx, C>(core: Core<Tx>, settings: Settings<C>, grant: PhasedGrant<Tx>): Promise<Answer> {
+  const { won, request, claimedAtMs, work } = grant
+  const owned: Owned<C> = {
+    claim: won.claim,
+    request,
+    settings,
+    // Each step's commit renews the lease, so what is left counts from the last of them; a store that fails is retried briefly.
+    leftMs: () => settings.leaseMs,
+  }
+  try {
+    // A claim found again after a lost reply comes without its journal.
+    const journal =
+      won.journal ?? (await core.calls.call('read journal', () => work.parts.steps.readJournal(won.claim.id)))
+    if (journal === undefined) return await giveBack(core, owned)
+    const definition = work.definitions.get(journal.work.version)
+    const inDoubt = journal.steps.some(({ state }) => state === 'open')
+    if (won.crashes >= crashesMax) return await park(core, owned, { cause: 'poison', inDoubt })
+    if (definition === undefined) return await park(core, owned, { cause: 'definition-changed', inDoubt })
+    const run: PhasedRun<Tx> = {
+      core,
+      transactor: work.parts.transactor,
+      steps: work.parts.steps,
+      claim: won.claim,
+      operation: request.identity.operation,
+      leaseMs: settings.leaseMs,
+      journal,
+      position: 0,
+      running: undefined,
+      doubts: new Set(journal.steps.filter(({ state }) => state === 'open').map(({ position }) => position)),
+      halted: undefined,
+    }
+    const attempt = await work.start(() => attemptDefinition(run, { definition, grant }))
+    core.telemetry.observe('execution.duration', core.clock.monotonicMs() - claimedAtMs, { operation: run.operation })
+    if (run.halted === undefined) return await finishEnded(core, owned, { attempt, tries: won.attempt, run })
+    return await finishHalted(core, owned, {
+      reason: run.halted.reason,
+      tries: won.attempt,
+      inDoubt: run.doubts.size > 0,
+    })
+  } catch (cause) {
+    // The journal could not be read: nothing ran, and the row is resumed when its lease has ended.
+    return refused('store-unavailable', { cause, retryAfterMs: 1_000 })
+  } finally {
+    core.waiters.wake(request.identity.id)
+  }
+}
+
+interface Attempting<Tx> {
+  readonly definition: Definition<Tx, never>
+  readonly grant: PhasedGrant<Tx>
+}
+
+async function attemptDefinition<Tx>(run: PhasedRun<Tx>, { definition, grant }: Attempting<Tx>): Promise<Attempt> {
+  try {
+    // Stored by this operation's own `input`, and checked by the definition's version.
+    const input = fromJson(run.journal.work.input) as never
+    return { kind: 'answered', outcome: await definition(executionOf(run, grant), input) }
+  } catch (error) {
+    return { kind: 'threw', error: error instanceof Halt ? error.cause : error }
+  }
+}
+
+function executionOf<Tx>(run: PhasedRun<Tx>, { won, request, work }: PhasedGrant<Tx>): PhasedExecution<Tx> {
+  const { scope, operation } = request.identity
+  return {
+    scope,
+    operation,
+    attempt: won.attempt,
+    fence: won.claim.fence,
+    recoveryPoint: run.journal.steps.findLast(step => step.state === 'done')?.name,
+    // What a step remembers went through JSON as the definition's own T.
+    phase: async (name, body) => (await runPhase(run, name, body)) as never,
+    effect: async (name, options, call) => (await runEffect(run, { name, options, call })) as never,
+    outbox: { append: work.parts.append },
+  }
+}
+
+interface Finishing<Tx> {
+  readonly attempt: Attempt
+  readonly tries: number
+  readonly run: PhasedRun<Tx>
+}
+
+/** The definition returned or threw by itself. What is behind it is remembered, so a failure may be run again. */
+async function finishEnded<Tx, C>(
+  core: Core<Tx>,
+  owned: Owned<C>,
+  { attempt, tries, run }: Finishing<Tx>,
+): Promise<Answer> {
+  const settings: Settings<C> = { ...owned.settings, onFailure: 'rerun' }
+  if (run.doubts.size === 0) return finish(core, { ...owned, settings }, attempt, retryInMs(tries))
+  // It ended without coming back to an effect that may have happened: an outcome would deny it, a failure would forget it.
+  if (judge(attempt, settings).kind === 'keep') return park(core, owned, { cause: 'definition-changed', inDoubt: true })
+  await core.calls.call('heartbeat', () => core.store.heartbeat(owned.claim, retryInMs(tries))).catch(() => undefined)
+  return { kind: 'executed', attempt, stored: 'declined' }
+}
+
+async function finishHalted<Tx, C>(
+  core: Core<Tx>,
+  owned: Owned<C>,
+  { reason, tries, inDoubt }: { reason: HaltReason; tries: number; inDoubt: boolean },
+): Promise<Answer> {
+  switch (reason.kind) {
+    case 'claim-lost':
+      return answerAfterLoss(core, owned)
+    case 'park':
+      return park(core, owned, { cause: reason.cause, inDoubt })
+    case 'abandon':
+      return refused('outcome-unknown', { ownAttempt: true, retryAfterMs: 1_000, cause: reason.cause })
+    case 'unknown':
+    case 'retryable': {
+      const attempt: Attempt = { kind: 'threw', error: reason.cause }
+      const { kind, errorCode } = reason
+      return finishAs(core, owned, { attempt, judgement: { kind, errorCode, dueInMs: retryInMs(tries) } })
+    }
+    default:
+      return unreachable(reason)
+  }
+}
+
+interface Parking {
+  readonly cause: string
+  /** An intent is open: such a row is `unknown`, which never expires, and its evidence has a place. */
+  readonly inDoubt: boolean
+}
+
+async function park<Tx, C>(core: Core<Tx>, owned: Owned<C>, { cause, inDoubt }: Parking): Promise<Answer> {
+  const { claim, request } = owned
+  const { operation, id } = request.identity
+  if (inDoubt) {
+    const attempt: Attempt = {
+      kind: 'threw',
+      error: new LatchkeyError('outcome-unknown', `${operation}: ${cause}, with an effect in doubt`),
+    }
+    return finishAs(core, owned, { attempt, judgement: { kind: 'unknown', errorCode: cause } })
+  }
+  core.telemetry.count('parked', { operation, identity: id, detail: cause })
+  // A store that fails here leaves the claim; the next owner finds the same reason.
+  await core.calls.call('park', () => core.store.park(claim, cause)).catch(() => undefined)
+  return refused('parked')
+}
+
+/** Expired or reaped after a worker found it: nobody asked for a new life of it, and there is no input to run it with. */
+async function giveBack<Tx, C>(core: Core<Tx>, { claim: { id, claimId } }: Owned<C>): Promise<Answer> {
+  await core.calls.call('release', () => core.store.release(id, claimId)).catch(() => undefined)
+  return refused('in-progress', { retryAfterMs: 1_000 })
+}
+
+function retryInMs(tries: number): number {
+  return Math.min(firstRetryMs * 2 ** Math.max(0, tries - 1), retryMsMax)
+}
