@@ -1,0 +1,125 @@
+/**
+ * Goes on with phased work that nobody owns: its process died, or it waits for another try. The claim decides which of
+ * several processes gets a row; the others move on.
+ */
+import { type Clock, sleep } from '../ports/clock.ts'
+import type { Resumable, Store } from '../ports/store.ts'
+import type { Internals } from '../engine/latchkey.ts'
+import type { PhasedOperation } from '../engine/operation.ts'
+import { within } from '../engine/store-calls.ts'
+import type { TurnResult } from './loop.ts'
+
+export interface ResumerOptions extends Pick<Internals<unknown>, 'phased' | 'clock' | 'telemetry' | 'closing'> {
+  readonly store: Pick<Store, 'resumable'>
+  readonly concurrency: number
+}
+
+type Operation = Pick<PhasedOperation<never>, 'resume'>
+
+export interface Resumer {
+  turn(signal: AbortSignal): Promise<TurnResult>
+  /** Resolves when no row is being worked on. */
+  outstanding(): Promise<unknown>
+}
+
+/** Several processes see the same rows: from more than it needs, each takes some by chance, and fewer claims are in vain. */
+const rowsPerSlot = 4
+/** Rows of operations that are not declared here stay in front; behind this many of them ours would starve. */
+const limitMax = 1_000
+/** How long a turn waits for a free slot before it ends: far below the limit of a turn. */
+const slotWaitMs = 1_000
+/** A row that did not finish rests here, so that one that fails at once does not spin. The store's due time comes on top. */
+const restMs = 2_000
+/** One death may be anybody's; from the second on a row is looked at as the cause. */
+const suspectCrashes = 2
+/** The maximum hold: a definition that hangs for longer gives its slot back, and the row's fence protects the row. */
+const resumeMsMax = 900_000
+
+export function resumer({ store, phased, concurrency, clock, telemetry, closing }: ResumerOptions): Resumer {
+  const busy = new Map<string, Promise<void>>()
+  const restsUntilMs = new Map<string, number>()
+  const undeclared = new Set<string>()
+  let limit = concurrency * rowsPerSlot
+  /** A suspect is under way: nothing is begun beside it. */
+  let suspect = false
+
+  function resume(row: Resumable, operation: Operation): void {
+    const { id, operation: name } = row.identity
+    const rest = () => void restsUntilMs.set(id, clock.monotonicMs() + restMs)
+    const work = within(clock, resumeMsMax, () => operation.resume(row))
+      .then(end => void (end === 'completed' || rest()))
+      .catch((error: unknown) => {
+        rest()
+        telemetry.report('a row could not be resumed', { operation: name, identity: id, error })
+      })
+      .finally(() => void busy.delete(id))
+    busy.set(id, work)
+  }
+
+  /** Left to a process that knows the operation; said once, because an operation that nobody declares waits for ever. */
+  function isDeclared({ identity: { operation } }: Resumable): boolean {
+    if (phased.has(operation)) return true
+    if (!undeclared.has(operation)) {
+      undeclared.add(operation)
+      telemetry.report('rows to resume are left alone: their operation is not declared in this process', { operation })
+    }
+    return false
+  }
+
+  function isRested({ identity: { id } }: Resumable): boolean {
+    return !busy.has(id) && (restsUntilMs.get(id) ?? 0) <= clock.monotonicMs()
+  }
+
+  /** A row that may kill its process takes nobody with it: others go first, and it runs when nothing else does. */
+  function choose(waiting: readonly Resumable[], free: number): readonly Resumable[] {
+    const innocent = waiting.filter(({ crashes }) => crashes < suspectCrashes)
+    if (innocent.length > 0) return innocent.slice(0, free)
+    if (busy.size > 0) return []
+    suspect = waiting.length > 0
+    return waiting.slice(0, 1)
+  }
+
+  return {
+    async turn(signal) {
+      // A Latchkey that is closing waits for what runs; nothing may be added.
+      if (closing.aborted) return 'idle'
+      if (suspect || busy.size >= concurrency) await oneOf(busy.values(), { clock, signal })
+      suspect &&= busy.size > 0
+      const free = suspect ? 0 : concurrency - busy.size
+      if (free <= 0) return 'more'
+      forgetPast(restsUntilMs, clock.monotonicMs())
+      const rows = await store.resumable({ limit })
+      const waiting = rows.filter(row => isDeclared(row) && isRested(row))
+      const mayBeMore = rows.length >= limit && limit < limitMax
+      limit = waiting.length === 0 && mayBeMore ? Math.min(2 * limit, limitMax) : concurrency * rowsPerSlot
+      if (signal.aborted || closing.aborted) return 'idle'
+      const chosen = choose(shuffled(waiting, clock), free)
+      for (const row of chosen) {
+        const operation = phased.get(row.identity.operation)
+        if (operation !== undefined) resume(row, operation)
+      }
+      return waiting.length > chosen.length || mayBeMore ? 'more' : 'idle'
+    },
+    outstanding: () => Promise.all(busy.values()),
+  }
+}
+
+async function oneOf(works: Iterable<Promise<void>>, { clock, signal }: { clock: Clock; signal: AbortSignal }) {
+  const over = new AbortController()
+  const end = () => over.abort()
+  signal.addEventListener('abort', end, { once: true })
+  await Promise.race([...works, sleep(clock, slotWaitMs, over.signal)])
+  signal.removeEventListener('abort', end)
+  end()
+}
+
+function forgetPast(untilMs: Map<string, number>, nowMs: number): void {
+  for (const [id, time] of untilMs) if (time <= nowMs) untilMs.delete(id)
+}
+
+function shuffled<T>(values: readonly T[], { random }: Clock): readonly T[] {
+  return values
+    .map(value => ({ value, order: random() }))
+    .sort((left, right) => left.order - right.order)
+    .map(({ value }) => value)
+}

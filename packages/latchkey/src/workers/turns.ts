@@ -1,0 +1,70 @@
+/** Turns one after the other: bounded in time, counted, their failures reported and never thrown. */
+import { sleep } from '../ports/clock.ts'
+import { LatchkeyError } from '../ports/errors.ts'
+import type { LoopHealth, LoopOptions, TurnResult } from './loop.ts'
+
+/** Turns that were given up and still have not ended: each may hold a connection, so beyond this none is added. */
+const lostTurnsMax = 3
+
+export interface Turns {
+  /** Never rejects. */
+  next(stopping: () => boolean): Promise<TurnResult | 'failed'>
+  /** Ends the wait for the running turn. */
+  giveUp(): void
+  counts(): Omit<LoopHealth, 'running'>
+}
+
+export function countedTurns({ name, turn, turnMsMax = 60_000, clock, telemetry }: LoopOptions): Turns {
+  let counts: Omit<LoopHealth, 'running'> = { lastTurnAtMs: undefined, lastError: undefined, turns: 0, failures: 0 }
+  let giveUp = (): void => {}
+  let underWay = 0
+
+  async function bounded(): Promise<TurnResult> {
+    if (underWay >= lostTurnsMax) throw tooLong(`${underWay} turns were given up and have not ended`)
+    const over = new AbortController()
+    giveUp = () => over.abort()
+    underWay += 1
+    const ended = () => void (underWay -= 1)
+    const work = Promise.resolve().then(() => turn(over.signal))
+    work.then(ended, ended)
+    const late = sleep(clock, turnMsMax, over.signal).then(() => {
+      throw tooLong(`no end of the turn within ${turnMsMax} ms`)
+    })
+    try {
+      return await Promise.race([work, late])
+    } finally {
+      over.abort()
+    }
+  }
+
+  function tooLong(what: string): LatchkeyError {
+    return new LatchkeyError('store-unavailable', `${name}: ${what}`)
+  }
+
+  function tellFailure(error: unknown): void {
+    try {
+      telemetry.report(`a turn of the ${name} failed`, { error, detail: name })
+    } catch {
+      // There is nobody left to tell, and the loop goes on.
+    }
+  }
+
+  return {
+    async next(stopping) {
+      try {
+        const result = await bounded()
+        counts = { ...counts, lastTurnAtMs: clock.nowMs(), lastError: undefined, turns: counts.turns + 1 }
+        return result
+      } catch (error) {
+        // A turn that was cut off by `stop` has not failed.
+        if (stopping()) return 'idle'
+        const { turns, failures } = counts
+        counts = { lastTurnAtMs: clock.nowMs(), lastError: error, turns: turns + 1, failures: failures + 1 }
+        tellFailure(error)
+        return 'failed'
+      }
+    },
+    giveUp: () => giveUp(),
+    counts: () => counts,
+  }
+}

@@ -1,0 +1,69 @@
+/** All background work of one Latchkey: swept, resumed, relayed, reaped. Any number of processes may run it at once. */
+import { misconfigured } from '../ports/errors.ts'
+import { subscription } from './hints.ts'
+import { type LoopHealth, workerLoop, type WorkerLoop } from './loop.ts'
+import { type WorkerName, workerNames, type WorkersHost, type WorkersOptions } from './options.ts'
+import { shapes } from './shapes.ts'
+
+export interface Workers {
+  /** Keeps the process alive until `drain` or `stop`. */
+  start(): void
+  /**
+   * No new turns; waits for those under way, at most `timeoutMs` (default 10 s). At SIGTERM: `drain`, then the Latchkey's
+   * `close`, then end the pool. `drained: false`: something is still running; `stop` ends the wait for it.
+   */
+  drain(options?: { timeoutMs?: number }): Promise<{ drained: boolean }>
+  /** No new turns, waits for nothing. What was under way ends by itself or is recovered like after a crash. */
+  stop(): Promise<void>
+  /** A hint that there is work for one worker, or for all. */
+  wake(worker?: WorkerName): void
+  /** By worker; only those that run here. */
+  health(): { readonly [Name in WorkerName]?: LoopHealth }
+}
+
+export function createWorkers<Tx>(latchkey: WorkersHost<Tx>, options: WorkersOptions = {}): Workers {
+  const loops = loopsOf(latchkey, options)
+  const all = () => [...loops.values()]
+  const wake = (worker?: WorkerName) => {
+    for (const [name, loop] of loops) if (worker === undefined || worker === name) loop.wake()
+  }
+  const hints = subscription(options.hint, wake, latchkey.internals.telemetry)
+  return {
+    start() {
+      for (const loop of all()) loop.start()
+      hints.begin()
+    },
+    async drain(given) {
+      hints.end()
+      const ends = await Promise.all(all().map(loop => loop.drain(given)))
+      return { drained: ends.every(({ drained }) => drained) }
+    },
+    async stop() {
+      hints.end()
+      await Promise.all(all().map(loop => loop.stop()))
+    },
+    wake,
+    health: () => Object.fromEntries([...loops].map(([name, loop]) => [name, loop.health()])),
+  }
+}
+
+/** Those that are asked for; unless some are, all that have something to do. */
+function loopsOf<Tx>(latchkey: WorkersHost<Tx>, options: WorkersOptions): ReadonlyMap<WorkerName, WorkerLoop> {
+  const { clock, telemetry } = latchkey.internals
+  const found = shapes(latchkey, options)
+  const loops = new Map<WorkerName, WorkerLoop>()
+  for (const name of options.only ?? workerNames) {
+    if (!workerNames.includes(name)) {
+      throw misconfigured(`createWorkers: there is no worker '${name}'. There are ${workerNames.join(', ')}`)
+    }
+    const shape = found[name]
+    if (shape !== undefined) loops.set(name, workerLoop({ name, clock, telemetry, ...shape }))
+    else if (options.only !== undefined) throw misconfigured(whyNothing(name))
+  }
+  return loops
+}
+
+function whyNothing(name: WorkerName): string {
+  const why = name === 'relay' ? 'without targets: name where messages go' : 'on a store without transactions'
+  return `createWorkers: the ${name} has nothing to do ${why}, or leave it out of only`
+}

@@ -1,0 +1,67 @@
+import { afterEach, expect, it } from 'vitest'
+import type { Workers } from '../../src/workers/index.ts'
+import { sweepOnce } from '../../src/workers/sweeper.ts'
+import { eventually } from '../engine/setup.ts'
+import { scene } from './scene.ts'
+
+const started: Workers[] = []
+afterEach(async () => {
+  for (const workers of started.splice(0)) await workers.stop()
+})
+
+it('moves every dead lease by its recovery, logs it by its hash and counts it', async () => {
+  const { row, clock, store, telemetry, stateOf, workers } = scene()
+  const held = await row('held', 'in_progress', 'hold')
+  const rerun = await row('rerun', 'in_progress', 'rerun')
+  clock.leap(2_000)
+  const alive = await row('alive', 'in_progress', 'hold')
+  const sweeping = workers({ only: ['sweeper'], sweeper: { everyMs: 50 } })
+  started.push(sweeping)
+  sweeping.start()
+  await eventually(() => telemetry.counted('zombie_key') === 2)
+  expect([await stateOf(held), await stateOf(rerun), await stateOf(alive)]).toEqual([
+    'unknown',
+    'failed_retryable',
+    'in_progress',
+  ])
+  expect(telemetry.told).toContainEqual([
+    'the owner of a claim died: the row is unknown now',
+    { operation: 'payments.create', identity: held, detail: 'unknown' },
+  ])
+  expect(telemetry.told).toContainEqual([
+    'the owner of a claim died: the row is failed_retryable now',
+    { operation: 'payments.create', identity: rerun, detail: 'failed_retryable' },
+  ])
+  expect(JSON.stringify(telemetry.told)).not.toContain('held')
+  expect((await store.read(held))?.crashes).toBe(1)
+})
+
+it('works in bounded batches until no dead lease is left', async () => {
+  const { row, clock, store, telemetry, stateOf } = scene()
+  const ids = await Promise.all(Array.from({ length: 25 }, (_, n) => row(`k${n}`, 'in_progress')))
+  clock.leap(2_000)
+  const limits: number[] = []
+  const counting = {
+    sweep: (options: { limit: number }) => {
+      limits.push(options.limit)
+      return store.sweep(options)
+    },
+  }
+  const sweep = () => sweepOnce({ store: counting, telemetry, batch: 10 })
+  expect([await sweep(), await sweep(), await sweep(), await sweep()]).toEqual(['more', 'more', 'idle', 'idle'])
+  expect(limits).toEqual([10, 10, 10, 10])
+  expect(new Set(await Promise.all(ids.map(stateOf)))).toEqual(new Set(['unknown']))
+  expect(telemetry.counted('zombie_key')).toBe(25)
+})
+
+it('counts each dead lease once when four sweepers meet', async () => {
+  const { row, clock, telemetry, workers } = scene()
+  await Promise.all(Array.from({ length: 50 }, (_, n) => row(`k${n}`, 'in_progress')))
+  clock.leap(2_000)
+  const four = Array.from({ length: 4 }, () => workers({ only: ['sweeper'], sweeper: { everyMs: 20, batch: 7 } }))
+  started.push(...four)
+  for (const one of four) one.start()
+  await eventually(() => telemetry.counted('zombie_key') >= 50)
+  await eventually(() => four.every(one => (one.health().sweeper?.turns ?? 0) > 5))
+  expect(telemetry.counted('zombie_key')).toBe(50)
+})
