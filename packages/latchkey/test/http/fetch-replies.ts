@@ -39,7 +39,7 @@ function streamOf({ chunks, breaks }: Extract<Reply, { kind: 'stream' }>): Reada
 }
 
 /** The route of a request, for a server without a router of its own. */
-export function matches({ method, path }: RouteSpec, request: Request): boolean {
+export function matches({ method, path }: Pick<RouteSpec, 'method' | 'path'>, request: Request): boolean {
   const pattern = new RegExp(`^${path.replaceAll(/:[a-z]+/g, '[^/]+')}$`)
   return request.method === method && pattern.test(new URL(request.url).pathname)
 }

@@ -22,7 +22,16 @@ export type NestForm = 'returned' | '@Res()'
 export function nestHarness(name: string, nest: NestLibrary, form: NestForm): AdapterHarness {
   return {
     name,
-    provides: new Set(['stream', 'broken-stream', 'pipe', 'file', 'early-hints', 'trailers', 'transactional']),
+    provides: new Set([
+      'stream',
+      'broken-stream',
+      'pipe',
+      'file',
+      'early-hints',
+      'trailers',
+      'transactional',
+      'phased',
+    ]),
     ...adapterStores,
     // The context of this adapter is the platform's request.
     headerOf: (context, header) => [(context as Request).headers[header.toLowerCase()]].flat()[0],
@@ -30,9 +39,10 @@ export function nestHarness(name: string, nest: NestLibrary, form: NestForm): Ad
   }
 }
 
-async function start(nest: NestLibrary, { routes, outerHeaders }: AppSpec, form: NestForm) {
+async function start(nest: NestLibrary, { routes, phased, outerHeaders }: AppSpec, form: NestForm) {
   const controllers = routes.map(route => (form === 'returned' ? returning(nest, route) : sending(nest, route)))
-  const app = await nest.create(moduleOf(nest, controllers))
+  const inPhases = phased.map(route => replaced(nest, route))
+  const app = await nest.create(moduleOf(nest, [...controllers, ...inPhases]))
   app.use((_req: unknown, res: Response, next: () => void) => {
     for (const [name, value] of outerHeaders) res.appendHeader(name, value)
     next()
@@ -60,11 +70,23 @@ export function decorate(controller: Class, method: string, decorators: readonly
   for (const one of decorators) one(controller.prototype, method, descriptor)
 }
 
-function routed({ common }: NestLibrary, controller: Class, { method, path, operation }: RouteSpec): Class {
+type Place = Pick<RouteSpec, 'method' | 'path'>
+
+function routed({ common }: NestLibrary, controller: Class, { method, path }: Place, covered: MethodDecorator): Class {
   const verbs = { GET: common.Get, POST: common.Post, PUT: common.Put, PATCH: common.Patch, DELETE: common.Delete }
-  decorate(controller, 'handle', [Idempotent(operation), verbs[method](path)])
+  decorate(controller, 'handle', [covered, verbs[method](path)])
   common.Controller()(controller)
   return controller
+}
+
+function replaced(nest: NestLibrary, route: AppSpec['phased'][number]): Class {
+  class Replaced {
+    handle(): never {
+      throw new Error('the body of a phased method is never called')
+    }
+  }
+  const input = async (request: Request) => route.input(request.body)
+  return routed(nest, Replaced, route, Idempotent(route.operation, { input }))
 }
 
 function returning(nest: NestLibrary, route: RouteSpec): Class {
@@ -76,7 +98,7 @@ function returning(nest: NestLibrary, route: RouteSpec): Class {
   }
   nest.common.Req()(Returning.prototype, 'handle', 0)
   nest.common.Res({ passthrough: true })(Returning.prototype, 'handle', 1)
-  return routed(nest, Returning, route)
+  return routed(nest, Returning, route, Idempotent(route.operation))
 }
 
 function sending(nest: NestLibrary, route: RouteSpec): Class {
@@ -91,7 +113,7 @@ function sending(nest: NestLibrary, route: RouteSpec): Class {
   }
   nest.common.Req()(Sending.prototype, 'handle', 0)
   nest.common.Res()(Sending.prototype, 'handle', 1)
-  return routed(nest, Sending, route)
+  return routed(nest, Sending, route, Idempotent(route.operation))
 }
 
 async function valueOf({ common }: NestLibrary, response: Response | FastifyReply, reply: Reply): Promise<unknown> {

@@ -1,11 +1,10 @@
-import type { Execution } from '../../engine/execution.ts'
-import type { Operation } from '../../engine/operation.ts'
+import type { DeclaredOperation } from '../../engine/operation.ts'
 import { misconfigured } from '../../ports/errors.ts'
 import { isProblemBase } from '../../wire/problem.ts'
 
 /** What only HTTP cares about, checked when the route is declared and not on its first request. */
-export function checkOperation<X extends Execution, C>(operation: Operation<X, C>): void {
-  if (typeof operation?.execute !== 'function') {
+export function checkOperation<C>(operation: DeclaredOperation<C>): void {
+  if (typeof operation?.shared !== 'object') {
     throw misconfigured("idempotent needs an operation first, such as latchkey.atomic('orders.create')")
   }
   const { name, settings, shared } = operation

@@ -2,7 +2,7 @@
 import type { Answer, Attempt, ExecuteRequest, StoredAs } from '../../engine/answer.ts'
 import type { Execution } from '../../engine/execution.ts'
 import { identify } from '../../engine/identity.ts'
-import type { Operation } from '../../engine/operation.ts'
+import type { DeclaredOperation, Operation } from '../../engine/operation.ts'
 import { unreachable } from '../../ports/errors.ts'
 import type { Header } from '../../ports/outcome.ts'
 import type { Identity } from '../../ports/store.ts'
@@ -24,10 +24,19 @@ export type Exchange =
   | { readonly kind: 'release'; readonly attempt: Attempt; readonly headers: readonly Header[] }
 
 /** `work` runs the handler and captures its response; it is called at most once. */
-export async function exchange<Context, X extends Execution>(
+export function exchange<Context, X extends Execution>(
   operation: Operation<X, Context>,
   view: RequestView<Context>,
   work: (execution: X) => Promise<Attempt>,
+): Promise<Exchange> {
+  return exchangeBy(operation, view, request => operation.execute(request, work))
+}
+
+/** The same for every kind: `execute` is what becomes of the request once it is whole and known. */
+export async function exchangeBy<Context>(
+  operation: DeclaredOperation<Context>,
+  view: RequestView<Context>,
+  execute: (request: ExecuteRequest) => Promise<Answer>,
 ): Promise<Exchange> {
   const { settings, shared } = operation
   if (!covers(settings.methods, view.method)) return { kind: 'pass' }
@@ -49,7 +58,7 @@ export async function exchange<Context, X extends Execution>(
   if (body.kind === 'unreadable') return refuse({ code: 'body-unreadable', detail: body.cure })
 
   const request = executeRequest(operation, { view, body: body.bytes }, { identity, key })
-  return conclude(operation, view, await operation.execute(request, work))
+  return conclude(operation, view, await execute(request))
 }
 
 /** Whatever the spelling: a method written `put` in the options must not leave PUT unprotected. */
@@ -57,18 +66,15 @@ export function covers(methods: readonly string[], method: string): boolean {
   return methods.some(one => one.toUpperCase() === method.toUpperCase())
 }
 
-function withoutKey<X extends Execution, C>(
-  operation: Operation<X, C>,
-  refuse: (problem: Problem) => Exchange,
-): Exchange {
+function withoutKey<C>(operation: DeclaredOperation<C>, refuse: (problem: Problem) => Exchange): Exchange {
   if (operation.settings.missingKey === 'refuse') return refuse({ code: 'missing-key' })
   operation.shared.telemetry.count('unprotected', { operation: operation.name, detail: 'missing-key' })
   return { kind: 'pass' }
 }
 
 /** Undefined: the scope function threw or gave nothing. Nothing may run then: a shared scope would mix two tenants. */
-async function resolveIdentity<X extends Execution, C>(
-  operation: Operation<X, C>,
+async function resolveIdentity<C>(
+  operation: DeclaredOperation<C>,
   context: C,
   key: string,
 ): Promise<Identity | undefined> {
@@ -87,8 +93,8 @@ interface Named {
   readonly key: string
 }
 
-function executeRequest<X extends Execution, C>(
-  { name, settings }: Operation<X, C>,
+function executeRequest<C>(
+  { name, settings }: DeclaredOperation<C>,
   whole: WholeRequest<C>,
   { identity, key }: Named,
 ): ExecuteRequest {
@@ -105,11 +111,7 @@ function executeRequest<X extends Execution, C>(
   }
 }
 
-async function conclude<X extends Execution, C>(
-  operation: Operation<X, C>,
-  view: RequestView<C>,
-  answer: Answer,
-): Promise<Exchange> {
+async function conclude<C>(operation: DeclaredOperation<C>, view: RequestView<C>, answer: Answer): Promise<Exchange> {
   const { settings, shared } = operation
   switch (answer.kind) {
     case 'executed':
@@ -131,7 +133,7 @@ async function conclude<X extends Execution, C>(
   }
 }
 
-function releaseHeaders<X extends Execution, C>({ settings, shared }: Operation<X, C>, stored: StoredAs): Header[] {
+function releaseHeaders<C>({ settings, shared }: DeclaredOperation<C>, stored: StoredAs): Header[] {
   if (stored === 'failed' || stored === 'unprotected') return [[idempotencyStored, 'false']]
   if (stored === 'declined' || shared.http.expiresHeader !== true) return []
   // The store's own instant differs by the two clocks' distance; a client plans retries by it, it decides nothing.
@@ -144,8 +146,8 @@ function expiresHeader(atMs: number): Header {
 }
 
 /** The handler's error is replaced by our 504, and the framework's own error handler may never see it. */
-function reportHidden<X extends Execution, C>(
-  { name, shared }: Operation<X, C>,
+function reportHidden<C>(
+  { name, shared }: DeclaredOperation<C>,
   { refusal }: Extract<Answer, { kind: 'refused' }>,
 ): void {
   if (refusal.cause === undefined) return

@@ -38,7 +38,7 @@ function harness(name: string, variant: Variant): AdapterHarness {
     name,
     provides: new Set([
       ...(['stream', 'pipe', 'file', 'early-hints', 'trailers', 'broken-stream'] as const),
-      ...(variant.form === 'handler' ? (['transactional'] as const) : []),
+      ...(variant.form === 'handler' ? (['transactional', 'phased'] as const) : []),
     ]),
     headerOf: (context, header) => (context as Request).get(header), // what the adapter hands to scope
     start: app => start(app, variant),
@@ -46,7 +46,7 @@ function harness(name: string, variant: Variant): AdapterHarness {
   }
 }
 
-async function start({ outerHeaders, routes }: AppSpec, { express, form, raw }: Variant) {
+async function start({ outerHeaders, routes, phased }: AppSpec, { express, form, raw }: Variant) {
   const app = express()
   // No stack traces in the test's output.
   app.set('env', 'test')
@@ -57,9 +57,12 @@ async function start({ outerHeaders, routes }: AppSpec, { express, form, raw }: 
   if (raw === 'captureBody') app.use(captureBody())
   const parsing = raw === 'verify' ? { verify: captureVerify } : {}
   app.use(express.json(parsing), express.raw({ ...parsing, type: () => true }))
-  for (const route of routes) {
-    const method = route.method.toLowerCase() as 'get' | 'post' | 'put' | 'patch' | 'delete'
-    for (const one of chain(route, form)) app[method](route.path, one)
+  for (const route of routes) for (const one of chain(route, form)) app[verb(route)](route.path, one)
+  for (const route of phased) {
+    app[verb(route)](
+      route.path,
+      idempotent(route.operation, { input: async (req: Request) => route.input(bodyOf(req)) }),
+    )
   }
   if (form === 'middleware') app.use(rememberErrors())
   const server = createServer(app).listen(0, '127.0.0.1')
@@ -71,6 +74,10 @@ async function start({ outerHeaders, routes }: AppSpec, { express, form, raw }: 
       await new Promise(resolve => server.close(resolve))
     },
   }
+}
+
+function verb({ method }: Pick<RouteSpec, 'method'>): 'get' | 'post' | 'put' | 'patch' | 'delete' {
+  return method.toLowerCase() as ReturnType<typeof verb> // the same words
 }
 
 type Handler = (req: Request, res: Response, next: (error?: unknown) => void) => void

@@ -4,7 +4,7 @@
  */
 import type { Attempt } from '../../engine/answer.ts'
 import type { Execution } from '../../engine/execution.ts'
-import type { GuardedOperation, Operation } from '../../engine/operation.ts'
+import type { GuardedOperation, Operation, PhasedOperation } from '../../engine/operation.ts'
 import { uncoveredExecution } from '../../engine/uncovered.ts'
 import { misconfigured } from '../../ports/errors.ts'
 import { bodyOf } from '../capture/node-body.ts'
@@ -12,6 +12,8 @@ import { nodeView } from '../capture/node-request.ts'
 import { attemptOfCapture, type Capture, captureResponse, sendAnswer } from '../capture/node-response.ts'
 import { checkOperation } from '../exchange/check-operation.ts'
 import { exchange } from '../exchange/exchange.ts'
+import { checkPhased, exchangePhased, type PhasedRoute } from '../exchange/phased.ts'
+import type { RequestView } from '../exchange/request-view.ts'
 import type { RenderedAnswer } from '../../wire/problem.ts'
 import type {
   ExpressHandler,
@@ -24,6 +26,7 @@ import type {
 import { openVisit } from './visit.ts'
 
 export { corsHeaders } from '../../wire/headers.ts'
+export type { PhasedRoute } from '../exchange/phased.ts'
 export { captureBody, type CaptureBodyOptions, captureVerify } from './capture-body.ts'
 export type {
   ExpressErrorMiddleware,
@@ -50,12 +53,23 @@ export function idempotent<X extends Execution, Req extends ExpressRequest>(
   operation: Operation<X, Req>,
   handler: ExpressHandler<X, Req>,
 ): ExpressMiddleware<Req>
+/**
+ * Phased, `app.post('/payments', auth, idempotent(pay, { input: req => ({ ...req.body, account: req.account }) }))`: the
+ * definition is declared with the operation. What it throws goes to the app's error middleware, and the retry goes on behind the
+ * steps that are finished.
+ */
+export function idempotent<Input, Req extends ExpressRequest>(
+  operation: PhasedOperation<Input, Req>,
+  route: PhasedRoute<Req, NoInfer<Input>>,
+): ExpressMiddleware<Req>
 export function idempotent<Req extends ExpressRequest>(operation: GuardedOperation<Req>): ExpressMiddleware<Req>
 export function idempotent<X extends Execution, Req extends ExpressRequest>(
-  operation: Operation<X, Req>,
-  handler?: ExpressHandler<X, Req>,
+  operation: Operation<X, Req> | PhasedOperation<unknown, Req>,
+  handler?: ExpressHandler<X, Req> | PhasedRoute<Req, unknown>,
 ): ExpressMiddleware<Req> {
+  if (operation?.kind === 'phased') return phasedRoute(operation, handler)
   checkOperation(operation)
+  if (typeof handler === 'object') throw misconfigured(`${operation.name}: only a phased operation takes { input }`)
   if (handler === undefined && operation.kind === 'atomic') {
     // A throw of a later handler is not visible to middleware: it would be rendered as a 4xx, and its rows committed.
     throw misconfigured(
@@ -67,6 +81,22 @@ export function idempotent<X extends Execution, Req extends ExpressRequest>(
     // Express hands a request and its own response in together.
     const run = handler === undefined ? undefined : (x: X) => handler(req, res as ResponseOf<Req>, x)
     void serve(operation, { req, res, next, handler: run })
+  }
+}
+
+function phasedRoute<Req extends ExpressRequest>(
+  operation: PhasedOperation<unknown, Req>,
+  given: unknown,
+): ExpressMiddleware<Req> {
+  // Looked at right away.
+  const route = given as PhasedRoute<Req, unknown>
+  checkPhased(operation, route)
+  return (req, res, next) => void answerPhased(req, res).catch((error: unknown) => next(thrown(error)))
+
+  async function answerPhased(req: Req, res: ExpressResponse): Promise<void> {
+    const answer = await exchangePhased(operation, expressView(req), route)
+    // A timeout of the app's may have answered meanwhile. The outcome is stored, and the retry gets it.
+    if (!res.headersSent) sendAnswer(res, answer)
   }
 }
 
@@ -82,15 +112,18 @@ const cure =
   'Its raw bytes are gone, and what the parser made of it does not tell two requests apart. Mount captureBody() ' +
   'before the parser, or give the parser the hook verify: captureVerify.'
 
+function expressView<Req extends ExpressRequest>(req: Req): RequestView<Req> {
+  return nodeView(req, req, async () => bodyOf(req, { raw: rawBodyOf(req), parsed: req.body, cure }))
+}
+
 async function serve<X extends Execution, Req extends ExpressRequest>(
   operation: Operation<X, Req>,
   call: Call<X, Req>,
 ): Promise<void> {
   const { req, res, next, handler } = call
   let run: Run | undefined
-  const view = nodeView(req, req, async () => bodyOf(req, { raw: rawBodyOf(req), parsed: req.body, cure }))
   try {
-    const result = await exchange(operation, view, execution => {
+    const result = await exchange(operation, expressView(req), execution => {
       run = startRun(operation, call, execution)
       return run.attempt
     })

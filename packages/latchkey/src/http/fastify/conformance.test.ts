@@ -8,11 +8,11 @@ import { idempotent, latchkeyFastify } from './index.ts'
 
 const harness: AdapterHarness = {
   name: 'Fastify',
-  provides: new Set(['stream', 'broken-stream', 'pipe', 'file', 'early-hints', 'trailers', 'transactional']),
+  provides: new Set(['stream', 'broken-stream', 'pipe', 'file', 'early-hints', 'trailers', 'transactional', 'phased']),
   ...adapterStores,
   // The context of this adapter is Fastify's request.
   headerOf: (context, name) => [(context as FastifyRequest).headers[name.toLowerCase()]].flat()[0],
-  async start({ routes, outerHeaders }) {
+  async start({ routes, phased, outerHeaders }) {
     const app = fastify({ forceCloseConnections: true })
     await app.register(latchkeyFastify)
     app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
@@ -23,6 +23,10 @@ const harness: AdapterHarness = {
       const handler = idempotent(operation, async (request: FastifyRequest, reply: FastifyReply, execution) =>
         answer(reply, await run({ execution, body: request.body })),
       )
+      app.route({ method, url: path, handler })
+    }
+    for (const { method, path, operation, input } of phased) {
+      const handler = idempotent(operation, { input: async (request: FastifyRequest) => input(request.body) })
       app.route({ method, url: path, handler })
     }
     return { url: await app.listen({ host: '127.0.0.1', port: 0 }), close: () => app.close() }

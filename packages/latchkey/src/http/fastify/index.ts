@@ -8,11 +8,12 @@
  * stored is what leaves by the raw response, after the error handler, every `onSend` hook and the serializer.
  */
 import type { Execution } from '../../engine/execution.ts'
-import type { Operation } from '../../engine/operation.ts'
+import type { Operation, PhasedOperation } from '../../engine/operation.ts'
 import { uncoveredExecution } from '../../engine/uncovered.ts'
 import { misconfigured } from '../../ports/errors.ts'
 import { checkOperation } from '../exchange/check-operation.ts'
 import { covers } from '../exchange/exchange.ts'
+import { checkPhased, type PhasedRoute } from '../exchange/phased.ts'
 import { tapBody } from './body-tap.ts'
 import type {
   AppShape,
@@ -25,14 +26,16 @@ import type {
   RequestShape,
   RouteShape,
 } from './driver.ts'
+import { answerPhased } from './phased.ts'
 import { layAnswer } from './reply-head.ts'
 import { claim, newVisit, type Visit } from './visit.ts'
 
 export { corsHeaders } from '../../wire/headers.ts'
+export type { PhasedRoute } from '../exchange/phased.ts'
 export type { AppShape, ReplyOf, ReplyShape, RequestShape, RouteShape } from './driver.ts'
 
 const visits = new WeakMap<RequestShape, Visit>()
-const operations = new WeakMap<object, Operation<Execution, unknown>>()
+const operations = new WeakMap<object, Operation<Execution, unknown> | PhasedOperation<unknown, unknown>>()
 /** Handlers whose route has the hooks. */
 const hooked = new WeakSet<object>()
 
@@ -51,9 +54,54 @@ export function idempotent<
 >(
   operation: Operation<X, Context>,
   handler: (request: Request, reply: Reply, execution: X) => Result,
-): (request: Request, reply: Reply) => Result {
+): (request: Request, reply: Reply) => Result
+/**
+ * Phased, `app.post('/payments', { schema }, idempotent(pay, { input: request => request.body }))`: the definition is declared with
+ * the operation. What it throws goes to Fastify's error handler, and the retry goes on behind the steps that are finished. Its
+ * answers, replayed or not, leave as they are stored: no serializer, and no `onSend` hook changes their bytes.
+ */
+export function idempotent<
+  Input,
+  Context,
+  Request extends RequestShape & Context = RequestShape & Context,
+  Reply extends ReplyShape = ReplyOf<Request>,
+>(
+  operation: PhasedOperation<Input, Context>,
+  route: PhasedRoute<Request, NoInfer<Input>>,
+): (request: Request, reply: Reply) => Promise<Reply>
+export function idempotent<X extends Execution>(
+  operation: Operation<X, unknown> | PhasedOperation<unknown, unknown>,
+  given: Handler<X> | PhasedRoute<RequestShape, unknown>,
+): (request: RequestShape, reply: ReplyShape) => unknown {
+  if (operation?.kind === 'phased') return phasedHandler(operation, given)
   checkOperation(operation)
-  function covered(this: unknown, request: Request, reply: Reply): Result {
+  if (typeof given === 'object') throw misconfigured(`${operation.name}: only a phased operation takes { input }`)
+  return coveredHandler(operation, given)
+}
+
+type Handler<X> = (request: RequestShape, reply: ReplyShape, execution: X) => unknown
+
+function phasedHandler(
+  operation: PhasedOperation<unknown, unknown>,
+  given: unknown,
+): (request: RequestShape, reply: ReplyShape) => Promise<ReplyShape> {
+  // Looked at right away.
+  const route = given as PhasedRoute<RequestShape, unknown>
+  checkPhased(operation, route)
+  async function phased(request: RequestShape, reply: ReplyShape): Promise<ReplyShape> {
+    const visit = visits.get(request)
+    if (visit === undefined) throw misconfigured(cure(operation.name))
+    return answerPhased(operation, route, { visit, request, reply })
+  }
+  operations.set(phased, operation)
+  return failEarly(phased, operation.name)
+}
+
+function coveredHandler<X extends Execution>(
+  operation: Operation<X, unknown>,
+  handler: Handler<X>,
+): (request: RequestShape, reply: ReplyShape) => unknown {
+  function covered(this: unknown, request: RequestShape, reply: ReplyShape): unknown {
     const execution = executionOf(operation, request)
     // Fastify's handlers find their instance in `this`.
     return follow(visits.get(request), () => handler.call(this, request, reply, execution))
@@ -80,12 +128,15 @@ function cover(route: RouteShape): void {
   const operation = operations.get(handler)
   if (operation === undefined) return
   hooked.add(handler)
-  if (![route.method].flat().some(method => covers(operation.settings.methods, method))) return
+  const isCovered = [route.method].flat().some(method => covers(operation.settings.methods, method))
+  // A phased handler refuses what it does not cover, and needs its visit to do so.
+  if (!isCovered && operation.kind !== 'phased') return
   // Last of each: after decompression, after authentication, over what other hooks made of a replay.
   route.preParsing = [route.preParsing ?? [], arrive].flat()
+  route.onSend = [route.onSend ?? [], restore].flat()
+  if (operation.kind === 'phased') return
   route.preHandler = [route.preHandler ?? [], claimFor(operation)].flat()
   route.onError = [noteError, route.onError ?? []].flat()
-  route.onSend = [route.onSend ?? [], restore].flat()
 }
 
 const arrive: PreParsing = (request, _reply, payload, done) => {

@@ -164,8 +164,13 @@ function over(before: readonly Header[], answer: RenderedAnswer): RenderedAnswer
 }
 
 function answer(visit: Visit, reply: ReplyShape, rendered: RenderedAnswer): Promise<never> {
+  sendReply(visit, reply, rendered)
+  return new Promise(() => {})
+}
+
+/** Sends an answer of ours. What the application's `onSend` hooks make of its bytes is undone: those are the stored ones. */
+export function sendReply(visit: Visit, reply: ReplyShape, rendered: RenderedAnswer): void {
   visit.stage = { kind: 'answered', answer: rendered }
   layAnswer(reply, rendered)
   reply.send(rendered.body.byteLength === 0 ? undefined : Buffer.from(rendered.body))
-  return new Promise(() => {})
 }

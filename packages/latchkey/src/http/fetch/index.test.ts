@@ -22,7 +22,7 @@ function reply(one: Reply): Response {
   return response
 }
 
-function handlerOf({ routes, outerHeaders }: AppSpec): (request: Request) => Promise<Response> {
+function handlerOf({ routes, phased, outerHeaders }: AppSpec): (request: Request) => Promise<Response> {
   const served = routes.map(route => ({
     route,
     handle: idempotent(
@@ -31,8 +31,12 @@ function handlerOf({ routes, outerHeaders }: AppSpec): (request: Request) => Pro
       { onError: rendered },
     ),
   }))
+  const inPhases = phased.map(route => ({
+    route,
+    handle: idempotent(route.operation, { input: async (request: Request) => route.input(await jsonOf(request)) }),
+  }))
   return async request => {
-    const found = served.find(({ route }) => matches(route, request))
+    const found = [...served, ...inPhases].find(({ route }) => matches(route, request))
     if (found === undefined) return new Response('no route', { status: 404 })
     const response = await found.handle(request).catch(rendered)
     for (const [name, value] of outerHeaders) response.headers.set(name, value)
@@ -42,7 +46,7 @@ function handlerOf({ routes, outerHeaders }: AppSpec): (request: Request) => Pro
 
 const harness: AdapterHarness = {
   name: 'fetch',
-  provides: new Set(['stream', 'broken-stream', 'transactional']),
+  provides: new Set(['stream', 'broken-stream', 'transactional', 'phased']),
   ...adapterStores,
   // The context of this adapter is the request.
   headerOf: (context, name) => (context as Request).headers.get(name) ?? undefined,

@@ -1,10 +1,12 @@
 /** Route handlers of the `Request` → `Response` kind: Next.js, Deno-style servers, anything built on fetch's types. */
 import type { Attempt } from '../../engine/answer.ts'
 import type { Execution } from '../../engine/execution.ts'
-import type { Operation } from '../../engine/operation.ts'
+import type { Operation, PhasedOperation } from '../../engine/operation.ts'
 import { uncoveredExecution } from '../../engine/uncovered.ts'
+import { misconfigured } from '../../ports/errors.ts'
 import { checkOperation } from '../exchange/check-operation.ts'
 import { exchange } from '../exchange/exchange.ts'
+import { checkPhased, exchangePhased, type PhasedRoute } from '../exchange/phased.ts'
 import { captureFetchResponse, type FetchCapture, fetchAnswer, releaseFetch } from '../capture/fetch-response.ts'
 import { fetchView, hideDisconnect } from '../capture/fetch-request.ts'
 
@@ -13,10 +15,23 @@ export { corsHeaders } from '../../wire/headers.ts'
 export interface FetchOptions<R> {
   /**
    * Renders an error that the handler threw, so that what is stored is what the client got. Default: none; the error counts as a
-   * failure (`onFailure` decides) and is thrown on to the server.
+   * failure (`onFailure` decides) and is thrown on to the server. Of a phased operation it renders the answer to this one request;
+   * nothing of it is stored.
    */
   readonly onError?: (error: unknown, request: R) => Response | Promise<Response>
 }
+
+export interface FetchPhasedRoute<Input, R, Rest extends unknown[]> {
+  /**
+   * Builds the operation's input from the request, whose body is still unread, and from whatever the server passes on: JSON, at most
+   * 64 KiB, stored when the work begins. The definition sees nothing else of the request, because a worker may go on with it.
+   */
+  readonly input: (request: R, ...rest: Rest) => Input | Promise<Input>
+}
+
+type Handler<X, R, Rest extends unknown[]> = (request: R, execution: X, ...rest: Rest) => Response | Promise<Response>
+
+type RouteHandler<R, Rest extends unknown[]> = (request: R, ...rest: Rest) => Promise<Response>
 
 /**
  * Wraps a route handler: the first request with a key runs it, every other gets the stored answer.
@@ -29,9 +44,52 @@ export interface FetchOptions<R> {
 export function idempotent<X extends Execution, R extends Request, Rest extends unknown[]>(
   operation: Operation<X, R>,
   handler: (request: R, execution: X, ...rest: Rest) => Response | Promise<Response>,
+  options?: FetchOptions<R>,
+): (request: R, ...rest: Rest) => Promise<Response>
+/**
+ * Phased, `export const POST = idempotent(pay, { input: request => request.json() })`: the definition is declared with the operation.
+ * What it throws is rendered by `onError`, or thrown on to the server; the retry goes on behind the steps that are finished.
+ */
+export function idempotent<Input, R extends Request, Rest extends unknown[]>(
+  operation: PhasedOperation<Input, R>,
+  route: FetchPhasedRoute<NoInfer<Input>, R, Rest>,
+  options?: FetchOptions<R>,
+): (request: R, ...rest: Rest) => Promise<Response>
+export function idempotent<X extends Execution, R extends Request, Rest extends unknown[]>(
+  operation: Operation<X, R> | PhasedOperation<unknown, R>,
+  given: Handler<X, R, Rest> | FetchPhasedRoute<unknown, R, Rest>,
   options: FetchOptions<R> = {},
-): (request: R, ...rest: Rest) => Promise<Response> {
+): RouteHandler<R, Rest> {
+  if (operation?.kind === 'phased') return phasedRoute(operation, given, options)
   checkOperation(operation)
+  if (typeof given === 'object') throw misconfigured(`${operation.name}: only a phased operation takes { input }`)
+  return handlerRoute(operation, given, options)
+}
+
+function phasedRoute<R extends Request, Rest extends unknown[]>(
+  operation: PhasedOperation<unknown, R>,
+  given: unknown,
+  options: FetchOptions<R>,
+): RouteHandler<R, Rest> {
+  // Looked at right away; `rest` is the server's, and comes with each request.
+  checkPhased(operation, given as PhasedRoute<R, unknown>)
+  const { input } = given as FetchPhasedRoute<unknown, R, Rest>
+  const routeWith = (rest: Rest): PhasedRoute<R, unknown> => ({ input: request => input(request, ...rest) })
+  return async (request, ...rest) => {
+    try {
+      return fetchAnswer(await exchangePhased(operation, fetchView(request, request, readClone), routeWith(rest)))
+    } catch (error) {
+      if (options.onError === undefined) throw error
+      return options.onError(error, request)
+    }
+  }
+}
+
+function handlerRoute<X extends Execution, R extends Request, Rest extends unknown[]>(
+  operation: Operation<X, R>,
+  handler: Handler<X, R, Rest>,
+  options: FetchOptions<R>,
+): RouteHandler<R, Rest> {
   return async (request, ...rest) => {
     let capture: FetchCapture | undefined
     const result = await exchange(operation, fetchView(request, request, readClone), async execution => {

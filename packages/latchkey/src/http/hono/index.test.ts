@@ -48,11 +48,11 @@ const asMiddleware: Form = (app, { method, path, operation, run }) =>
 function harness(name: string, form: Form): AdapterHarness {
   return {
     name,
-    provides: new Set(['stream', 'broken-stream', 'transactional']),
+    provides: new Set(['stream', 'broken-stream', 'transactional', 'phased']),
     ...adapterStores,
     // The context of this adapter is Hono's.
     headerOf: (context, field) => (context as Context).req.header(field),
-    start({ routes, outerHeaders }) {
+    start({ routes, phased, outerHeaders }) {
       const app = new Hono()
       // As the default does, without its log.
       app.onError((error, c) =>
@@ -63,6 +63,9 @@ function harness(name: string, form: Form): AdapterHarness {
         await next()
       })
       for (const route of routes) form(app, route)
+      for (const { method, path, operation, input } of phased) {
+        app.on(method, path, idempotent(operation, { input: async (c: Context) => input(await jsonOf(c.req)) }))
+      }
       return listen(app)
     },
   }

@@ -1,8 +1,9 @@
 /** Hono. Mount it after authentication and validation: what they refuse is not Latchkey's business. */
 import type { Attempt } from '../../engine/answer.ts'
 import type { Execution } from '../../engine/execution.ts'
-import type { Operation } from '../../engine/operation.ts'
+import type { Operation, PhasedOperation } from '../../engine/operation.ts'
 import { uncoveredExecution } from '../../engine/uncovered.ts'
+import { misconfigured } from '../../ports/errors.ts'
 import type { Header } from '../../ports/outcome.ts'
 import { hideDisconnect } from '../capture/fetch-request.ts'
 import {
@@ -15,10 +16,12 @@ import {
 import { checkOperation } from '../exchange/check-operation.ts'
 import { exchange } from '../exchange/exchange.ts'
 import { mergeHeaders } from '../exchange/merge-headers.ts'
+import { checkPhased, exchangePhased, type PhasedRoute } from '../exchange/phased.ts'
 import type { HonoContext, HonoNext } from './driver.ts'
 import { honoView } from './request.ts'
 
 export { corsHeaders } from '../../wire/headers.ts'
+export type { PhasedRoute } from '../exchange/phased.ts'
 export type { HonoContext, HonoNext } from './driver.ts'
 
 export interface HonoOptions<C> {
@@ -37,8 +40,8 @@ type Middleware<C> = (context: C, next: HonoNext) => Promise<Response | undefine
 
 /**
  * As a handler, `app.post('/orders', idempotent(operation, async (c, { tx }) => …))`: the handler gets the execution beside the
- * context, whose type comes from `scope: (c: Context<Env>) => …`, or from an annotation where the scope takes none. On a request that is not covered (another method, or without a key where that is allowed)
- * there is no claim behind it.
+ * context, whose type comes from `scope: (c: Context<Env>) => …`, or from an annotation where the scope takes none. On a request
+ * that is not covered (another method, or without a key where that is allowed) there is no claim behind it.
  *
  * As middleware, `app.use('/orders', idempotent(operation))`: everything behind it is covered, and seen as `app.onError` rendered it.
  * The execution is `c.get('latchkey')`.
@@ -48,21 +51,37 @@ export function idempotent<X extends Execution, C extends HonoContext>(
   handler: (context: C, execution: NoInfer<X>) => Response | Promise<Response>,
   options?: HonoOptions<C>,
 ): (context: C) => Promise<Response>
-// Again, with the context's type taken from the operation's scope instead of from the route.
-export function idempotent<X extends Execution, C extends HonoContext>(
-  operation: Operation<X, C>,
-  handler: (context: C, execution: X) => Response | Promise<Response>,
-  options?: HonoOptions<C>,
+/**
+ * Phased, `app.post('/payments', idempotent(pay, { input: async c => ({ ...(await c.req.json()), account: c.get('account') }) }))`: the
+ * definition is declared with the operation, and what it throws goes to `app.onError`.
+ */
+export function idempotent<Input, C extends HonoContext>(
+  operation: PhasedOperation<Input, C>,
+  route: PhasedRoute<C, NoInfer<Input>>,
 ): (context: C) => Promise<Response>
 export function idempotent<X extends Execution, C extends HonoContext>(operation: Operation<X, C>): Middleware<C>
 export function idempotent<X extends Execution, C extends HonoContext>(
-  operation: Operation<X, C>,
-  handler?: (context: C, execution: X) => Response | Promise<Response>,
+  operation: Operation<X, C> | PhasedOperation<unknown, C>,
+  handler?: ((context: C, execution: X) => Response | Promise<Response>) | PhasedRoute<C, unknown>,
   options: HonoOptions<C> = {},
 ): Middleware<C> {
+  if (operation?.kind === 'phased') return phasedRoute(operation, handler)
   checkOperation(operation)
+  if (typeof handler === 'object') throw misconfigured(`${operation.name}: only a phased operation takes { input }`)
   if (handler === undefined) return (context, next) => cover(operation, context, middlewareRun(context, next))
   return context => cover(operation, context, handlerRun(context, { handler, options }))
+}
+
+function phasedRoute<C extends HonoContext>(operation: PhasedOperation<unknown, C>, given: unknown): Middleware<C> {
+  // Looked at right away.
+  const route = given as PhasedRoute<C, unknown>
+  checkPhased(operation, route)
+  return async context => {
+    // Read before the work, as in `cover`: what outer middleware set goes out with the answer, and is not stored.
+    const before = headerList(context.body(null).headers)
+    const answer = await exchangePhased(operation, honoView(context), route)
+    return replaceResponse(context, fetchAnswer({ ...answer, headers: merged(before, answer.headers) }))
+  }
 }
 
 /** The two forms differ in how the handler is run with a claim and without one. */

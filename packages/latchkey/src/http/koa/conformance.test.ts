@@ -30,14 +30,23 @@ interface Variant {
 function harness(name: string, variant: Variant): AdapterHarness {
   return {
     name,
-    provides: new Set(['stream', 'pipe', 'file', 'early-hints', 'trailers', 'broken-stream', 'transactional']),
+    provides: new Set([
+      'stream',
+      'pipe',
+      'file',
+      'early-hints',
+      'trailers',
+      'broken-stream',
+      'transactional',
+      'phased',
+    ]),
     headerOf: (context, header) => (context as Context).get(header), // what the adapter hands to scope
     start: app => start(app, variant),
     ...adapterStores,
   }
 }
 
-async function start({ outerHeaders, routes }: AppSpec, { form, raw, rendersErrors }: Variant) {
+async function start({ outerHeaders, routes, phased }: AppSpec, { form, raw, rendersErrors }: Variant) {
   const app = new Koa()
   app.silent = true
   if (rendersErrors) app.use(renderErrors)
@@ -51,6 +60,10 @@ async function start({ outerHeaders, routes }: AppSpec, { form, raw, rendersErro
     const [outer, inner] = middlewares(route, form)
     const covered = outer
     app.use((ctx, next) => (matches(route, ctx) ? covered(ctx, inner === undefined ? next : () => inner(ctx)) : next()))
+  }
+  for (const route of phased) {
+    const covered = idempotent(route.operation, { input: async (ctx: Context) => route.input(bodyOf(ctx)) })
+    app.use((ctx, next) => (matches(route, ctx) ? covered(ctx, next) : next()))
   }
   const serve = app.callback()
   const server = createServer((req, res) => void serve(req, res)).listen(0, '127.0.0.1')
@@ -84,16 +97,19 @@ function parser(keepsRaw: boolean) {
   }
 }
 
-function matches({ method, path }: RouteSpec, ctx: Context): boolean {
+function matches({ method, path }: Pick<RouteSpec, 'method' | 'path'>, ctx: Context): boolean {
   return ctx.method === method && new RegExp(`^${path.replaceAll(/:[a-z]+/g, '[^/]+')}$`).test(ctx.path)
+}
+
+function bodyOf(ctx: Context): unknown {
+  return ctx.get('content-length') === '' ? undefined : Reflect.get(ctx.request, 'body')
 }
 
 type Covered = (ctx: Context, next: () => Promise<unknown>) => Promise<unknown>
 
 function middlewares(route: RouteSpec, form: Variant['form']): [Covered, ((ctx: Context) => Promise<void>)?] {
   const run = async (ctx: Context, execution: Execution | undefined) => {
-    const body: unknown = ctx.get('content-length') === '' ? undefined : Reflect.get(ctx.request, 'body')
-    await reply(ctx, await route.run({ execution, body }))
+    await reply(ctx, await route.run({ execution, body: bodyOf(ctx) }))
   }
   if (form === 'handler') return [idempotent(route.operation, run)]
   return [idempotent(route.operation), ctx => run(ctx, ctx.state['latchkey'] as Execution | undefined)] // as documented

@@ -7,19 +7,22 @@
  */
 import type { Attempt } from '../../engine/answer.ts'
 import type { Execution } from '../../engine/execution.ts'
-import type { Operation } from '../../engine/operation.ts'
+import type { Operation, PhasedOperation } from '../../engine/operation.ts'
 import { uncoveredExecution } from '../../engine/uncovered.ts'
+import { misconfigured } from '../../ports/errors.ts'
 import { bodyOf } from '../capture/node-body.ts'
 import { nodeView } from '../capture/node-request.ts'
 import { attemptOfCapture, type Capture, captureResponse, sendAnswer } from '../capture/node-response.ts'
 import type { RenderedAnswer } from '../../wire/problem.ts'
 import { checkOperation } from '../exchange/check-operation.ts'
 import { type Exchange, exchange } from '../exchange/exchange.ts'
+import { checkPhased, exchangePhased, type PhasedRoute } from '../exchange/phased.ts'
 import type { RequestView } from '../exchange/request-view.ts'
 import type { KoaContext, KoaMiddleware, KoaNext } from './driver.ts'
 import { hideSocketErrors } from './socket-errors.ts'
 
 export { corsHeaders } from '../../wire/headers.ts'
+export type { PhasedRoute } from '../exchange/phased.ts'
 export { captureBody, type CaptureBodyOptions } from './capture-body.ts'
 export type { KoaContext, KoaMiddleware, KoaNext } from './driver.ts'
 
@@ -36,8 +39,23 @@ export type KoaHandler<X, C> = (context: C, execution: X, next: KoaNext) => unkn
 export function idempotent<X extends Execution, C extends KoaContext>(
   operation: Operation<X, C>,
   handler?: KoaHandler<X, C>,
+): KoaMiddleware<C>
+/**
+ * Phased, `router.post('/payments', idempotent(pay, { input: ctx => ({ ...ctx.request.body, account: ctx.state.account }) }))`: the
+ * definition is declared with the operation. What it throws is thrown on to Koa, and the retry goes on behind the steps that are
+ * finished.
+ */
+export function idempotent<Input, C extends KoaContext>(
+  operation: PhasedOperation<Input, C>,
+  route: PhasedRoute<C, NoInfer<Input>>,
+): KoaMiddleware<C>
+export function idempotent<X extends Execution, C extends KoaContext>(
+  operation: Operation<X, C> | PhasedOperation<unknown, C>,
+  handler?: KoaHandler<X, C> | PhasedRoute<C, unknown>,
 ): KoaMiddleware<C> {
+  if (operation?.kind === 'phased') return phasedRoute(operation, handler)
   checkOperation(operation)
+  if (typeof handler === 'object') throw misconfigured(`${operation.name}: only a phased operation takes { input }`)
   return async (context, next) => {
     const covered = cover(operation, context, async execution => {
       context.state['latchkey'] = execution
@@ -51,6 +69,19 @@ export function idempotent<X extends Execution, C extends KoaContext>(
     }
     if (first.kind === 'concluded') return undefined
     return handler === undefined ? next() : handler(context, uncoveredExecution(operation), next)
+  }
+}
+
+function phasedRoute<C extends KoaContext>(operation: PhasedOperation<unknown, C>, given: unknown): KoaMiddleware<C> {
+  // Looked at right away.
+  const route = given as PhasedRoute<C, unknown>
+  checkPhased(operation, route)
+  return async context => {
+    const answer = await exchangePhased(operation, koaView(context), route)
+    // A timeout of the app's may have answered meanwhile. The outcome is stored, and the retry gets it.
+    if (context.res.headersSent) return
+    context.respond = false
+    sendAnswer(context.res, answer)
   }
 }
 

@@ -12,14 +12,17 @@
  * `@Redirect()`, streams and the interceptors around this one are in what is stored.
  */
 import type { Execution } from '../../engine/execution.ts'
-import type { Operation } from '../../engine/operation.ts'
+import type { Operation, PhasedOperation } from '../../engine/operation.ts'
 import { misconfigured } from '../../ports/errors.ts'
 import { checkOperation } from '../exchange/check-operation.ts'
+import { checkPhased, type PhasedRoute } from '../exchange/phased.ts'
 import type { Interceptor, MethodDecorator } from './driver.ts'
 import { addInterceptor, interceptorsOf } from './metadata.ts'
+import { visitPhased } from './phased.ts'
 import { visit } from './visit.ts'
 
 export { corsHeaders } from '../../wire/headers.ts'
+export type { PhasedRoute } from '../exchange/phased.ts'
 export type {
   CallHandler,
   Interceptor,
@@ -42,15 +45,28 @@ const ours = new WeakSet<object>()
  * Put it above other `@UseInterceptors()` of the same method: then they are around it, a timeout among them is noticed, and the
  * claim comes as late as possible. Outside of HTTP (messages, web sockets, GraphQL) it does nothing.
  */
-export function Idempotent<X extends Execution, Request>(operation: Operation<X, Request>): MethodDecorator {
-  checkOperation(operation)
-  const interceptor: Interceptor = {
-    async intercept(context, next) {
-      if (context.getType() !== 'http') return next.handle()
-      // The scope's request is the platform's own, which Nest does not type either.
-      return visit(operation as Operation<X, unknown>, context, next)
-    },
-  }
+export function Idempotent<X extends Execution, Request>(operation: Operation<X, Request>): MethodDecorator
+/**
+ * Phased: the definition is declared with the operation and takes the method's place, whose body is never called.
+ *
+ *   @Post()
+ *   @UseGuards(Authenticated)
+ *   @Idempotent(pay, { input: (request: Request) => ({ ...parsePayment(request.body), account: request.account }) })
+ *   create(): void {}
+ *
+ * Guards and the interceptors above it run as always. Pipes, parameters, `@HttpCode()`, `@Header()` and the interceptors below it
+ * belong to the body, so that they do nothing here: check the request in a guard or in `input`. What the definition throws goes to the
+ * exception filters, and the retry goes on behind the steps that are finished. Outside of HTTP it throws.
+ */
+export function Idempotent<Input, Request>(
+  operation: PhasedOperation<Input, Request>,
+  route: PhasedRoute<Request, NoInfer<Input>>,
+): MethodDecorator
+export function Idempotent(
+  operation: Operation<Execution, unknown> | PhasedOperation<unknown, unknown>,
+  route?: PhasedRoute<unknown, unknown>,
+): MethodDecorator {
+  const interceptor = interceptorOf(operation, route)
   ours.add(interceptor)
   return (_prototype, method, { value }) => {
     if (typeof value !== 'function') throw misconfigured(`${operation.name}: @Idempotent() belongs on a method`)
@@ -58,5 +74,25 @@ export function Idempotent<X extends Execution, Request>(operation: Operation<X,
       throw misconfigured(`${operation.name}: ${String(method)} has two @Idempotent(), and a method is one operation`)
     }
     addInterceptor(value, interceptor)
+  }
+}
+
+/** The scope's request is the platform's own, which Nest does not type either. */
+function interceptorOf(
+  operation: Operation<Execution, unknown> | PhasedOperation<unknown, unknown>,
+  given: PhasedRoute<unknown, unknown> | undefined,
+): Interceptor {
+  if (operation?.kind === 'phased') {
+    // Looked at right away.
+    const route = given as PhasedRoute<unknown, unknown>
+    checkPhased(operation, route)
+    return { intercept: context => visitPhased(operation, route, context) }
+  }
+  checkOperation(operation)
+  if (given !== undefined) throw misconfigured(`${operation.name}: only a phased operation takes { input }`)
+  return {
+    async intercept(context, next) {
+      return context.getType() === 'http' ? visit(operation, context, next) : next.handle()
+    },
   }
 }

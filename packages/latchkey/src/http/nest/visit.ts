@@ -7,6 +7,7 @@ import { bodyOf } from '../capture/node-body.ts'
 import { nodeView } from '../capture/node-request.ts'
 import { attemptOfCapture, type Capture, captureResponse, type CaptureEnd } from '../capture/node-response.ts'
 import { type Exchange, exchange } from '../exchange/exchange.ts'
+import type { RequestView } from '../exchange/request-view.ts'
 import type { CallHandler, NestContext, Observable } from './driver.ts'
 import { rememberExecution } from './execution.ts'
 import { followHandler, nothing } from './handled.ts'
@@ -16,6 +17,11 @@ const cure =
   'Its raw bytes are gone, and what the parser made of it does not tell two requests apart. Let Nest keep them: ' +
   'NestFactory.create(AppModule, { rawBody: true }).'
 
+export function nestView({ req, request }: Platform): RequestView<unknown> {
+  const body = async () => bodyOf(req, { raw: request.rawBody, parsed: request.body, cure })
+  return nodeView(req, request, body)
+}
+
 /** What the interceptor gives to Nest: the handler's stream, or nothing where Latchkey has answered. */
 export async function visit<X extends Execution>(
   operation: Operation<X, unknown>,
@@ -23,13 +29,12 @@ export async function visit<X extends Execution>(
   next: CallHandler,
 ): Promise<Observable> {
   const platform = platformOf(context)
-  const { request, req } = platform
+  const { request } = platform
   // Here, because Nest binds the handler to the asynchronous context of this call, and claims are granted in others.
   const handled = next.handle()
   let begin: (run: Run) => void = () => {}
   const begun = new Promise<Run>(resolve => (begin = resolve))
-  const body = async () => bodyOf(req, { raw: request.rawBody, parsed: request.body, cure })
-  const ending = exchange(operation, nodeView(req, request, body), execution => {
+  const ending = exchange(operation, nestView(platform), execution => {
     rememberExecution(request, { operation, execution })
     const run = startRun(operation, platform, handled)
     begin(run)

@@ -1,0 +1,51 @@
+/** A phased operation over HTTP: its definition is declared with it, so the adapter only builds the input and sends what comes back. */
+import type { PhasedOperation } from '../../engine/operation.ts'
+import { LatchkeyError, misconfigured } from '../../ports/errors.ts'
+import type { RenderedAnswer } from '../../wire/problem.ts'
+import { checkOperation } from './check-operation.ts'
+import { exchangeBy } from './exchange.ts'
+import type { RequestView } from './request-view.ts'
+
+export interface PhasedRoute<C, Input> {
+  /**
+   * Builds the operation's input from the request: JSON, at most 64 KiB, stored when the work begins. The definition sees
+   * nothing else of the request, because a worker may go on with it.
+   */
+  readonly input: (context: C) => Input | Promise<Input>
+}
+
+export function checkPhased<C, Input>(operation: PhasedOperation<Input, C>, route: PhasedRoute<C, Input>): void {
+  checkOperation(operation)
+  if (typeof route?.input === 'function') return
+  throw misconfigured(
+    `${operation.name}: a phased operation needs { input }, a function of the request: its definition is declared with it`,
+  )
+}
+
+/** The answer to send. Rejects with what the definition threw, for the framework's own error handler. */
+export async function exchangePhased<C, Input>(
+  operation: PhasedOperation<Input, C>,
+  view: RequestView<C>,
+  route: PhasedRoute<C, Input>,
+): Promise<RenderedAnswer> {
+  const result = await exchangeBy(operation, view, async request =>
+    operation.executeInput(request, await route.input(view.context)),
+  )
+  switch (result.kind) {
+    case 'send':
+      return result.answer
+    case 'release': {
+      const { attempt, headers } = result
+      if (attempt.kind === 'threw') throw attempt.error
+      if (attempt.kind === 'unreplayable')
+        throw new LatchkeyError('invariant', `${operation.name}: phased work has no such answer`)
+      const { status, headers: own, body = new Uint8Array() } = attempt.outcome
+      return { status, headers: [...own, ...headers].map(([name, value]) => [name, value]), body }
+    }
+    case 'pass':
+      throw new LatchkeyError(
+        'invalid-key',
+        `${operation.name}: a phased operation is not covered for ${view.method}: name it in methods`,
+      )
+  }
+}
