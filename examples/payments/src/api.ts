@@ -3,6 +3,8 @@ import { type Context, Hono } from 'hono'
 import { HTTPException } from 'hono/http-exception'
 import { createLatchkey, type Latchkey, type OperatorVerdict, type Telemetry } from 'latchkey'
 import { idempotent } from 'latchkey/http/hono'
+import { createWorkers, type Workers } from 'latchkey/workers'
+import { pay, type PaymentInput, receiptTarget } from './pay.ts'
 import type { Provider } from './provider-process.ts'
 import type { ShopDatabase } from './shop-database.ts'
 
@@ -14,15 +16,31 @@ export const tokens: Readonly<Record<string, string>> = { 'demo-acme': 'acme', '
 export interface Api {
   readonly app: Hono<Env>
   readonly latchkey: { close(): Promise<unknown> }
+  readonly workers: Workers
 }
 
-export function paymentsApi<Tx>(database: ShopDatabase<Tx>, provider: Provider, telemetry: Telemetry): Api {
+/** Short for a playground: what a killed process left behind is looked at after seconds, not after half a minute. */
+const shortLeaseMs = 5_000
+const pace = { sweeper: { everyMs: 1_000 }, resumer: { everyMs: 1_000 } }
+
+export interface ApiParts<Tx> {
+  readonly database: ShopDatabase<Tx>
+  readonly provider: Provider
+  readonly telemetry: Telemetry
+  /** A line for every receipt that the outbox delivered. */
+  readonly onReceipt: (line: string) => void
+}
+
+export function paymentsApi<Tx>({ database, provider, telemetry, onReceipt }: ApiParts<Tx>): Api {
+  const paymentOptions = { version: 1, leaseMs: shortLeaseMs, describe: (input: unknown) => describe(input, 'amount') }
   const latchkey = createLatchkey({ store: database.store, telemetry, scope: (c: Context<Env>) => [c.get('account')] })
   const createOrder = latchkey.atomic('orders.create', { describe: input => describe(input, 'sku') })
-  const createPayment = latchkey.guarded('payments.create', {
+  const createPayment = latchkey.phased<PaymentInput>('payments.create', paymentOptions, (x, input) =>
+    pay(x, input, { database, provider }),
+  )
+  const createTransfer = latchkey.guarded('transfers.create', {
     onFailure: 'hold',
-    // Short for a playground: a killed process shows its `unknown` after five seconds instead of thirty.
-    leaseMs: 5_000,
+    leaseMs: shortLeaseMs,
     describe: input => describe(input, 'amount'),
   })
   const onError = renderError
@@ -41,28 +59,30 @@ export function paymentsApi<Tx>(database: ShopDatabase<Tx>, provider: Provider, 
       { onError },
     ),
   )
+  app.post('/payments', idempotent(createPayment, { input: paymentInput }))
   app.post(
-    '/payments',
+    '/transfers',
     idempotent(
-      createPayment,
+      createTransfer,
       async (c: Context<Env>, { downstreamKey, signal }) => {
-        const { amount } = await c.req.json<{ amount?: unknown }>()
-        if (typeof amount !== 'number') throw new HTTPException(400, { message: 'amount must be a number' })
-        const charge = await provider.charge(
-          { key: downstreamKey('charge'), account: c.get('account'), amount },
-          signal,
-        )
-        return c.json({ charge: charge.id, amount }, 201)
+        const { account, amount } = await paymentInput(c)
+        const charge = await provider.charge({ key: downstreamKey('transfer'), account, amount }, signal)
+        return c.json({ transfer: charge.id, amount }, 201)
       },
       { onError },
     ),
   )
   app.get('/orders', async c => c.json(await database.orders(c.get('account'))))
-  app.get('/payments', async c =>
+  app.get('/payments', async c => c.json(await database.payments(c.get('account'))))
+  app.get('/ledger', async c =>
     c.json((await provider.charges()).filter(({ account }) => account === c.get('account'))),
   )
   operatorRoutes(app, latchkey)
-  return { app, latchkey }
+  return {
+    app,
+    latchkey,
+    workers: createWorkers(latchkey, { ...pace, targets: { receipts: receiptTarget(onReceipt) } }),
+  }
 }
 
 /** What an operator does about the payment that nobody can decide by program. */
@@ -83,6 +103,12 @@ function operatorRoutes<Tx>(app: Hono<Env>, latchkey: Latchkey<Tx, Context<Env>>
     const { verdict, by, reason } = await c.req.json<{ verdict: OperatorVerdict; by: string; reason: string }>()
     return c.json(await latchkey.settle({ id: c.req.param('id') }, verdict, { by, reason }))
   })
+}
+
+async function paymentInput(c: Context<Env>): Promise<PaymentInput> {
+  const { amount } = await c.req.json<{ amount?: unknown }>()
+  if (typeof amount !== 'number') throw new HTTPException(400, { message: 'amount must be a number' })
+  return { account: c.get('account'), amount }
 }
 
 async function authenticate(c: Context<Env>, next: () => Promise<void>): Promise<void> {

@@ -6,14 +6,17 @@ export interface Started {
   readonly store: string
   readonly directory: string
   readonly providerPid: number
+  /** Where the provider's faults are switched. */
+  readonly controlUrl: string
 }
 
-export function startLines({ url, store, directory, providerPid }: Started): string {
+export function startLines({ url, store, directory, providerPid, controlUrl }: Started): string {
   const post = (path: string, key: string, body: string, token = 'demo-acme') =>
     `curl -si ${url}${path} -H 'Authorization: Bearer ${token}' -H 'Idempotency-Key: ${key}' -H 'Content-Type: application/json' -d '${body}'`
   const get = (path: string) => `curl -s ${url}${path} -H 'Authorization: Bearer demo-acme'`
+  const fault = (body: string) => `curl -s -X PUT ${controlUrl}/fault -d '${body}'`
   const lost = `{"amount":${lostAnswerAmount}}`
-  const settle = `{"verdict":{"kind":"happened","status":201,"json":{"charge":"ch_2","amount":${lostAnswerAmount}}},"by":"you","reason":"found in the ledger"}`
+  const settle = `{"verdict":{"kind":"happened","status":201,"json":{"transfer":"ch_4","amount":${lostAnswerAmount}}},"by":"you","reason":"found in the ledger"}`
   return `
 Latchkey playground at ${url}
 store: ${store} · provider: pid ${providerPid}, ledger in ${directory}
@@ -28,20 +31,27 @@ store: ${store} · provider: pid ${providerPid}, ledger in ${directory}
 3. The same key, another tenant: an order of its own.
    ${post('/orders', 'order-1', '{"sku":"tea"}', 'demo-globex')}
 
-4. A payment. Send it twice: one charge in the provider's ledger.
+4. A payment: recorded, charged, receipted through the outbox. Send it twice: one charge in the provider's ledger.
    ${post('/payments', 'payment-1', '{"amount":500}')}
-   ${get('/payments')}
+   ${get('/ledger')}
 
-5. A payment that is charged and whose answer is lost: 504 outcome-unknown, and 409 for every retry. It is not charged again.
-   ${post('/payments', 'payment-2', lost)}
-   ${get('/payments')}
-   Settle it by hand, with the id that the first line prints; then the retry of 5 gets the answer.
+5. The provider charges and loses its answer, once. Latchkey asks again with the same key: 201, and still one charge for it.
+   ${fault('{"kind":"lose-response","requests":1}')}
+   ${post('/payments', 'payment-2', '{"amount":600}')}
+   ${get('/ledger')}
+
+6. Kill the provider in the middle of a payment. The client hears that it is not known yet; the provider starts again after three
+   seconds, a worker finishes the payment, and the retry gets its answer: charged once.
+   ${fault('{"kind":"slow","ms":4000,"requests":1}')}
+   ${post('/payments', 'payment-3', '{"amount":700}')} & sleep 1; kill -9 ${providerPid}; wait
+   ${post('/payments', 'payment-3', '{"amount":700}')}
+   ${get('/ledger')}
+
+7. A transfer at a bank that knows no keys, charged, its answer lost: 504 outcome-unknown, and 409 for every retry. Nobody runs it again.
+   ${post('/transfers', 'transfer-1', lost)}
+   Settle it by hand, with the id that the first line prints; then the retry gets the answer.
    ${get('/operator/unknown')}
    curl -s ${url}/operator/unknown/ID/settle -H 'Authorization: Bearer demo-acme' -d '${settle}'
-
-6. Kill the provider, then pay: 500, proven not charged. Start again with --dir ${directory}, and the same key is charged once.
-   kill -9 ${providerPid}
-   ${post('/payments', 'payment-3', '{"amount":700}')}
 
 Ctrl-C stops everything.
 `

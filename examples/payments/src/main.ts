@@ -7,7 +7,8 @@ import { BadInput, type Flags, readFlags } from './flags.ts'
 import { startLines } from './lines.ts'
 import { logTelemetry } from './log.ts'
 import { postgresDatabase } from './postgres-database.ts'
-import { type Provider, startProvider } from './provider-process.ts'
+import type { Provider } from './provider-process.ts'
+import { superviseProvider } from './provider-supervisor.ts'
 import type { ShopDatabase } from './shop-database.ts'
 import { sqliteDatabase } from './sqlite-database.ts'
 
@@ -26,16 +27,19 @@ async function start(flags: Flags): Promise<void> {
 }
 
 async function run<Tx>(flags: Flags, directory: string, database: ShopDatabase<Tx>): Promise<void> {
-  const provider = await startProvider(join(directory, 'provider-ledger.jsonl'))
-  const api = paymentsApi(database, provider, logTelemetry)
+  const tell = (line: string) => console.log(line)
+  const provider = await superviseProvider(join(directory, 'provider-ledger.jsonl'), tell)
+  const api = paymentsApi({ database, provider, telemetry: logTelemetry, onReceipt: tell })
+  api.workers.start()
   const running = { api, provider, database }
   try {
     const { server, port } = await listen(api, flags.port)
     const stop = () => void stopAll({ ...running, server })
     process.once('SIGINT', stop)
     process.once('SIGTERM', stop)
+    const { pid: providerPid, controlUrl } = provider
     console.log(
-      startLines({ url: `http://127.0.0.1:${port}`, store: database.name, directory, providerPid: provider.pid }),
+      startLines({ url: `http://127.0.0.1:${port}`, store: database.name, directory, providerPid, controlUrl }),
     )
   } catch (error) {
     await stopParts(running)
@@ -72,7 +76,9 @@ async function stopAll<Tx>(running: Running<Tx> & { readonly server: ServerType 
 }
 
 async function stopParts<Tx>({ api, provider, database }: Running<Tx>): Promise<void> {
+  await api.workers.drain()
   await api.latchkey.close()
+  await api.workers.stop()
   await provider.stop()
   await database.close()
 }

@@ -2,7 +2,7 @@
 import pg from 'pg'
 import { postgresStore } from 'latchkey/stores/postgres'
 import { BadInput } from './flags.ts'
-import type { Order, ShopDatabase } from './shop-database.ts'
+import type { Order, Payment, ShopDatabase } from './shop-database.ts'
 
 export async function postgresDatabase(url: string): Promise<ShopDatabase<pg.PoolClient>> {
   const pool = new pg.Pool({ connectionString: url, max: 10 })
@@ -11,9 +11,10 @@ export async function postgresDatabase(url: string): Promise<ShopDatabase<pg.Poo
   const store = postgresStore({ pool })
   try {
     await store.migrate()
-    await pool.query(
-      'create table if not exists orders (id serial primary key, account text not null, sku text not null)',
-    )
+    await pool.query(`
+      create table if not exists orders (id serial primary key, account text not null, sku text not null);
+      create table if not exists payments
+        (id serial primary key, account text not null, amount integer not null, charge text)`)
   } catch (cause) {
     await pool.end()
     throw new BadInput(
@@ -37,6 +38,18 @@ export async function postgresDatabase(url: string): Promise<ShopDatabase<pg.Poo
         account,
       ])
       return rows
+    },
+    async insertPayment(tx, { account, amount }) {
+      const text = 'insert into payments (account, amount) values ($1, $2) returning id'
+      const { rows } = await tx.query<{ id: number }>(text, [account, amount])
+      return rows[0]?.id ?? 0
+    },
+    async markCharged(tx, { id, charge }) {
+      await tx.query('update payments set charge = $1 where id = $2', [charge, id])
+    },
+    async payments(account) {
+      const text = 'select id, account, amount, charge from payments where account = $1 order by id'
+      return (await pool.query<Payment>(text, [account])).rows
     },
     close: () => pool.end(),
   }

@@ -1,0 +1,49 @@
+/** Which fault is switched on, and for how much longer. */
+import type { Fault, FaultKind } from './charge.ts'
+
+export interface Faults {
+  current(): Fault | null
+  /** Replaces the fault that is on; null: none. */
+  set(fault: Fault | null): void
+  /** The fault that strikes this request, which uses one of its requests up. */
+  strike(): Fault | null
+}
+
+const kinds: ReadonlySet<string> = new Set<FaultKind>(['slow', 'lose-response', 'fail-after', 'refuse', 'late', 'down'])
+
+export function faultSwitch(): Faults {
+  let fault: Fault | null = null
+  let left = 0
+  return {
+    current: () => fault,
+    set(next) {
+      fault = next
+      left = next?.requests ?? Infinity
+    },
+    strike() {
+      const struck = fault
+      left -= 1
+      if (left <= 0) fault = null
+      return struck
+    },
+  }
+}
+
+/** Undefined: not a fault. `null`, or `{"kind":"none"}`, switches the fault off. */
+export function parseFault(value: unknown): Fault | null | undefined {
+  if (value === null) return null
+  if (typeof value !== 'object') return undefined
+  // Each member is checked below, before anybody relies on its type.
+  const { kind, requests, ms } = value as Record<string, unknown>
+  if (kind === 'none') return null
+  if (typeof kind !== 'string' || !kinds.has(kind) || !isCount(requests) || !isCount(ms)) return undefined
+  return {
+    kind: kind as FaultKind, // one of `kinds`
+    ...(requests === undefined ? {} : { requests }),
+    ...(ms === undefined ? {} : { ms }),
+  }
+}
+
+function isCount(value: unknown): value is number | undefined {
+  return value === undefined || (typeof value === 'number' && value > 0 && Number.isFinite(value))
+}

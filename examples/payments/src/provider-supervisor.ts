@@ -1,0 +1,46 @@
+/** Starts the payment provider again when it dies, as an operating system would. */
+import { setTimeout as delay } from 'node:timers/promises'
+import { type Provider, startProvider } from './provider-process.ts'
+
+/** Long enough to see what the shop does without its provider. */
+const restartAfterMs = 3_000
+
+export async function superviseProvider(ledgerPath: string, tell: (line: string) => void): Promise<Provider> {
+  let current = await startProvider(ledgerPath)
+  let stopping = false
+
+  async function watch(): Promise<void> {
+    await current.exited
+    if (stopping) return
+    tell('the provider died; it starts again in three seconds')
+    await delay(restartAfterMs)
+    if (stopping) return
+    current = await startProvider(ledgerPath)
+    tell(`the provider runs again: pid ${current.pid}`)
+    void watch()
+  }
+  void watch()
+
+  return {
+    get pid() {
+      return current.pid
+    },
+    get url() {
+      return current.url
+    },
+    get controlUrl() {
+      return current.controlUrl
+    },
+    get exited() {
+      return current.exited
+    },
+    charge: (...asked) => current.charge(...asked),
+    charges: () => current.charges(),
+    setFault: fault => current.setFault(fault),
+    setIdempotency: on => current.setIdempotency(on),
+    stop() {
+      stopping = true
+      return current.stop()
+    },
+  }
+}
