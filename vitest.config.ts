@@ -12,6 +12,8 @@ export default defineConfig({
       'packages/*/{src,test}/**/*.test.ts',
       'examples/*/{src,test}/**/*.test.ts',
       'bench/src/**/*.test.ts',
+      'torture/src/**/*.test.ts',
+      'mutants/src/**/*.test.ts',
       'tools/**/*.test.ts',
       'test/**/*.test.ts',
     ],

@@ -1,0 +1,105 @@
+/** Known bugs in the engine. Where a death or a pause at the wrong moment is needed to see one, the simulation deals it out. */
+import { type Mutant, type NamedTest, simulation } from './mutant.ts'
+
+const folder = 'packages/latchkey/src/engine'
+const phased = (test: string): NamedTest => ({ path: 'packages/latchkey/test/phased/sqlite.test.ts', test })
+const recovering = (test: string): NamedTest => ({ path: 'packages/latchkey/test/engine/recovery.test.ts', test })
+
+const openIntent = '    await openIntent(run, { ...calling, doubtful })\n'
+const committedFirst = 'has committed the intent of a call before it makes it'
+const recordPhase = 'const written = await edges.last(() => steps.recordPhase(tx, claim, done, leaseMs))'
+
+export const engineMutants: readonly Mutant[] = [
+  {
+    name: 'engine: no intent',
+    patches: [{ file: `${folder}/effect.ts`, find: openIntent, replace: '' }],
+    caughtBy: [phased(committedFirst), simulation],
+  },
+  {
+    name: 'engine: intent only after the call',
+    patches: [
+      { file: `${folder}/effect.ts`, find: openIntent, replace: '' },
+      {
+        file: `${folder}/effect.ts`,
+        find: `    faultPoint('effect:after-call')\n`,
+        replace: `    faultPoint('effect:after-call')\n${openIntent}`,
+      },
+    ],
+    caughtBy: [phased(committedFirst), simulation],
+  },
+  {
+    name: 'engine: dedup window ignored on resume',
+    patches: [
+      {
+        file: `${folder}/effect.ts`,
+        find: `if (known?.state === 'open' && !known.repeatable) {`,
+        replace: `if (known?.state === 'open' && known.epoch < 0) {`,
+      },
+    ],
+    caughtBy: [phased('repeats no call past its window, also when a person lets the row go on')],
+  },
+  {
+    name: 'engine: a refusal after a doubt taken for proof',
+    patches: [
+      {
+        file: `${folder}/effect.ts`,
+        find: `called.kind === 'never-left' && !doubtful`,
+        replace: `called.kind === 'never-left'`,
+      },
+    ],
+    caughtBy: [phased('takes no refusal for proof after a try without an answer')],
+  },
+  {
+    name: 'engine: answer before store',
+    patches: [
+      {
+        file: `${folder}/finishing.ts`,
+        find: 'const written = await writeUntilStored(core, owned, judgement)',
+        replace: `void writeUntilStored(core, owned, judgement)\n  const written = 'written' as OwnerResult | 'failed'`,
+      },
+    ],
+    caughtBy: [recovering('gets the winner’s outcome, never its own success'), simulation],
+  },
+  {
+    name: 'engine: takeover of a hold row',
+    patches: [
+      {
+        file: `${folder}/guarded.ts`,
+        find: `onFailure === 'rerun' ? 'rerun' : 'hold'`,
+        replace: `onFailure === 'rerun' ? 'rerun' : 'rerun'`,
+      },
+    ],
+    caughtBy: [recovering('writes at the grant what a death under hold means: hold'), simulation],
+  },
+  {
+    name: 'engine: phase result remembered after its transaction',
+    patches: [
+      { file: `${folder}/phase.ts`, find: recordPhase, replace: `const written = 'written' as string` },
+      {
+        file: `${folder}/phase.ts`,
+        find: `    faultPoint('phase:after-commit')\n`,
+        replace: [
+          `    faultPoint('phase:after-commit')`,
+          `    if (end.kind === 'committed') await rememberLate(run, { position, name, result: inside.result })`,
+          '',
+        ].join('\n'),
+      },
+      {
+        file: `${folder}/phase.ts`,
+        find: 'interface Inside {',
+        replace: [
+          'function rememberLate<Tx>(run: PhasedRun<Tx>, done: { position: number; name: string; result: string | undefined }) {',
+          '  return boundedTransaction(run.core, run.transactor, async (tx, edges) => {',
+          '    await edges.first(() => run.steps.enterPhase(tx, run.claim))',
+          '    await edges.last(() => run.steps.recordPhase(tx, run.claim, done, run.leaseMs))',
+          `    return 'commit'`,
+          '  })',
+          '}',
+          '',
+          'interface Inside {',
+        ].join('\n'),
+      },
+    ],
+    caughtBy: [simulation],
+  },
+]

@@ -1,0 +1,44 @@
+/** A known bug, as data: what to change in shipped source, and which tests must notice. */
+
+export interface Patch {
+  /** From the root of the repository. */
+  readonly file: string
+  /** Exact text, there `times` times. */
+  readonly find: string
+  readonly replace: string
+  /** Default: 1. */
+  readonly times?: number
+}
+
+export interface NamedTest {
+  readonly path: string
+  /** Part of the test's full name. */
+  readonly test: string
+}
+
+export interface Mutant {
+  readonly name: string
+  readonly patches: readonly Patch[]
+  /** Each of them, not one of them: a name in this list that notices nothing would be a false comfort. */
+  readonly caughtBy: readonly NamedTest[]
+}
+
+/** Seeds that the simulation gets: enough for every mutant that names it, and seconds for those without a bug. */
+export const simulationSeeds = 200
+
+export const simulation: NamedTest = {
+  path: 'packages/latchkey/test/simulation/simulation.system.test.ts',
+  test: 'many seeds keep every rule',
+}
+
+/** The text with the bug in it. */
+export function patched(mutant: string, text: string, { file, find, replace, times = 1 }: Patch): string {
+  const found = text.split(find).length - 1
+  if (found !== times) {
+    throw new Error(
+      `the mutant "${mutant}" is stale: its text occurs ${found} times in ${file}, not ${times}. ` +
+        `Find the lines there that now do what this text did, and put them into "find":\n${find}`,
+    )
+  }
+  return text.replaceAll(find, () => replace)
+}

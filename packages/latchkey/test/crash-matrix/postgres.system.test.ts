@@ -1,0 +1,4 @@
+import { describePostgres } from '../../../../test/servers/describe-postgres.ts'
+import { itSurvivesEveryPoint } from './matrix.ts'
+
+describePostgres('the crash matrix on PostgreSQL', database => itSurvivesEveryPoint(() => database.url))

@@ -1,0 +1,89 @@
+/** Those around the engines: clients that ask again and again, and an operator who looks things up. */
+import type { Answer } from '../../src/engine/answer.ts'
+import { json } from '../../src/engine/json-outcome.ts'
+import type { History } from './history.ts'
+import type { ModelRow } from './model-row.ts'
+import type { ModelStore } from './model-store.ts'
+import { type Asked, askedFor, operationNames, type OperationName } from './operations.ts'
+import type { Provider } from './provider.ts'
+import type { Runs } from './runs.ts'
+import type { World } from './world.ts'
+
+/** `gone`: the connection broke, and nobody knows what became of it. */
+export type Sent = (asked: Asked, heard: (answer: Answer | 'gone') => void) => void
+
+const triesMax = 6
+
+export interface ClientOptions {
+  readonly world: World
+  readonly send: Sent
+  readonly keys: number
+  readonly requests: number
+  readonly ended: () => void
+}
+
+/** One request after the other; each is repeated until it has an answer, and some of them after that. */
+export function startClient({ world, send, keys, requests, ended }: ClientOptions): void {
+  const { chance } = world
+
+  function next(left: number): void {
+    if (left === 0) return ended()
+    const operation: OperationName = chance.pick(operationNames)
+    const key = `key ${chance.whole(1, keys)}`
+    // Now and then a client uses a key for something else.
+    const asked = askedFor(operation, key, chance.happens(0.06) ? 2 : 1)
+    attempt(asked, { left, tries: triesMax })
+  }
+
+  function attempt(asked: Asked, { left, tries }: { left: number; tries: number }): void {
+    send(asked, answer => {
+      const settled = answer !== 'gone' && isFinal(answer) && chance.happens(0.7)
+      if (settled || tries === 1) return world.at(chance.between(1, 4_000), () => next(left - 1))
+      const pauseMs = chance.happens(0.4) ? chance.between(1, 100) : chance.between(200, 6_000)
+      world.at(pauseMs, () => attempt(asked, { left, tries: tries - 1 }))
+    })
+  }
+
+  world.at(chance.between(0, 3_000), () => next(requests))
+}
+
+function isFinal(answer: Answer): boolean {
+  if (answer.kind === 'refused') return answer.refusal.code === 'key-reused'
+  return answer.kind === 'replayed' || answer.stored === 'yes'
+}
+
+export interface OperatorOptions {
+  readonly world: World
+  readonly store: ModelStore
+  readonly history: History
+  readonly provider: Provider
+  readonly runs: Runs
+}
+
+const settledRetentionMs = 60_000
+
+/** Knows the truth, and speaks only when nothing can change it any more: the quarantine, without guessing its length. */
+export function startOperator({ world, store, history, provider, runs }: OperatorOptions): void {
+  const unknownSinceMs = new Map<string, number>()
+
+  function look(): void {
+    for (const [id, row] of store.rows) {
+      if (row.parked && world.chance.happens(0.5)) store.unpark(id)
+      if (row.state !== 'unknown') unknownSinceMs.delete(id)
+      else settle(id, row)
+    }
+    world.at(world.chance.between(3_000, 12_000), look)
+  }
+
+  function settle(id: string, row: ModelRow): void {
+    const sinceMs = unknownSinceMs.get(id) ?? world.nowMs()
+    unknownSinceMs.set(id, sinceMs)
+    if (runs.anyBefore(id, sinceMs) || provider.underWay(id)) return
+    const open = row.steps.find(step => step.state === 'open')
+    const happened = history.executions(id, open?.name ?? 'work') > 0
+    const outcome = json(200, { settled: row.fence })
+    store.settle(id, happened ? { kind: 'happened', outcome } : { kind: 'never-happened' }, settledRetentionMs)
+  }
+
+  world.at(5_000, look)
+}

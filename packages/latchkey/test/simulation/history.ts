@@ -1,0 +1,202 @@
+/**
+ * What has happened, and what must never happen. Every change of a row, arrival at the provider and reply to a client comes
+ * through here, and the first broken rule ends the run.
+ */
+import type { Answer } from '../../src/engine/answer.ts'
+import { downstreamKey } from '../../src/engine/execution.ts'
+import type { Outcome } from '../../src/ports/outcome.ts'
+import { checkChange } from './change-rules.ts'
+import type { Change } from './model-tables.ts'
+import { isRepeatable, type ModelRow } from './model-row.ts'
+import type { Written } from './model-transactions.ts'
+import type { Asked } from './operations.ts'
+
+export interface Run {
+  readonly id: string
+  readonly fence: number
+}
+
+interface Grant {
+  readonly fence: number
+  readonly life: number
+  readonly fingerprint: string
+  /** Effects that were in doubt then, and outside of their windows. */
+  readonly stuck: readonly string[]
+}
+
+export interface History {
+  /** The first rule that was broken. It is noted, not thrown: an engine would take it for a handler's error. */
+  broken(): string | undefined
+  break(rule: string): void
+  readonly seen: ReadonlyMap<string, number>
+  /** Something that a good set of seeds meets at least once. */
+  saw(what: string): void
+  changed(change: Change): void
+  committed(writes: readonly Written[]): void
+  asked(asked: Asked): void
+  /** The handler or the definition begins. */
+  started(run: Run & { readonly amount: number }): void
+  /** An effect is called: not yet at the provider. */
+  called(call: Run & { readonly effect: string }): void
+  /** At the provider, before it acts. */
+  arrived(call: { readonly id: string; readonly effect: string; readonly key: string }): void
+  executed(call: Run & { readonly effect: string }): string
+  /** How often this effect was executed in the present life of the row. */
+  executions(id: string, effect: string): number
+  replied(asked: Asked, answer: Answer): void
+}
+
+export interface HistoryOptions {
+  /** The longest time between the grant, which looks at an open intent's window, and the call that it allows. */
+  readonly callsWithinMs: number
+  readonly now: () => number
+  readonly rowOf: (id: string) => ModelRow | undefined
+  /** A call to the provider is under way for this row. */
+  readonly underWay: (id: string) => boolean
+}
+
+/** What is remembered to check the rest against. */
+interface Facts {
+  readonly seen: Map<string, number>
+  readonly grants: Map<string, readonly Grant[]>
+  readonly outcomes: Map<string, readonly string[]>
+  readonly counts: Map<string, number>
+  /** Downstream keys whose intent was committed. */
+  readonly intents: Set<string>
+  broken: string | undefined
+}
+
+export function history(options: HistoryOptions): History {
+  const facts: Facts = {
+    seen: new Map(),
+    grants: new Map(),
+    outcomes: new Map(),
+    counts: new Map(),
+    intents: new Set(),
+    broken: undefined,
+  }
+  return {
+    seen: facts.seen,
+    saw: what => void count(facts.seen, what),
+    broken: () => facts.broken,
+    break: rule => void (facts.broken ??= rule),
+    ...ofRows(facts, options),
+    ...ofRuns(facts, options),
+    ...ofTheProvider(facts, options),
+  }
+}
+
+/** Says how often it has happened by now. */
+function count(counts: Map<string, number>, key: string): number {
+  const total = (counts.get(key) ?? 0) + 1
+  counts.set(key, total)
+  return total
+}
+
+function fail(facts: Facts, rule: string): void {
+  facts.broken ??= rule
+}
+
+function once(facts: Facts, key: string, rule: string): void {
+  if (count(facts.counts, key) > 1) fail(facts, `${rule}: ${key}`)
+}
+
+function grantOf({ grants }: Facts, { id, fence }: Run): Grant | undefined {
+  return grants.get(id)?.findLast(grant => grant.fence === fence)
+}
+
+function lifeOf({ grants }: Facts, id: string): number {
+  return grants.get(id)?.at(-1)?.life ?? 0
+}
+
+function ofRows(facts: Facts, { now, underWay }: HistoryOptions): Pick<History, 'changed' | 'committed'> {
+  const { grants, outcomes, counts, intents, seen } = facts
+  return {
+    changed(change) {
+      const { id, before, after, what } = change
+      const executions = (effect: string) => counts.get(`${id} life ${after?.life} ${effect}`) ?? 0
+      const truth = { nowMs: now(), executions, underWay: () => underWay(id) }
+      checkChange(change, truth, rule => fail(facts, rule))
+      if (after !== undefined && after.fence !== before?.fence) {
+        const { fence, life } = after
+        const fingerprint = Buffer.from(after.fingerprint).toString('hex')
+        const stuck = after.steps.filter(step => step.state === 'open' && !isRepeatable(step, now()))
+        const grant = { fence, life, fingerprint, stuck: stuck.map(({ name }) => name) }
+        grants.set(id, [...(grants.get(id) ?? []), grant])
+      }
+      if (after?.state === 'completed' && (before?.state !== 'completed' || before.fence !== after.fence)) {
+        once(facts, `${id} life ${after.life} completed`, 'I1 one completion')
+        outcomes.set(id, [...(outcomes.get(id) ?? []), bytesOf(after.outcome)])
+      }
+      const opened = after?.steps.find(step => what === `intent ${step.name}`)
+      if (opened !== undefined) intents.add(downstreamKey(id, opened.name, 'uuid', opened.epoch))
+      count(seen, `${change.by}: ${what.split(' ')[0]} ${before?.state ?? 'none'} → ${after?.state ?? 'none'}`)
+    },
+    committed(writes) {
+      for (const { id, name } of writes)
+        once(facts, `${id} life ${lifeOf(facts, id)} wrote ${name}`, 'I1 business rows')
+    },
+  }
+}
+
+function ofRuns(facts: Facts, { rowOf }: HistoryOptions): Pick<History, 'asked' | 'started' | 'replied'> {
+  const inputs = new Map<string, number>()
+  return {
+    asked({ request: { fingerprint }, input }) {
+      inputs.set(Buffer.from(fingerprint).toString('hex'), input.amount)
+    },
+    started(run) {
+      const grant = grantOf(facts, run)
+      if (grant === undefined) return fail(facts, `I3 a run without a grant: ${run.id} fence ${run.fence}`)
+      if (inputs.get(grant.fingerprint) !== run.amount) fail(facts, `I15 a mismatch runs: ${run.id}`)
+      once(facts, `${run.id} life ${grant.life} fence ${run.fence} started`, 'one run per grant')
+      if (rowOf(run.id)?.fence !== run.fence) count(facts.seen, 'a replaced owner began to run')
+    },
+    replied({ request: { identity } }, answer) {
+      const final = finalOf(answer)
+      if (final === undefined) return
+      if (!(facts.outcomes.get(identity.id) ?? []).includes(bytesOf(final))) {
+        fail(facts, `I7 a client saw what is not stored: ${identity.operation} ${identity.id} ${bytesOf(final)}`)
+      }
+      count(facts.seen, answer.kind === 'replayed' ? 'a reply was replayed' : 'a reply was stored')
+    },
+  }
+}
+
+type OfTheProvider = Pick<History, 'called' | 'arrived' | 'executed' | 'executions'>
+
+function ofTheProvider(facts: Facts, { now, rowOf, callsWithinMs }: HistoryOptions): OfTheProvider {
+  let results = 0
+  return {
+    called({ id, fence, effect }) {
+      if (grantOf(facts, { id, fence })?.stuck.includes(effect)) fail(facts, `I8 ${effect} of ${id} is called in doubt`)
+      const open = rowOf(id)?.steps.find(step => step.name === effect && step.state === 'open')
+      if (open?.windowMs === undefined) return
+      const lateMs = now() - open.openedAtMs - open.windowMs
+      if (lateMs >= callsWithinMs) fail(facts, `I8 ${effect} of ${id} is called ${lateMs} ms after its window`)
+    },
+    arrived({ id, effect, key }) {
+      if (!facts.intents.has(key)) fail(facts, `I9 no intent before the call: ${effect} of ${id}`)
+    },
+    executed({ id, fence, effect }) {
+      const life = grantOf(facts, { id, fence })?.life
+      const times = count(facts.counts, `${id} life ${life} ${effect}`)
+      // An operator says "never happened" only if that is so: a second execution is never explained, but where it is harmless.
+      const harmless = rowOf(id)?.identity.operation === 'rerun'
+      if (times > 1 && !harmless) fail(facts, `I8 executed ${times} times: ${effect} of ${id} life ${life}`)
+      return `${effect} ${(results += 1)}`
+    },
+    executions: (id, effect) => facts.counts.get(`${id} life ${lifeOf(facts, id)} ${effect}`) ?? 0,
+  }
+}
+
+/** What a client may rely on: answers that are kept. */
+function finalOf(answer: Answer): Outcome | undefined {
+  if (answer.kind === 'replayed') return answer.outcome
+  if (answer.kind !== 'executed' || answer.stored !== 'yes' || answer.attempt.kind !== 'answered') return undefined
+  return answer.attempt.outcome
+}
+
+function bytesOf(outcome: Outcome | undefined): string {
+  return outcome === undefined ? 'nothing' : `${outcome.status} ${Buffer.from(outcome.body ?? []).toString()}`
+}

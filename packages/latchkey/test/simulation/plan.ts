@@ -1,0 +1,58 @@
+/** What a seed asks for: how many of each, and how often what goes wrong. */
+import type { Chance } from './chance.ts'
+
+/** Probabilities, per call or per arrival at a process. */
+export interface Faults {
+  readonly crash: number
+  readonly pause: number
+  /** A store call or its reply is lost. */
+  readonly lose: number
+  /** A store call takes seconds: longer than its caller waits. */
+  readonly slow: number
+  /** A transaction is rolled back at its COMMIT. */
+  readonly conflict: number
+  /** A call to the provider fails, one way or another. */
+  readonly provider: number
+}
+
+export const noFaults: Faults = { crash: 0, pause: 0, lose: 0, slow: 0, conflict: 0, provider: 0 }
+
+export interface Plan {
+  readonly engines: number
+  readonly clients: number
+  readonly keys: number
+  readonly requestsPerClient: number
+  readonly faults: Faults
+  readonly faultsUntilMs: number
+  /** How long the provider says that it recognises keys: short enough for it to forget while a row waits. */
+  readonly windowMs: number
+  /** An operator settles unknown rows and unparks others; without one they stay. */
+  readonly operator: boolean
+  /** The first process to start, and some that follow it, declare another version. */
+  readonly rollingUpgrade: boolean
+  /** At the end time leaps past every retention, and the keys are used again. */
+  readonly secondLife: boolean
+}
+
+/** Many seeds are calm in some respect: deep paths need luck, and every fault at once leaves none. */
+export function planOf(chance: Chance): Plan {
+  return {
+    engines: chance.whole(2, 3),
+    clients: chance.whole(2, 3),
+    keys: chance.whole(1, 2),
+    requestsPerClient: chance.whole(1, 4),
+    faults: {
+      crash: chance.pick([0, 0.002, 0.006, 0.02]),
+      pause: chance.pick([0, 0.003, 0.01]),
+      lose: chance.pick([0, 0.01, 0.04, 0.12]),
+      slow: chance.pick([0, 0.01, 0.05]),
+      conflict: chance.pick([0, 0.05, 0.2]),
+      provider: chance.pick([0, 0.1, 0.3, 0.6]),
+    },
+    faultsUntilMs: chance.between(15_000, 90_000),
+    windowMs: chance.pick([12_000, 20_000]),
+    operator: chance.happens(0.7),
+    rollingUpgrade: chance.happens(0.1),
+    secondLife: chance.happens(0.2),
+  }
+}

@@ -1,0 +1,131 @@
+/** One seed, from the first request until nothing is left to do. */
+import type { Answer } from '../../src/engine/answer.ts'
+import { startClient, startOperator } from './actors.ts'
+import { createFleet, type Fleet } from './fleet.ts'
+import { isExpired, type ModelRow } from './model-row.ts'
+import { askedFor, operationNames } from './operations.ts'
+import { noFaults } from './plan.ts'
+import { setStage, type Stage } from './stage.ts'
+
+export interface Simulated {
+  readonly violation: string | undefined
+  readonly seen: ReadonlyMap<string, number>
+  readonly steps: number
+  readonly trace: readonly string[]
+}
+
+/** Virtual time after the last fault in which all must come to rest: the longest pause between two tries, twice. */
+const restWithinMs = 900_000
+/** Past every retention. */
+const secondLifeAfterMs = 2 * 86_400_000
+/** A run that goes round in circles is broken, too. */
+const stepsMax = 200_000
+
+interface Run {
+  readonly stage: Stage
+  readonly fleet: Fleet
+  /** Clients that have not ended. */
+  clients: number
+  steps: number
+}
+
+export async function simulate(seed: number, { traced = false }: { traced?: boolean } = {}): Promise<Simulated> {
+  const stage = setStage(seed, traced)
+  const run: Run = { stage, fleet: createFleet(stage), clients: stage.plan.clients, steps: 0 }
+  const restore = withoutTimersAndStacks()
+  try {
+    await act(run)
+  } finally {
+    restore()
+  }
+  const { history, world } = stage
+  return { violation: history.broken(), seen: history.seen, steps: run.steps, trace: world.told ?? [] }
+}
+
+async function act(run: Run): Promise<void> {
+  const { stage, fleet } = run
+  const { world, plan } = stage
+  for (let n = 0; n < plan.clients; n++) {
+    const ended = () => void (run.clients -= 1)
+    startClient({ world, send: fleet.send, keys: plan.keys, requests: plan.requestsPerClient, ended })
+  }
+  if (plan.operator) startOperator(stage)
+  await until(run, () => world.nowMs() >= plan.faultsUntilMs || run.clients === 0)
+  world.faults = noFaults
+  world.tell(() => 'no more faults')
+  await rest(run)
+  await askForEverything(run)
+  if (!plan.secondLife) return
+  // No call takes two days.
+  await until(run, () => stage.provider.idle())
+  world.leap(secondLifeAfterMs)
+  world.tell(() => 'two days later')
+  await askForEverything(run)
+  await rest(run)
+}
+
+/** I16: nobody waits, no lease is dead, and what can go on by itself has ended. */
+async function rest(run: Run): Promise<void> {
+  const { world, store, history } = run.stage
+  const deadlineMs = world.nowMs() + restWithinMs
+  const restless = () => {
+    for (const row of store.rows.values()) if (!isAtRest(row, world.nowMs())) return row
+    return undefined
+  }
+  const rested = () => run.clients === 0 && restless() === undefined
+  await until(run, () => rested() || world.nowMs() >= deadlineMs)
+  if (history.broken() !== undefined || rested()) return
+  const late = restless()
+  history.break(`I16 no rest: ${run.clients} clients, ${late?.identity.operation} ${late?.state} ${late?.identity.id}`)
+}
+
+/** A guarded row that failed waits for its client, who may never come; phased work is gone on with. */
+function isAtRest(row: ModelRow, nowMs: number): boolean {
+  if (row.state === 'in_progress') return false
+  const resumes = row.recovery === 'resume' && row.work !== undefined
+  return row.state !== 'failed_retryable' || row.parked || !resumes || isExpired(row, nowMs)
+}
+
+/** Every row once more: nothing is in the way of an answer now. */
+async function askForEverything(run: Run): Promise<void> {
+  const { stage, fleet } = run
+  const { world, plan, history, store } = stage
+  const deadlineMs = world.nowMs() + restWithinMs
+  const heard: (Answer | 'gone')[] = []
+  let asked = 0
+  for (const operation of operationNames) {
+    for (let key = 1; key <= plan.keys; key++) {
+      const again = askedFor(operation, `key ${key}`, 1)
+      if (!store.rows.has(again.request.identity.id)) continue
+      asked += 1
+      fleet.send(again, answer => void heard.push(answer))
+    }
+  }
+  await until(run, () => heard.length === asked || world.nowMs() >= deadlineMs)
+  if (heard.length < asked) history.break(`I16 ${asked - heard.length} of ${asked} requests got no answer`)
+}
+
+async function until(run: Run, done: () => boolean): Promise<void> {
+  const { world, history } = run.stage
+  while (!done() && history.broken() === undefined) {
+    if (!(await world.step())) return
+    run.steps += 1
+    if (run.steps > stepsMax) history.break(`I16 more than ${stepsMax} steps`)
+  }
+}
+
+/**
+ * `sleep` holds the real process alive by an interval, which a dead engine would never end. And thousands of errors are made
+ * whose stacks nobody reads.
+ */
+function withoutTimersAndStacks(): () => void {
+  const { setInterval } = globalThis
+  const { stackTraceLimit } = Error
+  Error.stackTraceLimit = 0
+  // Nobody looks at the handle but clearInterval, which takes anything.
+  globalThis.setInterval = (() => undefined) as unknown as typeof setInterval
+  return () => {
+    globalThis.setInterval = setInterval
+    Error.stackTraceLimit = stackTraceLimit
+  }
+}

@@ -1,0 +1,26 @@
+/** What Latchkey tells about itself, into the history. The checker knows the application by nothing else. */
+import type { Metric, Telemetry } from 'latchkey'
+import type { AppEvent, History } from './history.ts'
+
+/** Those that tell of a hard case. The others would fill the disk. */
+const told: ReadonlySet<Metric> = new Set<Metric>([
+  'takeover',
+  'claim_lost',
+  'zombie_key',
+  'outcome.store_failed',
+  'unprotected',
+  'parked',
+  'reserve.key_misuse',
+])
+
+export function historyTelemetry(history: History<AppEvent>): Telemetry {
+  return {
+    count(metric, { operation = '', identity = '', detail = '' }) {
+      if (told.has(metric)) history.write({ type: 'metric', name: metric, operation, identity, detail })
+    },
+    observe() {},
+    report(message, { operation = '', error }) {
+      console.error(new Date().toISOString(), message, operation, error instanceof Error ? error.message : '')
+    },
+  }
+}

@@ -1,0 +1,16 @@
+/** Latchkey's background work in each application process, in a hurry: a run is minutes, not days. */
+import type { Latchkey } from 'latchkey'
+import { httpTarget } from 'latchkey/outbox'
+import { createWorkers } from 'latchkey/workers'
+
+export function startWorkers<Tx, C>(latchkey: Latchkey<Tx, C>, receiptsUrl: string): { stop(): Promise<unknown> } {
+  const workers = createWorkers(latchkey, {
+    sweeper: { everyMs: 1_000 },
+    resumer: { everyMs: 1_000 },
+    reaper: { everyMs: 5_000 },
+    targets: { receipts: httpTarget({ url: receiptsUrl, timeoutMs: 1_000 }) },
+    relay: { leaseMs: 2_500, timeoutMs: 1_500, batch: 20, backoffMs: 200, backoffMsMax: 2_000 },
+  })
+  workers.start()
+  return { stop: () => workers.drain() }
+}

@@ -1,0 +1,109 @@
+/**
+ * One of the application processes: an API over Hono, and Latchkey's workers. Started by fork with a JSON argument; tells
+ * its port. Everything that the checker should know goes into its history.
+ */
+import { randomUUID } from 'node:crypto'
+import { serve } from '@hono/node-server'
+import { type Context, Hono } from 'hono'
+import pg from 'pg'
+import { classifyNetworkFailure, createLatchkey, notExecuted, outcomeUnknown } from 'latchkey'
+import { idempotent } from 'latchkey/http/hono'
+import { postgresStore } from 'latchkey/stores/postgres'
+import { historyTelemetry } from './app-telemetry.ts'
+import { startWorkers } from './app-workers.ts'
+import { armFaultPoints, type Arming } from './arming.ts'
+import { type AppEvent, openHistory } from './history.ts'
+import { keyOf, paymentsOperation } from './payments.ts'
+import { charge, type ChargeAnswer } from './provider-client.ts'
+import { type Asked, insertOrder, upsertTransfer } from './shop.ts'
+
+export interface AppArgument {
+  readonly name: string
+  readonly directory: string
+  readonly databaseUrl: string
+  readonly poolMax: number
+  readonly providerUrl: string
+  readonly receiptsUrl: string
+  readonly dedup: boolean
+  readonly leaseMs: number
+  readonly arming?: Arming
+}
+
+const argument: AppArgument = JSON.parse(process.argv[2] ?? '{}')
+const { leaseMs, providerUrl, dedup } = argument
+const history = openHistory<AppEvent>(argument.directory, `app-${argument.name}`)
+const pool = new pg.Pool({
+  connectionString: argument.databaseUrl,
+  max: argument.poolMax,
+  connectionTimeoutMillis: 1_500,
+  // A wire that went dark would hold its connection for ever.
+  query_timeout: 4_000,
+})
+pool.on('error', () => {})
+
+const latchkey = createLatchkey({
+  store: postgresStore({ pool }),
+  scope: (c: Context) => c.req.header('x-account') ?? '',
+  telemetry: historyTelemetry(history),
+  storeTimeoutMs: 1_500,
+})
+const guarded = { leaseMs, holdMsMax: 60_000, describe: keyOf }
+const createOrder = latchkey.atomic('orders.create', { describe: keyOf })
+const createTransfer = latchkey.guarded('transfers.create', { ...guarded, onFailure: 'rerun' })
+const createPayout = latchkey.guarded('payouts.create', { ...guarded, onFailure: 'hold' })
+const createPayment = paymentsOperation(latchkey, { providerUrl, dedup, leaseMs, history })
+
+const app = new Hono().onError((error, c) => c.json({ error: error.message }, 500))
+app.post(
+  '/orders',
+  idempotent(createOrder, async (c: Context, { tx }) => {
+    const order = await insertOrder(tx, await c.req.json<Asked>())
+    return c.json({ order, nonce: randomUUID() }, 201)
+  }),
+)
+app.post(
+  '/transfers',
+  idempotent(createTransfer, async (c: Context) => {
+    const transfer = await upsertTransfer(pool, await c.req.json<Asked>())
+    return c.json({ transfer, nonce: randomUUID() }, 201)
+  }),
+)
+app.post(
+  '/payouts',
+  idempotent(createPayout, async (c: Context, { signal }) => {
+    const answer = await payOut(await c.req.json<Asked>(), signal)
+    const nonce = randomUUID()
+    return answer.kind === 'declined'
+      ? c.json({ declined: true, nonce }, 402)
+      : c.json({ charge: answer.id, nonce }, 201)
+  }),
+)
+app.post('/payments', idempotent(createPayment, { input: (c: Context) => c.req.json<Asked>() }))
+
+/** Under a key that the provider cannot have seen: only Latchkey stands between a second run and a second charge. */
+async function payOut({ key, account, amount }: Asked, signal: AbortSignal): Promise<ChargeAnswer> {
+  try {
+    const idempotencyKey = `${key}-${randomUUID()}`
+    const limited = AbortSignal.any([signal, AbortSignal.timeout(1_000)])
+    return await charge({ url: providerUrl, idempotencyKey, account, amount, reference: key, signal: limited })
+  } catch (error) {
+    throw classifyNetworkFailure(error) === 'never-left' ? notExecuted(error) : outcomeUnknown(error)
+  }
+}
+
+armFaultPoints(history, argument.arming)
+const workers = startWorkers(latchkey, argument.receiptsUrl)
+const server = serve({ fetch: app.fetch, port: 0, hostname: '127.0.0.1' }, ({ port }) => {
+  history.write({ type: 'started', detail: JSON.stringify(argument.arming ?? null) })
+  process.send?.({ port })
+})
+process.on('disconnect', () => process.exit(1))
+process.once('SIGTERM', () => void stop())
+
+async function stop(): Promise<void> {
+  server.close()
+  await workers.stop()
+  await latchkey.close()
+  await pool.end()
+  process.exit(0)
+}

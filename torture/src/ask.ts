@@ -1,0 +1,59 @@
+/** One request of a client, and what its answer means to it. */
+import type { ClientEvent, Kind } from './history.ts'
+
+export interface Ask {
+  readonly kind: Kind
+  readonly key: string
+  readonly account: string
+  readonly amount: number
+  readonly poison?: boolean
+}
+
+/** `final`: there is nothing more to ask. `later`: ask again. `held`: it is unknown or parked, and asking does not help now. */
+export type Heard = { readonly verdict: 'final' | 'later' | 'held'; readonly afterMs: number; readonly event: Told }
+type Told = Omit<ClientEvent, 'key' | 'kind' | 'account'>
+
+/** A client gives up sooner than a lease ends, so that its retry meets the first attempt. */
+const patienceMs = 2_000
+
+export async function ask(url: string, { kind, account, ...body }: Ask): Promise<Heard> {
+  try {
+    const response = await fetch(`${url}/${kind}`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', 'idempotency-key': body.key, 'x-account': account },
+      body: JSON.stringify({ ...body, account }),
+      signal: AbortSignal.timeout(patienceMs),
+    })
+    return judge(response, await response.text())
+  } catch (error) {
+    // Refused, cut off in the middle, or no answer in time: it may have happened.
+    return { verdict: 'later', afterMs: 0, event: { type: 'info', error: nameOf(error) } }
+  }
+}
+
+function judge(response: Response, body: string): Heard {
+  const { status, headers } = response
+  const code = codeOf(headers, body)
+  const afterMs = Number(headers.get('retry-after') ?? 0) * 1_000
+  const heard = { status, body, ...(code === undefined ? {} : { code }) }
+  if (code === 'outcome-unknown' || code === 'parked')
+    return { verdict: status === 504 ? 'later' : 'held', afterMs, event: { type: 'info', ...heard } }
+  if (headers.get('latchkey-retry') === 'no') return { verdict: 'final', afterMs, event: { type: 'fail', ...heard } }
+  if (headers.has('latchkey-retry') || status >= 500)
+    return { verdict: 'later', afterMs, event: { type: 'info', ...heard } }
+  const replayed = headers.get('idempotent-replayed') === 'true'
+  const unstored = headers.get('idempotency-stored') === 'false'
+  return { verdict: 'final', afterMs, event: { type: 'ok', ...heard, replayed, ...(unstored ? { unstored } : {}) } }
+}
+
+function codeOf(headers: Headers, body: string): string | undefined {
+  if (!headers.get('content-type')?.startsWith('application/problem+json')) return undefined
+  const { type } = JSON.parse(body) as { type?: string }
+  return type?.replace('urn:latchkey:problem:', '')
+}
+
+function nameOf(error: unknown): string {
+  const cause = error instanceof Error ? (error.cause ?? error) : error
+  if (typeof cause !== 'object' || cause === null) return String(cause)
+  return String(Reflect.get(cause, 'code') ?? Reflect.get(cause, 'name'))
+}

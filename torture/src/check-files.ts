@@ -1,0 +1,20 @@
+/** The evidence of a run, from its directory. */
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Evidence, Facts, LedgerCharge } from './check-facts.ts'
+import { type AppEvent, type ClientEvent, type NemesisEvent, readHistories, type ReceiptEvent } from './history.ts'
+
+export const factsFile = 'facts.json'
+export const ledgerFile = 'provider-ledger.jsonl'
+
+export function readEvidence(directory: string): Evidence {
+  const facts: Facts = JSON.parse(readFileSync(join(directory, factsFile), 'utf8'))
+  return {
+    facts,
+    charges: readHistories<LedgerCharge>(directory, 'provider-ledger'),
+    clients: readHistories<ClientEvent>(directory, 'clients'),
+    apps: readHistories<AppEvent>(directory, 'app-'),
+    nemesis: readHistories<NemesisEvent>(directory, 'nemesis'),
+    receipts: readHistories<ReceiptEvent>(directory, 'receipts'),
+  }
+}

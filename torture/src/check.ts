@@ -1,0 +1,60 @@
+/** The checker: a pure function of what was written down. */
+import { checkAnswers, executedKeys } from './check-answers.ts'
+import { checkEnd } from './check-end.ts'
+import { type Evidence, groupBy, type Violation } from './check-facts.ts'
+import { countHardCases, type HardCase, hardCases } from './check-hard-cases.ts'
+
+export interface Report {
+  readonly verdict: 'passed' | 'failed' | 'inconclusive'
+  readonly counts: Readonly<Record<string, number>>
+  readonly hardCases: Readonly<Record<HardCase, number>>
+  readonly faults: Readonly<Record<string, number>>
+  readonly violations: readonly Violation[]
+}
+
+export function check(evidence: Evidence): Report {
+  const violations = [...checkAnswers(evidence), ...checkEnd(evidence)]
+  const met = countHardCases(evidence)
+  const conclusive = hardCases.every(name => met[name] > 0)
+  const passed = conclusive ? 'passed' : 'inconclusive'
+  return {
+    verdict: violations.length > 0 ? 'failed' : passed,
+    counts: countAll(evidence, violations),
+    hardCases: met,
+    faults: faultsByKind(evidence),
+    violations,
+  }
+}
+
+function countAll(evidence: Evidence, violations: readonly Violation[]): Record<string, number> {
+  const { clients, facts, apps } = evidence
+  const keysOf = (events: Evidence['clients']) => new Set(events.map(({ key }) => key)).size
+  const final = clients.filter(({ type, misuse }) => type === 'ok' && misuse !== true)
+  const metric = (name: string) => apps.filter(event => event.type === 'metric' && event.name === name).length
+  const broken = (...kinds: Violation['kind'][]) => violations.filter(({ kind }) => kinds.includes(kind)).length
+  return {
+    operations: keysOf(clients),
+    requests: clients.filter(({ type }) => type === 'invoke').length,
+    acknowledged: keysOf(final.filter(({ status = 0 }) => status < 300)),
+    declined: keysOf(final.filter(({ status }) => status === 402)),
+    executed: executedKeys(evidence),
+    duplicates: broken('twice'),
+    lost: broken('lost'),
+    'other violations': violations.length - broken('twice', 'lost'),
+    unknown: facts.keys.filter(({ state }) => state === 'unknown').length,
+    parked: facts.keys.filter(({ parked }) => parked).length,
+    takeovers: metric('takeover'),
+    'stale writes refused': metric('claim_lost'),
+    'answers not stored': clients.filter(({ unstored }) => unstored === true).length,
+    'receipts written': facts.receipts.length,
+    'receipts arrived': evidence.receipts.length,
+  }
+}
+
+function faultsByKind({ nemesis }: Evidence): Record<string, number> {
+  const kinds = [...groupBy(nemesis, ({ kind }) => kind)].map(([kind, events]): [string, number] => [
+    kind,
+    events.length,
+  ])
+  return Object.fromEntries(kinds.sort(([a], [b]) => (a < b ? -1 : 1)))
+}

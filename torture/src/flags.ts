@@ -1,0 +1,52 @@
+/** The command line. Bad input is one clear sentence and exit code 2. */
+import { parseArgs } from 'node:util'
+
+export interface Flags {
+  readonly seconds: number
+  readonly seed: number
+  /** Whether the provider recognises our keys, and the effect says so. */
+  readonly dedup: boolean
+  /** Where histories go. Absent: a new temporary directory. */
+  readonly dir: string | undefined
+  /** Only check the histories of an earlier run. */
+  readonly check: string | undefined
+}
+
+export class BadInput extends Error {}
+
+export const usage =
+  'npm run torture -- [--seconds N] [--seed N] [--dedup on|off] [--dir DIRECTORY] [--check DIRECTORY]'
+
+export function readFlags(args: readonly string[]): Flags {
+  const given = parse(args)
+  if (given.dedup !== 'on' && given.dedup !== 'off')
+    throw new BadInput(`--dedup takes on or off, and got ${given.dedup}`)
+  return {
+    seconds: readNumber('--seconds', given.seconds, 1),
+    seed: given.seed === undefined ? Date.now() % 1_000_000 : readNumber('--seed', given.seed, 0),
+    dedup: given.dedup === 'on',
+    dir: given.dir,
+    check: given.check,
+  }
+}
+
+function parse(args: readonly string[]) {
+  const options = {
+    seconds: { type: 'string', default: '60' },
+    seed: { type: 'string' },
+    dedup: { type: 'string', default: 'on' },
+    dir: { type: 'string' },
+    check: { type: 'string' },
+  } as const
+  try {
+    return parseArgs({ args: [...args], options, strict: true }).values
+  } catch (error) {
+    throw new BadInput(`${error instanceof Error ? error.message : String(error)}\nUsage: ${usage}`)
+  }
+}
+
+function readNumber(flag: string, text: string, least: number): number {
+  const value = Number(text)
+  if (Number.isInteger(value) && value >= least) return value
+  throw new BadInput(`${flag} takes a whole number from ${least}, and got ${text}`)
+}

@@ -1,0 +1,50 @@
+/**
+ * `npm run torture -- --seconds 120 --seed 7`: real processes, a real PostgreSQL, and somebody who breaks them; then a
+ * checker that knows nothing of Latchkey. Exit code 0: passed, 1: failed, 2: bad input, 3: inconclusive.
+ */
+import { mkdirSync, mkdtempSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { installPostgres } from '../../test/servers/install-postgres.ts'
+import { findPostgres } from '../../test/servers/postgres.ts'
+import { check } from './check.ts'
+import { readEvidence } from './check-files.ts'
+import { BadInput, type Flags, readFlags } from './flags.ts'
+import { exitCodes, reportLines } from './report.ts'
+import { run } from './run.ts'
+
+try {
+  process.exitCode = await torture(readFlags(process.argv.slice(2)))
+} catch (error) {
+  if (!(error instanceof BadInput)) throw error
+  console.error(error.message)
+  process.exitCode = 2
+}
+
+async function torture(flags: Flags): Promise<number> {
+  const directory = flags.check ?? openDirectory(flags.dir)
+  if (flags.check === undefined) {
+    console.log(
+      `seed ${flags.seed}, ${flags.seconds} s, dedup ${flags.dedup ? 'on' : 'off'}, histories in ${directory}`,
+    )
+    needPostgres()
+    await run(flags, directory)
+  }
+  const report = check(readEvidence(directory))
+  console.log(reportLines(report))
+  return exitCodes[report.verdict]
+}
+
+/** As the tests do: found, or installed where that is possible. */
+function needPostgres(): void {
+  const found = findPostgres()
+  if (found.kind === 'found') return
+  const installation = installPostgres()
+  if (installation.kind === 'refused') throw new BadInput(`no PostgreSQL: ${found.why}; ${installation.why}`)
+}
+
+function openDirectory(given: string | undefined): string {
+  if (given === undefined) return mkdtempSync(join(tmpdir(), 'latchkey-torture-'))
+  mkdirSync(given, { recursive: true })
+  return given
+}

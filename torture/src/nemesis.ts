@@ -1,0 +1,154 @@
+/** Who does the damage: several hands at once, each choosing from a seed what to break next and for how long. */
+import { setTimeout as delay } from 'node:timers/promises'
+import type { PostgresServer } from '../../test/servers/postgres.ts'
+import type { Provider } from '../../examples/payments/src/provider-process.ts'
+import type { Fault } from '../../examples/payments/src/charge.ts'
+import type { Fleet } from './fleet.ts'
+import type { History, NemesisEvent } from './history.ts'
+import { type Random, randomFrom } from './random.ts'
+import type { Wire } from './wire.ts'
+
+export interface Targets {
+  readonly seconds: number
+  readonly seed: number
+  readonly leaseMs: number
+  readonly fleet: Fleet
+  readonly wires: readonly Wire[]
+  readonly server: PostgresServer
+  readonly provider: Provider
+  readonly log: History<NemesisEvent>
+  readonly poison: () => void
+}
+
+/** With fewer of them awake nobody is put to sleep: there has to be somebody to take over. */
+const awakeMin = 3
+
+/** Also on the other side of the last write: then nothing may be refused. */
+const lateWrites = ['^finish:before', '^phase:before-commit', '^result:before', '^finish:']
+
+/** Somebody commits within this time, or the process is dead. */
+const swallowLimitMs = 3_000
+
+/** Returns when the time is over and everything that it broke works again. */
+export async function runNemesis(targets: Targets): Promise<void> {
+  const endMs = performance.now() + targets.seconds * 1_000
+  const hand = async (label: string, act: (random: Random) => Promise<void>) => {
+    const random = randomFrom(targets.seed, label)
+    while (performance.now() < endMs) await act(random)
+  }
+  await Promise.all([
+    hand('processes', random => harmProcess(targets, random)),
+    hand('sleepers', random => fallAsleep(targets, random)),
+    hand('wires', random => harmWire(targets, random)),
+    hand('provider', random => harmProvider(targets, random)),
+    killServer(targets, endMs),
+    poison(targets, endMs),
+  ])
+  for (const wire of targets.wires) wire.heal()
+  await targets.provider.setFault(null)
+}
+
+async function harmProcess({ fleet, leaseMs, log }: Targets, random: Random): Promise<void> {
+  // One that is just starting has nothing to lose, and one that sleeps is to wake up too late.
+  const up = fleet.awake()
+  if (up.length === 0) return delay(100)
+  const app = random.pick(up)
+  if (up.length < awakeMin || random.chance(0.75)) {
+    // The kill itself is logged by the fleet, which sees the process end.
+    fleet.kill(app)
+  } else {
+    const ms = leaseMs + random.between(500, 2_500)
+    log.write({ type: 'fault', kind: 'app-stopped', app, detail: `${ms} ms` })
+    // Not awaited: the others go on being killed while this one sleeps.
+    void fleet.pause(app, ms)
+  }
+  await delay(random.between(900, 2_400))
+}
+
+/** Right before it writes what it has done: by the time it wakes, somebody else owns the row. */
+async function fallAsleep({ fleet }: Targets, random: Random): Promise<void> {
+  await delay(random.between(2_000, 6_000))
+  const up = fleet.awake()
+  if (up.length >= awakeMin) fleet.stopAt(random.pick(up), random.pick(lateWrites))
+}
+
+async function harmWire({ wires, log }: Targets, random: Random): Promise<void> {
+  const app = random.between(0, wires.length - 1)
+  const wire = wires[app]
+  const tell = (kind: string, detail = '') => log.write({ type: 'fault', kind, app, detail })
+  const ms = random.between(300, 4_000)
+  switch (random.pick(['commit', 'commit', 'commit', 'cut', 'dark', 'replies', 'slow'] as const)) {
+    case 'commit': {
+      const then = random.pick(['cut', 'silence'] as const)
+      const swallowed = new Promise<void>(done => wire?.swallowCommit(then, done))
+      const told = swallowed.then(() => tell('commit-reply-swallowed', then))
+      await Promise.race([told, delay(swallowLimitMs)])
+      break
+    }
+    case 'cut':
+      tell('wire-cut', `${wire?.cut()} connections`)
+      return delay(random.between(200, 1_500))
+    case 'dark':
+      tell('wire-dark', `${ms} ms`)
+      wire?.goDark('both')
+      break
+    case 'replies':
+      tell('wire-replies-lost', `${ms} ms`)
+      wire?.goDark('replies')
+      break
+    case 'slow':
+      tell('wire-slow', `${ms} ms`)
+      wire?.slowDown(random.between(20, 200))
+      break
+  }
+  await delay(ms)
+  wire?.heal()
+  await delay(random.between(100, 1_000))
+}
+
+async function harmProvider({ provider, log }: Targets, random: Random): Promise<void> {
+  await delay(random.between(500, 3_000))
+  const fault = drawFault(random)
+  log.write({ type: 'fault', kind: `provider-${fault.kind}`, detail: JSON.stringify(fault) })
+  await provider.setFault(fault)
+  await delay(random.between(200, 1_500))
+  await provider.setFault(null)
+}
+
+function drawFault(random: Random): Fault {
+  const requests = random.between(1, 4)
+  return random.pick<Fault>([
+    { kind: 'slow', ms: random.between(100, 2_500), requests },
+    { kind: 'lose-response', requests },
+    { kind: 'fail-after', requests },
+    { kind: 'refuse', requests },
+    { kind: 'late', ms: random.between(50, 1_500), requests },
+    { kind: 'down' },
+  ])
+}
+
+/** Spread over the run: each costs a few seconds in which nothing else can be seen. */
+async function killServer({ server, seed, seconds, log }: Targets, endMs: number): Promise<void> {
+  const random = randomFrom(seed, 'server')
+  const times = Math.max(1, Math.floor(seconds / 28))
+  const everyMs = (seconds * 1_000) / (times + 0.5)
+  for (let killed = 0; killed < times; killed++) {
+    const restMs = endMs - performance.now()
+    await delay(Math.max(0, Math.min(restMs, everyMs * (0.7 + 0.5 * random.next()))))
+    await server.kill()
+    log.write({ type: 'fault', kind: 'postgres-killed' })
+    await delay(random.between(100, 1_500))
+    await server.restart()
+  }
+}
+
+/** A handler that kills its process; it takes its crash budget in leases until it is parked, so it comes early. */
+async function poison({ poison: send, seconds, log }: Targets, endMs: number): Promise<void> {
+  const everyMs = 60_000
+  for (let sent = 0; performance.now() < endMs && sent * everyMs < seconds * 1_000; sent++) {
+    await delay(1_000)
+    log.write({ type: 'fault', kind: 'poison-sent' })
+    send()
+    await delay(Math.max(0, Math.min(everyMs, endMs - performance.now())))
+  }
+}

@@ -1,0 +1,53 @@
+/** The shop's own tables. None of them could refuse a second row for a key: what happens twice has to be seen. */
+import type pg from 'pg'
+
+export const shopTables = `
+create table orders (id serial primary key, key text not null, account text not null, sku text not null);
+create table payments (id serial primary key, key text not null, account text not null, amount integer not null);
+create table receipts (account text not null, seq integer not null, key text not null);
+create table accounts (account text primary key, receipts integer not null default 0);
+-- A transfer may run again, because running again changes nothing; how often it did is counted.
+create table transfers (id serial, key text primary key, account text not null, runs integer not null default 1);
+`
+
+type Queryable = Pick<pg.PoolClient, 'query'>
+
+export async function insertOrder(tx: Queryable, { key, account }: Asked): Promise<number> {
+  return idOf(
+    await tx.query('insert into orders (key, account, sku) values ($1, $2, $3) returning id', [key, account, 'tea']),
+  )
+}
+
+export async function insertPayment(tx: Queryable, { key, account, amount }: Asked): Promise<number> {
+  const text = 'insert into payments (key, account, amount) values ($1, $2, $3) returning id'
+  return idOf(await tx.query(text, [key, account, amount]))
+}
+
+export async function upsertTransfer(pool: Queryable, { key, account }: Asked): Promise<number> {
+  const text = `insert into transfers (key, account) values ($1, $2)
+    on conflict (key) do update set runs = transfers.runs + 1 returning id`
+  return idOf(await pool.query(text, [key, account]))
+}
+
+/** The next number of the account's receipts. The row's lock makes the order of numbers the order of commits. */
+export async function insertReceipt(tx: Queryable, { key, account }: Asked): Promise<number> {
+  const text = `insert into accounts (account, receipts) values ($1, 1)
+    on conflict (account) do update set receipts = accounts.receipts + 1 returning receipts as id`
+  const seq = idOf(await tx.query(text, [account]))
+  await tx.query('insert into receipts (account, seq, key) values ($1, $2, $3)', [account, seq, key])
+  return seq
+}
+
+export interface Asked {
+  readonly key: string
+  readonly account: string
+  readonly amount: number
+  /** Kills whichever process runs it. */
+  readonly poison?: boolean
+}
+
+function idOf({ rows }: pg.QueryResult<{ id: number }>): number {
+  const [row] = rows
+  if (row === undefined) throw new Error('insert … returning gave no row')
+  return row.id
+}

@@ -1,0 +1,150 @@
+/**
+ * The wire between one application process and PostgreSQL, in the hands of a nemesis: it can be cut, go dark in one or
+ * both directions, become slow, and lose the answer to a COMMIT that has reached the server.
+ */
+import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
+
+export interface Wire {
+  readonly url: string
+  /** Every connection ends, as by a reset. Says how many. */
+  cut(): number
+  /** Nothing passes, and nobody is told. What went into the dark stays lost: those connections end at `heal`. */
+  goDark(lost: 'both' | 'replies'): void
+  slowDown(ms: number): void
+  /**
+   * The next COMMIT reaches the server, and its answer goes nowhere: the connection ends (`cut`) or stays silent until it
+   * is healed (`silence`). `done` is called when it has happened.
+   */
+  swallowCommit(then: 'cut' | 'silence', done: () => void): void
+  /** Everything passes again. */
+  heal(): void
+  close(): Promise<void>
+}
+
+interface Link {
+  readonly client: Socket
+  readonly server: Socket
+  /** Bytes were lost on it, so it can never be used again. */
+  broken: boolean
+  silent: boolean
+  swallowing: Swallow | undefined
+  /** Bytes under way in slow motion; what follows them may not overtake. */
+  readonly underWay: { count: number; delayMs: number }
+}
+
+interface Swallow {
+  readonly then: 'cut' | 'silence'
+  readonly done: () => void
+}
+
+interface State {
+  dark: 'no' | 'both' | 'replies'
+  delayMs: number
+  armed: Swallow | undefined
+}
+
+export async function openWire(targetUrl: string): Promise<Wire> {
+  const target = new URL(targetUrl)
+  const links = new Set<Link>()
+  const state: State = { dark: 'no', delayMs: 0, armed: undefined }
+  const listener = createServer({ noDelay: true }, client => {
+    const server = connect({ port: Number(target.port), host: target.hostname, noDelay: true })
+    const link: Link = {
+      client,
+      server,
+      broken: false,
+      silent: false,
+      swallowing: undefined,
+      underWay: { count: 0, delayMs: 0 },
+    }
+    links.add(link)
+    join(link, state, () => links.delete(link))
+  })
+  await new Promise<void>(resolve => listener.listen(0, '127.0.0.1', resolve))
+  const through = new URL(targetUrl)
+  through.port = String((listener.address() as AddressInfo).port) // listening on TCP
+  return {
+    url: through.href,
+    cut() {
+      const count = links.size
+      for (const link of links) end(link)
+      return count
+    },
+    goDark(lost) {
+      state.dark = lost
+    },
+    slowDown(ms) {
+      state.delayMs = ms
+    },
+    swallowCommit(then, done) {
+      state.armed = { then, done }
+    },
+    heal() {
+      Object.assign(state, { dark: 'no', delayMs: 0, armed: undefined })
+      for (const link of links) if (link.broken || link.silent) end(link)
+    },
+    async close() {
+      for (const link of links) end(link)
+      await new Promise(resolve => listener.close(resolve))
+    },
+  }
+}
+
+function join(link: Link, state: State, forget: () => void): void {
+  const { client, server } = link
+  client.on('data', bytes => {
+    if (lost(link, state.dark === 'both')) return
+    if (state.armed !== undefined && asksToCommit(bytes)) {
+      link.swallowing = state.armed
+      state.armed = undefined
+    }
+    pass(link, server, { bytes, delayMs: state.delayMs })
+  })
+  server.on('data', bytes => {
+    if (link.swallowing !== undefined) return swallow(link, link.swallowing)
+    if (lost(link, state.dark !== 'no')) return
+    pass(link, client, { bytes, delayMs: state.delayMs })
+  })
+  for (const socket of [client, server]) {
+    socket.on('error', () => {}) // A broken wire is the purpose; the ends notice by themselves.
+    socket.on('close', () => {
+      // In the dark nobody hears that the other side has gone.
+      if (state.dark === 'no' && !link.silent) end(link)
+      if (client.destroyed && server.destroyed) forget()
+    })
+  }
+}
+
+function lost(link: Link, dark: boolean): boolean {
+  if (dark) link.broken = true
+  return link.broken || link.silent
+}
+
+/** The first byte of an answer means that the server has done what it was asked. */
+function swallow(link: Link, { then, done }: Swallow): void {
+  link.swallowing = undefined
+  if (then === 'cut') end(link)
+  else link.silent = true
+  done()
+}
+
+/** A simple query message: `Q`, four bytes of length, the text. Drivers send COMMIT on its own. */
+function asksToCommit(bytes: Buffer): boolean {
+  return bytes[0] === 0x51 && bytes.subarray(5, 11).toString('latin1').toUpperCase() === 'COMMIT'
+}
+
+/** Timers of one length fire in order, so the bytes keep theirs. */
+function pass({ underWay }: Link, to: Socket, { bytes, delayMs }: { bytes: Buffer; delayMs: number }): void {
+  if (underWay.count === 0) underWay.delayMs = delayMs
+  if (underWay.delayMs === 0) return void to.write(bytes)
+  underWay.count += 1
+  setTimeout(() => {
+    underWay.count -= 1
+    if (!to.destroyed) to.write(bytes)
+  }, underWay.delayMs)
+}
+
+function end({ client, server }: Link): void {
+  client.destroy()
+  server.destroy()
+}
