@@ -24,7 +24,7 @@ export interface Mutant {
 }
 
 /** Seeds that the simulation gets: enough for every mutant that names it, and seconds for those without a bug. */
-export const simulationSeeds = 200
+export const simulationSeeds = 2_000
 
 export const simulation: NamedTest = {
   path: 'packages/latchkey/test/simulation/simulation.system.test.ts',

@@ -94,6 +94,8 @@ export function resumer({ store, phased, concurrency, clock, telemetry, closing 
       limit = waiting.length === 0 && mayBeMore ? Math.min(2 * limit, limitMax) : concurrency * rowsPerSlot
       if (signal.aborted || closing.aborted) return 'idle'
       const chosen = choose(shuffled(waiting, clock), free)
+      // Only suspects wait, and something is under way: they come when it has ended.
+      if (chosen.length === 0 && waiting.length > 0) await oneOf(busy.values(), { clock, signal })
       for (const row of chosen) {
         const operation = phased.get(row.identity.operation)
         if (operation !== undefined) resume(row, operation)

@@ -1,4 +1,13 @@
-/** The rules that one change of one row can break. Names of invariants as in the table of SAFETY. */
+/**
+ * The rules that one change of one row can break. The invariants of a run, by number:
+ *
+ * I1   one completion of a key, and its business rows once       I8   an effect at most once; "never happened" only if so
+ * I2   no write under another claim than the last granted one    I9   the intent is committed before the call, with its key
+ * I3   the fence rises by one per grant; who runs was granted    I10  steps are done in order and stay done
+ * I4   a completed row does not change                           I11  deleted or granted anew only when expired or free
+ * I5   unknown is left by evidence only                          I15  another input under the same key never runs
+ * I7   what a client saw as final is stored, byte for byte       I16  after the last fault everything comes to rest
+ */
 import { transitions } from '../../src/engine/transitions.ts'
 import { isExpired, isOverdue, isStuck, type ModelRow } from './model-row.ts'
 import type { Change } from './model-tables.ts'

@@ -20,8 +20,6 @@ interface Grant {
   readonly fence: number
   readonly life: number
   readonly fingerprint: string
-  /** Effects that were in doubt then, and outside of their windows. */
-  readonly stuck: readonly string[]
 }
 
 export interface History {
@@ -32,12 +30,13 @@ export interface History {
   /** Something that a good set of seeds meets at least once. */
   saw(what: string): void
   changed(change: Change): void
+  journalRead(row: ModelRow): void
   committed(writes: readonly Written[]): void
   asked(asked: Asked): void
   /** The handler or the definition begins. */
   started(run: Run & { readonly amount: number }): void
   /** An effect is called: not yet at the provider. */
-  called(call: Run & { readonly effect: string }): void
+  called(call: Run & { readonly effect: string; readonly key: string }): void
   /** At the provider, before it acts. */
   arrived(call: { readonly id: string; readonly effect: string; readonly key: string }): void
   executed(call: Run & { readonly effect: string }): string
@@ -63,6 +62,8 @@ interface Facts {
   readonly counts: Map<string, number>
   /** Downstream keys whose intent was committed. */
   readonly intents: Set<string>
+  /** Effects of which an owner was told that they may not be repeated. */
+  readonly doubts: Set<string>
   broken: string | undefined
 }
 
@@ -73,6 +74,7 @@ export function history(options: HistoryOptions): History {
     outcomes: new Map(),
     counts: new Map(),
     intents: new Set(),
+    doubts: new Set(),
     broken: undefined,
   }
   return {
@@ -109,7 +111,16 @@ function lifeOf({ grants }: Facts, id: string): number {
   return grants.get(id)?.at(-1)?.life ?? 0
 }
 
-function ofRows(facts: Facts, { now, underWay }: HistoryOptions): Pick<History, 'changed' | 'committed'> {
+/** The owner of the row learns about its steps. */
+function noteDoubts({ doubts }: Facts, { identity, fence, steps }: ModelRow, nowMs: number): void {
+  for (const step of steps) {
+    if (step.state === 'open' && !isRepeatable(step, nowMs)) doubts.add(`${identity.id} ${fence} ${step.name}`)
+  }
+}
+
+type OfRows = Pick<History, 'changed' | 'journalRead' | 'committed'>
+
+function ofRows(facts: Facts, { now, underWay }: HistoryOptions): OfRows {
   const { grants, outcomes, counts, intents, seen } = facts
   return {
     changed(change) {
@@ -120,9 +131,8 @@ function ofRows(facts: Facts, { now, underWay }: HistoryOptions): Pick<History, 
       if (after !== undefined && after.fence !== before?.fence) {
         const { fence, life } = after
         const fingerprint = Buffer.from(after.fingerprint).toString('hex')
-        const stuck = after.steps.filter(step => step.state === 'open' && !isRepeatable(step, now()))
-        const grant = { fence, life, fingerprint, stuck: stuck.map(({ name }) => name) }
-        grants.set(id, [...(grants.get(id) ?? []), grant])
+        grants.set(id, [...(grants.get(id) ?? []), { fence, life, fingerprint }])
+        noteDoubts(facts, after, now())
       }
       if (after?.state === 'completed' && (before?.state !== 'completed' || before.fence !== after.fence)) {
         once(facts, `${id} life ${after.life} completed`, 'I1 one completion')
@@ -132,6 +142,7 @@ function ofRows(facts: Facts, { now, underWay }: HistoryOptions): Pick<History, 
       if (opened !== undefined) intents.add(downstreamKey(id, opened.name, 'uuid', opened.epoch))
       count(seen, `${change.by}: ${what.split(' ')[0]} ${before?.state ?? 'none'} → ${after?.state ?? 'none'}`)
     },
+    journalRead: row => noteDoubts(facts, row, now()),
     committed(writes) {
       for (const { id, name } of writes)
         once(facts, `${id} life ${lifeOf(facts, id)} wrote ${name}`, 'I1 business rows')
@@ -168,9 +179,12 @@ type OfTheProvider = Pick<History, 'called' | 'arrived' | 'executed' | 'executio
 function ofTheProvider(facts: Facts, { now, rowOf, callsWithinMs }: HistoryOptions): OfTheProvider {
   let results = 0
   return {
-    called({ id, fence, effect }) {
-      if (grantOf(facts, { id, fence })?.stuck.includes(effect)) fail(facts, `I8 ${effect} of ${id} is called in doubt`)
+    called({ id, fence, effect, key }) {
+      if (facts.doubts.has(`${id} ${fence} ${effect}`)) fail(facts, `I8 ${effect} of ${id} is called in doubt`)
       const open = rowOf(id)?.steps.find(step => step.name === effect && step.state === 'open')
+      const isOwner = rowOf(id)?.fence === fence
+      if (open !== undefined && isOwner && key !== downstreamKey(id, effect, 'uuid', open.epoch))
+        fail(facts, `I9 ${effect} of ${id} is called with the key of another epoch`)
       if (open?.windowMs === undefined) return
       const lateMs = now() - open.openedAtMs - open.windowMs
       if (lateMs >= callsWithinMs) fail(facts, `I8 ${effect} of ${id} is called ${lateMs} ms after its window`)

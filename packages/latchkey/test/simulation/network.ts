@@ -20,9 +20,12 @@ export class ConnectionLost extends Error {}
 
 export function network(world: World): Network {
   const { chance } = world
+  let outUntilMs = 0
   const net: Network = {
     fate() {
-      if (!chance.happens(world.faults.lose)) return 'arrives'
+      if (chance.happens(world.faults.outage)) outUntilMs = world.nowMs() + chance.between(2_000, 12_000)
+      const out = world.faults.outage > 0 && world.nowMs() < outUntilMs
+      if (!out && !chance.happens(world.faults.lose)) return 'arrives'
       return chance.pick(['call lost', 'reply lost'])
     },
     wayMs: () => (chance.happens(world.faults.slow) ? chance.between(1_000, 9_000) : chance.between(0.5, 30)),

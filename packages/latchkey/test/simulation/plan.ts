@@ -7,6 +7,8 @@ export interface Faults {
   readonly pause: number
   /** A store call or its reply is lost. */
   readonly lose: number
+  /** From this call on the store is out of reach for seconds. */
+  readonly outage: number
   /** A store call takes seconds: longer than its caller waits. */
   readonly slow: number
   /** A transaction is rolled back at its COMMIT. */
@@ -15,7 +17,7 @@ export interface Faults {
   readonly provider: number
 }
 
-export const noFaults: Faults = { crash: 0, pause: 0, lose: 0, slow: 0, conflict: 0, provider: 0 }
+export const noFaults: Faults = { crash: 0, pause: 0, lose: 0, outage: 0, slow: 0, conflict: 0, provider: 0 }
 
 export interface Plan {
   readonly engines: number
@@ -45,6 +47,7 @@ export function planOf(chance: Chance): Plan {
       crash: chance.pick([0, 0.002, 0.006, 0.02]),
       pause: chance.pick([0, 0.003, 0.01]),
       lose: chance.pick([0, 0.01, 0.04, 0.12]),
+      outage: chance.pick([0, 0, 0.004]),
       slow: chance.pick([0, 0.01, 0.05]),
       conflict: chance.pick([0, 0.05, 0.2]),
       provider: chance.pick([0, 0.1, 0.3, 0.6]),

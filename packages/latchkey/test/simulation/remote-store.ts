@@ -2,6 +2,7 @@
 import type { Outbox } from '../../src/ports/outbox.ts'
 import type { Steps } from '../../src/ports/steps.ts'
 import type { Store, TransactionEnd, Transactor } from '../../src/ports/store.ts'
+import type { History } from './history.ts'
 import type { ModelStore } from './model-store.ts'
 import type { ModelTransactions, ModelTx } from './model-transactions.ts'
 import { ConnectionLost, type Network } from './network.ts'
@@ -12,6 +13,7 @@ export interface Place {
   readonly net: Network
   readonly store: ModelStore
   readonly transactions: ModelTransactions
+  readonly history: History
 }
 
 export function remoteStore(place: Place, process: Process): Store<ModelTx> {
@@ -53,10 +55,15 @@ async function notSimulated(): Promise<never> {
   throw new Error('not part of the simulation')
 }
 
-function steps({ net, store, transactions }: Place, process: Process): Steps<ModelTx> {
+function steps({ net, store, transactions, history }: Place, process: Process): Steps<ModelTx> {
   const ask = <T>(label: string, serve: () => T): Promise<T> => net.call(process, label, answer => answer(serve()))
   return {
-    readJournal: id => ask('read journal', () => store.journal(id)),
+    readJournal: id =>
+      ask('read journal', () => {
+        const row = store.rows.get(id)
+        if (row !== undefined) history.journalRead(row)
+        return store.journal(id)
+      }),
     enterPhase: (tx, claim) => net.call(process, 'enter phase', answer => transactions.enterPhase(tx, claim, answer)),
     recordPhase: (tx, claim, phase, leaseMs) =>
       ask(`record phase ${phase.name}`, () => transactions.recordPhase(tx, claim, phase, leaseMs)),

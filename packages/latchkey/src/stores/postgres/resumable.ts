@@ -30,7 +30,10 @@ function resumableOf({ id, scope, operation, fingerprint, crashes }: FoundRow): 
   return { identity: { id, scope, operation }, fingerprint, crashes: Number(crashes) }
 }
 
-/** Reads only: it is the claim that decides, and this asks the same question. Longest waiting first. */
+/**
+ * Reads only: it is the claim that decides, and this asks the same question. Longest waiting first. A row without an input has
+ * nothing to go on with: a worker that found it expired has given it back.
+ */
 function resumableStatement(sql: Dialect): string {
   const found = (
     since: string,
@@ -43,7 +46,8 @@ function resumableStatement(sql: Dialect): string {
         and ${from} = 'dead-lease' order by k.locked_until limit $1)
       union all
       (${found('w.due_at', `${sql.waiting} w join ${sql.keys} k on k.id = w.id where not w.parked and w.due_at <= (select ${sql.now})`)}
-        and ${from} in ('pending', 'failed_retryable') order by w.due_at limit $1)
+        and ${from} in ('pending', 'failed_retryable') and exists (select from ${sql.inputs} i where i.id = k.id)
+        order by w.due_at limit $1)
       order by since limit $1
     )
     select p.now_s, p.next_s, f.id, f.scope, f.operation, f.fingerprint, f.crashes from pass p left join found f on true`

@@ -38,7 +38,10 @@ export function sweep(handle: Handle, { limit, id }: { limit: number; id?: strin
   }))
 }
 
-/** An expired row counts as absent: going on with it would be another life, without its input. */
+/**
+ * An expired row counts as absent: going on with it would be another life, without its input. A row without an input was given
+ * back by a worker that found it so.
+ */
 export const resumableSql: string = `
   SELECT id, scope, operation, fingerprint, crashes FROM (
     SELECT k.id, k.scope, k.operation, k.fingerprint, k.crashes, k.locked_until_ms AS since_ms FROM latchkey_keys AS k
@@ -46,7 +49,8 @@ export const resumableSql: string = `
     UNION ALL
     SELECT k.id, k.scope, k.operation, k.fingerprint, k.crashes, k.due_at_ms FROM latchkey_keys AS k
     WHERE k.recovery = ${resume} AND k.state IN (${pending}, ${failedRetryable}) AND k.parked_at_ms IS NULL
-      AND k.due_at_ms <= ?1 AND (k.state = ${pending} OR k.expires_at_ms > ?1))
+      AND k.due_at_ms <= ?1 AND (k.state = ${pending} OR k.expires_at_ms > ?1)
+      AND EXISTS (SELECT 1 FROM latchkey_inputs AS i WHERE i.id = k.id))
   ORDER BY since_ms LIMIT ?2`
 
 export function resumable(handle: Handle, { limit }: { limit: number }): readonly Resumable[] {
