@@ -50,9 +50,19 @@ export async function failToStart(...flags: string[]): Promise<{ code: unknown; 
   return { code, said }
 }
 
+const running = new Set<ChildProcess>()
+
+/** Whatever a failed test has left: the whole group, so that no provider stays behind. */
+export function killTheRest(): void {
+  for (const { pid } of running) if (pid !== undefined) process.kill(-pid, 'SIGKILL')
+}
+
 function launch(flags: readonly string[]): ChildProcess {
   const args = ['--import', 'tsx', '--conditions=latchkey-source', 'examples/payments/src/main.ts', ...flags]
-  return spawn(process.execPath, args, { cwd: root, detached: true, stdio: ['ignore', 'pipe', 'pipe'] })
+  const child = spawn(process.execPath, args, { cwd: root, detached: true, stdio: ['ignore', 'pipe', 'pipe'] })
+  running.add(child)
+  child.once('exit', () => running.delete(child))
+  return child
 }
 
 function outputUntil(child: ChildProcess, end: string): Promise<string> {

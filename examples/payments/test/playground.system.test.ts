@@ -4,10 +4,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
 import { describePostgres } from '../../../test/servers/describe-postgres.ts'
-import { failToStart, startPlayground } from './playground-process.ts'
+import { failToStart, killTheRest, startPlayground } from './playground-process.ts'
 
 const directory = mkdtempSync(join(tmpdir(), 'latchkey-playground-test-'))
-afterAll(() => rmSync(directory, { recursive: true, force: true }))
+afterAll(() => {
+  killTheRest()
+  rmSync(directory, { recursive: true, force: true })
+})
 
 describe('the playground', () => {
   it('answers its printed lines as it says', async () => {
