@@ -1,5 +1,5 @@
 /** The outbox conformance cases, as data: every store with transactions passes them against its real server. */
-import type { StoreHarness } from './store-harness.ts'
+import { type StoreHarness, withHarness } from './store-harness.ts'
 import type { TestFunction } from './store.ts'
 import { appendCases } from './outbox/appending.ts'
 import type { OutboxCase } from './outbox/bench.ts'
@@ -29,17 +29,5 @@ export function runOutboxCases(
 ): void {
   for (const { name, needs, run } of outboxCases) {
     if (needs === undefined || !denied.includes(needs)) test(name, () => withHarness(open, run))
-  }
-}
-
-async function withHarness(
-  open: () => Promise<StoreHarness>,
-  run: (harness: StoreHarness) => Promise<void>,
-): Promise<void> {
-  const harness = await open()
-  try {
-    await run(harness)
-  } finally {
-    await harness.close()
   }
 }

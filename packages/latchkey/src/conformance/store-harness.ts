@@ -24,3 +24,16 @@ export interface StoreCase {
   readonly needs?: 'transactional' | 'many-processes'
   run(harness: StoreHarness): Promise<void>
 }
+
+/** Runs a case over empty data, and closes the harness whatever happens. */
+export async function withHarness(
+  open: () => Promise<StoreHarness>,
+  run: (harness: StoreHarness) => Promise<void>,
+): Promise<void> {
+  const harness = await open()
+  try {
+    await run(harness)
+  } finally {
+    await harness.close()
+  }
+}

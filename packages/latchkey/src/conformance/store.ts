@@ -1,7 +1,7 @@
 /** The store conformance cases, as data: every store passes them against its real server. */
 import assert from 'node:assert/strict'
 import type { StoreTraits } from '../ports/store.ts'
-import type { StoreCase, StoreHarness } from './store-harness.ts'
+import { type StoreCase, type StoreHarness, withHarness } from './store-harness.ts'
 import { byteCases } from './store/bytes.ts'
 import { claimCases } from './store/claims.ts'
 import { expiryCases } from './store/expiry.ts'
@@ -57,18 +57,6 @@ export function runStoreCases(
         const { traits } = await harness.open()
         assert.equal(hasTrait(traits, need), !denied.includes(need))
       }))
-  }
-}
-
-async function withHarness(
-  open: () => Promise<StoreHarness>,
-  run: (harness: StoreHarness) => Promise<void>,
-): Promise<void> {
-  const harness = await open()
-  try {
-    await run(harness)
-  } finally {
-    await harness.close()
   }
 }
 

@@ -1,4 +1,43 @@
+import { beforeAll, describe, expect, it } from 'vitest'
+import type pg from 'pg'
+import { json } from 'latchkey'
 import { describePostgres } from '../../../../test/servers/describe-postgres.ts'
+import { openPlace } from '../processes/place.ts'
+import { openStage } from './stage.ts'
 import { itRunsInPhases } from './steps.ts'
 
-describePostgres('phased work on PostgreSQL', database => itRunsInPhases(() => database.url))
+describePostgres('phased work on PostgreSQL', database => {
+  itRunsInPhases(() => database.url)
+})
+
+describePostgres('a phase that meets another transaction', database => {
+  beforeAll(async () => {
+    const place = await openPlace(database.url)
+    await place.migrate()
+    await place.close()
+  })
+
+  describe.each([
+    ['a serialization failure', '40001'],
+    ['a deadlock', '40P01'],
+  ])('as %s', (_, code) => {
+    it('is run again whole, and leaves one row of each write', async () => {
+      const stage = await openStage(database.url)
+      let tries = 0
+      const conflicted = stage.latchkey.phased(`payments.${code}`, { version: 1 }, async x => {
+        await x.phase('record', async tx => {
+          tries += 1
+          await stage.place.insert(tx, `conflict/${code}`)
+          // The server's own error, in the handler's own statement, after a write that must not stay.
+          const raise = `do $$ begin raise exception using errcode = '${code}'; end $$`
+          if (tries < 3) await (tx as pg.PoolClient).query(raise)
+        })
+        return json(201, { tries })
+      })
+      const answer = await conflicted.run({ scope: 'acme', key: code, input: null })
+      expect(answer).toMatchObject({ status: 201, value: { tries: 3 } })
+      expect(await stage.place.businessRows(`conflict/${code}`)).toBe(1)
+      await stage.close()
+    })
+  })
+})
