@@ -42,7 +42,8 @@ export function describeOwnPostgres(
   })
 }
 
-function describeWith(name: string, whyMissing: string | undefined, define: () => void): void {
+/** The suite, or what stands in its place where its server is missing. */
+export function describeWith(name: string, whyMissing: string | undefined, define: () => void): void {
   if (whyMissing === undefined) {
     describe(name, define)
     return
@@ -53,8 +54,8 @@ function describeWith(name: string, whyMissing: string | undefined, define: () =
     return
   }
   describe(name, () => {
-    it('finds a PostgreSQL server', () => {
-      throw new Error(`CI needs a PostgreSQL server: ${whyMissing}`)
+    it('finds its server', () => {
+      throw new Error(`CI needs every server: ${whyMissing}`)
     })
   })
 }

@@ -13,8 +13,8 @@ const NO_CLUSTER = join(NO_CLUSTER_DIRECTORY, 'latchkey-tests.conf')
  * comes first so that its configuration can forbid the package to create and start the cluster it makes by default.
  */
 export function installPostgres(): Installation {
-  if (process.getuid?.() !== 0) return { kind: 'refused', why: 'installing it needs root' }
-  if (!existsSync('/usr/bin/apt-get')) return { kind: 'refused', why: 'installing it needs apt-get' }
+  const refusal = whyNotPossible()
+  if (refusal !== undefined) return { kind: 'refused', why: refusal }
   // On systemd the package's script starts every cluster of the machine, so we stay away where one exists.
   if (hasClusters()) return { kind: 'refused', why: `${CLUSTERS} holds clusters which an installation might start` }
 
@@ -28,6 +28,29 @@ export function installPostgres(): Installation {
     rmSync(NO_CLUSTER, { force: true })
   }
   return { kind: 'installed' }
+}
+
+const POLICY = '/usr/sbin/policy-rc.d'
+
+/** Another package, whose service is kept from starting by the file that Debian asks before it starts one. */
+export function installDebianPackage(name: string): Installation {
+  const refusal = whyNotPossible()
+  if (refusal !== undefined) return { kind: 'refused', why: refusal }
+  const ours = !existsSync(POLICY)
+  if (ours) writeFileSync(POLICY, '#!/bin/sh\nexit 101\n', { mode: 0o755 })
+  try {
+    if (!install(name) && !(aptGet('update') && install(name))) {
+      return { kind: 'refused', why: `the package ${name} could not be installed` }
+    }
+  } finally {
+    if (ours) rmSync(POLICY, { force: true })
+  }
+  return { kind: 'installed' }
+}
+
+function whyNotPossible(): string | undefined {
+  if (process.getuid?.() !== 0) return 'installing it needs root'
+  return existsSync('/usr/bin/apt-get') ? undefined : 'installing it needs apt-get'
 }
 
 function hasClusters(): boolean {

@@ -1,6 +1,5 @@
-import { once } from 'node:events'
-import { createServer } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { freePort } from './free-port.ts'
 import { findPostgres } from './postgres-binaries.ts'
 import { initialise, makeDirectory, serverAccount } from './postgres-directory.ts'
 import { launch } from './postgres-launch.ts'
@@ -100,14 +99,4 @@ async function startOnSamePort(start: Start, port: number): Promise<Launched> {
     await sleep(200)
   }
   throw new Error(`PostgreSQL could not get its port ${port} back within ${SAME_PORT_LIMIT_MS} ms`)
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, HOST)
-  await once(server, 'listening')
-  const address = server.address()
-  server.close()
-  await once(server, 'close')
-  if (address === null || typeof address === 'string') throw new Error('a TCP server has no port: impossible')
-  return address.port
 }

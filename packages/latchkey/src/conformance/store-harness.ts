@@ -4,7 +4,7 @@ import type { Store } from '../ports/store.ts'
 export interface StoreHarness {
   /** A store over the harness's empty data. Called again: another handle on the same data, as a second process has. */
   open(): Promise<Store>
-  /** Lets the store's clock move on, for all handles: by its own time source, or by moving every stored instant back. */
+  /** Lets the store's clock move on, for all handles: by its time source, or by moving back each instant written by it. */
   advance(ms: number): Promise<void>
   /** Present for transactional stores: a table of the application's, in the same database. */
   readonly business?: BusinessTable

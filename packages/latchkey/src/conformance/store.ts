@@ -2,19 +2,32 @@
 import assert from 'node:assert/strict'
 import type { StoreTraits } from '../ports/store.ts'
 import { type StoreCase, type StoreHarness, withHarness } from './store-harness.ts'
+import { applyingCases } from './store/applying.ts'
 import { byteCases } from './store/bytes.ts'
 import { claimCases } from './store/claims.ts'
+import { contradictionCases } from './store/contradictions.ts'
+import { deferredCases } from './store/deferred.ts'
+import { evidenceCases } from './store/evidence.ts'
 import { expiryCases } from './store/expiry.ts'
 import { intentCases } from './store/intents.ts'
 import { leaseCases } from './store/leases.ts'
+import { ledgerCases } from './store/ledgers.ts'
 import { listingCases } from './store/listing.ts'
+import { lookingCases } from './store/looking.ts'
+import { lookupCases } from './store/lookups.ts'
 import { operatorCases } from './store/operators.ts'
 import { ownerCases } from './store/owners.ts'
 import { parkingCases } from './store/parking.ts'
+import { quarantineCases } from './store/quarantine.ts'
 import { reservationCases } from './store/reservations.ts'
 import { resumingCases } from './store/resuming.ts'
+import { settlingEffectCases } from './store/settling-effects.ts'
 import { stepCases } from './store/steps.ts'
+import { tombstoneBesideCases } from './store/tombstones-beside.ts'
+import { tombstoneCases } from './store/tombstones.ts'
 import { transactionCases } from './store/transactions.ts'
+import { verdictCases } from './store/verdicts.ts'
+import { waitingCases } from './store/waiting.ts'
 
 export const storeCases: readonly StoreCase[] = [
   ...claimCases,
@@ -30,6 +43,19 @@ export const storeCases: readonly StoreCase[] = [
   ...stepCases,
   ...intentCases,
   ...resumingCases,
+  ...evidenceCases,
+  ...applyingCases,
+  ...quarantineCases,
+  ...contradictionCases,
+  ...settlingEffectCases,
+  ...verdictCases,
+  ...lookupCases,
+  ...lookingCases,
+  ...waitingCases,
+  ...deferredCases,
+  ...tombstoneCases,
+  ...tombstoneBesideCases,
+  ...ledgerCases,
 ]
 
 /** Fits `it` of vitest, jest and mocha, and `test` of node:test. */

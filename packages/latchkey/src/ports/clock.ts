@@ -2,7 +2,8 @@
  * Time, timers, randomness and ids. The only file that touches the runtime's clock and random source, so that a test can
  * replace both. Leases are never decided by it: they are decided by the store's clock.
  */
-import { randomBytes } from 'node:crypto'
+import { randomFillSync } from 'node:crypto'
+import { after } from './shared-timers.ts'
 
 export interface Clock {
   /** Wall time. For dates shown to people only. */
@@ -23,19 +24,32 @@ const timerMsMax = 2 ** 31 - 1
 export const systemClock: Clock = {
   nowMs: () => Date.now(),
   monotonicMs: () => performance.now(),
-  after(delayMs, run) {
-    const timer = setTimeout(run, Math.min(delayMs, timerMsMax))
-    timer.unref()
-    return () => clearTimeout(timer)
-  },
+  after: (delayMs, run) => after(Math.min(delayMs, timerMsMax), run),
   random: () => Math.random(),
-  randomId: () => uuidText(randomBytes(16)),
+  randomId,
+}
+
+/** Drawn for 256 ids at once: a draw costs the same for 16 bytes and for 4096, more than the rest of a claim. */
+const drawn = Buffer.alloc(4_096)
+let drawnUsed = drawn.length
+
+function randomId(): string {
+  if (drawnUsed === drawn.length) {
+    randomFillSync(drawn)
+    drawnUsed = 0
+  }
+  drawnUsed += 16
+  return uuidOfHex(drawn.toString('hex', drawnUsed - 16, drawnUsed))
 }
 
 /** Sixteen bytes in the 8-4-4-4-12 spelling that every store accepts as a uuid. */
 export function uuidText(bytes: Uint8Array): string {
-  const hex = Buffer.from(bytes.buffer, bytes.byteOffset, 16).toString('hex')
-  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`
+  return uuidOfHex(Buffer.from(bytes.buffer, bytes.byteOffset, 16).toString('hex'))
+}
+
+/** The first 32 hexadecimal digits in that spelling. */
+export function uuidOfHex(hex: string): string {
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20, 32)}`
 }
 
 /**

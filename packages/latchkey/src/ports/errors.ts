@@ -19,6 +19,10 @@ export type ErrorCode =
   | 'key-reused'
   /** The key is missing, too long, or not of the operation's format. */
   | 'invalid-key'
+  /** The operation limits the age of keys or requests, and this one is too late to be run as a new one. */
+  | 'key-too-old'
+  /** It was answered long ago: the answer is gone, and the operation keeps the knowledge that it happened. */
+  | 'key-expired'
   /** The scope function threw or gave nothing. */
   | 'scope-unresolved'
   /** Finished, but the result was too large to keep. */

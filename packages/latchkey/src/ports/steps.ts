@@ -14,6 +14,8 @@ import type { Claim, OwnerResult } from './store.ts'
 export interface WorkInput {
   readonly version: number
   readonly input: string
+  /** Deferred work must have begun within this, counted from when it was written. */
+  readonly deadlineInMs?: number
 }
 
 /**
@@ -35,7 +37,9 @@ export interface Step {
 }
 
 export interface Journal {
-  readonly work: WorkInput
+  readonly work: Pick<WorkInput, 'version' | 'input'>
+  /** Its deadline has passed, by the store's clock. */
+  readonly overdue: boolean
   readonly steps: readonly Step[]
 }
 
@@ -49,6 +53,8 @@ export interface Intent {
   readonly position: number
   readonly name: string
   readonly epoch: number
+  /** The downstream key, uuid shape: by it a provider's message finds the effect. */
+  readonly key: string
   /** How long the provider recognises our key, from the first try. Absent: it does not. */
   readonly windowMs: number | undefined
 }

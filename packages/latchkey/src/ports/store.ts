@@ -19,6 +19,7 @@
  */
 import type { Outcome } from './outcome.ts'
 import type { Outbox } from './outbox.ts'
+import type { EvidenceSource, EvidenceVerdict, FoundVerdict, Reconciliation } from './reconciliation.ts'
 import type { Journal, Steps, WorkInput } from './steps.ts'
 
 export type State = 'pending' | 'in_progress' | 'completed' | 'failed_retryable' | 'unknown'
@@ -59,8 +60,10 @@ export interface KeyRecord {
   readonly leaseLeftMs: number
   /** When a `failed_retryable` row may run again; zero or less: now. */
   readonly dueInMs: number
-  /** Finished, not parked, and past its retention: counts as absent. */
+  /** Finished, not parked, past its retention and past its tombstone: counts as absent. */
   readonly expired: boolean
+  /** Completed and past its retention, with a tombstone kept: never granted, and it has no outcome any more. */
+  readonly gone: boolean
   readonly parked: boolean
   readonly createdAtMs: number
   readonly completedAtMs: number | undefined
@@ -79,14 +82,24 @@ export interface ClaimRequest {
   readonly leaseMs: number
   /** `expiresAt` is written once, at the grant: now + this. It covers maximum hold and retention. */
   readonly expiresInMs: number
+  /** How long a completed row is known to be gone after its retention. Absent: not at all, the key is new again. */
+  readonly tombstoneMs?: number
   /** Absent: the row keeps the one it has. */
   readonly description: string | undefined
   /** Phased work: kept with the row if this grant begins it; a resumed row keeps the one it has. */
   readonly work?: WorkInput
 }
 
+/** Work for later: the row and its input in one commit. Its fence is 1, or the expired row's + 1; no attempt counts yet. */
+export interface EnqueueRequest extends Omit<ClaimRequest, 'recovery' | 'leaseMs' | 'work'> {
+  readonly work: WorkInput
+}
+
+/** `queued` if and only if the row was absent, or finished and expired. Everything else is `seen`, and the row is untouched. */
+export type EnqueueResult = { readonly kind: 'queued' } | { readonly kind: 'seen'; readonly record: KeyRecord }
+
 /**
- * `won` if and only if the row was absent; or finished and expired; or, with the same fingerprint and not parked,
+ * `won` if and only if the row was absent; or finished and expired (not gone); or, with the same fingerprint and not parked,
  * `pending` or `failed_retryable` and due, or `in_progress` with a dead lease and recovery `rerun`,
  * or `resume` without an open intent that may not be repeated.
  * Everything else is `seen`, and the row is untouched.
@@ -169,10 +182,12 @@ export interface Act {
   readonly reason: string
 }
 
-/** A person's verdict on an `unknown` row: it happened, and this is the answer; or it never happened. */
-export type Verdict = { readonly kind: 'happened'; readonly outcome: Outcome } | { readonly kind: 'never-happened' }
-
-export type SettleResult = { readonly kind: 'settled' } | { readonly kind: 'not-found' } | WrongState
+export type SettleResult =
+  | { readonly kind: 'settled' }
+  | { readonly kind: 'not-found' }
+  | WrongState
+  /** The row needs a verdict about its open effect (`result`), or about the whole (`outcome`). Nothing was changed. */
+  | { readonly kind: 'wrong-verdict'; readonly needs: 'result' | 'outcome'; readonly effect: string | undefined }
 export type ForgetResult = { readonly kind: 'forgotten' } | { readonly kind: 'not-found' } | WrongState
 export type UnparkResult =
   | { readonly kind: 'unparked' }
@@ -190,8 +205,10 @@ export interface AuditEntry extends Act {
 }
 
 export interface Evidence {
-  readonly source: 'operator' | 'late-owner'
-  readonly verdict: 'happened' | 'never-happened' | 'unknown'
+  readonly source: EvidenceSource
+  readonly verdict: EvidenceVerdict
+  /** The effect it is about, where it is about one. */
+  readonly effect: string | undefined
   readonly atMs: number
   /** The evidence moved the row; otherwise it arrived too late and is only kept. */
   readonly applied: boolean
@@ -213,20 +230,26 @@ export interface Store<Tx = unknown> {
   readonly steps: Steps<Tx> | undefined
   /** Present exactly when `traits.transactional`. */
   readonly outbox: Outbox<Tx> | undefined
+  readonly reconciliation: Reconciliation
 
   claim(request: ClaimRequest): Promise<ClaimResult>
+  /** none, or an expired row → `pending`, due now, recovery `resume`. Needs `steps`; a store without them refuses. */
+  enqueue(request: EnqueueRequest): Promise<EnqueueResult>
   /** A primary-key read; writes nothing. */
   read(id: string): Promise<KeyRecord | undefined>
   /** Moves the lease, never the fence. Works past the lease too, as long as nobody replaced the owner. */
   heartbeat(claim: Claim, leaseMs: number): Promise<OwnerResult>
   /**
    * `in_progress` → `completed`, whatever the clock says, while fence and claimId match. Repeating it after a lost reply is
-   * `written` again. From `unknown`, with fence and claimId still matching, the late answer is evidence and settles the row;
-   * otherwise it is `claim-lost`, and the answer is kept as evidence.
+   * `written` again. From `unknown`, with fence and claimId still matching, the late answer is evidence and settles the row,
+   * unless an effect of phased work is open, which it says nothing about. Otherwise it is `claim-lost`, and the answer is kept as evidence.
    * `expiresAt` moves only if less than `retentionMs` would be left.
    */
   complete(claim: Claim, outcome: Outcome, retentionMs: number): Promise<OwnerResult>
-  /** `in_progress` → `failed_retryable` or `unknown`, guarded as `complete`; a late `failed_retryable` settles an `unknown`. */
+  /**
+   * `in_progress` → `failed_retryable` or `unknown`, guarded as `complete`; a late `failed_retryable` settles an `unknown`: guarded work to
+   * `failed_retryable`, phased work to `pending`.
+   */
   fail(claim: Claim, failure: Failure): Promise<OwnerResult>
   /** Undoes a claim whose handler never ran: to `failed_retryable`, due now. By claimId alone: the fence may not be known. */
   release(id: string, claimId: string): Promise<'released' | 'not-yours'>
@@ -240,16 +263,20 @@ export interface Store<Tx = unknown> {
   resumable(options: { readonly limit: number }): Promise<readonly Resumable[]>
   /** Owner: `in_progress` → `failed_retryable`, parked. Its open intents stay open. No claim is granted until it is unparked. */
   park(claim: Claim, cause: string): Promise<OwnerResult>
-  /** Deletes expired `completed` and `failed_retryable` rows with their steps, never a parked one or another; says how many. */
+  /**
+   * Deletes expired `completed` and `failed_retryable` rows with their steps and evidence, never a parked one or another. A `completed` row with
+   * a tombstone loses all of that and stays, gone, until the tombstone's time is over, too. Says how many rows it changed.
+   */
   reap(options: { readonly limit: number }): Promise<number>
 
   list(listing: Listing): Promise<Page>
   inspect(id: string): Promise<Inspection>
   /**
-   * `unknown` → `completed` or `failed_retryable`, with evidence and audit in the same commit. The fence stays. The verdict that it never
-   * happened turns an open intent of the row to `again`, with its epoch raised.
+   * A person's verdict on an `unknown` row, with evidence and audit in the same commit. Guarded: → `completed` or `failed_retryable`.
+   * Phased: → `pending`, with the open effect's result recorded, or, if it never happened, with its epoch raised; phased without an
+   * open effect takes an outcome → `completed`. The fence stays, a parked mark goes. No quarantine: a person answers for it.
    */
-  settle(id: string, verdict: Verdict, act: Act, retentionMs: number): Promise<SettleResult>
+  settle(id: string, verdict: FoundVerdict, act: Act, retentionMs: number): Promise<SettleResult>
   /** `completed` → gone, audited in the same commit. */
   forget(id: string, act: Act): Promise<ForgetResult>
   /** Parked → not parked, due now, crashes 0, its life at least as long again as it was; audited in the same commit. */
@@ -262,6 +289,8 @@ export interface AtomicRequest {
   readonly claimId: string
   readonly fingerprint: Uint8Array
   readonly retentionMs: number
+  /** As in a claim. */
+  readonly tombstoneMs?: number
   readonly description: string | undefined
 }
 
@@ -284,15 +313,21 @@ export type TransactionEnd =
 export interface Transactor<Tx> {
   /**
    * Opens a transaction of its own and commits or rolls back as `work` says. A rejection of `work` rolls back and rejects
-   * with the same error, unless it is a conflict between transactions.
+   * with the same error, unless it is a conflict between transactions. `first` is what `work` will reserve before anything
+   * else: a store may send it together with the beginning.
    */
-  transaction(work: (tx: Tx) => Promise<'commit' | 'rollback'>): Promise<TransactionEnd>
+  transaction(work: (tx: Tx) => Promise<'commit' | 'rollback'>, first?: AtomicRequest): Promise<TransactionEnd>
   /** A caller's own transaction, proven to be one; rejects with `not-a-transaction` at once otherwise. */
   adopt(tx: unknown): Promise<Tx>
   /** Takes the identity for the length of the transaction, then reads it. Never waits for another transaction. */
   reserve(tx: Tx, request: AtomicRequest): Promise<Reservation>
   /** What `claim` would grant → `completed`, if the fence is still the reserved one. `taken`: it is not; roll back. */
   record(tx: Tx, request: AtomicRequest, outcome: Outcome, reservedFence: number): Promise<'recorded' | 'taken'>
+  /**
+   * As `record`, in a transaction of `transaction`, and nothing is asked in it any more before its end. So a store may send it
+   * together with the commit, and say `recorded` now and `conflict` there. Absent: the store gains nothing by it.
+   */
+  recordLast?(tx: Tx, request: AtomicRequest, outcome: Outcome, reservedFence: number): Promise<'recorded' | 'taken'>
   /** After a lost COMMIT reply: waits, at most `waitMs`, until the old transaction has ended, then reads. */
   readAfterCommit(id: string, waitMs: number): Promise<KeyRecord | undefined>
 }

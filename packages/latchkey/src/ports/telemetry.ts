@@ -16,6 +16,21 @@ export type Metric =
   | 'outcome.store_failed'
   | 'parked'
   | 'unprotected'
+  /** Counted: a look-up was granted, evidence settled a row, a look-up or a comparison failed. `detail`: the source, or why. */
+  | 'reconcile.scheduled'
+  | 'reconcile.resolved'
+  | 'reconcile.failed'
+  /** Counted: a webhook was refused or belongs to nothing here. `detail`: why. */
+  | 'reconcile.refused'
+  /** Observed by operation: rows that are unknown now, how long the oldest is (ms), those that no look-up is registered for. */
+  | 'unknown.count'
+  | 'unknown.oldest_age'
+  | 'unknown.without_lookup'
+  /** Observed at the end of a ledger comparison, by its name in `detail`; the last: how long ago one ended (ms). */
+  | 'ledger.missing'
+  | 'ledger.extra'
+  | 'ledger.different'
+  | 'ledger.last_run_age'
   | 'execution.duration'
   | 'lease.used_ratio'
 

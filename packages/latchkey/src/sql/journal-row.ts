@@ -6,6 +6,8 @@ import type { RawNumber } from './record-row.ts'
 export interface InputRow {
   readonly version: RawNumber
   readonly input: string
+  /** Milliseconds since 1970; null: it may begin whenever it does. */
+  readonly deadline_at_ms: RawNumber | null
 }
 
 export interface StepRow {
@@ -21,7 +23,11 @@ export interface StepRow {
 
 /** `steps` in the order of their positions. */
 export function journalOf(work: InputRow, steps: readonly StepRow[], nowMs: number): Journal {
-  return { work: { version: Number(work.version), input: work.input }, steps: steps.map(row => stepOf(row, nowMs)) }
+  return {
+    work: { version: Number(work.version), input: work.input },
+    overdue: work.deadline_at_ms !== null && Number(work.deadline_at_ms) <= nowMs,
+    steps: steps.map(row => stepOf(row, nowMs)),
+  }
 }
 
 function stepOf(row: StepRow, nowMs: number): Step {

@@ -2,7 +2,7 @@
 import { LatchkeyError } from '../ports/errors.ts'
 
 export interface Migration {
-  /** 1, 2, 3 … without a gap. */
+  /** Rising. A number may be missing: steps that were made at the same time got theirs before they met. */
   readonly version: number
   readonly name: string
   /** One or more statements, to be run in one transaction; records its own version at the end. */
@@ -14,9 +14,10 @@ export interface Migration {
  * processes of a rolling deployment can share one database.
  */
 export function migrationsAfter(all: readonly Migration[], applied: number): readonly Migration[] {
-  all.forEach((migration, index) => {
-    if (migration.version === index + 1) return
-    throw new LatchkeyError('invariant', `migration ${migration.name} is number ${migration.version}, not ${index + 1}`)
+  all.forEach(({ name, version }, index) => {
+    const before = all[index - 1]?.version ?? 0
+    if (version > before) return
+    throw new LatchkeyError('invariant', `migration ${name} is number ${version}, which does not follow ${before}`)
   })
-  return all.slice(applied)
+  return all.filter(({ version }) => version > applied)
 }

@@ -21,6 +21,8 @@ const running: RecordRow & OutcomeRow = {
   completed_at_ms: null,
   expires_at_ms: 5_000,
   parked_at_ms: null,
+  tombstone_ms: null,
+  gone_at_ms: null,
   description: null,
   last_error_code: null,
 }
@@ -58,6 +60,26 @@ describe('a row of an SQL store', () => {
     expect(recordOf(completed, 0)).toMatchObject({ completedAtMs: 950, outcome: expected })
   })
 
+  it('is gone, without its outcome, from its expiry to the end of its tombstone, before and after the reaper came', () => {
+    const outcome = { outcome_status: 204, outcome_version: 1, outcome_headers: '[]', outcome_body: null }
+    const completed = {
+      ...running,
+      ...outcome,
+      state: stateCodes.completed,
+      completed_at_ms: 950,
+      tombstone_ms: '1000',
+    }
+    const stripped = { ...completed, expires_at_ms: 6_000, gone_at_ms: 5_500 }
+    expect(recordOf(completed, 4_999)).toMatchObject({ gone: false, expired: false, outcome: { status: 204 } })
+    for (const row of [completed, stripped]) {
+      for (const nowMs of [5_600, 5_999]) {
+        expect(recordOf(row, nowMs)).toMatchObject({ gone: true, expired: false, outcome: undefined })
+      }
+      expect(recordOf(row, 6_000)).toMatchObject({ gone: false, expired: true })
+    }
+    expect(recordOf({ ...failed, tombstone_ms: 1_000 }, 5_000)).toMatchObject({ gone: false, expired: true })
+  })
+
   it('is refused when a newer version wrote it', () => {
     expect(() => stateOf(9)).toThrow(expect.objectContaining({ code: 'invariant' }))
     expect(() => recoveryOf(9)).toThrow('newer')
@@ -87,7 +109,13 @@ describe('migrations', () => {
     expect(migrationsAfter(steps, 99)).toEqual([])
   })
 
-  it('have no gaps', () => {
-    expect(() => migrationsAfter(steps.slice(1), 0)).toThrow('not 1')
+  it('run once each where a number is missing', () => {
+    const gap = steps.filter(step => step.version !== 2)
+    expect(migrationsAfter(gap, 0).map(step => step.version)).toEqual([1, 3])
+    expect(migrationsAfter(gap, 1).map(step => step.version)).toEqual([3])
+  })
+
+  it('are refused out of order', () => {
+    expect(() => migrationsAfter(steps.toReversed(), 0)).toThrow('does not follow 3')
   })
 })

@@ -3,6 +3,7 @@ import type { Outcome } from '../ports/outcome.ts'
 import type { KeyRecord, State } from '../ports/store.ts'
 import { recoveryOf, stateOf } from './codes.ts'
 import { headersFromText } from './outcome-codec.ts'
+import { unpackOutcome } from './packed-outcome.ts'
 
 /** Drivers differ: a 64-bit integer may arrive as text, and applications replace number parsers for their own reasons. */
 export type RawNumber = number | bigint | string
@@ -25,6 +26,10 @@ export interface RecordRow {
   readonly completed_at_ms: RawNumber | null
   readonly expires_at_ms: RawNumber
   readonly parked_at_ms: RawNumber | null
+  /** How long a completed row is known to be gone after its expiry; null: not at all. */
+  readonly tombstone_ms: RawNumber | null
+  /** When the reaper took all but the tombstone; the expiry then is the tombstone's. */
+  readonly gone_at_ms: RawNumber | null
   readonly description: string | null
   readonly last_error_code: string | null
 }
@@ -35,11 +40,16 @@ export interface OutcomeRow {
   readonly outcome_version?: RawNumber | null
   readonly outcome_headers?: string | null
   readonly outcome_body?: Uint8Array | null
+  /** A small outcome, which is kept with the key. What the other columns have goes first: an older version wrote it later. */
+  readonly outcome_packed?: Uint8Array | null
 }
 
 export function recordOf(row: RecordRow & OutcomeRow, nowMs: number): KeyRecord {
   const state = stateOf(Number(row.state))
   const parked = row.parked_at_ms !== null
+  // A parked row waits for a person, so it is never taken for absent, however old.
+  const over = isFinished(state) && !parked && Number(row.expires_at_ms) <= nowMs
+  const gone = state === 'completed' && isGone(row, over, nowMs)
   return {
     id: row.id,
     scope: row.scope,
@@ -53,16 +63,21 @@ export function recordOf(row: RecordRow & OutcomeRow, nowMs: number): KeyRecord 
     crashes: Number(row.crashes),
     leaseLeftMs: state === 'in_progress' ? leftMs(row.locked_until_ms, nowMs) : 0,
     dueInMs: state === 'failed_retryable' || state === 'pending' ? leftMs(row.due_at_ms, nowMs) : 0,
-    // A parked row waits for a person, so it is never taken for absent, however old.
-    expired: isFinished(state) && !parked && Number(row.expires_at_ms) <= nowMs,
+    expired: over && !gone,
+    gone,
     parked,
     createdAtMs: Math.floor(Number(row.created_at_ms)),
     completedAtMs: row.completed_at_ms === null ? undefined : Math.floor(Number(row.completed_at_ms)),
     expiresAtMs: Math.floor(Number(row.expires_at_ms)),
     description: row.description ?? undefined,
     lastErrorCode: row.last_error_code ?? undefined,
-    outcome: state === 'completed' ? outcomeOf(row) : undefined,
+    outcome: state === 'completed' && !gone ? outcomeOf(row) : undefined,
   }
+}
+
+function isGone(row: RecordRow, over: boolean, nowMs: number): boolean {
+  if (row.gone_at_ms !== null) return !over
+  return over && row.tombstone_ms !== null && Number(row.expires_at_ms) + Number(row.tombstone_ms) > nowMs
 }
 
 function isFinished(state: State): boolean {
@@ -74,8 +89,10 @@ function leftMs(atMs: RawNumber | null, nowMs: number): number {
   return atMs === null ? 0 : Math.ceil(Number(atMs) - nowMs)
 }
 
-export function outcomeOf(row: OutcomeRow): Outcome | undefined {
-  if (row.outcome_status === null || row.outcome_status === undefined) return undefined
+export function outcomeOf(row: OutcomeRow & Pick<RecordRow, 'fence'>): Outcome | undefined {
+  if (row.outcome_status === null || row.outcome_status === undefined) {
+    return row.outcome_packed ? unpackOutcome(row.outcome_packed, Number(row.fence)) : undefined
+  }
   return {
     status: Number(row.outcome_status),
     headers: headersFromText(row.outcome_headers ?? '[]'),

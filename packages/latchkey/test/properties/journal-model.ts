@@ -4,6 +4,8 @@ import type { Journal, StepState } from '../../src/ports/steps.ts'
 export interface ModelStep {
   state: StepState
   epoch: number
+  /** The epoch of the downstream key that the provider was given last. */
+  givenIn: number
   firstTry: number
   windowMs: number | undefined
   result: string | undefined
@@ -11,12 +13,23 @@ export interface ModelStep {
 
 export interface ModelJournal {
   readonly work: string
+  readonly deadlineAt: number | undefined
   readonly steps: Map<number, ModelStep>
+}
+
+/** The effect in doubt: at most one is open at a time. */
+export function openEffect(journal: ModelJournal | undefined): { position: number; step: ModelStep } | undefined {
+  for (const [position, step] of journal?.steps ?? []) if (step.state === 'open') return { position, step }
+  return undefined
+}
+
+export function begun(work: string, deadlineAt: number | undefined): ModelJournal {
+  return { work, deadlineAt, steps: new Map() }
 }
 
 /** What was begun keeps its input; an absent or expired row has no journal to go on with. */
 export function goOn(journal: ModelJournal | undefined, work: string | undefined): ModelJournal | undefined {
-  return journal ?? (work === undefined ? undefined : { work, steps: new Map() })
+  return journal ?? (work === undefined ? undefined : begun(work, undefined))
 }
 
 function repeatable(step: ModelStep, nowMs: number): boolean {
@@ -43,7 +56,8 @@ export function openIntent(
   const step = journal.steps.get(position)
   if (step?.state === 'done') return 'claim-lost'
   const firstTry = step?.state === 'open' ? step.firstTry : nowMs
-  journal.steps.set(position, { state: 'open', epoch: step?.epoch ?? 0, firstTry, windowMs, result: undefined })
+  const epoch = step?.epoch ?? 0
+  journal.steps.set(position, { state: 'open', epoch, givenIn: epoch, firstTry, windowMs, result: undefined })
   return 'written'
 }
 
@@ -60,6 +74,7 @@ export function viewOfModel(journal: ModelJournal | undefined, nowMs: number): o
   const steps = [...journal.steps].sort(([left], [right]) => left - right)
   return {
     work: journal.work,
+    overdue: journal.deadlineAt !== undefined && nowMs >= journal.deadlineAt,
     steps: steps.map(([position, step]) => {
       const { state, epoch, result } = step
       return { position, state, epoch, result, repeatable: repeatable(step, nowMs) }
@@ -72,5 +87,5 @@ export function viewOfJournal(journal: Journal | undefined): object | undefined 
   const shown = journal.steps.map(({ position, state, epoch, result, repeatable }) => {
     return { position, state, epoch, result, repeatable }
   })
-  return { work: journal.work.input, steps: shown }
+  return { work: journal.work.input, overdue: journal.overdue, steps: shown }
 }

@@ -1,11 +1,11 @@
 /** Steps of phased work, and the mark that stops it. */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
-import { act, claimFrom, key, pick, real, somebodyClaimed, spans, step, type StoreCommand } from './command.ts'
-import { openIntent, recordResult } from './journal-model.ts'
+import { act, claimFrom, key, latest, pick, real, somebodyClaimed, spans, step, type StoreCommand } from './command.ts'
+import { openEffect, openIntent, recordResult } from './journal-model.ts'
 import * as expected from './store-model.ts'
 import type { ModelClaim, StoreModel } from './store-model.ts'
-import { idOf, keys } from './store-names.ts'
+import { downstreamKeyOf, idOf, keys } from './store-names.ts'
 
 const position = fc.constantFrom(0, 1)
 
@@ -15,24 +15,35 @@ function journalFor(model: StoreModel, claim: ModelClaim) {
   return row?.state === 'in_progress' ? row : undefined
 }
 
-const intent = step({
-  name: 'open intent',
-  input: fc.record({ pick, position, windowMs: fc.option(spans, { nil: undefined }), leaseMs: spans }),
-  when: somebodyClaimed,
-  async run(model, { store }, { pick, position, windowMs, leaseMs }) {
-    const claim = claimFrom(model, pick)
-    const row = journalFor(model, claim)
-    if (store.steps === undefined || (row && !row.journal)) return
-    const epoch = row?.journal?.steps.get(position)?.epoch ?? 0
-    const result = await store.steps.openIntent(real(claim), { position, name: 'charge', epoch, windowMs }, leaseMs)
-    const foreseen = row?.journal && openIntent(row.journal, { position, windowMs, nowMs: model.nowMs })
-    assert.equal(result, foreseen ?? 'claim-lost')
-    if (row && result === 'written') row.lockedUntil = model.nowMs + leaseMs
-  },
-})
+const intentInput = { position, windowMs: fc.option(spans, { nil: undefined }), leaseMs: spans }
+const intentBy = (owner: typeof pick) =>
+  step({
+    name: 'open intent',
+    by: ['owner'],
+    input: fc.record({ pick: owner, ...intentInput }),
+    when: somebodyClaimed,
+    async run(model, { store }, { pick, position, windowMs, leaseMs }) {
+      const claim = claimFrom(model, pick)
+      const row = journalFor(model, claim)
+      if (store.steps === undefined || (row && !row.journal)) return
+      const other = openEffect(row?.journal)
+      if (other && other.position !== position) return
+      const epoch = row?.journal?.steps.get(position)?.epoch ?? 0
+      const key = downstreamKeyOf({ key: claim.key, position, epoch })
+      const wanted = { position, name: 'charge', epoch, key, windowMs }
+      const result = await store.steps.openIntent(real(claim), wanted, leaseMs)
+      const foreseen = row?.journal && openIntent(row.journal, { position, windowMs, nowMs: model.nowMs })
+      assert.equal(result, foreseen ?? 'claim-lost')
+      if (row && result === 'written') row.lockedUntil = model.nowMs + leaseMs
+    },
+  })
+
+const intent = intentBy(pick)
+export const intentOfLatest: fc.Arbitrary<StoreCommand> = intentBy(latest)
 
 const result = step({
   name: 'record result',
+  by: ['owner'],
   input: fc.record({ pick, position, value: fc.constantFrom('1', '2'), leaseMs: spans }),
   when: somebodyClaimed,
   async run(model, { store }, { pick, position, value, leaseMs }) {
@@ -48,6 +59,7 @@ const result = step({
 
 const resumable = step({
   name: 'resumable',
+  by: [],
   input: fc.constantFrom(1, 10),
   async run(model, { store }, limit) {
     if (store.steps === undefined) return
@@ -62,6 +74,7 @@ const resumable = step({
 
 const park = step({
   name: 'park',
+  by: ['owner'],
   input: fc.record({ pick, replyLost: fc.boolean() }),
   when: somebodyClaimed,
   async run(model, { store }, input) {
@@ -73,6 +86,7 @@ const park = step({
 
 const unpark = step({
   name: 'unpark',
+  by: ['operator'],
   input: key,
   async run(model, { store }, key) {
     assert.equal((await store.unpark(idOf(key), act)).kind, expected.unpark(model, key))

@@ -2,8 +2,9 @@
  * What a store is, in the fewest words: a map, a clock that only moves when told to, and the transition table. Written from
  * the port and not from any store, so that a mistake would have to be made twice to go unseen.
  */
-import type { Failure, GrantedFrom, KeyRecord, Recovery, State } from '../../src/ports/store.ts'
-import { goOn, mayHaveHappened, type ModelJournal, triedAgain } from './journal-model.ts'
+import type { Failure, GrantedFrom, Recovery, State } from '../../src/ports/store.ts'
+import { dropEvidence, endLife, type EvidenceModel, noEvidence } from './evidence-model.ts'
+import { begun, goOn, mayHaveHappened, type ModelJournal, openEffect, triedAgain } from './journal-model.ts'
 
 export interface ModelRow {
   state: State
@@ -18,10 +19,23 @@ export interface ModelRow {
   dueAt: number
   createdAt: number
   expiresAt: number
+  tombstoneMs: number | undefined
+  /** The reaper left the tombstone only. */
+  stripped: boolean
   answer: string | undefined
-  answeredBy: 'owner' | 'operator' | undefined
+  answeredBy: 'owner' | 'evidence' | undefined
   errorCode: string | undefined
   journal: ModelJournal | undefined
+  doubt: ModelDoubt | undefined
+}
+
+/** Present exactly while the row is unknown. */
+export interface ModelDoubt {
+  readonly since: number
+  look: number
+  tries: number
+  /** Absent: nobody looked yet. */
+  lookUpAt: number | undefined
 }
 
 export interface ModelClaim {
@@ -38,6 +52,7 @@ export interface Asked {
   readonly work: string | undefined
   readonly leaseMs: number
   readonly expiresInMs: number
+  readonly tombstoneMs: number | undefined
 }
 
 /** `open`: the port does not say which, and the row must be the same either way. */
@@ -50,10 +65,11 @@ export interface StoreModel {
   /** Every claim ever granted, so that stale owners keep coming back. */
   readonly claims: ModelClaim[]
   readonly acts: { readonly key: string; readonly act: 'settle' | 'forget' | 'unpark' }[]
+  readonly evidence: EvidenceModel
 }
 
 export function emptyModel(): StoreModel {
-  return { nowMs: 0, grants: 0, rows: new Map(), claims: [], acts: [] }
+  return { nowMs: 0, grants: 0, rows: new Map(), claims: [], acts: [], evidence: noEvidence() }
 }
 
 export function nextClaimId(model: StoreModel): string {
@@ -61,16 +77,26 @@ export function nextClaimId(model: StoreModel): string {
   return `grant ${model.grants}`
 }
 
-function overdue({ nowMs }: StoreModel, row: ModelRow): boolean {
+export function overdue({ nowMs }: StoreModel, row: ModelRow): boolean {
   return row.state === 'in_progress' && nowMs >= row.lockedUntil
 }
 
-function expired({ nowMs }: StoreModel, row: ModelRow): boolean {
+/** Past its retention; with a tombstone that is only the first of two ends. */
+export function over({ nowMs }: StoreModel, row: ModelRow): boolean {
   return (row.state === 'completed' || row.state === 'failed_retryable') && !row.parked && nowMs >= row.expiresAt
 }
 
-function due({ nowMs }: StoreModel, row: ModelRow): boolean {
-  return row.state === 'failed_retryable' && nowMs >= row.dueAt
+export function gone(model: StoreModel, row: ModelRow): boolean {
+  const { state, expiresAt, tombstoneMs } = row
+  return state === 'completed' && over(model, row) && model.nowMs < expiresAt + (tombstoneMs ?? 0)
+}
+
+export function expired(model: StoreModel, row: ModelRow): boolean {
+  return over(model, row) && !gone(model, row)
+}
+
+export function due({ nowMs }: StoreModel, row: ModelRow): boolean {
+  return (row.state === 'failed_retryable' || row.state === 'pending') && nowMs >= row.dueAt
 }
 
 export function owned({ rows }: StoreModel, claim: ModelClaim): ModelRow | undefined {
@@ -78,14 +104,14 @@ export function owned({ rows }: StoreModel, claim: ModelClaim): ModelRow | undef
   return row?.fence === claim.fence && row.claimId === claim.claimId ? row : undefined
 }
 
-function keepAtLeast({ nowMs }: StoreModel, row: ModelRow, retentionMs: number): void {
+export function keepAtLeast({ nowMs }: StoreModel, row: ModelRow, retentionMs: number): void {
   if (row.expiresAt - nowMs < retentionMs) row.expiresAt = nowMs + retentionMs
 }
 
 function reasonToGrant(model: StoreModel, row: ModelRow, fingerprint: string): GrantedFrom | undefined {
   if (expired(model, row)) return 'expired'
   if (row.parked || row.fingerprint !== fingerprint) return undefined
-  if (due(model, row)) return 'failed_retryable'
+  if (due(model, row)) return row.state === 'pending' ? 'pending' : 'failed_retryable'
   return overdue(model, row) && !isHeld(model, row) ? 'dead-lease' : undefined
 }
 
@@ -113,13 +139,30 @@ export function claim(model: StoreModel, asked: Asked): GrantedFrom | 'seen' {
     dueAt: model.nowMs,
     createdAt: sameLife?.createdAt ?? model.nowMs,
     expiresAt: model.nowMs + asked.expiresInMs,
+    tombstoneMs: asked.tombstoneMs,
+    stripped: false,
     answer: undefined,
     answeredBy: undefined,
     errorCode: sameLife?.errorCode,
     journal: goOn(sameLife?.journal, asked.work),
+    doubt: undefined,
   })
+  if (!sameLife) endLife(model.evidence, asked.key)
   model.claims.push({ key: asked.key, fence, claimId: asked.claimId })
   return from
+}
+
+export type Queued = Omit<Asked, 'recovery' | 'leaseMs'> & { readonly deadlineInMs: number | undefined }
+
+export function enqueue(model: StoreModel, { deadlineInMs, ...asked }: Queued): 'queued' | 'seen' {
+  const row = model.rows.get(asked.key)
+  if (row && !expired(model, row)) return 'seen'
+  claim(model, { ...asked, recovery: 'resume', leaseMs: 0 })
+  const deadlineAt = deadlineInMs === undefined ? undefined : model.nowMs + deadlineInMs
+  const journal = begun(asked.work ?? '', deadlineAt)
+  const queued = model.rows.get(asked.key)
+  if (queued) model.rows.set(asked.key, { ...queued, state: 'pending', attempts: 0, journal })
+  return 'queued'
 }
 
 export function heartbeat(model: StoreModel, claim: ModelClaim, leaseMs: number): 'written' | 'claim-lost' {
@@ -133,31 +176,54 @@ export function complete(
   model: StoreModel,
   claim: ModelClaim,
   { answer, retentionMs }: { answer: string; retentionMs: number },
-): 'written' | 'claim-lost' {
+): Expected<'written' | 'claim-lost'> {
   const row = owned(model, claim)
+  // Who answered is not kept with a tombstone.
+  if (row?.stripped) return 'open'
   if (row?.state === 'completed' && row.answeredBy === 'owner') return 'written'
   if (row?.state !== 'in_progress' && row?.state !== 'unknown') return 'claim-lost'
-  row.state = 'completed'
-  row.answer = answer
-  row.answeredBy = 'owner'
-  keepAtLeast(model, row, retentionMs)
+  // An answer for the whole says nothing about the effect in doubt.
+  if (row.state === 'unknown' && row.recovery === 'resume' && openEffect(row.journal)) return 'claim-lost'
+  answerRow(model, row, { answer, retentionMs, by: 'owner' })
   return 'written'
+}
+
+export function answerRow(
+  model: StoreModel,
+  row: ModelRow,
+  { answer, retentionMs, by }: { answer: string; retentionMs: number; by: 'owner' | 'evidence' },
+): void {
+  Object.assign(row, { state: 'completed', answer, answeredBy: by, parked: false, doubt: undefined })
+  keepAtLeast(model, row, retentionMs)
+}
+
+/** It is known that nothing happened: phased work goes on where it was. */
+export function backAgain(row: ModelRow, dueAt: number): void {
+  const state = row.recovery === 'resume' ? 'pending' : 'failed_retryable'
+  Object.assign(row, { state, dueAt, parked: false, doubt: undefined })
+}
+
+function becomeUnknown(model: StoreModel, row: ModelRow): void {
+  row.state = 'unknown'
+  row.doubt = { since: model.nowMs, look: 0, tries: 0, lookUpAt: undefined }
 }
 
 export function fail(model: StoreModel, claim: ModelClaim, failure: Failure): Expected<'written' | 'claim-lost'> {
   const row = owned(model, claim)
-  if (row?.state === failure.to) return 'open'
+  if (row?.state === failure.to || (row?.state === 'pending' && failure.to === 'failed_retryable')) return 'open'
   if (row?.state !== 'in_progress' && row?.state !== 'unknown') return 'claim-lost'
-  row.state = failure.to
-  row.dueAt = model.nowMs + failure.dueInMs
+  const dueAt = model.nowMs + failure.dueInMs
   row.errorCode = failure.errorCode
+  if (failure.to === 'unknown') becomeUnknown(model, row)
+  else if (row.state === 'unknown') backAgain(row, dueAt)
+  else Object.assign(row, { state: failure.to, dueAt })
   if (failure.to === 'failed_retryable') triedAgain(row.journal, 0)
   return 'written'
 }
 
 export function park(model: StoreModel, claim: ModelClaim, cause: string): 'written' | 'claim-lost' {
   const row = owned(model, claim)
-  if (row?.parked === true) return 'written'
+  if (row?.parked === true && row.state === 'failed_retryable') return 'written'
   if (row?.state !== 'in_progress') return 'claim-lost'
   row.state = 'failed_retryable'
   row.parked = true
@@ -174,6 +240,7 @@ export function unpark(model: StoreModel, key: string): 'unparked' | 'not-found'
   row.parked = false
   row.dueAt = model.nowMs
   row.crashes = 0
+  if (row.doubt) Object.assign(row.doubt, { tries: 0, lookUpAt: model.nowMs })
   keepAtLeast(model, row, row.expiresAt - row.createdAt)
   return 'unparked'
 }
@@ -197,10 +264,12 @@ export function sweepable(model: StoreModel): string[] {
 export function sweep(model: StoreModel, key: string): 'unknown' | 'failed_retryable' | 'must not be swept' {
   const row = model.rows.get(key)
   if (!row || !sweepable(model).includes(key)) return 'must not be swept'
-  row.state = isHeld(model, row) ? 'unknown' : 'failed_retryable'
+  const to = isHeld(model, row) ? 'unknown' : 'failed_retryable'
+  if (to === 'unknown') becomeUnknown(model, row)
+  row.state = to
   row.dueAt = model.nowMs
   row.crashes += 1
-  return row.state
+  return to
 }
 
 /** What a worker is told of: phased rows that a claim would be granted, other than as absent. */
@@ -214,22 +283,19 @@ export function reapable(model: StoreModel): string[] {
   return [...model.rows].filter(([, row]) => expired(model, row)).map(([key]) => key)
 }
 
-/** Without an answer: it never happened. */
-export function settle(
-  model: StoreModel,
-  key: string,
-  { answer, retentionMs }: { answer: string | undefined; retentionMs: number },
-): State | 'settled' | 'not-found' {
+export function reaped(model: StoreModel, key: string): void {
+  model.rows.delete(key)
+  dropEvidence(model.evidence, key)
+}
+
+export function strippable(model: StoreModel): string[] {
+  return [...model.rows].filter(([, row]) => gone(model, row) && !row.stripped).map(([key]) => key)
+}
+
+export function strip(model: StoreModel, key: string): void {
   const row = model.rows.get(key)
-  if (row?.state !== 'unknown') return row?.state ?? 'not-found'
-  model.acts.push({ key, act: 'settle' })
-  keepAtLeast(model, row, retentionMs)
-  row.dueAt = model.nowMs
-  row.state = answer === undefined ? 'failed_retryable' : 'completed'
-  row.answer = answer
-  row.answeredBy = answer === undefined ? undefined : 'operator'
-  if (answer === undefined) triedAgain(row.journal, 1)
-  return 'settled'
+  if (row) Object.assign(row, { stripped: true, journal: undefined })
+  dropEvidence(model.evidence, key)
 }
 
 export function forget(model: StoreModel, key: string): State | 'forgotten' | 'not-found' {
@@ -237,37 +303,6 @@ export function forget(model: StoreModel, key: string): State | 'forgotten' | 'n
   if (row?.state !== 'completed') return row?.state ?? 'not-found'
   model.acts.push({ key, act: 'forget' })
   model.rows.delete(key)
+  endLife(model.evidence, key)
   return 'forgotten'
-}
-
-/** The part of a record that the model foresees. */
-export function view(model: StoreModel, key: string): object | undefined {
-  const row = model.rows.get(key)
-  if (!row) return undefined
-  const { state, recovery, fingerprint, fence, claimId, attempts, crashes, parked, answer, errorCode } = row
-  return {
-    ...{ state, recovery, fingerprint, fence, claimId, attempts, crashes, parked, answer, errorCode },
-    expired: expired(model, row),
-    leased: state === 'in_progress' && !overdue(model, row),
-    due: due(model, row),
-  }
-}
-
-/** The same part, as a store tells it. `claimIdOf` turns the store's claim ids back into the model's. */
-export function viewOf(record: KeyRecord | undefined, claimIdOf: (claimId: string) => string): object | undefined {
-  if (!record) return undefined
-  const { state, recovery, fence, attempts, crashes, parked, expired } = record
-  return {
-    ...{ state, recovery, fence, attempts, crashes, parked, expired },
-    fingerprint: text(record.fingerprint),
-    claimId: claimIdOf(record.claimId),
-    answer: record.outcome && text(record.outcome.body),
-    errorCode: record.lastErrorCode,
-    leased: record.leaseLeftMs > 0,
-    due: state === 'failed_retryable' && record.dueInMs <= 0,
-  }
-}
-
-function text(data: Uint8Array | undefined): string | undefined {
-  return data && new TextDecoder().decode(data)
 }

@@ -11,3 +11,7 @@ export function idOf(name: string): string {
 export function text(value: string): Uint8Array {
   return new TextEncoder().encode(value)
 }
+
+export function downstreamKeyOf({ key, position, epoch }: { key: string; position: number; epoch: number }): string {
+  return idOf(`downstream ${key} ${position} ${epoch}`)
+}

@@ -1,14 +1,14 @@
 /**
- * One of several processes on one file: claims and completes even keys, runs odd ones as atomic operations, four at a time.
+ * One of several processes on one file: claims and completes even keys, runs odd ones as atomic operations, several at a time.
  * Says each thing on standard output once it is acknowledged, with a blocking write, so that a kill cannot lose the line.
- * Arguments: file, number of keys.
+ * Arguments: file, number of keys, how many at a time.
  */
 import { writeSync } from 'node:fs'
 import Database from 'libsql'
 import { sqliteStore } from '../../src/stores/sqlite/index.ts'
 import { atomicRequest, claimRequest, outcome } from './requests.ts'
 
-const [path = '', keys = '0'] = process.argv.slice(2)
+const [path = '', keys = '0', atATime = '4'] = process.argv.slice(2)
 const store = sqliteStore({ path, open: file => new Database(file), waitMs: 20_000, transactionMs: 20_000 })
 const { transactor } = store
 const say = (...words: (string | number)[]) => void writeSync(1, `${words.join(' ')}\n`)
@@ -47,6 +47,6 @@ async function work(): Promise<void> {
     await (key % 2 === 0 ? guarded(key) : atomic(key))
   }
 }
-await Promise.all([work(), work(), work(), work()])
+await Promise.all(Array.from({ length: Number(atATime) }, work))
 await store.close()
 say('end')

@@ -18,10 +18,17 @@ export interface SqliteHarness extends StoreHarness {
 const advanceSql = `
   UPDATE latchkey_keys SET locked_until_ms = locked_until_ms - ?1, due_at_ms = due_at_ms - ?1,
     created_at_ms = created_at_ms - ?1, completed_at_ms = completed_at_ms - ?1, expires_at_ms = expires_at_ms - ?1,
-    parked_at_ms = parked_at_ms - ?1`
+    parked_at_ms = parked_at_ms - ?1, gone_at_ms = gone_at_ms - ?1`
 const advanceSteps = `
   UPDATE latchkey_steps SET opened_at_ms = opened_at_ms - ?1, repeat_until_ms = repeat_until_ms - ?1`
-const advanceNotes = ['evidence', 'audit'].map(table => `UPDATE latchkey_${table} SET at_ms = at_ms - ?1`)
+const advanceNotes = ['evidence', 'audit', 'received'].map(table => `UPDATE latchkey_${table} SET at_ms = at_ms - ?1`)
+const advanceQueues = [
+  'UPDATE latchkey_inputs SET deadline_at_ms = deadline_at_ms - ?1',
+  `UPDATE latchkey_lookups SET since_ms = since_ms - ?1, look_up_at_ms = look_up_at_ms - ?1,
+     looked_until_ms = looked_until_ms - ?1`,
+  `UPDATE latchkey_ledger_runs SET began_at_ms = began_at_ms - ?1, held_until_ms = held_until_ms - ?1,
+     retry_at_ms = retry_at_ms - ?1, finished_at_ms = finished_at_ms - ?1`,
+]
 
 export async function sqliteHarness(open: Open): Promise<SqliteHarness> {
   const directory = await mkdtemp(join(tmpdir(), 'latchkey-sqlite-'))
@@ -41,7 +48,7 @@ export async function sqliteHarness(open: Open): Promise<SqliteHarness> {
       return store
     },
     async advance(ms) {
-      for (const sql of [advanceSql, advanceSteps, ...advanceNotes]) outside.query(sql, [ms])
+      for (const sql of [advanceSql, advanceSteps, ...advanceNotes, ...advanceQueues]) outside.query(sql, [ms])
     },
     business: {
       async insert(tx, value) {

@@ -2,7 +2,20 @@
 import assert from 'node:assert/strict'
 import type { StoreCase } from '../store-harness.ts'
 import { act, answer, assertAbout, assertNextFence, assertState, expiresInMs, hourMs, identity } from './fixtures.ts'
-import { leaseMs, own, plain, recordOf, request, retentionMs, retryNow, rowIn, seen, still, won } from './fixtures.ts'
+import {
+  leaseMs,
+  notKnown,
+  own,
+  plain,
+  recordOf,
+  request,
+  retentionMs,
+  retryNow,
+  rowIn,
+  seen,
+  still,
+  won,
+} from './fixtures.ts'
 
 const happened = { kind: 'happened', outcome: answer('settled by hand') } as const
 const never = { kind: 'never-happened' } as const
@@ -48,6 +61,26 @@ export const operatorCases: readonly StoreCase[] = [
       const next = won(await store.claim(request('a')))
       assert.equal(next.from, 'failed_retryable')
       assertNextFence(store, claim.fence, next.claim.fence)
+    },
+  },
+  {
+    name: 'leaves the fence of a later attempt as it is, whoever settles it',
+    async run(harness) {
+      const store = await harness.open()
+      for (const [key, verdict, state] of [
+        ['happened', happened, 'completed'],
+        ['never', never, 'failed_retryable'],
+      ] as const) {
+        const first = await own(store, key)
+        assert.equal(await store.fail(first, retryNow), 'written')
+        const claim = await own(store, key)
+        assert.equal(await store.fail(claim, notKnown), 'written')
+        assert.deepEqual(await store.settle(claim.id, verdict, act, retentionMs), { kind: 'settled' })
+        const record = await recordOf(store, claim.id)
+        assert.deepEqual([record.state, record.fence], [state, claim.fence])
+        // The owner before it stays refused.
+        assert.equal(await store.complete(first, answer('late'), retentionMs), 'claim-lost')
+      }
     },
   },
   {

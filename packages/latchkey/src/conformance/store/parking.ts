@@ -13,7 +13,7 @@ import {
   newClaimId,
 } from './fixtures.ts'
 import { otherFingerprint, own, recordOf, request, retentionMs, retryNow, rowIn, seen, still, won } from './fixtures.ts'
-import { firstStep, impostors, openPhased, ownPhased, phasedRequest, withIntent } from './phased-bench.ts'
+import { charge, firstStep, impostors, openPhased, ownPhased, phasedRequest, withIntent } from './phased-bench.ts'
 
 export const parkingCases: readonly StoreCase[] = [
   {
@@ -197,7 +197,7 @@ export const parkingCases: readonly StoreCase[] = [
     async run(harness) {
       const bench = await openPhased(harness)
       const claim = await ownPhased(bench.store, 'a')
-      await bench.steps.openIntent(claim, { position: 0, name: 'charge', epoch: 0, windowMs: undefined }, leaseMs)
+      await bench.steps.openIntent(claim, charge(0), leaseMs)
       await bench.store.park(claim, 'poison')
       await harness.advance(3 * expiresInMs)
       assert.equal(await bench.store.reap({ limit: 10 }), 0)

@@ -4,7 +4,7 @@ import type { Intent, Step, Steps } from '../../ports/steps.ts'
 import type { Claim, ClaimRequest, OwnerResult, Store } from '../../ports/store.ts'
 import type { StoreHarness } from '../store-harness.ts'
 import { open, type Bench } from './atomic-bench.ts'
-import { leaseMs, newClaimId, own, request } from './fixtures.ts'
+import { leaseMs, newClaimId, own, request, uuidOf } from './fixtures.ts'
 
 export interface PhasedBench extends Bench {
   readonly steps: Steps<unknown>
@@ -58,8 +58,21 @@ export async function runPhase(
   return written
 }
 
-export function charge(position: number, over: { epoch?: number; windowMs?: number; name?: string } = {}): Intent {
-  return { position, name: over.name ?? 'charge', epoch: over.epoch ?? 0, windowMs: over.windowMs }
+export interface ChargeOptions {
+  readonly epoch?: number
+  readonly windowMs?: number
+  readonly name?: string
+  readonly key?: string
+}
+
+export function charge(position: number, over: ChargeOptions = {}): Intent {
+  const { epoch = 0, windowMs, name = 'charge', key = newClaimId() } = over
+  return { position, name, epoch, key, windowMs }
+}
+
+/** The key that the provider is given for the charge of a row. */
+export function downstreamKey(key: string, epoch = 0): string {
+  return uuidOf(`downstream ${key} charge ${epoch}`)
 }
 
 /** A row whose owner opened an intent. */
@@ -70,7 +83,8 @@ export async function withIntent(
   over: Partial<ClaimRequest> = {},
 ): Promise<Claim> {
   const claim = await ownPhased(store, key, over)
-  const intent = windowMs === undefined ? charge(0) : charge(0, { windowMs })
+  const named = { key: downstreamKey(key) }
+  const intent = charge(0, windowMs === undefined ? named : { ...named, windowMs })
   assert.equal(await steps.openIntent(claim, intent, leaseMs), 'written')
   return claim
 }

@@ -45,7 +45,7 @@ const cases: readonly Omit<StoreCase, 'needs'>[] = [
       await harness.advance(leaseMs + minuteMs)
       seen(await bench.store.claim(phasedRequest('a', { fingerprint: otherFingerprint })))
       const next = won(await bench.store.claim(resumeRequest('a')))
-      assert.deepEqual(next.journal, { work, steps: [] })
+      assert.deepEqual(next.journal, { work, overdue: false, steps: [] })
     },
   },
   {
@@ -112,8 +112,8 @@ const cases: readonly Omit<StoreCase, 'needs'>[] = [
         const asked = phasedRequest(key, { work: otherWork, fingerprint: otherFingerprint })
         const next = won(await store.claim(asked))
         assert.deepEqual([next.from, next.attempt, next.crashes], ['expired', 1, 0])
-        assert.deepEqual(next.journal, { work: otherWork, steps: [] })
-        assert.deepEqual(await steps.readJournal(claim.id), { work: otherWork, steps: [] })
+        assert.deepEqual(next.journal, { work: otherWork, overdue: false, steps: [] })
+        assert.deepEqual(await steps.readJournal(claim.id), { work: otherWork, overdue: false, steps: [] })
         assert.equal(await runPhase(bench, next.claim), 'written')
       }
     },

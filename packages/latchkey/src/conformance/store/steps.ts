@@ -64,9 +64,9 @@ const cases: readonly Omit<StoreCase, 'needs'>[] = [
     async run(harness) {
       const { store, steps } = await openPhased(harness)
       const first = won(await store.claim(phasedRequest('a')))
-      assert.deepEqual(first.journal, { work, steps: [] })
+      assert.deepEqual(first.journal, { work, overdue: false, steps: [] })
       assert.deepEqual([first.from, first.attempt, first.crashes], ['none', 1, 0])
-      assert.deepEqual(await steps.readJournal(first.claim.id), { work, steps: [] })
+      assert.deepEqual(await steps.readJournal(first.claim.id), { work, overdue: false, steps: [] })
       const plain = won(await store.claim(request('b')))
       assert.equal(plain.journal, undefined)
       assert.equal(await steps.readJournal(plain.claim.id), undefined)
@@ -89,6 +89,7 @@ const cases: readonly Omit<StoreCase, 'needs'>[] = [
       const done = { state: 'done', epoch: 0, repeatable: false }
       assert.deepEqual(journal, {
         work,
+        overdue: false,
         steps: [
           { ...done, position: 0, name: 'record', kind: 'phase', result: odd },
           { ...done, position: 1, name: 'charge', kind: 'effect', result: undefined },

@@ -13,10 +13,15 @@ import type {
   GrantedFrom,
   Listing,
 } from '../../ports/store.ts'
-import type { OwnerResult, Page, SettleResult, Store, Swept, UnparkResult, Verdict } from '../../ports/store.ts'
+import type { OwnerResult, Page, Store, Swept, UnparkResult } from '../../ports/store.ts'
+import { misconfigured } from '../../ports/errors.ts'
 import type { Outcome } from '../../ports/outcome.ts'
-import { createNotes, type Notes } from './notes.ts'
-import { completedRow, grantedOver, grantedRow, isDead, isExpired, isOwner, toRecord, type Row } from './row.ts'
+import { createNotes } from './notes.ts'
+import { memoryReconciliation } from './reconciliation.ts'
+import { completedRow, grantedOver, grantedRow, isDead, isGone, isOver, isOwner, strippedRow } from './row.ts'
+import { type Row, toRecord, unknownRow } from './row.ts'
+import { backAgain, settle } from './settling.ts'
+import type { Tables } from './tables.ts'
 
 export interface MemoryStoreOptions {
   /** Where time comes from. Default: the process's clock. Replace it in a test that lets leases run out. */
@@ -25,14 +30,11 @@ export interface MemoryStoreOptions {
 
 const listLimitMax = 1_000
 
-interface Tables {
-  readonly rows: Map<string, Row>
-  readonly notes: Notes
-  now(): number
-}
-
 export function memoryStore({ clock = systemClock }: MemoryStoreOptions = {}): Store {
-  const tables: Tables = { rows: new Map(), notes: createNotes(), now: steadyTime(clock) }
+  const tables: Tables = {
+    ...{ rows: new Map(), notes: createNotes(), received: new Map(), ledgers: new Map() },
+    now: steadyTime(clock),
+  }
   const { rows, notes, now } = tables
   return {
     name: 'memory',
@@ -47,12 +49,18 @@ export function memoryStore({ clock = systemClock }: MemoryStoreOptions = {}): S
     transactor: undefined,
     steps: undefined,
     outbox: undefined,
+    reconciliation: memoryReconciliation(tables),
 
     async claim(request) {
       const row = rows.get(request.identity.id)
       if (row === undefined) return grant(tables, undefined, request, 'none')
       const from = grantedOver(row, request.fingerprint, now())
       return from ? grant(tables, row, request, from) : { kind: 'seen', record: toRecord(row, now()) }
+    },
+    async enqueue({ identity }) {
+      throw misconfigured(
+        `${identity.operation} is deferred, and deferred work needs a transactional store: use SQLite or PostgreSQL`,
+      )
     },
     async read(id) {
       const row = rows.get(id)
@@ -76,14 +84,7 @@ export function memoryStore({ clock = systemClock }: MemoryStoreOptions = {}): S
     // Phased work needs a database: there is none here.
     resumable: async () => [],
     park: async (claim, cause) => park(tables, claim, cause),
-    async reap({ limit }) {
-      const expired = [...rows.values()].filter(row => isExpired(row, now())).slice(0, limit)
-      for (const { id } of expired) {
-        rows.delete(id)
-        notes.dropEvidence(id)
-      }
-      return expired.length
-    },
+    reap: async options => reap(tables, options),
     list: async listing => list(tables, listing),
     async inspect(id) {
       const row = rows.get(id)
@@ -132,11 +133,10 @@ function fail({ rows, notes, now }: Tables, claim: Claim, failure: Failure): Own
   const verdict = failure.to === 'unknown' ? 'unknown' : 'never-happened'
   if (row !== undefined && isOwner(row, claim)) {
     // The same word again after a lost reply, or after the sweeper said it first.
-    if (row.state === failure.to) return 'written'
+    if (row.state === failure.to || (verdict === 'never-happened' && isBackByOwner(row))) return 'written'
     if (row.state === 'in_progress' || row.state === 'unknown') {
       if (row.state === 'unknown') notes.addEvidence(row.id, lateOwner(verdict, true, now()))
-      const dueAtMs = now() + failure.dueInMs
-      rows.set(row.id, { ...row, state: failure.to, dueAtMs, lastErrorCode: failure.errorCode })
+      rows.set(row.id, { ...failedRow(row, failure, now()), lastErrorCode: failure.errorCode })
       return 'written'
     }
   }
@@ -144,18 +144,28 @@ function fail({ rows, notes, now }: Tables, claim: Claim, failure: Failure): Own
   return 'claim-lost'
 }
 
+function isBackByOwner({ state, answeredBy }: Row): boolean {
+  return state === 'pending' && answeredBy === 'owner'
+}
+
+function failedRow(row: Row, { to, dueInMs }: Failure, nowMs: number): Row {
+  if (to === 'unknown') return unknownRow(row, nowMs)
+  if (row.state === 'unknown') return { ...backAgain(row, nowMs + dueInMs), answeredBy: 'owner' }
+  return { ...row, state: to, dueAtMs: nowMs + dueInMs }
+}
+
 function park({ rows, now }: Tables, claim: Claim, cause: string): OwnerResult {
   const row = rows.get(claim.id)
   if (row === undefined || !isOwner(row, claim)) return 'claim-lost'
   // The same word again after a lost reply.
-  if (row.parked) return 'written'
+  if (row.parked && row.state === 'failed_retryable') return 'written'
   if (row.state !== 'in_progress') return 'claim-lost'
   rows.set(row.id, { ...row, state: 'failed_retryable', parked: true, dueAtMs: now(), lastErrorCode: cause })
   return 'written'
 }
 
 function lateOwner(verdict: 'happened' | 'never-happened' | 'unknown', applied: boolean, atMs: number) {
-  return { source: 'late-owner', verdict, applied, atMs } as const
+  return { source: 'late-owner', verdict, effect: undefined, applied, atMs } as const
 }
 
 function sweep({ rows, now }: Tables, { limit, id }: { limit: number; id?: string }): readonly Swept[] {
@@ -165,9 +175,21 @@ function sweep({ rows, now }: Tables, { limit, id }: { limit: number; id?: strin
     .slice(0, limit)
     .map(row => {
       const to = row.recovery === 'hold' ? 'unknown' : 'failed_retryable'
-      rows.set(row.id, { ...row, state: to, dueAtMs: now(), crashes: row.crashes + 1 })
+      const crashed = { ...row, crashes: row.crashes + 1, dueAtMs: now() }
+      rows.set(row.id, to === 'unknown' ? unknownRow(crashed, now()) : { ...crashed, state: to })
       return { id: row.id, operation: row.operation, to }
     })
+}
+
+/** The row's evidence ends with its outcome, because it may hold a whole answer; its audit is kept for good. */
+function reap({ rows, notes, now }: Tables, { limit }: { limit: number }): number {
+  const over = [...rows.values()].filter(row => isOver(row, now())).slice(0, limit)
+  for (const row of over) {
+    if (isGone(row, now())) rows.set(row.id, strippedRow(row))
+    else rows.delete(row.id)
+    notes.dropEvidence(row.id)
+  }
+  return over.length
 }
 
 /** Ordered by id, so that a page continues where the last one ended whatever happened to the rows in between. */
@@ -183,26 +205,6 @@ function list({ rows, now }: Tables, { state, parked, operation, limit, after }:
     records: page.map(row => ({ ...toRecord(row, now()), outcome: undefined })),
     next: page.length < matching.length ? page.at(-1)?.id : undefined,
   }
-}
-
-function settle(
-  { rows, notes, now }: Tables,
-  id: string,
-  { verdict, act, retentionMs }: { verdict: Verdict; act: Act; retentionMs: number },
-): SettleResult {
-  const row = rows.get(id)
-  if (row === undefined) return { kind: 'not-found' }
-  if (row.state !== 'unknown') return { kind: 'wrong-state', state: row.state }
-  const atMs = now()
-  if (verdict.kind === 'happened') {
-    rows.set(id, completedRow(row, { outcome: verdict.outcome, retentionMs, by: 'operator' }, atMs))
-  } else {
-    const expiresAtMs = Math.max(row.expiresAtMs, atMs + retentionMs)
-    rows.set(id, { ...row, state: 'failed_retryable', dueAtMs: atMs, expiresAtMs })
-  }
-  notes.addEvidence(id, { source: 'operator', verdict: verdict.kind, applied: true, atMs })
-  notes.addAudit(id, { by: act.by, reason: act.reason, act: 'settle', atMs, detail: verdict.kind })
-  return { kind: 'settled' }
 }
 
 function forget({ rows, notes, now }: Tables, id: string, act: Act): ForgetResult {
@@ -222,7 +224,8 @@ function unpark({ rows, notes, now }: Tables, id: string, act: Act): UnparkResul
   if (!row.parked) return { kind: 'not-parked' }
   const atMs = now()
   const expiresAtMs = Math.max(row.expiresAtMs, atMs + row.expiresAtMs - row.createdAtMs)
-  rows.set(id, { ...row, parked: false, dueAtMs: atMs, crashes: 0, expiresAtMs })
+  const doubt = row.doubt && { ...row.doubt, tries: 0, looking: false, lookUpAtMs: atMs }
+  rows.set(id, { ...row, parked: false, dueAtMs: atMs, crashes: 0, expiresAtMs, doubt })
   const detail = `${row.lastErrorCode} fence ${row.fence}`
   notes.addAudit(id, { by: act.by, reason: act.reason, act: 'unpark', atMs, detail })
   return { kind: 'unparked' }

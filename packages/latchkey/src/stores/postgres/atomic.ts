@@ -2,17 +2,31 @@
 import type { Outcome } from '../../ports/outcome.ts'
 import type { AtomicRequest, GrantedFrom, Reservation } from '../../ports/store.ts'
 import type { RawNumber } from '../../sql/record-row.ts'
-import { keyRecord, type KeyRow } from './claim.ts'
+import { isUuid, uuidArray } from './binary-array.ts'
+import { isPlain, keyRecord, readManyStatement, type KeyRow } from './claim.ts'
 import { grantedFrom, isExpired, keyWithOutcome, milliseconds, outcomeColumns, readable } from './dialect.ts'
 import { recordColumns, recovery, state, storeOutcome, type Dialect } from './dialect.ts'
-import { outcomeValues } from './owner.ts'
+import { bytesLiteral, numberLiteral, textLiteral, uuidLiteral } from './literal.ts'
+import { outcomeValues, packedOutcome } from './owner.ts'
 import type { Run } from './run.ts'
 
 type ReservedRow = KeyRow & { readonly fence: RawNumber; readonly grant_from: GrantedFrom | null }
 
+/** Both in the same transaction. */
+export interface AtomicRuns {
+  /** For calls of functions, which have no plan of their own: a session may keep them. */
+  readonly call: Run
+  readonly run: Run
+}
+
 export interface AtomicCalls {
-  reserve(run: Run, request: AtomicRequest): Promise<Reserved>
-  record(run: Run, recording: Recording): Promise<'recorded' | 'taken'>
+  /** The text that begins a transaction, with the lock and the look of its first reservation where that is known. */
+  begin(first: AtomicRequest | undefined): string
+  /** `lock`: what the beginning has found. */
+  reserve(runs: AtomicRuns, request: AtomicRequest, lock: unknown): Promise<Reserved>
+  record(runs: AtomicRuns, recording: Recording): Promise<'recorded' | 'taken'>
+  /** The same as text, which fails where the other says `taken`. Undefined: it has to be asked. */
+  recordText(recording: Recording): string | undefined
 }
 
 export interface Reserved {
@@ -34,26 +48,63 @@ export function lockOf(id: string): string {
 }
 
 export function atomicCalls(sql: Dialect): AtomicCalls {
-  const texts = { look: lookStatement(sql), record: recordStatement(sql) }
+  const texts = {
+    reserve: `select r.locked, r.found_row, r.began from ${sql.schema}.reserve($1::bigint, $2::uuid) r`,
+    read: readManyStatement(sql),
+    look: lookStatement(sql),
+    recordFresh: `select ${sql.schema}.record_fresh($1::uuid, $2::uuid, $3::bytea, $4::float8, $5::text, $6::text, $7::text,
+      $8::bytea, $9::text) as recorded`,
+    record: recordStatement(sql),
+  }
   return {
-    async reserve(run, { identity, fingerprint }) {
-      const [lock] = await run<LockRow>(
-        'select pg_try_advisory_xact_lock($1::bigint) as locked, now()::text as began',
-        [lockOf(identity.id)],
-      )
-      // A statement of its own: the snapshot of the one that took the lock may be older than the winner's commit.
+    begin: first =>
+      first === undefined || !isUuid(first.identity.id) ? 'BEGIN' : `BEGIN;${reserveText(sql, first.identity)}`,
+    async reserve({ call, run }, { identity, fingerprint }, found) {
+      // The same columns, whichever way they were asked for.
+      const asked = found as LockRow | undefined
+      const [lock] = asked ? [asked] : await call<LockRow>(texts.reserve, [lockOf(identity.id), identity.id])
+      const [locked, began] = [lock?.locked === true, lock?.began ?? '']
+      if (lock?.found_row !== true) return { reservation: reservationOf(locked, undefined), began }
+      const [read] = await call<KeyRow>(texts.read, [uuidArray([identity.id])])
+      const record = read && keyRecord(read)
+      // A finished row is seen with and without the lock: those who replay it do not stand in each other's way.
+      if (record !== undefined && isPlain(record)) return { reservation: { kind: 'seen', record }, began }
       const [row] = await run<ReservedRow>(texts.look, [identity.id, fingerprint])
-      return { reservation: reservationOf(lock?.locked === true, row), began: lock?.began ?? '' }
+      return { reservation: reservationOf(locked, row), began }
     },
-    async record(run, { request, outcome, reservedFence, began }) {
-      const values = [...recordValues(request, reservedFence), ...outcomeValues(outcome), began]
+    async record({ call, run }, { request, outcome, reservedFence, began }) {
+      const packed = freshOutcome({ request, outcome, reservedFence })
+      if (packed !== undefined) {
+        const [row] = await call<{ readonly recorded: boolean }>(texts.recordFresh, freshValues(request, packed, began))
+        return row?.recorded === true ? 'recorded' : 'taken'
+      }
+      const values = [
+        ...recordValues(request, reservedFence),
+        ...outcomeValues(outcome, reservedFence + 1),
+        began,
+        request.tombstoneMs ?? null,
+      ]
       return (await run(texts.record, values)).length > 0 ? 'recorded' : 'taken'
+    },
+    recordText({ request, outcome, reservedFence, began }) {
+      const packed = freshOutcome({ request, outcome, reservedFence })
+      return packed && `select ${sql.schema}.record_last(${freshLiterals(request, packed, began)})`
     },
   }
 }
 
+/** What the short way can record: a fresh identity, a small outcome, no tombstone after it. */
+function freshOutcome({ request, outcome, reservedFence }: Omit<Recording, 'began'>): Buffer | undefined {
+  return reservedFence === 0 && request.tombstoneMs === undefined ? packedOutcome(outcome, 1) : undefined
+}
+
+function reserveText({ schema }: Dialect, { id }: AtomicRequest['identity']): string {
+  return `select r.locked, r.found_row, r.began from ${schema}.reserve('${lockOf(id)}'::bigint, ${uuidLiteral(id)}) r`
+}
+
 interface LockRow {
   readonly locked: boolean
+  readonly found_row: boolean
   readonly began: string
 }
 
@@ -64,6 +115,35 @@ function reservationOf(locked: boolean, row: ReservedRow | undefined): Reservati
   return row === undefined
     ? { kind: 'free', fence: 0, from: 'none' }
     : { kind: 'free', fence: Number(row.fence), from: row.grant_from ?? 'none' }
+}
+
+function freshValues({ identity, ...request }: AtomicRequest, packed: Buffer, began: string): readonly unknown[] {
+  return [
+    identity.id,
+    request.claimId,
+    request.fingerprint,
+    request.retentionMs,
+    readable(identity.scope),
+    readable(identity.operation),
+    request.description === undefined ? null : readable(request.description),
+    packed,
+    began,
+  ]
+}
+
+/** In the order of `freshValues`. */
+function freshLiterals({ identity, ...request }: AtomicRequest, packed: Buffer, began: string): string {
+  return [
+    uuidLiteral(identity.id),
+    uuidLiteral(request.claimId),
+    bytesLiteral(request.fingerprint),
+    numberLiteral(request.retentionMs),
+    textLiteral(readable(identity.scope)),
+    textLiteral(readable(identity.operation)),
+    textLiteral(request.description === undefined ? null : readable(request.description)),
+    bytesLiteral(packed),
+    textLiteral(began),
+  ].join(', ')
 }
 
 function recordValues({ identity, claimId, ...request }: AtomicRequest, reservedFence: number): readonly unknown[] {
@@ -95,11 +175,11 @@ function lookStatement(sql: Dialect): string {
 function recordStatement(sql: Dialect): string {
   return `with recorded as (
     insert into ${sql.keys} as k (id, claim_id, fence, created_at, granted_at, completed_at, expires_at,
-      attempts, state, recovery, fingerprint, scope, operation, description)
+      attempts, state, recovery, fingerprint, scope, operation, description, tombstone_ms, outcome)
     select $1::uuid, $3::uuid, $2::bigint + 1, t.now, t.now, t.now, t.now + ${milliseconds('$5')},
-      1, ${state.completed}, ${recovery.rerun}, $4::bytea, $6::text, $7::text, $8::text
+      1, ${state.completed}, ${recovery.rerun}, $4::bytea, $6::text, $7::text, $8::text, $15::float8::bigint, $13::bytea
     from (select ${sql.now} as now) t
-    where now() = $13::timestamptz
+    where now() = $14::timestamptz
     on conflict (id) do update set
       claim_id = excluded.claim_id,
       fence = k.fence + 1,
@@ -114,10 +194,13 @@ function recordStatement(sql: Dialect): string {
       state = excluded.state,
       recovery = excluded.recovery,
       fingerprint = excluded.fingerprint,
+      outcome = excluded.outcome,
       description = coalesce(excluded.description, case when ${isExpired(sql)} then null else k.description end),
-      last_error_code = case when ${isExpired(sql)} then null else k.last_error_code end
+      last_error_code = case when ${isExpired(sql)} then null else k.last_error_code end,
+      tombstone_ms = excluded.tombstone_ms,
+      gone_at = null
     where k.fence = $2::bigint and ${grantedFrom(sql, 'excluded.fingerprint')} is not null
     returning k.id, k.fence
-  ), ${storeOutcome(sql, 'recorded', ['$9', '$10', '$11', '$12'])}
+  ), ${storeOutcome(sql, 'recorded', ['$9', '$10', '$11', '$12', '$13'])}
   select 1 from recorded`
 }

@@ -2,7 +2,15 @@
 import type { Store, Swept } from '../../ports/store.ts'
 import { stateOf } from '../../sql/codes.ts'
 import type { RawNumber } from '../../sql/record-row.ts'
-import { hasBlockingIntent, isExpired, recovery, state, type Dialect } from './dialect.ts'
+import {
+  becomesTombstone,
+  hasBlockingIntent,
+  isExpired,
+  milliseconds,
+  recovery,
+  state,
+  type Dialect,
+} from './dialect.ts'
 import { queueUnknown } from './due.ts'
 import { dropJournals } from './journal.ts'
 import { markedPasses, openRows, passOver, type PassRow } from './passes.ts'
@@ -74,16 +82,23 @@ function sweepStatement(sql: Dialect): string {
 }
 
 /**
- * Atomic: rows are locked, compared again and deleted with their outcome, evidence and journal in one statement. The time is read
- * in a sub-select because only then it can be looked up in the index; oldest first.
+ * Atomic: rows are locked, compared again and deleted with their outcome, evidence and journal in one statement, or stripped of them
+ * where a tombstone is to stay: its expiry moves to the tombstone's, so that no pass meets it again before. The time is read in a
+ * sub-select because only then it can be looked up in the index; oldest first.
  */
 function reapStatement(sql: Dialect): string {
+  const stays = becomesTombstone(sql)
   return `with expired as materialized (
-      select k.id from ${sql.keys} k
-      where k.expires_at <= (select ${sql.now}) and ${isExpired(sql)}
+      select k.id, ${stays} as stays from ${sql.keys} k
+      where k.expires_at <= (select ${sql.now}) and (${isExpired(sql)} or ${stays})
       order by k.expires_at limit $1 for update skip locked
+    ), deleted as (
+      delete from ${sql.keys} k where k.id = any(array(select e.id from expired e where not e.stays)) returning k.id
+    ), stripped as (
+      update ${sql.keys} k set gone_at = ${sql.now}, outcome = null, expires_at = k.expires_at + ${milliseconds('k.tombstone_ms')}
+      where k.id = any(array(select e.id from expired e where e.stays)) returning k.id
     ), gone as (
-      delete from ${sql.keys} k where k.id = any(array(select e.id from expired e)) returning k.id
+      select d.id from deleted d union all select s.id from stripped s
     ), outcomes_gone as (
       delete from ${sql.outcomes} o where o.id = any(array(select g.id from gone g))
     ), evidence_gone as (

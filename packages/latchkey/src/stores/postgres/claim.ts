@@ -4,7 +4,7 @@ import type { ClaimRequest, ClaimResult, GrantedFrom, KeyRecord, Store } from '.
 import { recordOf, type OutcomeRow, type RawNumber, type RecordRow } from '../../sql/record-row.ts'
 import { grantedFrom, keyWithOutcome, milliseconds, outcomeColumns, readable } from './dialect.ts'
 import { recordColumns, recovery, state, type Dialect } from './dialect.ts'
-import { beginJournal, readJournal } from './journal.ts'
+import { beginJournal, newJournal, readJournal, workValues } from './journal.ts'
 import type { Run } from './run.ts'
 
 export type KeyRow = RecordRow & OutcomeRow & { readonly now_ms: RawNumber }
@@ -34,7 +34,7 @@ export function claimCalls(sql: Dialect, run: Run): Pick<Store, 'claim' | 'read'
   const journalOf = readJournal(sql, run)
   async function withJournal(won: Won, { recovery, work }: ClaimRequest): Promise<Won> {
     if (recovery !== 'resume') return won
-    if (won.from === 'none' || won.from === 'expired') return work ? { ...won, journal: { work, steps: [] } } : won
+    if (won.from === 'none' || won.from === 'expired') return work ? { ...won, journal: newJournal(work) } : won
     // Ours now: nobody else writes to it between the grant and this look.
     const journal = await journalOf(won.claim.id)
     return journal ? { ...won, journal } : won
@@ -45,7 +45,7 @@ export function claimCalls(sql: Dialect, run: Run): Pick<Store, 'claim' | 'read'
       for (let looks = 0; looks < looksMax; looks += 1) {
         const values = claimValues(request)
         const [row] = await (needsJournal
-          ? run<ClaimRow>(texts.withJournal, [...values, request.work?.version ?? null, request.work?.input ?? null])
+          ? run<ClaimRow>(texts.withJournal, [...values, ...workValues(request.work)])
           : run<ClaimRow>(texts.claim, values))
         const result = row && claimResult(request, row)
         if (result !== undefined) return result.kind === 'won' ? withJournal(result, request) : result
@@ -71,6 +71,17 @@ export function readStatement(sql: Dialect): string {
   return `select ${recordColumns(sql)}, ${outcomeColumns} from ${keyWithOutcome(sql, '$1')}`
 }
 
+/** By a function, so that the plan is kept. Without what lies apart: a large outcome is not among its columns. */
+export function readManyStatement(sql: Dialect): string {
+  return `select ${recordColumns(sql)}, k.outcome as outcome_packed from ${sql.schema}.read_many($1::uuid[]) k`
+}
+
+/** Nothing but to be seen: running, or finished with its outcome at hand. A large outcome is not. */
+export function isPlain(record: KeyRecord): boolean {
+  if (record.state === 'in_progress') return record.leaseLeftMs > 0
+  return record.state === 'completed' && !record.expired && record.outcome !== undefined
+}
+
 function claimResult(request: ClaimRequest, row: ClaimRow): ClaimResult | undefined {
   if (row.won_fence !== null) {
     const claim = { id: request.identity.id, fence: Number(row.won_fence), claimId: request.claimId }
@@ -82,7 +93,8 @@ function claimResult(request: ClaimRequest, row: ClaimRow): ClaimResult | undefi
   return { kind: 'seen', record: keyRecord(row) }
 }
 
-function claimValues({ identity, claimId, fingerprint, ...request }: ClaimRequest): readonly unknown[] {
+/** Without what a batch of one does not write. */
+export function plainClaimValues({ identity, claimId, fingerprint, ...request }: ClaimRequest): readonly unknown[] {
   return [
     identity.id,
     claimId,
@@ -94,6 +106,10 @@ function claimValues({ identity, claimId, fingerprint, ...request }: ClaimReques
     readable(identity.operation),
     request.description === undefined ? null : readable(request.description),
   ]
+}
+
+function claimValues(request: ClaimRequest): readonly unknown[] {
+  return [...plainClaimValues(request), request.tombstoneMs ?? null]
 }
 
 /**
@@ -113,9 +129,9 @@ export function claimStatement(sql: Dialect, journal?: 'with journal'): string {
     from ${keyWithOutcome(sql, '$1')}
   ), granted as (
     insert into ${sql.keys} as k (id, claim_id, fence, created_at, granted_at, expires_at, locked_until,
-      attempts, state, recovery, fingerprint, scope, operation, description)
+      attempts, state, recovery, fingerprint, scope, operation, description, tombstone_ms)
     select $1::uuid, $2::uuid, 1, t.now, t.now, t.now + ${milliseconds('$6')}, t.now + ${milliseconds('$5')},
-      1, ${state.in_progress}, $4::smallint, $3::bytea, $7::text, $8::text, $9::text
+      1, ${state.in_progress}, $4::smallint, $3::bytea, $7::text, $8::text, $9::text, $10::float8::bigint
     from (select ${sql.now} as now) t
     where not exists (select from seen s where s.grant_from is null${journal ? '' : ` or s.grant_from = 'expired'`})
     on conflict (id) do update set
@@ -132,13 +148,16 @@ export function claimStatement(sql: Dialect, journal?: 'with journal'): string {
       state = excluded.state,
       recovery = excluded.recovery,
       fingerprint = excluded.fingerprint,
+      outcome = null,
       description = case when ${fresh} then excluded.description else coalesce(excluded.description, k.description) end,
-      last_error_code = case when ${expired} then null else k.last_error_code end
+      last_error_code = case when ${expired} then null else k.last_error_code end,
+      tombstone_ms = excluded.tombstone_ms,
+      gone_at = null
     where k.fence = (select s.fence from seen s) and k.state = (select s.state from seen s)
       and k.locked_until is not distinct from (select s.lease_end from seen s)
       and ${grantedFrom(sql, 'excluded.fingerprint')} is not null
     returning k.fence, k.attempts, k.crashes
-  )${journal ? `, ${beginJournal(sql, { fresh, version: '$10', input: '$11' })}` : ''}
+  )${journal ? `, ${beginJournal(sql, { fresh, version: '$11', input: '$12', deadline: '$13' })}` : ''}
   select g.fence as won_fence, g.attempts as won_attempts, g.crashes as won_crashes, s.*
   from (select) one left join granted g on true left join seen s on true`
 }

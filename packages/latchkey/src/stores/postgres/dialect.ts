@@ -13,6 +13,8 @@ export interface Dialect {
   readonly inputs: string
   readonly steps: string
   readonly waiting: string
+  readonly received: string
+  readonly ledgers: string
   readonly migrations: string
   /** The store's clock. */
   readonly now: string
@@ -42,6 +44,8 @@ export function dialect(schema: string, now: string = serverClock): Dialect {
     inputs: `${quoted}.inputs`,
     steps: `${quoted}.steps`,
     waiting: `${quoted}.waiting`,
+    received: `${quoted}.received`,
+    ledgers: `${quoted}.ledger_runs`,
     migrations: `${quoted}.migrations`,
     now,
   }
@@ -64,12 +68,13 @@ export function recordColumns({ now }: Dialect): string {
     ${epochMs('k.locked_until')} as locked_until_ms, ${epochMs('k.due_at')} as due_at_ms,
     ${epochMs('k.created_at')} as created_at_ms, ${epochMs('k.completed_at')} as completed_at_ms,
     ${epochMs('k.expires_at')} as expires_at_ms, ${epochMs('k.parked_at')} as parked_at_ms,
+    k.tombstone_ms, ${epochMs('k.gone_at')} as gone_at_ms,
     k.description, k.last_error_code, ${epochMs(now)} as now_ms`
 }
 
-/** The columns of `OutcomeRow`, from the row `o`. */
-export const outcomeColumns =
-  'o.status as outcome_status, o.version as outcome_version, o.headers as outcome_headers, o.body as outcome_body'
+/** The columns of `OutcomeRow`, from the rows `k` and `o`. */
+export const outcomeColumns: string = `o.status as outcome_status, o.version as outcome_version, o.headers as outcome_headers,
+    o.body as outcome_body, k.outcome as outcome_packed`
 
 /** One key with its outcome, by two primary keys. The outcome of an older grant has another fence and is not seen. */
 export function keyWithOutcome(sql: Dialect, id: string): string {
@@ -77,9 +82,18 @@ export function keyWithOutcome(sql: Dialect, id: string): string {
     where k.id = ${id}::uuid`
 }
 
-/** Finished and past its retention. A parked row waits for a person and never counts as absent. */
+/** The end of a tombstone that the reaper has not come to yet; once it has, the expiry is the tombstone's. Null: no tombstone. */
+const tombstoneEnd = `(case when k.state = ${state.completed} and k.gone_at is null then k.expires_at + ${milliseconds('k.tombstone_ms')} end)`
+
+/** Finished, past its retention and its tombstone. A parked row waits for a person and never counts as absent. */
 export function isExpired({ now }: Dialect): string {
-  return `(k.state in (${state.completed}, ${state.failed_retryable}) and k.parked_at is null and k.expires_at <= ${now})`
+  return `(k.state in (${state.completed}, ${state.failed_retryable}) and k.parked_at is null
+        and coalesce(${tombstoneEnd}, k.expires_at) <= ${now})`
+}
+
+/** Of a row that is past its expiry: there is a tombstone to keep. */
+export function becomesTombstone({ now }: Dialect): string {
+  return `coalesce(${tombstoneEnd} > ${now}, false)`
 }
 
 /** What the row `k` would be granted from to a request with this fingerprint; null: not grantable. */
@@ -101,14 +115,20 @@ export function hasBlockingIntent(sql: Dialect): string {
 }
 
 /**
- * Stores the outcome of the rows of a common table expression, and removes what an older grant of the same identity left.
+ * Stores the outcome of the rows of a common table expression, unless it is packed and went into the row itself, and removes
+ * what an older grant of the same identity left.
  * The conflict clause is for an orphan that a reaper could not see: an answer must never be refused for it. `$1` is the
  * identity. At fence 1 there is nothing older: the comparison is with null, and the index is not even entered.
  */
-export function storeOutcome(sql: Dialect, from: string, [status, version, headers, body]: OutcomeParameters): string {
+export function storeOutcome(
+  sql: Dialect,
+  from: string,
+  [status, version, headers, body, packed]: OutcomeParameters,
+): string {
   return `stored as (
       insert into ${sql.outcomes} (id, fence, status, version, headers, body)
       select f.id, f.fence, ${status}::smallint, ${version}::integer, ${headers}::text, ${body}::bytea from ${from} f
+      where ${packed}::bytea is null
       on conflict (id, fence) do update
       set status = excluded.status, version = excluded.version, headers = excluded.headers, body = excluded.body
     ), outdated as (
@@ -117,9 +137,28 @@ export function storeOutcome(sql: Dialect, from: string, [status, version, heade
     )`
 }
 
-export type OutcomeParameters = readonly [status: string, version: string, headers: string, body: string]
+/** As `outcomeValues` has them. */
+export type OutcomeParameters = readonly [
+  status: string,
+  version: string,
+  headers: string,
+  body: string,
+  packed: string,
+]
 
 /** PostgreSQL's text cannot hold U+0000. These columns are for people; what must be exact is hashed or kept as bytes. */
 export function readable(text: string): string {
   return text.replaceAll('\0', '\uFFFD')
+}
+
+/** As it is, to the last code unit, in characters that text can hold: for what is compared and never shown. */
+export function exact(text: string): string {
+  return JSON.stringify(text)
+}
+
+const uuid = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i
+
+/** What others hand in as an identity may be anything; the server would refuse the whole statement for it. */
+export function isUuid(text: string): boolean {
+  return uuid.test(text)
 }

@@ -11,14 +11,23 @@ export interface PgQueryable {
 }
 
 export interface PgClient extends PgQueryable {
+  /** What the server, or whoever stands in between, said when the connection was made. Absent in `pg-native`. */
+  readonly processID?: number | null
   /** With an error, the connection is thrown away instead of going back to the pool. */
   release(error?: Error | boolean): void
   on(event: 'error', listener: (error: Error) => void): unknown
   removeListener(event: 'error', listener: (error: Error) => void): unknown
 }
 
+/** A client of `pg` itself: it takes named statements, too. */
+export interface PgNamingClient {
+  query(named: { readonly name: string; readonly text: string; readonly values: unknown[] }): Promise<PgResult>
+}
+
 export interface PgPool extends PgQueryable {
   connect(): Promise<PgClient>
+  /** Of a pool that tells of its new connections. */
+  on?(event: 'connect', listener: (client: PgClient) => void): unknown
   readonly options?: { readonly max?: number | undefined }
 }
 

@@ -2,19 +2,15 @@
 import { state, type Dialect } from './dialect.ts'
 
 /**
- * How long after an unknown began a provider's "not found" proves nothing yet: the request may still be on its way. Ten
- * minutes where the provider does not deduplicate; that is what is known of every row here.
+ * `from` has id and state; rows in another state than unknown are passed over. When the first look-up is due is not written here: a
+ * sweeper does not know what was registered for the operation.
  */
-const quarantine = `interval '10 minutes'`
-
-/** `from` has id and state; rows in another state than unknown are passed over. */
 export function queueUnknown(sql: Dialect, from: string, cause: string): string {
   return `queued as (
-      insert into ${sql.due} (id, cause, since, look_up_at, quarantine_until)
-      select f.id, ${cause}, t.now, t.now + ${quarantine}, t.now + ${quarantine}
-      from ${from} f, (select ${sql.now} as now) t where f.state = ${state.unknown}
+      insert into ${sql.due} (id, cause, since)
+      select f.id, ${cause}, ${sql.now} from ${from} f where f.state = ${state.unknown}
       on conflict (id) do update set cause = excluded.cause, since = excluded.since,
-        look_up_at = excluded.look_up_at, quarantine_until = excluded.quarantine_until
+        look_up_at = null, tries = 0
     )`
 }
 

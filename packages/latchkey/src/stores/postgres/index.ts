@@ -2,6 +2,7 @@ import type { ClientOf, PgPool } from './driver.ts'
 import { openPostgresStore, type PostgresStore, type PostgresStoreOptions } from './store.ts'
 
 export type { PgClient, PgPool, PgQueryable, PgResult } from './driver.ts'
+export type { BatchingOptions } from './batching.ts'
 export type { Migration } from '../../sql/migrations.ts'
 export type { PostgresStore, PostgresStoreOptions } from './store.ts'
 export { postgresMigrations } from './migrations.ts'
@@ -12,6 +13,7 @@ export { postgresMigrations } from './migrations.ts'
 export function postgresStore<Pool extends PgPool>({
   pool,
   schema = 'latchkey',
+  batching = true,
 }: PostgresStoreOptions<Pool>): PostgresStore<ClientOf<Pool>> {
-  return openPostgresStore({ pool, schema })
+  return openPostgresStore({ pool, schema, batching })
 }

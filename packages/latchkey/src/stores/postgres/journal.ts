@@ -1,15 +1,15 @@
 /** Inputs and steps: how they are read, and as parts of the statements that change their key. */
-import type { Journal } from '../../ports/steps.ts'
+import type { Journal, WorkInput } from '../../ports/steps.ts'
 import { journalOf, type InputRow, type StepRow } from '../../sql/journal-row.ts'
 import type { RawNumber } from '../../sql/record-row.ts'
-import { epochMs, stepState, type Dialect } from './dialect.ts'
+import { epochMs, milliseconds, stepState, type Dialect } from './dialect.ts'
 import type { Run } from './run.ts'
 
 type JournalRow = InputRow & { readonly now_ms: RawNumber } & (StepRow | { readonly position: null })
 
 /** One statement, so one snapshot: never the input of one life with the steps of another. */
 export function readJournal(sql: Dialect, run: Run): (id: string) => Promise<Journal | undefined> {
-  const text = `select i.version, i.input, p.position, p.name, p.kind, p.state, p.result, p.epoch,
+  const text = `select i.version, i.input, ${epochMs('i.deadline_at')} as deadline_at_ms, p.position, p.name, p.kind, p.state, p.result, p.epoch,
       ${epochMs('p.repeat_until')} as repeat_until_ms, ${epochMs(sql.now)} as now_ms
     from ${sql.inputs} i left join ${sql.steps} p on p.id = i.id
     where i.id = $1::uuid order by p.position`
@@ -21,18 +21,30 @@ export function readJournal(sql: Dialect, run: Run): (id: string) => Promise<Jou
   }
 }
 
+/** Work that begins now has kept its deadline. */
+export function newJournal({ version, input }: WorkInput): Journal {
+  return { work: { version, input }, overdue: false, steps: [] }
+}
+
+/** Version, input and deadline. */
+export function workValues(work: WorkInput | undefined): readonly unknown[] {
+  return [work?.version ?? null, work?.input ?? null, work?.deadlineInMs ?? null]
+}
+
 /**
  * For a claim: `fresh` says that the grant begins a new life of the row, in which nothing of the last one may be left. A row that goes on
  * keeps its input; one that has none yet, because it was no phased work before, gets it now. `$1` is the identity.
  */
 export function beginJournal(
   sql: Dialect,
-  { fresh, version, input }: Record<'fresh' | 'version' | 'input', string>,
+  { fresh, version, input, deadline }: Record<'fresh' | 'version' | 'input' | 'deadline', string>,
 ): string {
   return `input_kept as (
-      insert into ${sql.inputs} as i (id, version, input)
-      select $1::uuid, ${version}::integer, ${input}::text from granted where ${input}::text is not null
-      on conflict (id) do update set version = excluded.version, input = excluded.input where ${fresh}
+      insert into ${sql.inputs} as i (id, version, input, deadline_at)
+      select $1::uuid, ${version}::integer, ${input}::text, ${sql.now} + ${milliseconds(deadline)}
+      from granted where ${input}::text is not null
+      on conflict (id) do update set version = excluded.version, input = excluded.input, deadline_at = excluded.deadline_at
+      where ${fresh}
     ), input_gone as (
       delete from ${sql.inputs} i
       where i.id = $1::uuid and ${input}::text is null and ${fresh} and exists (select from granted)

@@ -2,7 +2,7 @@
 import { migrationsAfter } from '../../sql/migrations.ts'
 import type { Dialect } from './dialect.ts'
 import type { PgClient, PgPool } from './driver.ts'
-import { postgresMigrations } from './migrations.ts'
+import { migrationsOf } from './migrations.ts'
 import { storeError } from './sqlstate.ts'
 import { beginReadCommitted, openTransaction } from './transaction.ts'
 
@@ -31,7 +31,7 @@ export async function migrate({ pool, sql, schemaName }: MigrateOptions): Promis
 
 async function applyMissing(client: PgClient, sql: Dialect, schemaName: string): Promise<void> {
   await client.query('select pg_advisory_xact_lock(hashtextextended($1, 0))', [`latchkey migrations of ${schemaName}`])
-  for (const migration of migrationsAfter(postgresMigrations(schemaName), await appliedVersion(client, sql))) {
+  for (const migration of migrationsAfter(migrationsOf(sql), await appliedVersion(client, sql))) {
     await client.query(migration.sql)
   }
 }

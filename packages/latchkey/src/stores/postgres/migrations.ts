@@ -1,7 +1,10 @@
 /** The tables. */
 import type { Migration } from '../../sql/migrations.ts'
+import { atomicFunctions } from './atomic-functions.ts'
+import { batchFunctions } from './batch-functions.ts'
 import { dialect, type Dialect } from './dialect.ts'
 import { outboxTables } from './outbox-tables.ts'
+import { reconciliationTables } from './reconciliation-tables.ts'
 import { stepTables } from './step-tables.ts'
 
 /**
@@ -9,11 +12,21 @@ import { stepTables } from './step-tables.ts'
  * transaction, in order, each once; `store.migrate()` does the same.
  */
 export function postgresMigrations(schema = 'latchkey'): readonly Migration[] {
-  const sql = dialect(schema)
+  return migrationsOf(dialect(schema))
+}
+
+/** The functions ask the dialect's clock, as the statements do. */
+export function migrationsOf(sql: Dialect): readonly Migration[] {
   return [
     { version: 1, name: 'keys', sql: firstTables(sql) + recorded(sql, 1, 'keys') },
     { version: 2, name: 'steps', sql: stepTables(sql) + recorded(sql, 2, 'steps') },
     { version: 3, name: 'outbox', sql: outboxTables(sql) + recorded(sql, 3, 'outbox') },
+    { version: 4, name: 'reconciliation', sql: reconciliationTables(sql) + recorded(sql, 4, 'reconciliation') },
+    {
+      version: 5,
+      name: 'batches',
+      sql: leanRows(sql) + batchFunctions(sql) + atomicFunctions(sql) + recorded(sql, 5, 'batches'),
+    },
   ]
 }
 
@@ -91,6 +104,13 @@ function outcomesTable(sql: Dialect): string {
 -- Large bodies are often compressed already, and compressing again would cost the request that stores them.
 alter table ${sql.outcomes} alter column body set storage external;
 
+`
+}
+
+// Small outcomes live in the row of their key: one heap tuple, and no second index. The older table keeps the large ones, and
+// those that were there before.
+function leanRows(sql: Dialect): string {
+  return `alter table ${sql.keys} add column outcome bytea;
 `
 }
 

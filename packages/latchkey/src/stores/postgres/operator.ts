@@ -1,15 +1,14 @@
 /** What a person does: list, inspect, settle, forget, unpark. Each act commits with its audit entry, in one statement. */
 import { LatchkeyError } from '../../ports/errors.ts'
-import type { Act, AuditEntry, Evidence, Listing, SettleResult, Store, Verdict } from '../../ports/store.ts'
+import type { AuditEntry, Evidence, Listing, Store } from '../../ports/store.ts'
 import { stateOf } from '../../sql/codes.ts'
 import type { RawNumber } from '../../sql/record-row.ts'
 import { keyRecord, readStatement, type KeyRow } from './claim.ts'
-import { milliseconds, readable, recordColumns, recovery, state, storeOutcome, type Dialect } from './dialect.ts'
-import { unqueue } from './due.ts'
-import { dropJournals, tryAgain } from './journal.ts'
-import { outcomeValues } from './owner.ts'
+import { readable, recordColumns, state, type Dialect } from './dialect.ts'
+import { dropJournals } from './journal.ts'
 import type { Run } from './run.ts'
-import { queueWaiting, waitingColumns } from './waiting.ts'
+import { settleCall } from './settle.ts'
+import { queueWaiting, unlist, waitingColumns } from './waiting.ts'
 
 const listLimitMax = 1_000
 
@@ -18,25 +17,16 @@ const actsMax = 10
 
 type ActRow = { readonly state: RawNumber; readonly acted: boolean }
 type NotesRow = { readonly evidence: string; readonly audit: string }
+/** JSON has no undefined. */
+type EvidenceNote = Omit<Evidence, 'effect'> & { readonly effect: string | null }
 type UnparkRow = { readonly acted: boolean }
 type OperatorCalls = Pick<Store, 'list' | 'inspect' | 'settle' | 'forget' | 'unpark'>
 
 export function operatorCalls(sql: Dialect, run: Run): OperatorCalls {
   const texts = {
-    settle: settleStatement(sql),
     forget: forgetStatement(sql),
     unpark: unparkStatement(sql),
     notes: notesStatement(sql),
-  }
-  const act = async (id: string, text: string, values: readonly unknown[], from: number) => {
-    for (let tries = 0; tries < actsMax; tries += 1) {
-      const [row] = await run<ActRow>(text, values)
-      if (row === undefined) return { kind: 'not-found' } as const
-      if (row.acted) return { kind: 'acted' } as const
-      // In the right state when looked at, and yet not changed: somebody was faster. Look again.
-      if (Number(row.state) !== from) return { kind: 'wrong-state', state: stateOf(Number(row.state)) } as const
-    }
-    throw new LatchkeyError('store-unavailable', `the row of identity ${id} keeps changing: try again`)
   }
   return {
     async list(listing) {
@@ -49,17 +39,21 @@ export function operatorCalls(sql: Dialect, run: Run): OperatorCalls {
       const [row] = await run<KeyRow>(readStatement(sql), [id])
       const [notes] = await run<NotesRow>(texts.notes, [id])
       // Written as JSON by the statement below, with these names.
-      const evidence = JSON.parse(notes?.evidence ?? '[]') as readonly Evidence[]
+      const evidence = JSON.parse(notes?.evidence ?? '[]') as readonly EvidenceNote[]
       const audit = JSON.parse(notes?.audit ?? '[]') as readonly AuditEntry[]
-      return { record: row && keyRecord(row), evidence, audit }
+      return { record: row && keyRecord(row), evidence: evidence.map(evidenceOf), audit }
     },
-    async settle(id, verdict, by, retentionMs): Promise<SettleResult> {
-      const result = await act(id, texts.settle, settleValues(id, verdict, by, retentionMs), state.unknown)
-      return result.kind === 'acted' ? { kind: 'settled' } : result
-    },
+    ...settleCall(sql, run),
     async forget(id, by) {
-      const result = await act(id, texts.forget, [id, readable(by.by), readable(by.reason)], state.completed)
-      return result.kind === 'acted' ? { kind: 'forgotten' } : result
+      for (let tries = 0; tries < actsMax; tries += 1) {
+        const [row] = await run<ActRow>(texts.forget, [id, readable(by.by), readable(by.reason)])
+        if (row === undefined) return { kind: 'not-found' }
+        if (row.acted) return { kind: 'forgotten' }
+        const found = stateOf(Number(row.state))
+        // Completed when looked at, and yet not forgotten: somebody was faster. Look again.
+        if (found !== 'completed') return { kind: 'wrong-state', state: found }
+      }
+      throw new LatchkeyError('store-unavailable', `the row of identity ${id} keeps changing: try again`)
     },
     async unpark(id, { by, reason }) {
       const [row] = await run<UnparkRow>(texts.unpark, [id, readable(by), readable(reason)])
@@ -68,6 +62,10 @@ export function operatorCalls(sql: Dialect, run: Run): OperatorCalls {
       return { kind: row.acted ? 'unparked' : 'not-parked' }
     },
   }
+}
+
+function evidenceOf(note: EvidenceNote): Evidence {
+  return { ...note, effect: note.effect ?? undefined }
 }
 
 /** By the primary key's order. Unknown and parked rows come from their queues, so that the usual questions scan nothing. */
@@ -91,46 +89,9 @@ function notesStatement(sql: Dialect): string {
   const at = (column: string) => `floor(extract(epoch from ${column}) * 1000)::bigint`
   return `select
     (select coalesce(json_agg(json_build_object('source', e.source, 'verdict', e.verdict, 'applied', e.applied,
-      'atMs', ${at('e.at')}) order by e.evidence_id), '[]')::text from ${sql.evidence} e where e.key_id = $1::uuid) as evidence,
+      'effect', e.effect_name, 'atMs', ${at('e.at')}) order by e.evidence_id), '[]')::text from ${sql.evidence} e where e.key_id = $1::uuid) as evidence,
     (select coalesce(json_agg(json_build_object('act', a.act, 'by', a.actor, 'reason', a.reason, 'detail', a.detail,
       'atMs', ${at('a.at')}) order by a.audit_id), '[]')::text from ${sql.audit} a where a.key_id = $1::uuid) as audit`
-}
-
-function settleValues(id: string, verdict: Verdict, { by, reason }: Act, retentionMs: number): readonly unknown[] {
-  const outcome = verdict.kind === 'happened' ? outcomeValues(verdict.outcome) : [null, null, null, null]
-  const to = verdict.kind === 'happened' ? state.completed : state.failed_retryable
-  return [id, to, verdict.kind, readable(by), readable(reason), retentionMs, ...outcome]
-}
-
-/**
- * Atomic: one statement. The update matches the fence that was seen: a row that ran again and became unknown again while
- * the statement waited for its lock is another unknown, and the verdict was not about it.
- */
-function settleStatement(sql: Dialect): string {
-  return `with seen as materialized (
-      select k.id, k.fence, k.state from ${sql.keys} k where k.id = $1::uuid
-    ), settled as (
-      update ${sql.keys} k set state = $2::smallint, parked_at = null,
-        due_at = case when $2::smallint = ${state.failed_retryable} then ${sql.now} end,
-        completed_at = case when $2::smallint = ${state.completed} then ${sql.now} end,
-        expires_at = greatest(k.expires_at, ${sql.now} + ${milliseconds('$6')})
-      from seen s where k.id = s.id and k.fence = s.fence and k.state = ${state.unknown}
-      returning ${waitingColumns}, k.fence, k.claim_id
-    ), answered as (
-      select s.id, s.fence from settled s where s.state = ${state.completed}
-    ), disproven as (
-      select from settled s where s.state = ${state.failed_retryable}
-    ), ${storeOutcome(sql, 'answered', ['$7', '$8', '$9', '$10'])},
-    ${unqueue(sql, 'settled')}, ${tryAgain(sql, 'disproven', 'p.epoch + 1')}, ${queueWaiting(sql, 'settled')},
-    proven as (
-      insert into ${sql.evidence} (key_id, fence, claim_id, source, verdict, applied, at, status, version, headers, body)
-      select s.id, s.fence, s.claim_id, 'operator', $3::text, true, ${sql.now},
-        $7::smallint, $8::integer, $9::text, $10::bytea from settled s
-    ), audited as (
-      insert into ${sql.audit} (key_id, act, actor, reason, detail, at)
-      select s.id, 'settle', $4::text, $5::text, concat_ws(' ', $3::text, $7::text, 'fence', s.fence), ${sql.now} from settled s
-    )
-    select s.state, exists (select from settled) as acted from seen s`
 }
 
 /** Atomic: one statement; what is deleted is what was seen, and the audit entry is inserted from what was deleted. */
@@ -152,7 +113,8 @@ function forgetStatement(sql: Dialect): string {
 
 /**
  * Atomic: one statement; the audit entry is inserted from what the update returned, which compares the mark under the row's
- * lock, so that of two people one acts. A row past its expiry gets the time again that it was given: unparked only to be
+ * lock, so that of two people one acts. An unknown row is asked about again at once, by somebody new: the number of the look-up that was
+ * given up is used. A row past its expiry gets the time again that it was given: unparked only to be
  * reaped, its work would be lost by the very act that is to go on with it.
  */
 function unparkStatement(sql: Dialect): string {
@@ -164,9 +126,9 @@ function unparkStatement(sql: Dialect): string {
         expires_at = greatest(k.expires_at, ${sql.now} + (k.expires_at - k.created_at))
       from seen s where k.id = s.id and k.fence = s.fence and k.parked_at is not null
       returning ${waitingColumns}, k.fence, k.last_error_code
-    ), ${queueWaiting(sql, 'unparked')}, unlisted as (
-      delete from ${sql.waiting} w
-      where w.id = $1::uuid and exists (select from unparked u where u.recovery <> ${recovery.resume} or u.due_at is null)
+    ), ${queueWaiting(sql, 'unparked')}, ${unlist(sql, 'unparked')}, asked_again as (
+      update ${sql.due} d set look_up_at = ${sql.now}, tries = 0, look = d.look + 1
+      where d.id = $1::uuid and exists (select from unparked)
     ), audited as (
       insert into ${sql.audit} (key_id, act, actor, reason, detail, at)
       select u.id, 'unpark', $2::text, $3::text, concat_ws(' ', u.last_error_code, 'fence', u.fence), ${sql.now} from unparked u

@@ -2,11 +2,12 @@
 import type { Outcome } from '../../ports/outcome.ts'
 import type { Claim, OwnerResult, Store } from '../../ports/store.ts'
 import { headersToText } from '../../sql/outcome-codec.ts'
-import { milliseconds, readable, state, storeOutcome, type Dialect } from './dialect.ts'
+import { packOutcome } from '../../sql/packed-outcome.ts'
+import { milliseconds, readable, recovery, state, stepState, storeOutcome, type Dialect } from './dialect.ts'
 import { queueUnknown, unqueue } from './due.ts'
 import { tryAgain } from './journal.ts'
 import type { Run } from './run.ts'
-import { queueWaiting, waitingColumns } from './waiting.ts'
+import { queueWaiting, unlist, waitingColumns } from './waiting.ts'
 
 type OwnerCalls = Pick<Store, 'heartbeat' | 'complete' | 'fail' | 'release' | 'park'>
 type LateRow = { readonly kind: 'settled' | 'repeated' | 'lost' }
@@ -26,7 +27,7 @@ export function ownerCalls(sql: Dialect, run: Run): OwnerCalls {
       return rows.length > 0 ? 'written' : 'claim-lost'
     },
     complete: (claim, outcome, retentionMs) =>
-      write(texts.complete, texts.completeLate, [...owner(claim), retentionMs, ...outcomeValues(outcome)]),
+      write(texts.complete, texts.completeLate, [...owner(claim), retentionMs, ...outcomeValues(outcome, claim.fence)]),
     fail: (claim, { to, errorCode, dueInMs }) =>
       write(texts.fail, texts.failLate, [...owner(claim), state[to], dueInMs, readable(errorCode)]),
     async release(id, claimId) {
@@ -41,8 +42,20 @@ export function owner({ id, fence, claimId }: Claim): readonly unknown[] {
   return [id, fence, claimId]
 }
 
-export function outcomeValues({ status, version, headers, body }: Outcome): readonly unknown[] {
-  return [status, version, headersToText(headers), body ?? null]
+/** Larger ones would crowd the rows that every claim reads and writes: they have a table of their own. */
+const packedBytesMax = 1_024
+
+/** Undefined: too large to be kept with its key. */
+export function packedOutcome(outcome: Outcome, fence: number): Buffer | undefined {
+  if ((outcome.body?.length ?? 0) > packedBytesMax) return undefined
+  const packed = packOutcome(outcome, fence)
+  return packed.length > packedBytesMax ? undefined : packed
+}
+
+/** Without a fence, which a person's verdict does not know, the outcome is never packed. */
+export function outcomeValues(outcome: Outcome, fence?: number): readonly unknown[] {
+  const packed = fence === undefined ? undefined : packedOutcome(outcome, fence)
+  return [outcome.status, outcome.version, headersToText(outcome.headers), outcome.body ?? null, packed ?? null]
 }
 
 interface OwnerStatements {
@@ -93,10 +106,10 @@ function ownerStatements(sql: Dialect): OwnerStatements {
 function completeStatement(sql: Dialect): string {
   return `with done as (
       update ${sql.keys} k set state = ${state.completed}, locked_until = null, completed_at = ${sql.now},
-        expires_at = greatest(k.expires_at, ${sql.now} + ${milliseconds('$4')})
+        outcome = $9::bytea, expires_at = greatest(k.expires_at, ${sql.now} + ${milliseconds('$4')})
       where ${mine} and k.state = ${state.in_progress}
       returning k.id, k.fence
-    ), ${storeOutcome(sql, 'done', ['$5', '$6', '$7', '$8'])}
+    ), ${storeOutcome(sql, 'done', ['$5', '$6', '$7', '$8', '$9'])}
     select 1 from done`
 }
 
@@ -108,19 +121,18 @@ function completeStatement(sql: Dialect): string {
  */
 function completeLateStatement(sql: Dialect): string {
   return `with mine as materialized (
-      select k.id, k.state, exists (select from ${sql.evidence} e where e.key_id = k.id and e.claim_id = k.claim_id
-        and e.source = 'operator' and e.applied) as by_operator
+      select k.id, k.state, ${settledByOthers(sql)} as by_others
       from ${sql.keys} k where ${mine}
     ), settled as (
       update ${sql.keys} k set state = ${state.completed}, parked_at = null, completed_at = ${sql.now},
-        expires_at = greatest(k.expires_at, ${sql.now} + ${milliseconds('$4')})
-      where ${mine} and k.state = ${state.unknown}
-      returning k.id, k.fence
-    ), ${storeOutcome(sql, 'settled', ['$5', '$6', '$7', '$8'])},
-    ${unqueue(sql, 'settled')},
+        outcome = $9::bytea, expires_at = greatest(k.expires_at, ${sql.now} + ${milliseconds('$4')})
+      where ${mine} and k.state = ${state.unknown} and not ${hasOpenEffect(sql)}
+      returning ${waitingColumns}, k.fence
+    ), ${storeOutcome(sql, 'settled', ['$5', '$6', '$7', '$8', '$9'])},
+    ${unqueue(sql, 'settled')}, ${unlist(sql, 'settled')},
     verdict as (
       select case when exists (select from settled) then 'settled'
-        when exists (select from mine m where m.state = ${state.completed} and not m.by_operator) then 'repeated'
+        when exists (select from mine m where m.state = ${state.completed} and not m.by_others) then 'repeated'
         else 'lost' end as kind
     ), kept as (
       insert into ${sql.evidence} (key_id, fence, claim_id, source, verdict, applied, at, status, version, headers, body)
@@ -129,6 +141,12 @@ function completeLateStatement(sql: Dialect): string {
       from verdict v where v.kind <> 'repeated'
     )
     select v.kind from verdict v`
+}
+
+/** Of phased work: an answer for the whole says nothing about an effect that is in doubt. Steps of an unknown row change only with its state. */
+function hasOpenEffect(sql: Dialect): string {
+  return `(k.recovery = ${recovery.resume}
+        and exists (select from ${sql.steps} p where p.id = k.id and p.state = ${stepState.open}))`
 }
 
 /** Atomic: one statement; the entries of the queues and the intents follow from what the guarded update returned. */
@@ -144,17 +162,26 @@ function failStatement(sql: Dialect): string {
     select 1 from failed`
 }
 
-/** As the late complete; only the proof that nothing happened can settle an unknown row. */
+/** Somebody else's evidence settled the row `k` in its present grant; what its owner said late itself is not somebody else's. */
+function settledByOthers(sql: Dialect): string {
+  return `exists (select from ${sql.evidence} e where e.key_id = k.id and e.applied
+        and coalesce(e.settled_claim, e.claim_id) = k.claim_id and (e.source <> 'late-owner' or e.claim_id <> k.claim_id))`
+}
+
+/** As the late complete; only the proof that nothing happened can settle an unknown row. Phased work goes on where it was. */
 function failLateStatement(sql: Dialect): string {
   return `with mine as materialized (
-      select k.state from ${sql.keys} k where ${mine}
+      select case when k.state = ${state.pending} and exists (select from ${sql.evidence} e where e.key_id = k.id
+          and e.claim_id = k.claim_id and e.source = 'late-owner' and e.verdict = 'never-happened' and e.applied)
+        then ${state.failed_retryable} else k.state end as state
+      from ${sql.keys} k where ${mine}
     ), settled as (
-      update ${sql.keys} k set state = ${state.failed_retryable}, last_error_code = $6::text,
-        due_at = ${sql.now} + ${milliseconds('$5')}
+      update ${sql.keys} k set parked_at = null, last_error_code = $6::text, due_at = ${sql.now} + ${milliseconds('$5')},
+        state = case when k.recovery = ${recovery.resume} then ${state.pending} else ${state.failed_retryable} end
       where ${mine} and k.state = ${state.unknown} and $4::smallint = ${state.failed_retryable}
       returning ${waitingColumns}
     ),
-    ${unqueue(sql, 'settled')}, ${tryAgain(sql, 'settled')}, ${queueWaiting(sql, 'settled')},
+    ${unqueue(sql, 'settled')}, ${tryAgain(sql, 'settled')}, ${unlist(sql, 'settled')}, ${queueWaiting(sql, 'settled')},
     verdict as (
       select case when exists (select from settled) then 'settled'
         when exists (select from mine m where m.state = $4::smallint) then 'repeated'

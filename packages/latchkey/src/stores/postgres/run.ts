@@ -1,9 +1,11 @@
 /** Runs one statement. Every transition of this store is one statement, so its own commit is all the transaction it needs. */
+import { systemClock } from '../../ports/clock.ts'
 import { LatchkeyError } from '../../ports/errors.ts'
 import { queryableOf } from './adopt.ts'
 import type { Dialect } from './dialect.ts'
-import type { PgQueryable } from './driver.ts'
-import { isLostRace, storeError } from './sqlstate.ts'
+import type { PgClient, PgPool, PgQueryable } from './driver.ts'
+import type { Send } from './prepared.ts'
+import { isDefiniteRefusal, isLostRace, storeError } from './sqlstate.ts'
 
 export type Run = <Row>(text: string, values: readonly unknown[]) => Promise<readonly Row[]>
 
@@ -21,6 +23,51 @@ export function autocommit(pool: PgQueryable, schema: string): Run {
         if (tries === triesMax || !isLostRace(error)) throw error
       }
     }
+  }
+}
+
+/**
+ * Through the pool, once, and given up after `limitMs`: with the connection, because whatever still runs on it would be in the
+ * way of the next statement.
+ */
+export function bounded(pool: PgPool, schema: string, { send, limitMs }: { send: Send; limitMs: number }): Run {
+  return <Row>(text: string, values: readonly unknown[]) =>
+    new Promise<readonly Row[]>((resolve, reject) => {
+      let late: Error | undefined
+      let giveBack = (_error?: Error) => {}
+      const cancel = systemClock.after(limitMs, () => {
+        late = new LatchkeyError('store-unavailable', `PostgreSQL did not answer within ${limitMs} ms`)
+        giveBack(late)
+        reject(late)
+      })
+      const work = async () => {
+        const client = await pool.connect()
+        giveBack = giveBackOnce(client)
+        if (late !== undefined) return giveBack()
+        const { rows } = await send(client, text, values)
+        giveBack()
+        // Each statement names its columns beside the type it is read with.
+        resolve(rows as readonly Row[])
+      }
+      work()
+        .catch((error: unknown) => {
+          giveBack(error instanceof Error ? error : new Error(String(error)))
+          reject(storeError(error, schema))
+        })
+        .finally(cancel)
+    })
+}
+
+/** Until then the connection has a listener: without one, an error of the connection would end the process. */
+function giveBackOnce(client: PgClient): (error?: Error) => void {
+  const ignore = () => {}
+  client.on('error', ignore)
+  let given = false
+  return error => {
+    if (given) return
+    given = true
+    client.removeListener('error', ignore)
+    client.release(isDefiniteRefusal(error) ? undefined : error)
   }
 }
 

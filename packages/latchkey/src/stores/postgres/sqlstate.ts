@@ -53,13 +53,28 @@ export function isDefiniteRefusal(error: unknown): boolean {
   return code !== undefined && !/^(08|57P|58|XX)/.test(code)
 }
 
+/**
+ * Refused for what one of its rows is or does, or for who else is writing it: bad values and limits, constraints, conflicts
+ * between transactions, a wait that was too long; or for the name of a statement. Never because the server is unwell: then each row would fail alike.
+ */
+export function isRefusalOfRows(error: unknown): boolean {
+  const code = serverErrorOf(error)?.code
+  return code !== undefined && /^(2[1236]|40|42P05|54|55P03)/.test(code)
+}
+
+/** A name that this session has lost, or has from somebody else. Known before anything of the statement ran. */
+export function isUnknownStatement(error: unknown): boolean {
+  const code = serverErrorOf(error)?.code
+  return code === '26000' || code === '42P05'
+}
+
 export const isLockTimeout = (error: unknown): boolean => serverErrorOf(error)?.code === '55P03'
 
 /** Outside a transaction block, or in one that an earlier error has already ended. */
 export const isOutsideTransaction = (error: unknown): boolean => serverErrorOf(error)?.code === '25P01'
 export const isFailedTransaction = (error: unknown): boolean => serverErrorOf(error)?.code === '25P02'
 
-const missing: ReadonlySet<string> = new Set(['42P01', '3F000', '42703'])
+const missing: ReadonlySet<string> = new Set(['42P01', '3F000', '42703', '42883'])
 
 /** Every error of our own statements leaves this store in this shape. */
 export function storeError(error: unknown, schema: string): LatchkeyError {

@@ -37,7 +37,7 @@ describePostgres('phased work in postgres', database => {
   }
   const again = (claim: Claim, over: Partial<ClaimRequest> = {}) =>
     request({ identity: { ...request().identity, id: claim.id }, ...over })
-  const charge = { position: 0, name: 'charge', epoch: 0, windowMs: undefined }
+  const charge = { position: 0, name: 'charge', epoch: 0, key: randomUUID(), windowMs: undefined }
 
   it('takes one round trip to begin, and one more to go on', async () => {
     const sent: string[] = []

@@ -23,8 +23,8 @@ export function postgresSteps(sql: Dialect, run: Run): Steps<unknown> {
         await runIn(tx, sql)(texts.phase, [...step(claim, position, leaseMs), readable(name), result ?? null]),
       )
     },
-    async openIntent(claim, { position, name, epoch, windowMs }, leaseMs) {
-      const values = [...step(claim, position, leaseMs), readable(name), epoch, windowMs ?? null]
+    async openIntent(claim, { position, name, epoch, key, windowMs }, leaseMs) {
+      const values = [...step(claim, position, leaseMs), readable(name), epoch, windowMs ?? null, key]
       return written(await run(texts.open, values))
     },
     async recordResult(claim, { position, result }, leaseMs) {
@@ -71,12 +71,15 @@ function stepStatements(sql: Dialect): StepStatements {
       )
       select 1 from owned`,
     open: `with ${renew(`not exists (${here} and p.state = ${stepState.done})`)}, opened as (
-        insert into ${sql.steps} as p (id, position, name, kind, state, epoch, opened_at, repeat_until)
-        select o.id, $4::integer, $6::text, ${effect}, ${stepState.open}, $7::integer, t.now, t.now + ${milliseconds('$8')}
+        insert into ${sql.steps} as p (id, position, name, kind, state, epoch, opened_at, repeat_until,
+          downstream_key, downstream_epoch)
+        select o.id, $4::integer, $6::text, ${effect}, ${stepState.open}, $7::integer, t.now, t.now + ${milliseconds('$8')},
+          $9::uuid, $7::integer
         from owned o, (select ${sql.now} as now) t
         on conflict (id, position) do update set state = excluded.state, epoch = excluded.epoch,
           opened_at = ${firstTry('excluded.opened_at')},
-          repeat_until = ${firstTry('excluded.opened_at')} + ${milliseconds('$8')}
+          repeat_until = ${firstTry('excluded.opened_at')} + ${milliseconds('$8')},
+          downstream_key = excluded.downstream_key, downstream_epoch = excluded.downstream_epoch
         where p.state <> ${stepState.done}
       )
       select 1 from owned`,

@@ -2,16 +2,21 @@
 import type { Steps } from '../../ports/steps.ts'
 import type { Store, Transactor } from '../../ports/store.ts'
 import { backgroundCalls } from './background.ts'
+import { batchedCalls, type BatchingOptions } from './batching.ts'
 import { claimCalls } from './claim.ts'
 import { dialect } from './dialect.ts'
 import type { ClientOf, PgPool } from './driver.ts'
+import { enqueueCall } from './enqueue.ts'
 import { migrate } from './migrate.ts'
 import { operatorCalls } from './operator.ts'
 import { postgresOutbox } from './outbox.ts'
 import { ownerCalls } from './owner.ts'
+import { preparedWherePossible } from './prepared.ts'
+import { postgresReconciliation } from './reconciliation.ts'
 import { resumableCall } from './resumable.ts'
 import { autocommit } from './run.ts'
 import { postgresSteps } from './steps.ts'
+import { bridgeFirstError } from './transaction.ts'
 import { postgresTransactor } from './transactor.ts'
 
 export interface PostgresStoreOptions<Pool extends PgPool = PgPool> {
@@ -23,6 +28,12 @@ export interface PostgresStoreOptions<Pool extends PgPool = PgPool> {
   readonly pool: Pool
   /** The schema of Latchkey's tables. Default: `latchkey`. Change it when several applications share one database. */
   readonly schema?: string
+  /**
+   * Group commit: concurrent claims, completions, heartbeats and replays of this process share one statement, one commit and
+   * its flush to disk. Default: on. A call that is alone goes alone, so there is nothing to gain by switching it off, except
+   * to see what a single statement does.
+   */
+  readonly batching?: boolean | BatchingOptions
 }
 
 export interface PostgresStore<Client> extends Store<Client> {
@@ -33,10 +44,14 @@ export interface PostgresStore<Client> extends Store<Client> {
 export function openPostgresStore<Pool extends PgPool>({
   pool,
   schema = 'latchkey',
+  batching = true,
   clock,
 }: PostgresStoreOptions<Pool> & { readonly clock?: string }): PostgresStore<ClientOf<Pool>> {
   const sql = dialect(schema, clock)
   const run = autocommit(pool, sql.schema)
+  bridgeFirstError(pool)
+  const send = preparedWherePossible()
+  const single = { ...claimCalls(sql, run), ...ownerCalls(sql, run) }
   return {
     name: 'postgres',
     traits: {
@@ -48,13 +63,17 @@ export function openPostgresStore<Pool extends PgPool>({
       connections: pool.options?.max,
     },
     // The transactor's clients come from this pool's `connect`, so they are of the pool's own client type.
-    transactor: postgresTransactor({ pool, sql, schemaName: schema }) as Transactor<unknown> as Transactor<
+    transactor: postgresTransactor({ pool, sql, schemaName: schema, send }) as Transactor<unknown> as Transactor<
       ClientOf<Pool>
     >,
     steps: postgresSteps(sql, run) as Steps<ClientOf<Pool>>,
     outbox: postgresOutbox<ClientOf<Pool>>(sql, run),
-    ...claimCalls(sql, run),
-    ...ownerCalls(sql, run),
+    reconciliation: postgresReconciliation(sql, run),
+    ...enqueueCall(sql, run),
+    ...single,
+    ...(batching === false
+      ? {}
+      : batchedCalls({ sql, pool, send, options: batching === true ? {} : batching, single })),
     ...backgroundCalls(sql, run),
     ...resumableCall(sql, run),
     ...operatorCalls(sql, run),

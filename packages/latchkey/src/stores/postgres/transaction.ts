@@ -6,8 +6,10 @@ import { isConflictAtCommit, isDefiniteRefusal, storeError } from './sqlstate.ts
 
 export interface OpenTransaction {
   readonly client: PgClient
-  /** Rejects only when the server refused for a reason of the application's: then nothing was committed. */
-  commit(): Promise<TransactionEnd>
+  /** Of the last statement that began it. */
+  readonly beginning: PgResult
+  /** `before` goes in one message with COMMIT. Rejects only when the server refused for a reason of the application's: then nothing was committed. */
+  commit(before?: string): Promise<TransactionEnd>
   /** Never rejects: a connection that cannot roll back is closed, and the server rolls back by itself. */
   rollback(): Promise<void>
 }
@@ -24,6 +26,23 @@ const endLimitMs = 10_000
  */
 export const beginReadCommitted = 'BEGIN ISOLATION LEVEL READ COMMITTED'
 
+/** Several stores may share a pool. */
+const bridged = new WeakSet<PgPool>()
+
+/**
+ * A new connection can bring its end in the same bytes as its beginning. The pool listens no more by then, and whoever awaits it not yet: an
+ * 'error' in between would end the process.
+ */
+export function bridgeFirstError(pool: PgPool): void {
+  if (bridged.has(pool)) return
+  bridged.add(pool)
+  const ignore = () => {}
+  pool.on?.('connect', client => {
+    client.on('error', ignore)
+    systemClock.after(0, () => client.removeListener('error', ignore))
+  })
+}
+
 export async function openTransaction(pool: PgPool, schema: string, begin = 'BEGIN'): Promise<OpenTransaction> {
   const client = await pool.connect().catch((error: unknown) => {
     throw storeError(error, schema)
@@ -36,19 +55,36 @@ export async function openTransaction(pool: PgPool, schema: string, begin = 'BEG
     client.removeListener('error', ignore)
     client.release(error === undefined ? undefined : asError(error))
   }
+  let beginning: PgResult
   try {
-    await client.query(begin)
+    beginning = lastOf(await client.query(begin))
   } catch (error) {
     giveBack(error)
     throw storeError(error, schema)
   }
-  return { client, commit: () => commit(client, giveBack), rollback: () => rollback(client, giveBack) }
+  return {
+    client,
+    beginning,
+    commit: before => commit(client, giveBack, before),
+    rollback: () => rollback(client, giveBack),
+  }
 }
 
-async function commit(client: PgClient, giveBack: (error?: unknown) => void): Promise<TransactionEnd> {
+/** A message of several statements has several results. */
+function lastOf(result: PgResult | readonly PgResult[]): PgResult {
+  if (!Array.isArray(result)) return result as PgResult
+  const last: PgResult | undefined = result.at(-1)
+  return last ?? { command: '', rows: [] }
+}
+
+async function commit(
+  client: PgClient,
+  giveBack: (error?: unknown) => void,
+  before: string | undefined,
+): Promise<TransactionEnd> {
   let result: PgResult
   try {
-    result = await limited(client.query('COMMIT'))
+    result = lastOf(await limited(client.query(before === undefined ? 'COMMIT' : `${before};COMMIT`)))
   } catch (cause) {
     // Also for a definite refusal: a new connection is cheap beside one in a state nobody knows.
     giveBack(cause)

@@ -1,11 +1,12 @@
 /** Atomic operations on PostgreSQL: transactions of our own, and those that callers hand in. */
 import { LatchkeyError } from '../../ports/errors.ts'
-import type { KeyRecord, Transactor } from '../../ports/store.ts'
-import { atomicCalls, lockOf } from './atomic.ts'
+import type { AtomicRequest, KeyRecord, Transactor } from '../../ports/store.ts'
+import { atomicCalls, lockOf, type AtomicRuns } from './atomic.ts'
 import { proveTransaction } from './adopt.ts'
 import { keyRecord, readStatement, type KeyRow } from './claim.ts'
 import type { Dialect } from './dialect.ts'
 import type { PgClient, PgPool } from './driver.ts'
+import type { Send } from './prepared.ts'
 import { inTransaction, runIn } from './run.ts'
 import { isConflict, isLockTimeout, storeError } from './sqlstate.ts'
 import { beginReadCommitted, openTransaction } from './transaction.ts'
@@ -14,24 +15,44 @@ export interface TransactorOptions {
   readonly pool: PgPool
   readonly sql: Dialect
   readonly schemaName: string
+  /** For transactions of our own: those that callers hand in go as they come. */
+  readonly send: Send
 }
 
 export function postgresTransactor(options: TransactorOptions): Transactor<PgClient> {
-  const { pool, sql, schemaName } = options
+  const { pool, sql, schemaName, send } = options
   const calls = atomicCalls(sql)
   const beginnings = new WeakMap<object, string>()
+  const ours = new WeakSet<object>()
+  const early = new WeakMap<object, { readonly request: AtomicRequest; readonly lock: unknown } | undefined>()
+  /** What goes with the COMMIT. */
+  const atEnd = new WeakMap<object, string>()
+  const beganOf = (tx: PgClient): string => {
+    const began = beginnings.get(tx)
+    if (began === undefined) throw new LatchkeyError('invariant', 'an outcome was recorded without a reservation')
+    return began
+  }
+  const runsOn = (tx: PgClient): AtomicRuns => {
+    const run = runIn(tx, sql)
+    if (!ours.has(tx)) return { call: run, run }
+    return { call: inTransaction({ query: (text, values = []) => send(tx, text, values) }, sql.schema), run }
+  }
   return {
-    async transaction(work) {
-      const transaction = await openTransaction(pool, sql.schema)
+    async transaction(work, first) {
+      const transaction = await openTransaction(pool, sql.schema, calls.begin(first))
+      const { client } = transaction
+      ours.add(client)
+      early.set(client, first && { request: first, lock: transaction.beginning.rows[0] })
+      atEnd.delete(client)
       let decision: 'commit' | 'rollback'
       try {
-        decision = await work(transaction.client)
+        decision = await work(client)
       } catch (cause) {
         await transaction.rollback()
         if (isConflict(cause, schemaName)) return { kind: 'conflict', cause }
         throw cause
       }
-      if (decision === 'commit') return transaction.commit()
+      if (decision === 'commit') return transaction.commit(atEnd.get(client))
       await transaction.rollback()
       return { kind: 'rolled-back' }
     },
@@ -42,14 +63,21 @@ export function postgresTransactor(options: TransactorOptions): Transactor<PgCli
       return tx as PgClient
     },
     async reserve(tx, request) {
-      const { reservation, began } = await calls.reserve(runIn(tx, sql), request)
+      const begun = early.get(tx)
+      early.delete(tx)
+      const lock = begun?.request === request ? begun.lock : undefined
+      const { reservation, began } = await calls.reserve(runsOn(tx), request, lock)
       beginnings.set(tx, began)
       return reservation
     },
-    record(tx, request, outcome, reservedFence) {
-      const began = beginnings.get(tx)
-      if (began === undefined) throw new LatchkeyError('invariant', 'an outcome was recorded without a reservation')
-      return calls.record(runIn(tx, sql), { request, outcome, reservedFence, began })
+    record: (tx, request, outcome, reservedFence) =>
+      calls.record(runsOn(tx), { request, outcome, reservedFence, began: beganOf(tx) }),
+    async recordLast(tx, request, outcome, reservedFence) {
+      const recording = { request, outcome, reservedFence, began: beganOf(tx) }
+      const text = ours.has(tx) ? calls.recordText(recording) : undefined
+      if (text === undefined) return calls.record(runsOn(tx), recording)
+      atEnd.set(tx, text)
+      return 'recorded'
     },
     readAfterCommit: (id, waitMs) => readAfterCommit(options, id, waitMs),
   }

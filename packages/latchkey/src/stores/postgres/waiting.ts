@@ -16,3 +16,11 @@ export function queueWaiting(sql: Dialect, from: string): string {
 }
 
 export const waitingColumns = 'k.id, k.state, k.recovery, k.due_at, k.parked_at'
+
+/** Takes `$1` off the list, if `from` has its row and nothing of it waits or is parked any more. */
+export function unlist(sql: Dialect, from: string): string {
+  return `unlisted as (
+      delete from ${sql.waiting} w where w.id = $1::uuid and exists (select from ${from} f
+        where f.parked_at is null and (f.recovery <> ${recovery.resume} or f.due_at is null))
+    )`
+}

@@ -1,12 +1,12 @@
-/** What sweepers, reapers and people do with rows. */
+/** What sweepers and people do with rows. */
 import type { Act, ForgetResult, Inspection, Listing, Page, Resumable } from '../../ports/store.ts'
-import type { SettleResult, Swept, Verdict } from '../../ports/store.ts'
+import type { Swept, WrongState } from '../../ports/store.ts'
 import { recoveryCodes, stateCodes, stateOf } from '../../sql/codes.ts'
 import type { SqliteParameter } from './driver.ts'
 import type { Handle } from './handle.ts'
-import { allowAgain, deleteJournal, stuckSql } from './journal.ts'
-import { keyColumns, putOutcome, readNowMs, readRecord, recordFrom, storable } from './key-row.ts'
-import { addAudit, addEvidence, auditOf, evidenceOf } from './notes.ts'
+import { deleteJournal, stuckSql } from './journal.ts'
+import { keyColumns, readNowMs, readRecord, recordFrom, storable } from './key-row.ts'
+import { addAudit, auditOf, evidenceOf } from './notes.ts'
 import { nowMsSql } from './schema.ts'
 
 const { pending, in_progress: inProgress, completed, failed_retryable: failedRetryable, unknown } = stateCodes
@@ -62,24 +62,6 @@ export function resumable(handle: Handle, { limit }: { limit: number }): readonl
   }))
 }
 
-const reapSql = `
-  DELETE FROM latchkey_keys WHERE id IN (
-    SELECT k.id FROM latchkey_keys AS k
-    WHERE k.expires_at_ms <= ?1 AND k.state IN (${completed}, ${failedRetryable}) AND k.parked_at_ms IS NULL
-    ORDER BY k.expires_at_ms LIMIT ?2)
-  RETURNING id`
-
-/** The row's evidence ends with it, because it may hold a whole answer; its audit is kept for good. */
-export function reap(handle: Handle, { limit }: { limit: number }): number {
-  const reaped = handle.rows(reapSql, [readNowMs(handle), limit])
-  for (const { id } of reaped) {
-    handle.rows('DELETE FROM latchkey_outcomes WHERE id = ?1', [String(id)])
-    handle.rows('DELETE FROM latchkey_evidence WHERE id = ?1', [String(id)])
-    deleteJournal(handle, String(id))
-  }
-  return reaped.length
-}
-
 /** Ordered by id, so that a page continues where the last one ended whatever happened to the rows in between. */
 export function list(handle: Handle, { state, parked, operation, limit, after }: Listing): Page {
   const size = Math.max(1, Math.min(limit, listLimitMax))
@@ -102,32 +84,6 @@ export function inspect(handle: Handle, id: string): Inspection {
   return { record: readRecord(handle, id), evidence: evidenceOf(handle, id), audit: auditOf(handle, id) }
 }
 
-const settleSql = `
-  UPDATE latchkey_keys
-  SET state = ?2, completed_at_ms = ?3, due_at_ms = ?4, expires_at_ms = MAX(expires_at_ms, ?5), parked_at_ms = NULL
-  WHERE id = ?1 AND state = ${unknown}
-  RETURNING id, fence`
-
-export function settle(
-  handle: Handle,
-  id: string,
-  { verdict, act, retentionMs }: { verdict: Verdict; act: Act; retentionMs: number },
-): SettleResult {
-  const atMs = readNowMs(handle)
-  const keepUntilMs = Math.ceil(atMs + retentionMs)
-  const happened = verdict.kind === 'happened'
-  const [row] = happened
-    ? handle.rows(settleSql, [id, completed, atMs, null, keepUntilMs])
-    : handle.rows(settleSql, [id, failedRetryable, null, atMs, keepUntilMs])
-  if (row === undefined) return refusal(handle, id)
-  const outcome = happened ? { outcome: verdict.outcome } : {}
-  if (!happened) allowAgain(handle, id, 'next-epoch')
-  if (happened) putOutcome(handle, { id, fence: Number(row.fence) }, { outcome: verdict.outcome, byOperator: true })
-  addEvidence(handle, id, { source: 'operator', verdict: verdict.kind, applied: true, atMs, ...outcome })
-  addAudit(handle, id, { by: act.by, reason: act.reason, act: 'settle', atMs, detail: verdict.kind })
-  return { kind: 'settled' }
-}
-
 const forgetSql = `DELETE FROM latchkey_keys WHERE id = ?1 AND state = ${completed} RETURNING fence`
 
 export function forget(handle: Handle, id: string, act: Act): ForgetResult {
@@ -140,8 +96,9 @@ export function forget(handle: Handle, id: string, act: Act): ForgetResult {
   return { kind: 'forgotten' }
 }
 
-function refusal(handle: Handle, id: string) {
+/** Why nothing was done. */
+export function refusal(handle: Handle, id: string): { readonly kind: 'not-found' } | WrongState {
   const [row] = handle.rows('SELECT state FROM latchkey_keys WHERE id = ?1', [id])
-  if (row === undefined) return { kind: 'not-found' } as const
-  return { kind: 'wrong-state', state: stateOf(Number(row.state)) } as const
+  if (row === undefined) return { kind: 'not-found' }
+  return { kind: 'wrong-state', state: stateOf(Number(row.state)) }
 }

@@ -91,4 +91,26 @@ describe.each([
       expect(await store.reap({ limit: 10 })).toBe(1)
     })
   })
+
+  it('counts quarantine, look-ups and deadlines by the clock of the store', async () => {
+    const claim = await own({ recovery: 'hold' })
+    const work = { version: 1, input: '{}', deadlineInMs: hourMs / 2 }
+    await withClockOff(offsetMs, async () => {
+      const { reconciliation, steps } = store
+      await store.fail(claim, { to: 'unknown', errorCode: 'TimeoutError', dueInMs: 0 })
+      const firstInMs = hourMs / 2
+      const look = () => reconciliation.lookups({ operation: 'orders.create', firstInMs, leaseMs, limit: 10 })
+      expect(await look()).toEqual([])
+      const never = { source: 'ledger', ref: 'a', verdict: { kind: 'never-happened' } } as const
+      const kept = await reconciliation.keep({ id: claim.id, effect: undefined }, never)
+      if (kept.kind !== 'kept') throw new Error(kept.kind)
+      const applied = await reconciliation.apply(kept.evidenceId, { quarantineMs: hourMs / 2, retentionMs: hourMs })
+      expect(applied).toMatchObject({ kind: 'too-early' })
+      await store.enqueue({ ...request({ identity: identity(2) }), work })
+      expect(await steps.readJournal(identity(2).id)).toMatchObject({ overdue: false })
+      await harness.advance(hourMs / 2)
+      expect(await look()).toHaveLength(1)
+      expect(await steps.readJournal(identity(2).id)).toMatchObject({ overdue: true })
+    })
+  })
 })

@@ -7,6 +7,7 @@ import type { Clock } from '../../ports/clock.ts'
 import { checkPath, connect, type Connection, untilFree, useWriteAheadLog } from './connection.ts'
 import type { SqliteDatabase } from './driver.ts'
 import { asStoreError, notMigrated, unavailable } from './failure.ts'
+import { groupCommit, type ShortWrite } from './group-commit.ts'
 import type { Handle } from './handle.ts'
 import { appliedVersion, applyMigrations, sqliteMigrations } from './schema.ts'
 import { writeQueue } from './write-queue.ts'
@@ -27,7 +28,7 @@ export interface Database {
   read<T>(work: (handle: Handle) => T): Promise<T>
   /** As `read`, for several statements that must see the same moment. */
   snapshot<T>(work: (handle: Handle) => T): Promise<T>
-  /** One transaction in one turn, after the writers before it. */
+  /** Begins and ends without an await, after the writers before it. Shares its transaction with others that wait. */
   write<T>(work: (handle: Handle) => T): Promise<T>
   /** As `write`, but waits up to `limitMs`; nothing is written. What ended before, in this process or another, is seen. */
   readAfterWriters<T>(limitMs: number, work: (handle: Handle) => T): Promise<T>
@@ -45,7 +46,8 @@ export function openDatabase({ path, open, clock, waitMs, waitersMax }: Database
   const file = checkPath(path)
   const own = connect(file, open)
   const atomic = connect(file, open)
-  const queue = writeQueue({ clock, waitersMax })
+  const queue = writeQueue<ShortWrite>({ clock, waitersMax })
+  const commit = groupCommit({ own, queue, clock })
   const gate = createGate({ own, file, clock, waitMs })
 
   const told = async <T>(run: () => Promise<T>): Promise<T> => {
@@ -55,26 +57,9 @@ export function openDatabase({ path, open, clock, waitMs, waitersMax }: Database
       throw asStoreError(error, file)
     }
   }
-  const looking = <T>(work: () => T) =>
-    told(async () => {
-      await gate.ready()
-      return untilFree(clock, waitMs, work)
-    })
-  const inTurn = async <T>(limitMs: number, work: () => T): Promise<T> => {
-    const deadlineMs = clock.monotonicMs() + limitMs
-    const done = await queue.enter(limitMs)
-    try {
-      const leftMs = deadlineMs - clock.monotonicMs()
-      return await untilFree(clock, leftMs, () => oneTransaction(own, 'BEGIN IMMEDIATE', work))
-    } finally {
-      done()
-    }
-  }
-  const writing = <T>(limitMs: number, work: (handle: Handle) => T) =>
-    told(async () => {
-      await gate.ready()
-      return inTurn(limitMs, () => work(own.handle))
-    })
+  const whenReady = <T>(run: () => Promise<T>) => told(() => (gate.isReady() ? run() : gate.ready().then(run)))
+  const looking = <T>(work: () => T) => whenReady(() => untilFree(clock, waitMs, work))
+  const writing = <T>(limitMs: number, work: (handle: Handle) => T) => whenReady(() => commit(limitMs, work))
 
   return {
     clock,
@@ -85,16 +70,12 @@ export function openDatabase({ path, open, clock, waitMs, waitersMax }: Database
     snapshot: work => looking(() => oneTransaction(own, 'BEGIN', () => work(own.handle))),
     write: work => writing(waitMs, work),
     readAfterWriters: writing,
-    enter: limitMs =>
-      told(async () => {
-        await gate.ready()
-        return queue.enter(limitMs)
-      }),
+    enter: limitMs => whenReady(() => queue.enter(limitMs)),
     isSameFile: name => name !== '' && realpathSync(name) === realpathSync(file),
     migrate: () =>
       told(async () => {
         await gate.useFile()
-        await inTurn(waitMs, () => applyMigrations(own.handle))
+        await commit(waitMs, applyMigrations)
       }),
     async close() {
       if (!gate.shut()) return
@@ -125,6 +106,8 @@ interface Gate {
   useFile(): Promise<void>
   /** And has our tables. */
   ready(): Promise<void>
+  /** It was found fit, and is open: nothing to wait for. */
+  isReady(): boolean
   /** False when it was shut before. */
   shut(): boolean
 }
@@ -151,9 +134,8 @@ function createGate(options: { own: Connection; file: string; clock: Clock; wait
   }
   return {
     useFile,
-    async ready() {
-      if (!open || !migrated) await (checking ??= check().finally(() => (checking = undefined)))
-    },
+    ready: () => (checking ??= check().finally(() => (checking = undefined))),
+    isReady: () => open && migrated,
     shut() {
       const first = open
       open = false

@@ -16,6 +16,7 @@ export interface SqliteDatabase {
 export interface SqliteStatement {
   // `never`: each driver types its parameters differently, and a function that takes anything takes `never`.
   all(...parameters: never[]): unknown[]
+  run(...parameters: never[]): { readonly changes: number | bigint }
 }
 
 /** What can be bound and what comes back. A blob comes back as a Uint8Array from every driver. */

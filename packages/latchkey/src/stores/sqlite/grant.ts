@@ -50,23 +50,36 @@ export function notGranted(
 
 /** In one write transaction, so that nothing comes between the look and the grant. */
 export function claim(handle: Handle, request: ClaimRequest): ClaimResult {
+  const nowMs = readNowMs(handle)
+  // Nearly every claim is of a new key: then this is the only statement.
+  const fresh = ownedRow(undefined, request, nowMs)
+  if (putRow(handle, fresh, 'if-absent')) return won(handle, request, { row: fresh, from: 'none' })
   const record = readRecord(handle, request.identity.id)
   const from = grantedFrom(handle, record, request.fingerprint)
   if (record !== undefined && from === undefined) return { kind: 'seen', record }
-  const nowMs = readNowMs(handle)
-  const row: NewRow = {
-    ...grantedRow(record, request, nowMs),
+  const row = ownedRow(record, request, nowMs)
+  putRow(handle, row)
+  return won(handle, request, { row, from: from ?? 'none' })
+}
+
+function ownedRow(record: KeyRecord | undefined, request: ClaimRequest, nowMs: number): NewRow {
+  return {
     state: 'in_progress',
     recovery: request.recovery,
     lockedUntilMs: nowMs + request.leaseMs,
+    dueAtMs: undefined,
     completedAtMs: undefined,
     expiresAtMs: nowMs + request.expiresInMs,
+    // Last: V8 takes 6 µs for properties that follow so long a spread, and 0.4 µs for a spread that follows them.
+    ...grantedRow(record, request, nowMs),
   }
-  putRow(handle, row)
+}
+
+function won(handle: Handle, request: ClaimRequest, { row, from }: { row: NewRow; from: GrantedFrom }): ClaimResult {
   const { id, fence, claimId, attempts: attempt, crashes } = row
-  const journal = openJournal(handle, request, from ?? 'none')
-  const won = { kind: 'won', claim: { id, fence, claimId }, attempt, crashes, from: from ?? 'none' } as const
-  return journal === undefined ? won : { ...won, journal }
+  const journal = openJournal(handle, request, from)
+  const granted = { kind: 'won', claim: { id, fence, claimId }, attempt, crashes, from } as const
+  return journal === undefined ? granted : { ...granted, journal }
 }
 
 /** What an earlier life of the row left behind is no step of this one. */
@@ -95,17 +108,18 @@ export function record(
   if (grantedFrom(handle, before, request.fingerprint) === undefined) return 'taken'
   const nowMs = readNowMs(handle)
   const row: NewRow = {
-    ...grantedRow(before, request, nowMs),
     state: 'completed',
     // Never used: an atomic row is born completed and has no lease to run out.
     recovery: 'hold',
     lockedUntilMs: undefined,
+    dueAtMs: undefined,
     completedAtMs: nowMs,
     expiresAtMs: nowMs + request.retentionMs,
+    ...grantedRow(before, request, nowMs),
   }
   putRow(handle, row)
   if (before?.expired) deleteJournal(handle, row.id)
-  putOutcome(handle, row, { outcome: answer.outcome, byOperator: false })
+  putOutcome(handle, row, { outcome: answer.outcome, byOwner: true })
   return 'recorded'
 }
 
@@ -114,13 +128,16 @@ function grantedRow(record: KeyRecord | undefined, request: ClaimRequest | Atomi
   const before = record?.expired ? undefined : record
   const deadLease = before?.state === 'in_progress' ? 1 : 0
   return {
-    ...request.identity,
+    id: request.identity.id,
+    scope: request.identity.scope,
+    operation: request.identity.operation,
     fingerprint: request.fingerprint,
     fence: (record?.fence ?? 0) + 1,
     claimId: request.claimId,
     attempts: (before?.attempts ?? 0) + 1,
     crashes: (before?.crashes ?? 0) + deadLease,
     createdAtMs: before?.createdAtMs ?? nowMs,
+    tombstoneMs: request.tombstoneMs,
     description: request.description ?? before?.description,
     lastErrorCode: before?.lastErrorCode,
   }

@@ -29,7 +29,11 @@ it('binds a single blob, and gives blobs back as Uint8Array', () => {
 
 it('finds out about a transaction also where the driver does not say', () => {
   const database = new Database(harness.path)
-  const silent = { exec: (sql: string) => database.exec(sql), prepare: () => ({ all: () => [] }), close: () => {} }
+  const silent = {
+    exec: (sql: string) => database.exec(sql),
+    prepare: () => ({ all: () => [], run: () => ({ changes: 0 }) }),
+    close: () => {},
+  }
   expect(isInTransaction(silent)).toBe(false)
   expect(isInTransaction(database)).toBe(false)
   database.exec('BEGIN')

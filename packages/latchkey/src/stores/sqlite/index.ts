@@ -4,15 +4,19 @@ import { misconfigured } from '../../ports/errors.ts'
 import type { Outbox } from '../../ports/outbox.ts'
 import type { Steps } from '../../ports/steps.ts'
 import type { Store, Transactor } from '../../ports/store.ts'
-import { forget, inspect, list, reap, resumable, settle, sweep } from './care.ts'
+import { forget, inspect, list, resumable, sweep } from './care.ts'
 import { openDatabase } from './database.ts'
 import type { SqliteDatabase } from './driver.ts'
+import { enqueue, notQueued } from './enqueue.ts'
 import { claim, notGranted } from './grant.ts'
 import { readRecord } from './key-row.ts'
 import { sqliteOutbox } from './outbox.ts'
 import { complete, fail, heartbeat, release } from './owner.ts'
 import { park, unpark } from './parking.ts'
+import { reap } from './reaping.ts'
+import { sqliteReconciliation } from './reconciliation.ts'
 import { knownScopes } from './scopes.ts'
+import { settle } from './settling.ts'
 import { sqliteSteps } from './steps.ts'
 import type { SqliteTx } from './transaction.ts'
 import { sqliteTransactor } from './transactor.ts'
@@ -87,11 +91,16 @@ export function sqliteStore(options: SqliteStoreOptions): SqliteStore {
     transactor: sqliteTransactor({ database, scopes, transactionMs }),
     steps: sqliteSteps(database, scopes),
     outbox: sqliteOutbox(database, scopes),
+    reconciliation: sqliteReconciliation(database),
 
     async claim(request) {
       // A duplicate is answered without the write lock, also while another key's transaction is open.
       const seen = await database.read(handle => notGranted(handle, request))
       return seen ?? database.write(handle => claim(handle, request))
+    },
+    async enqueue(request) {
+      const seen = await database.read(handle => notQueued(handle, request))
+      return seen ?? database.write(handle => enqueue(handle, request))
     },
     read: id => database.read(handle => readRecord(handle, id)),
     heartbeat: (owned, leaseMs) => database.write(handle => heartbeat(handle, owned, leaseMs)),

@@ -11,7 +11,7 @@ import { nowMsSql } from './schema.ts'
 export const keyColumns: string = [
   'k.id, k.scope, k.operation, k.state, k.recovery, k.fingerprint, k.fence, k.claim_id, k.attempts, k.crashes',
   'k.locked_until_ms, k.due_at_ms, k.created_at_ms, k.completed_at_ms, k.expires_at_ms, k.parked_at_ms',
-  'k.description, k.last_error_code',
+  'k.tombstone_ms, k.gone_at_ms, k.description, k.last_error_code',
 ].join(', ')
 
 const readSql = `
@@ -32,30 +32,34 @@ export function recordFrom(row: SqliteRow): KeyRecord {
 }
 
 export function readNowMs(handle: Handle): number {
-  return Number(handle.rows(`SELECT ${nowMsSql} AS now_ms`)[0]?.now_ms)
+  return handle.nowMs?.() ?? Number(handle.rows(`SELECT ${nowMsSql} AS now_ms`)[0]?.now_ms)
 }
 
-/** What a grant, or an atomic answer, writes. Instants, because the caller read the store's clock in the same transaction. */
+/** What a grant, an atomic answer or deferred work begins with. Instants, because the caller read the store's clock in the same transaction. */
 export interface NewRow extends Pick<
   KeyRecord,
   'id' | 'scope' | 'operation' | 'recovery' | 'fingerprint' | 'fence' | 'claimId' | 'attempts' | 'crashes'
 > {
-  readonly state: 'in_progress' | 'completed'
+  readonly state: 'pending' | 'in_progress' | 'completed'
   readonly lockedUntilMs: number | undefined
+  readonly dueAtMs: number | undefined
   readonly createdAtMs: number
   readonly completedAtMs: number | undefined
   readonly expiresAtMs: number
+  readonly tombstoneMs: number | undefined
   readonly description: string | undefined
   readonly lastErrorCode: string | undefined
 }
 
 const putSql = `
   REPLACE INTO latchkey_keys (id, scope, operation, state, recovery, fingerprint, fence, claim_id, attempts, crashes,
-    locked_until_ms, created_at_ms, completed_at_ms, expires_at_ms, description, last_error_code)
-  VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)`
+    locked_until_ms, due_at_ms, created_at_ms, completed_at_ms, expires_at_ms, tombstone_ms, description, last_error_code)
+  VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)`
+const addSql = `${putSql.replace('REPLACE', 'INSERT')} ON CONFLICT (id) DO NOTHING`
 
-export function putRow(handle: Handle, row: NewRow): void {
-  handle.rows(putSql, [
+/** False: it was to be written only if absent, and there is a row. */
+export function putRow(handle: Handle, row: NewRow, only?: 'if-absent'): boolean {
+  const written = handle.run(only === 'if-absent' ? addSql : putSql, [
     row.id,
     storable(row.scope),
     storable(row.operation),
@@ -67,14 +71,18 @@ export function putRow(handle: Handle, row: NewRow): void {
     row.attempts,
     row.crashes,
     wholeOrNull(row.lockedUntilMs),
+    row.dueAtMs ?? null,
     row.createdAtMs,
     row.completedAtMs ?? null,
     Math.ceil(row.expiresAtMs),
+    wholeOrNull(row.tombstoneMs),
     storableOrNull(row.description),
     storableOrNull(row.lastErrorCode),
   ])
+  return written > 0
 }
 
+// by_operator: anybody but the owner, since there is more evidence than an operator's.
 const putOutcomeSql = `
   REPLACE INTO latchkey_outcomes (id, fence, by_operator, status, version, headers, body)
   VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)`
@@ -82,11 +90,11 @@ const putOutcomeSql = `
 export function putOutcome(
   handle: Handle,
   grant: Pick<Claim, 'id' | 'fence'>,
-  answer: { outcome: Outcome; byOperator: boolean },
+  answer: { outcome: Outcome; byOwner: boolean },
 ): void {
   const { status, version, headers, body } = answer.outcome
   const text = headersToText(headers)
-  handle.rows(putOutcomeSql, [grant.id, grant.fence, answer.byOperator, status, version, text, body ?? null])
+  handle.run(putOutcomeSql, [grant.id, grant.fence, !answer.byOwner, status, version, text, body ?? null])
 }
 
 /** libsql ends a text at U+0000. These texts are for people, so they get to see that something stood there. */
@@ -98,6 +106,6 @@ function storableOrNull(text: string | undefined): string | null {
   return text === undefined ? null : storable(text)
 }
 
-function wholeOrNull(atMs: number | undefined): number | null {
-  return atMs === undefined ? null : Math.ceil(atMs)
+function wholeOrNull(ms: number | undefined): number | null {
+  return ms === undefined ? null : Math.ceil(ms)
 }

@@ -1,23 +1,22 @@
 /** What the owner of a claim writes. Each write names fence AND claimId: a replaced owner matches no row. */
 import type { Outcome } from '../../ports/outcome.ts'
 import type { Claim, Evidence, Failure, OwnerResult, State } from '../../ports/store.ts'
-import { stateCodes, stateOf } from '../../sql/codes.ts'
+import { recoveryCodes, stateCodes, stateOf, stepStateCodes } from '../../sql/codes.ts'
 import type { Handle } from './handle.ts'
 import { allowAgain } from './journal.ts'
 import { putOutcome, readNowMs, storable } from './key-row.ts'
-import { addEvidence } from './notes.ts'
+import { addEvidence, hasSettled } from './notes.ts'
 
-const { in_progress: inProgress, completed, failed_retryable: failedRetryable, unknown } = stateCodes
+const { pending, in_progress: inProgress, completed, failed_retryable: failedRetryable, unknown } = stateCodes
 
 const heartbeatSql = `
   UPDATE latchkey_keys SET locked_until_ms = ?4
-  WHERE id = ?1 AND fence = ?2 AND claim_id = ?3 AND state = ${inProgress}
-  RETURNING id`
+  WHERE id = ?1 AND fence = ?2 AND claim_id = ?3 AND state = ${inProgress}`
 
 export function heartbeat(handle: Handle, claim: Claim, leaseMs: number): OwnerResult {
   const untilMs = Math.ceil(readNowMs(handle) + leaseMs)
-  const written = handle.rows(heartbeatSql, [claim.id, claim.fence, claim.claimId, untilMs])
-  return written.length === 1 ? 'written' : 'claim-lost'
+  const written = handle.run(heartbeatSql, [claim.id, claim.fence, claim.claimId, untilMs])
+  return written === 1 ? 'written' : 'claim-lost'
 }
 
 const isOwnerSql = `
@@ -27,11 +26,20 @@ export function isOwner(handle: Handle, { id, fence, claimId }: Claim): boolean 
   return handle.rows(isOwnerSql, [id, fence, claimId]).length === 1
 }
 
+// An answer for the whole says nothing about an effect that is in doubt: phased work needs that one settled first.
 const completeSql = `
   UPDATE latchkey_keys SET state = ${completed}, completed_at_ms = ?4, expires_at_ms = MAX(expires_at_ms, ?5),
          locked_until_ms = NULL, due_at_ms = NULL, parked_at_ms = NULL
   WHERE id = ?1 AND fence = ?2 AND claim_id = ?3 AND state IN (${inProgress}, ${unknown})
+    AND NOT (state = ${unknown} AND recovery = ${recoveryCodes.resume}
+      AND EXISTS (SELECT 1 FROM latchkey_steps AS s WHERE s.id = latchkey_keys.id AND s.state = ${stepStateCodes.open}))
   RETURNING id`
+
+// The usual case, which leaves no doubt about what the row was before.
+const completeInTimeSql = `
+  UPDATE latchkey_keys SET state = ${completed}, completed_at_ms = ?4, expires_at_ms = MAX(expires_at_ms, ?5),
+         locked_until_ms = NULL
+  WHERE id = ?1 AND fence = ?2 AND claim_id = ?3 AND state = ${inProgress}`
 
 export function complete(
   handle: Handle,
@@ -39,23 +47,28 @@ export function complete(
   { outcome, retentionMs }: { outcome: Outcome; retentionMs: number },
 ): OwnerResult {
   const nowMs = readNowMs(handle)
-  const before = lookAt(handle, claim)
   const keepUntilMs = Math.ceil(nowMs + retentionMs)
-  const written = handle.rows(completeSql, [claim.id, claim.fence, claim.claimId, nowMs, keepUntilMs])
-  const evidence = { ...lateOwner('happened', nowMs), claim, outcome }
+  const values = [claim.id, claim.fence, claim.claimId, nowMs, keepUntilMs]
+  const inTime = handle.run(completeInTimeSql, values) === 1
+  const before = inTime ? undefined : lookAt(handle, claim)
+  const written = inTime ? [claim] : handle.rows(completeSql, values)
+  const evidence = { claim, outcome, ...lateOwner('happened', nowMs) }
   if (written.length === 1) {
-    putOutcome(handle, claim, { outcome, byOperator: false })
+    putOutcome(handle, claim, { outcome, byOwner: true })
     if (before?.state === 'unknown') addEvidence(handle, claim.id, { ...evidence, applied: true })
     return 'written'
   }
-  // Its own answer is there already: the reply to the first write was lost. An operator's answer is not its own.
-  if (before?.isOwner && before.state === 'completed' && !before.byOperator) return 'written'
+  // Its own answer is there already: the reply to the first write was lost. An answer by evidence is not its own.
+  if (before?.isOwner && before.state === 'completed' && before.byOwner) return 'written'
   addEvidence(handle, claim.id, { ...evidence, applied: false })
   return 'claim-lost'
 }
 
+// Phased work that is unknown has steps behind it: it goes on, where guarded work begins again.
 const failSql = `
-  UPDATE latchkey_keys SET state = ?4, due_at_ms = ?5, last_error_code = ?6, locked_until_ms = NULL, parked_at_ms = NULL
+  UPDATE latchkey_keys SET
+    state = CASE WHEN state = ${unknown} AND recovery = ${recoveryCodes.resume} THEN ${pending} ELSE ?4 END,
+    due_at_ms = ?5, last_error_code = ?6, locked_until_ms = NULL, parked_at_ms = NULL
   WHERE id = ?1 AND fence = ?2 AND claim_id = ?3
     AND (state = ${inProgress} OR (state = ${unknown} AND ?4 = ${failedRetryable}))
   RETURNING id`
@@ -74,6 +87,7 @@ export function fail(handle: Handle, claim: Claim, { to, errorCode, dueInMs }: F
   }
   // The same word again after a lost reply, or after the sweeper said it first.
   if (before?.isOwner && before.state === to) return 'written'
+  if (before?.isOwner && before.state === 'pending' && hasSettled(handle, claim, evidence.verdict)) return 'written'
   addEvidence(handle, claim.id, { ...evidence, applied: false })
   return 'claim-lost'
 }
@@ -91,7 +105,7 @@ export function release(handle: Handle, id: string, claimId: string): 'released'
 interface Glance {
   readonly state: State
   readonly isOwner: boolean
-  readonly byOperator: boolean
+  readonly byOwner: boolean
 }
 
 const glanceSql = `
@@ -103,7 +117,7 @@ const glanceSql = `
 function lookAt(handle: Handle, claim: Claim): Glance | undefined {
   const [row] = handle.rows(glanceSql, [claim.id, claim.fence, claim.claimId])
   if (row === undefined) return undefined
-  return { state: stateOf(Number(row.state)), isOwner: row.is_owner === 1, byOperator: row.by_operator === 1 }
+  return { state: stateOf(Number(row.state)), isOwner: row.is_owner === 1, byOwner: row.by_operator === 0 }
 }
 
 function lateOwner(verdict: Evidence['verdict'], atMs: number) {

@@ -3,9 +3,10 @@ import type { Act, Claim, OwnerResult, UnparkResult } from '../../ports/store.ts
 import { stateCodes } from '../../sql/codes.ts'
 import type { Handle } from './handle.ts'
 import { readNowMs, storable } from './key-row.ts'
+import { askAgain } from './lookups.ts'
 import { addAudit } from './notes.ts'
 
-const { pending, in_progress: inProgress, failed_retryable: failedRetryable } = stateCodes
+const { pending, in_progress: inProgress, failed_retryable: failedRetryable, unknown } = stateCodes
 
 const parkSql = `
   UPDATE latchkey_keys
@@ -13,7 +14,8 @@ const parkSql = `
   WHERE id = ?1 AND fence = ?2 AND claim_id = ?3 AND state = ${inProgress}
   RETURNING id`
 const parkedByOwnerSql = `
-  SELECT id FROM latchkey_keys WHERE id = ?1 AND fence = ?2 AND claim_id = ?3 AND parked_at_ms IS NOT NULL`
+  SELECT id FROM latchkey_keys
+  WHERE id = ?1 AND fence = ?2 AND claim_id = ?3 AND state = ${failedRetryable} AND parked_at_ms IS NOT NULL`
 
 export function park(handle: Handle, claim: Claim, cause: string): OwnerResult {
   const owner = [claim.id, claim.fence, claim.claimId]
@@ -29,7 +31,7 @@ const unparkSql = `
   SET parked_at_ms = NULL, crashes = 0, expires_at_ms = ?2 + (expires_at_ms - created_at_ms),
       due_at_ms = CASE WHEN state IN (${pending}, ${failedRetryable}) THEN ?2 END
   WHERE id = ?1 AND parked_at_ms IS NOT NULL
-  RETURNING last_error_code`
+  RETURNING last_error_code, state`
 
 export function unpark(handle: Handle, id: string, { by, reason }: Act): UnparkResult {
   const atMs = readNowMs(handle)
@@ -38,6 +40,7 @@ export function unpark(handle: Handle, id: string, { by, reason }: Act): UnparkR
     const found = handle.rows('SELECT id FROM latchkey_keys WHERE id = ?1', [id])
     return { kind: found.length === 1 ? 'not-parked' : 'not-found' }
   }
+  if (row.state === unknown) askAgain(handle, id, atMs)
   addAudit(handle, id, { by, reason, act: 'unpark', atMs, detail: `parked for ${String(row.last_error_code)}` })
   return { kind: 'unparked' }
 }

@@ -2,6 +2,7 @@
 import { migrationsAfter, type Migration } from '../../sql/migrations.ts'
 import type { Handle } from './handle.ts'
 import { outboxTables } from './outbox-tables.ts'
+import { reconciliationTables } from './reconciliation-tables.ts'
 
 /** Milliseconds since 1970 on the store's own clock, one instant per statement. Rounded: the product is a float. */
 export const nowMsSql: string = `CAST(ROUND(unixepoch('subsec') * 1000) AS INTEGER)`
@@ -147,6 +148,13 @@ INSERT INTO latchkey_migrations VALUES (2, 'inputs and steps of phased work', ${
     name: 'outbox',
     sql: `${outboxTables}
 INSERT INTO latchkey_migrations VALUES (3, 'outbox', ${nowMsSql});
+`,
+  },
+  {
+    version: 4,
+    name: 'reconciliation',
+    sql: `${reconciliationTables(nowMsSql)}
+INSERT INTO latchkey_migrations VALUES (4, 'reconciliation', ${nowMsSql});
 `,
   },
 ]

@@ -19,7 +19,8 @@ afterEach(async () => {
 })
 
 const work = { version: 1, input: '{"amount":7}' }
-const intent = { position: 0, name: 'charge', epoch: 0, windowMs: undefined }
+const key = '00000000-0000-4000-8000-00000000c0de'
+const intent = { position: 0, name: 'charge', epoch: 0, key, windowMs: undefined }
 
 function phasedRequest(key: number): ClaimRequest {
   return { ...claimRequest(key), recovery: 'resume', work }

@@ -5,27 +5,53 @@
 import type { Clock } from '../../ports/clock.ts'
 import { unavailable } from './failure.ts'
 
-export interface WriteQueue {
+/** What stands in the queue. */
+export interface Waiting {
+  /** Its turn has come; `done` ends it, and does nothing when called again. */
+  lead(done: () => void): void
+  failed(error: unknown): void
+}
+
+/** `Write`: a write so short that whoever has the turn may take it along. */
+export interface WriteQueue<Write extends Waiting> {
   /** Waits for the turn, at most `limitMs`. The function it gives ends the turn; calling it again does nothing. */
   enter(limitMs: number): Promise<() => void>
+  /** Stands in the queue, at most `limitMs`, until it may lead, is taken along, or has failed. */
+  join(write: Write, limitMs: number): void
+  /**
+   * Every short write that waits, also those behind somebody who wants a turn of their own: taken along, they delay
+   * nobody by a sync. Each leaves the queue as it is iterated over; the others keep their places.
+   */
+  takeWrites(): Iterable<Write>
   /** Turns away everybody who waits and everybody who comes; whoever has the turn may finish, at most `limitMs`. */
   close(limitMs: number): Promise<void>
 }
 
-interface Waiter {
-  admit(): void
-  refuse(reason: string): void
+interface Place<Write> {
+  readonly waiting: Waiting
+  readonly write: Write | undefined
+  cancel(): void
 }
 
-export function writeQueue({ clock, waitersMax }: { clock: Clock; waitersMax: number }): WriteQueue {
-  const waiters = new Set<Waiter>()
+export function writeQueue<Write extends Waiting>(options: { clock: Clock; waitersMax: number }): WriteQueue<Write> {
+  const { clock, waitersMax } = options
+  const places = new Set<Place<Write>>()
   let taken = false
   let closed = false
 
+  const leave = (place: Place<Write>) => {
+    place.cancel()
+    places.delete(place)
+  }
+  const refuse = (place: Place<Write>, reason: string) => {
+    leave(place)
+    place.waiting.failed(unavailable(reason))
+  }
   const next = () => {
-    const [waiter] = waiters
-    if (waiter === undefined) taken = false
-    else waiter.admit()
+    const [place] = places
+    if (place === undefined) return void (taken = false)
+    leave(place)
+    place.waiting.lead(turn())
   }
   const turn = () => {
     let over = false
@@ -36,34 +62,49 @@ export function writeQueue({ clock, waitersMax }: { clock: Clock; waitersMax: nu
       setImmediate(next)
     }
   }
+  const stand = (waiting: Waiting, limitMs: number, write?: Write) => {
+    const cancel = clock.after(limitMs, () => refuse(place, waitedTooLong(limitMs)))
+    const place: Place<Write> = { waiting, write, cancel }
+    places.add(place)
+  }
   const wait = (limitMs: number) =>
-    new Promise<() => void>((resolve, reject) => {
-      const leave = () => {
-        cancel()
-        waiters.delete(waiter)
-      }
-      const waiter: Waiter = {
-        admit: () => (leave(), resolve(turn())),
-        refuse: reason => (leave(), reject(unavailable(reason))),
-      }
-      const cancel = clock.after(limitMs, () => waiter.refuse(waitedTooLong(limitMs)))
-      waiters.add(waiter)
-    })
+    new Promise<() => void>((resolve, reject) => stand({ lead: resolve, failed: reject }, limitMs))
+  const checkRoom = () => {
+    if (closed) throw unavailable('the SQLite store is closed')
+    if (places.size >= waitersMax) throw noRoom(waitersMax)
+  }
 
   return {
     async enter(limitMs) {
-      if (closed) throw unavailable('the SQLite store is closed')
-      if (waiters.size >= waitersMax) throw unavailable(`${waitersMax} writes wait for the SQLite file already`)
+      checkRoom()
       if (taken) return wait(limitMs)
       taken = true
       return turn()
     },
+    join(write, limitMs) {
+      checkRoom()
+      stand(write, limitMs, write)
+      // Not at once, though nobody has the turn: what else comes in this turn of the event loop shares the sync.
+      if (!taken) setImmediate(next)
+      taken = true
+    },
+    *takeWrites() {
+      for (const place of places) {
+        if (place.write === undefined) continue
+        leave(place)
+        yield place.write
+      }
+    },
     async close(limitMs) {
       closed = true
-      for (const waiter of waiters) waiter.refuse('the SQLite store was closed while this write waited')
+      for (const place of places) refuse(place, 'the SQLite store was closed while this write waited')
       if (taken) await wait(limitMs).catch(() => undefined)
     },
   }
+}
+
+function noRoom(waitersMax: number): Error {
+  return unavailable(`${waitersMax} writes wait for the SQLite file already`)
 }
 
 function waitedTooLong(limitMs: number): string {

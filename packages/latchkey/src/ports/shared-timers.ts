@@ -1,0 +1,98 @@
+/**
+ * Many deadlines of one length behind one timer of the runtime. Nearly all of them are cancelled before they are reached (a store
+ * answers, a handler ends), and setting and clearing a timer for each cost a request four microseconds.
+ */
+
+interface Deadline {
+  readonly atMs: number
+  readonly run: () => void
+  readonly line: Line
+  before: Deadline | undefined
+  next: Deadline | undefined
+  waiting: boolean
+}
+
+/** All deadlines of one length, in the order in which they were set, which is the order in which they fall due. */
+interface Line {
+  readonly delayMs: number
+  first: Deadline | undefined
+  last: Deadline | undefined
+  timer: NodeJS.Timeout | undefined
+  /** What the timer is set for: it may stand for a deadline that was cancelled since. */
+  armedForMs: number
+  uses: number
+}
+
+/** A length that was asked for more often than this comes again: its timer is left to run out. Any other is cleared at once. */
+const usesMax = 16
+
+const lines = new Map<number, Line>()
+
+/** Calls `run` once after `delayMs`; the returned function cancels. Never keeps the process alive by itself. */
+export function after(delayMs: number, run: () => void): () => void {
+  const line = lines.get(delayMs) ?? openLine(delayMs)
+  const atMs = performance.now() + delayMs
+  const deadline: Deadline = { atMs, run, line, before: line.last, next: undefined, waiting: true }
+  if (line.last === undefined) line.first = deadline
+  else line.last.next = deadline
+  line.last = deadline
+  line.uses += 1
+  if (line.timer === undefined) arm(line, delayMs, atMs)
+  return () => cancel(deadline)
+}
+
+function openLine(delayMs: number): Line {
+  const line = { delayMs, first: undefined, last: undefined, timer: undefined, armedForMs: 0, uses: 0 }
+  lines.set(delayMs, line)
+  return line
+}
+
+function arm(line: Line, delayMs: number, armedForMs: number): void {
+  line.armedForMs = armedForMs
+  line.timer = setTimeout(fire, delayMs, line).unref()
+}
+
+function cancel(deadline: Deadline): void {
+  const { line } = deadline
+  if (!deadline.waiting) return
+  leave(deadline)
+  if (line.first === undefined && line.uses <= usesMax) close(line)
+}
+
+function leave(deadline: Deadline): void {
+  const { line, before, next } = deadline
+  deadline.waiting = false
+  if (before === undefined) line.first = next
+  else before.next = next
+  if (next === undefined) line.last = before
+  else next.before = before
+}
+
+/** Due is what the timer was set for, and not what the clock says: a timer may fire a fraction of a millisecond early. */
+function fire(line: Line): void {
+  line.timer = undefined
+  for (let due = line.first; due !== undefined && due.atMs <= line.armedForMs; due = line.first) {
+    leave(due)
+    tell(due.run)
+  }
+  const { first } = line
+  if (first === undefined) close(line)
+  else if (line.timer === undefined) arm(line, Math.max(0, first.atMs - performance.now()), first.atMs)
+}
+
+/** One that throws is the process's to hear of, as from a timer of its own, and keeps no other from its turn. */
+function tell(run: () => void): void {
+  try {
+    run()
+  } catch (error) {
+    setImmediate(() => {
+      throw error
+    })
+  }
+}
+
+function close(line: Line): void {
+  clearTimeout(line.timer)
+  line.timer = undefined
+  if (lines.get(line.delayMs) === line) lines.delete(line.delayMs)
+}

@@ -1,0 +1,248 @@
+/** The four calls of every request, gathered: concurrent calls of a process share a statement, a commit and its flush. */
+import { systemClock } from '../../ports/clock.ts'
+import { LatchkeyError, misconfigured } from '../../ports/errors.ts'
+import type { Claim, ClaimRequest, ClaimResult, KeyRecord, OwnerResult, Store } from '../../ports/store.ts'
+import { byteaArray, float8Array, isUuid, smallintArray, textArray, uuidArray } from './binary-array.ts'
+import { plainClaimValues, isPlain, keyRecord, readManyStatement, type KeyRow } from './claim.ts'
+import { readable, recordColumns, recovery, type Dialect } from './dialect.ts'
+import type { PgPool } from './driver.ts'
+import { gather, type GatherLimits } from './gather.ts'
+import { packedOutcome } from './owner.ts'
+import type { Send } from './prepared.ts'
+import { bounded, type Run } from './run.ts'
+import { isRefusalOfRows } from './sqlstate.ts'
+
+export interface BatchingOptions {
+  /** The most calls in one batch. Default: 250. Smaller makes batches shorter, larger helps only with many connections. */
+  readonly sizeMax?: number
+  /**
+   * The most calls of one kind that are open at a time. Default: 5,000. The next one is refused with `store-unavailable`,
+   * which HTTP answers with 503: a database that does not keep up must not fill the process's memory.
+   */
+  readonly openMax?: number
+  /**
+   * How long a call may wait for its batch, and a batch for its answer. Default: 2,000 ms, as `storeTimeoutMs` of
+   * `createLatchkey`; change it with that.
+   */
+  readonly timeoutMs?: number
+}
+
+type Gathered = Pick<Store, 'claim' | 'read' | 'heartbeat' | 'complete'>
+
+interface Completion {
+  readonly claim: Claim
+  readonly retentionMs: number
+  readonly packed: Buffer
+  readonly alone: () => Promise<OwnerResult>
+}
+
+interface Beat {
+  readonly claim: Claim
+  readonly leaseMs: number
+}
+
+export interface Batching {
+  readonly sql: Dialect
+  readonly pool: PgPool
+  readonly send: Send
+  readonly options: BatchingOptions
+  /** The statements for one row: for a batch of one, and for all that a batch cannot decide. */
+  readonly single: Gathered
+}
+
+export function batchedCalls({ sql, pool, send, options, single }: Batching): Gathered {
+  const limits = limitsOf(options)
+  const run = bounded(pool, sql.schema, { send, limitMs: limits.waitMsMax })
+  const texts = batchStatements(sql)
+  const lane = laneOn(limits)
+  const claim = lane<ClaimRequest, ClaimResult>({
+    name: 'claim',
+    keyOf: request => request.identity.id,
+    alone: request => single.claim(request),
+    together: requests => claimTogether({ run, texts, single }, requests),
+  })
+  const read = lane<string, KeyRecord | undefined>({
+    name: 'read',
+    keyOf: id => id,
+    alone: id => single.read(id),
+    together: ids => readTogether({ run, texts, single }, ids),
+  })
+  const complete = lane<Completion, OwnerResult>({
+    name: 'complete',
+    keyOf: ({ claim: { id } }) => id,
+    alone: ({ alone }) => alone(),
+    together: async completions => {
+      const [first] = completions
+      if (completions.length === 1 && first !== undefined) {
+        const { claim, retentionMs, packed } = first
+        const done = await isDone(run, texts.completeOne, [claim.id, claim.claimId, retentionMs, packed])
+        return [done ? 'written' : first.alone()]
+      }
+      const written = await idsWritten(run, texts.complete, [
+        uuidArray(completions.map(each => each.claim.id)),
+        uuidArray(completions.map(each => each.claim.claimId)),
+        float8Array(completions.map(each => each.retentionMs)),
+        byteaArray(completions.map(each => each.packed)),
+      ])
+      // Not in progress under this claim any more: the statement for one row looks at why.
+      return completions.map(each => (written(each.claim.id) ? 'written' : each.alone()))
+    },
+  })
+  const heartbeat = lane<Beat, OwnerResult>({
+    name: 'heartbeat',
+    keyOf: ({ claim: { id } }) => id,
+    alone: each => single.heartbeat(each.claim, each.leaseMs),
+    together: async beats => {
+      const written = await idsWritten(run, texts.heartbeat, [
+        uuidArray(beats.map(each => each.claim.id)),
+        float8Array(beats.map(each => each.claim.fence)),
+        uuidArray(beats.map(each => each.claim.claimId)),
+        float8Array(beats.map(each => each.leaseMs)),
+      ])
+      return beats.map(each => (written(each.claim.id) ? 'written' : 'claim-lost'))
+    },
+  })
+  return {
+    claim: request => (goesAlone(request) ? single.claim(request) : claim(request)),
+    read: id => (isUuid(id) ? read(id) : single.read(id)),
+    heartbeat: (owned, leaseMs) =>
+      areUuids(owned) ? heartbeat({ claim: owned, leaseMs }) : single.heartbeat(owned, leaseMs),
+    complete(owned, outcome, retentionMs) {
+      const alone = () => single.complete(owned, outcome, retentionMs)
+      // A later grant has to remove what an earlier one left, and large outcomes have a table of their own.
+      const packed = owned.fence === 1 && areUuids(owned) ? packedOutcome(outcome, owned.fence) : undefined
+      return packed === undefined ? alone() : complete({ claim: owned, retentionMs, packed, alone })
+    },
+  }
+}
+
+/** Phased work has a journal, which is written with the grant; a tombstone is rare enough to go alone. */
+function goesAlone({ recovery: by, tombstoneMs, identity, claimId }: ClaimRequest): boolean {
+  return by === 'resume' || tombstoneMs !== undefined || !isUuid(identity.id) || !isUuid(claimId)
+}
+
+function areUuids({ id, claimId }: Claim): boolean {
+  return isUuid(id) && isUuid(claimId)
+}
+
+function limitsOf({ sizeMax = 250, openMax = 5_000, timeoutMs = 2_000 }: BatchingOptions): GatherLimits {
+  for (const [name, value] of Object.entries({ sizeMax, openMax, timeoutMs })) {
+    if (!(value >= 1)) throw misconfigured(`batching.${name} must be at least 1 and is ${value}`)
+  }
+  return { sizeMax, openMax, waitMsMax: timeoutMs }
+}
+
+interface Lane<Item, Result> {
+  readonly name: string
+  readonly keyOf: (item: Item) => string
+  readonly alone: (item: Item) => Promise<Result>
+  readonly together: (items: readonly Item[]) => Promise<readonly (Result | Promise<Result>)[]>
+}
+
+function laneOn(limits: GatherLimits) {
+  return <Item, Result>({ name, keyOf, alone, together }: Lane<Item, Result>): ((item: Item) => Promise<Result>) =>
+    gather<Item, Result>({
+      name,
+      keyOf,
+      limits,
+      clock: systemClock,
+      async send(items) {
+        try {
+          return await together(items)
+        } catch (error) {
+          // Refused for one of its rows, and nothing of it was written: each goes alone, and stands in nobody's way.
+          if (isRefusalOfRows(error)) return items.map(alone)
+          // Else nobody knows what was written. Who asked finds out, by claim id.
+          throw error
+        }
+      },
+    })
+}
+
+interface Together {
+  readonly run: Run
+  readonly texts: BatchStatements
+  readonly single: Gathered
+}
+
+function wonFresh({ identity, claimId }: ClaimRequest): ClaimResult {
+  return { kind: 'won', claim: { id: identity.id, fence: 1, claimId }, attempt: 1, crashes: 0, from: 'none' }
+}
+
+async function claimTogether(
+  { run, texts, single }: Together,
+  requests: readonly ClaimRequest[],
+): Promise<readonly (ClaimResult | Promise<ClaimResult>)[]> {
+  const [first] = requests
+  if (requests.length === 1 && first !== undefined && (await isDone(run, texts.claimOne, plainClaimValues(first)))) {
+    return [wonFresh(first)]
+  }
+  const seen = recordsById(await run<KeyRow>(texts.claim, claimArrays(requests)))
+  return requests.map(request => {
+    const record = seen.get(request.identity.id)
+    if (record === undefined) return wonFresh(request)
+    // The others may be granted, or are out of the ordinary: the statement for one row decides.
+    return isPlain(record) ? { kind: 'seen', record } : single.claim(request)
+  })
+}
+
+async function readTogether(
+  { run, texts, single }: Together,
+  ids: readonly string[],
+): Promise<readonly (KeyRecord | undefined | Promise<KeyRecord | undefined>)[]> {
+  const found = recordsById(await run<KeyRow>(texts.read, [uuidArray(ids)]))
+  return ids.map(id => {
+    const record = found.get(id)
+    return record?.state === 'completed' && record.outcome === undefined ? single.read(id) : record
+  })
+}
+
+function recordsById(rows: readonly KeyRow[]): ReadonlyMap<string, KeyRecord> {
+  return new Map(rows.map(row => [row.id, keyRecord(row)]))
+}
+
+async function isDone(run: Run, text: string, values: readonly unknown[]): Promise<boolean> {
+  const [row] = await run<{ readonly done: boolean }>(text, values)
+  return row?.done === true
+}
+
+/** Null: all of them. */
+async function idsWritten(run: Run, text: string, values: readonly unknown[]): Promise<(id: string) => boolean> {
+  const [row] = await run<{ readonly written: readonly string[] | null }>(text, values)
+  if (row === undefined) throw new LatchkeyError('invariant', 'a function of the store returned no row')
+  if (row.written === null) return () => true
+  const written = new Set(row.written)
+  return id => written.has(id)
+}
+
+function claimArrays(requests: readonly ClaimRequest[]): readonly unknown[] {
+  return [
+    uuidArray(requests.map(each => each.identity.id)),
+    uuidArray(requests.map(each => each.claimId)),
+    byteaArray(requests.map(each => each.fingerprint)),
+    smallintArray(requests.map(each => recovery[each.recovery])),
+    float8Array(requests.map(each => each.leaseMs)),
+    float8Array(requests.map(each => each.expiresInMs)),
+    textArray(requests.map(each => readable(each.identity.scope))),
+    textArray(requests.map(each => readable(each.identity.operation))),
+    textArray(requests.map(each => (each.description === undefined ? null : readable(each.description)))),
+  ]
+}
+
+type BatchStatements = Readonly<
+  Record<'claim' | 'claimOne' | 'read' | 'complete' | 'completeOne' | 'heartbeat', string>
+>
+
+function batchStatements(sql: Dialect): BatchStatements {
+  const columns = `${recordColumns(sql)}, k.outcome as outcome_packed`
+  return {
+    claim: `select ${columns} from ${sql.schema}.claim_many($1::uuid[], $2::uuid[], $3::bytea[], $4::smallint[],
+      $5::float8[], $6::float8[], $7::text[], $8::text[], $9::text[]) k`,
+    claimOne: `select ${sql.schema}.claim_one($1::uuid, $2::uuid, $3::bytea, $4::smallint, $5::float8, $6::float8, $7::text,
+      $8::text, $9::text) as done`,
+    read: readManyStatement(sql),
+    completeOne: `select ${sql.schema}.complete_one($1::uuid, $2::uuid, $3::float8, $4::bytea) as done`,
+    complete: `select ${sql.schema}.complete_many($1::uuid[], $2::uuid[], $3::float8[], $4::bytea[])::text[] as written`,
+    heartbeat: `select ${sql.schema}.heartbeat_many($1::uuid[], $2::float8[], $3::uuid[], $4::float8[])::text[] as written`,
+  }
+}
