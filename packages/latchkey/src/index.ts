@@ -8,9 +8,13 @@ export { classifyNetworkFailure, type NetworkFailure } from './engine/network-fa
 export type {
   AtomicOperation,
   AtomicRunRequest,
+  DeferredOperation,
+  DeferredValue,
+  DefinedOperation,
   GuardedOperation,
   HttpOptions,
   Operation,
+  OperationKind,
   PhasedOperation,
   PhasedRunRequest,
   PhasedValue,
@@ -19,11 +23,13 @@ export type {
 export type { OutboxMessage } from './engine/outbox-message.ts'
 export type { Definition } from './engine/phased.ts'
 export type { EffectCall, EffectOptions, PhasedExecution } from './engine/phased-execution.ts'
-export type { PhasedOptions } from './engine/phased-operation.ts'
+export type { DeferredOptions, PhasedOptions } from './engine/phased-operation.ts'
 export type { OperatorVerdict, Operators, RowName } from './engine/operators.ts'
+export type { Status, Statuses } from './engine/status.ts'
 export type { GuardedOptions, KeyFormat, OperationOptions } from './engine/settings.ts'
 export { type Clock, systemClock } from './ports/clock.ts'
 export { type ErrorCode, isLatchkeyError, LatchkeyError, notExecuted, outcomeUnknown } from './ports/errors.ts'
 export type { Header, Outcome } from './ports/outcome.ts'
+export type { EvidenceSource, EvidenceVerdict } from './ports/reconciliation.ts'
 export type { Act, AuditEntry, Evidence, Inspection, KeyRecord, Page, State, Store } from './ports/store.ts'
 export type { Attributes, Metric, Telemetry } from './ports/telemetry.ts'

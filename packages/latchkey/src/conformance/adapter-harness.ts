@@ -1,6 +1,7 @@
 /** What an adapter's author provides to run the adapter conformance cases over real sockets. */
 import type { Execution } from '../engine/execution.ts'
-import type { Operation, PhasedOperation } from '../engine/operation.ts'
+import type { DefinedOperation, Operation } from '../engine/operation.ts'
+import type { Statuses } from '../engine/status.ts'
 import type { Header } from '../ports/outcome.ts'
 import type { Store } from '../ports/store.ts'
 
@@ -21,6 +22,8 @@ export type Need =
   | 'transactional'
   /** Serves `AppSpec.phased`. Its cases need a transactional store, too. */
   | 'phased'
+  /** Serves `AppSpec.status`, and deferred operations among `AppSpec.phased`. */
+  | 'deferred'
 
 export interface AdapterHarness {
   readonly name: string
@@ -54,10 +57,17 @@ export interface AppSpec {
   readonly outerHeaders: readonly Header[]
   readonly routes: readonly RouteSpec[]
   readonly phased: readonly PhasedRouteSpec[]
+  readonly status?: StatusRouteSpec
+}
+
+/** A GET route that the adapter's `statusOf` answers. */
+export interface StatusRouteSpec {
+  readonly path: string
+  readonly latchkey: { readonly statuses: Statuses<unknown> }
 }
 
 export interface PhasedRouteSpec extends Pick<RouteSpec, 'method' | 'path'> {
-  readonly operation: PhasedOperation<unknown, unknown>
+  readonly operation: DefinedOperation<unknown, unknown>
   /** The harness calls it in `{ input }`, with the parsed JSON body, read the framework's usual way. */
   input(body: unknown): unknown
 }

@@ -6,6 +6,7 @@ import { atomicCases } from './adapter/atomic.ts'
 import { bodyCases } from './adapter/bodies.ts'
 import { captureCases } from './adapter/capture.ts'
 import { concurrencyCases } from './adapter/concurrency.ts'
+import { deferredCases } from './adapter/deferred.ts'
 import { failureCases } from './adapter/failures.ts'
 import type { AdapterCase, AdapterHarness } from './adapter-harness.ts'
 import { headerCases } from './adapter/headers.ts'
@@ -22,6 +23,7 @@ export const adapterCases: readonly AdapterCase[] = [
   ...failureCases,
   ...atomicCases,
   ...phasedCases,
+  ...deferredCases,
 ]
 
 /** Registers every case whose needs the harness provides. A framework that cannot do a thing (trailers, say) has no such case. */

@@ -13,6 +13,7 @@ export type {
   Reply,
   RouteSpec,
   RunningApp,
+  StatusRouteSpec,
   TransactionalHarness,
   Visit,
 } from './adapter-harness.ts'

@@ -10,6 +10,8 @@ export interface ExecuteRequest {
   readonly fingerprint: Uint8Array
   /** The same request under an older fingerprint version; absent where none but the current exists. */
   readonly refingerprint?: (version: number) => Uint8Array | undefined
+  /** Older than the operation accepts: answered from its row, if there is one, and never begun. */
+  readonly tooOld?: boolean
   /** For operators, at most 80 characters. */
   readonly description: string | undefined
   /** May this caller see what the row holds? Asked before anything of a row is told. Absent: yes. */
@@ -36,6 +38,8 @@ export type RefusalCode =
   | 'parked'
   | 'store-unavailable'
   | 'fingerprint-version'
+  | 'key-expired'
+  | 'key-too-old'
 
 export interface Refusal {
   readonly code: RefusalCode
@@ -53,6 +57,8 @@ export type Answer =
   /** The handler ran for this caller. `stored: false`: its answer is real, but could not be kept. */
   | { readonly kind: 'executed'; readonly attempt: Attempt; readonly stored: StoredAs }
   | { readonly kind: 'replayed'; readonly outcome: Outcome; readonly expiresAtMs: number }
+  /** Deferred: the row and its input are kept, and its end is a worker's business. The status of the row tells how far it is. */
+  | { readonly kind: 'accepted'; readonly id: string }
   | { readonly kind: 'refused'; readonly refusal: Refusal }
 
 /**

@@ -9,10 +9,10 @@ import { boundedTransaction, type Edges, unbounded } from './bounded-transaction
 import type { Core } from './core.ts'
 import type { AtomicExecution } from './execution.ts'
 import { faultPoint } from './fault-point.ts'
-import { attemptOf, execution } from './guarded.ts'
+import { attemptOf, execution, neverFires } from './guarded.ts'
 import { type Judgement, judge } from './judge.ts'
 import { answerSeen } from './seen.ts'
-import type { Settings } from './settings.ts'
+import { type Settings, tombstoneOf } from './settings.ts'
 import { tracked } from './waiting.ts'
 
 /** As for guarded work: a row that keeps changing hands is contended. */
@@ -49,12 +49,17 @@ export async function executeAtomic<Tx, C>(core: Core<Tx>, settings: Settings<C>
 async function oneTransaction<Tx, C>(core: Core<Tx>, settings: Settings<C>, run: AtomicRun<Tx>): Promise<Step> {
   const row = atomicRequest(core, settings, run.request)
   const inside: { ended?: Ended } = {}
-  const end = await boundedTransaction(core, run.transactor, async (tx, edges) => {
-    const ended = await reserveAndRun(core, settings, { ...run, row, tx, edges })
-    inside.ended = ended
-    faultPoint('atomic:before-commit')
-    return ended.kind === 'ran' && commits(ended) ? 'commit' : 'rollback'
-  })
+  const end = await boundedTransaction(
+    core,
+    run.transactor,
+    async (tx, edges) => {
+      const ended = await reserveAndRun(core, settings, { ...run, row, tx, edges })
+      inside.ended = ended
+      faultPoint('atomic:before-commit')
+      return ended.kind === 'ran' && commits(ended) ? 'commit' : 'rollback'
+    },
+    row,
+  )
   faultPoint('atomic:after-commit')
   const { ended } = inside
   if (end.kind === 'conflict' || ended?.kind === 'taken') return afterConflict(core, row)
@@ -97,7 +102,12 @@ async function reserveAndRun<Tx, C>(core: Core<Tx>, settings: Settings<C>, run: 
   const ended: Ended = { kind: 'ran', attempt, judgement }
   if (judgement.kind !== 'keep' || !commits(ended)) return ended
   const { outcome } = judgement
-  const recorded = await edges.last(() => transactor.record(tx, row, outcome, reservation.fence))
+  // The caller of a transaction that was handed in asks more in it; ours ends here.
+  const recorded = await edges.last(() =>
+    edges === unbounded || transactor.recordLast === undefined
+      ? transactor.record(tx, row, outcome, reservation.fence)
+      : transactor.recordLast(tx, row, outcome, reservation.fence),
+  )
   return recorded === 'recorded' ? ended : { kind: 'taken' }
 }
 
@@ -111,13 +121,15 @@ function isUnknown(ended: Ended | undefined): boolean {
 }
 
 function atomicExecution<Tx>({ request, tx }: InTransaction<Tx>, fence: number): AtomicExecution<Tx> {
-  const never = new AbortController().signal
-  return { ...execution(request, { attempt: fence, fence, signal: never }), tx }
+  // Onto the object itself: a copy would look at its signal.
+  return Object.assign(execution(request, { attempt: fence, fence, signalOf: neverFires }), { tx })
 }
 
 function atomicRequest<Tx, C>(core: Core<Tx>, settings: Settings<C>, request: ExecuteRequest): AtomicRequest {
   const { identity, fingerprint, description } = request
-  return { identity, fingerprint, description, claimId: core.clock.randomId(), retentionMs: settings.retentionMs }
+  const { retentionMs } = settings
+  const claimId = core.clock.randomId()
+  return { identity, fingerprint, description, claimId, retentionMs, ...tombstoneOf(settings) }
 }
 
 /** In the caller's own transaction: the caller commits, and whatever its database throws is the caller's to see. */

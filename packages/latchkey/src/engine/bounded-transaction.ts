@@ -1,6 +1,6 @@
 /** A transaction of the store's, with limits on what is ours to wait for: its beginning and its end, not the handler. */
 import { LatchkeyError } from '../ports/errors.ts'
-import type { TransactionEnd, Transactor } from '../ports/store.ts'
+import type { AtomicRequest, TransactionEnd, Transactor } from '../ports/store.ts'
 import type { Core } from './core.ts'
 import { within } from './store-calls.ts'
 
@@ -29,6 +29,7 @@ export async function boundedTransaction<Tx>(
   core: Core<Tx>,
   transactor: Transactor<Tx>,
   work: (tx: Tx, edges: Edges) => Promise<'commit' | 'rollback'>,
+  first?: AtomicRequest,
 ): Promise<BoundedEnd> {
   const { clock, calls, telemetry } = core
   const began = signalled()
@@ -65,7 +66,7 @@ export async function boundedTransaction<Tx>(
     } finally {
       worked.resolve()
     }
-  })
+  }, first)
   const ended = transaction.then(
     () => void (over = true),
     () => void (over = true),

@@ -5,7 +5,7 @@ import { type Answer, type ExecuteRequest, refused } from './answer.ts'
 import { claim, type Claimed } from './claiming.ts'
 import type { Core } from './core.ts'
 import { answerSeen } from './seen.ts'
-import type { Settings } from './settings.ts'
+import { type Settings, tombstoneOf } from './settings.ts'
 
 /** A row that changes hands faster than we can look is contended, not free: after this many looks the caller hears 409. */
 const looksMax = 5
@@ -24,6 +24,8 @@ export interface Claiming {
   readonly request: ExecuteRequest
   readonly recovery: Recovery
   readonly work?: WorkInput
+  /** How much longer than others the row is kept, should it come to no end. Default 0. */
+  readonly keptLongerMs?: number
   readonly run: (granted: Granted) => Promise<Answer>
   readonly storeDown: (cause: unknown) => Promise<Answer>
 }
@@ -38,7 +40,8 @@ export async function claimThenRun<Tx, C>(core: Core<Tx>, settings: Settings<C>,
       fingerprint: request.fingerprint,
       recovery: claiming.recovery,
       leaseMs: settings.leaseMs,
-      expiresInMs: settings.holdMsMax + settings.retentionMs,
+      expiresInMs: settings.holdMsMax + settings.retentionMs + (claiming.keptLongerMs ?? 0),
+      ...tombstoneOf(settings),
       description: request.description,
       ...(claiming.work === undefined ? {} : { work: claiming.work }),
     })
@@ -47,7 +50,7 @@ export async function claimThenRun<Tx, C>(core: Core<Tx>, settings: Settings<C>,
         return claiming.storeDown(claimed.cause)
       case 'won':
         countGrant(core, claimed, request)
-        return claiming.run({ won: claimed, request, claimedAtMs })
+        return await claiming.run({ won: claimed, request, claimedAtMs })
       case 'seen': {
         const seen = await answerSeen(core, settings, { record: claimed.record, request })
         if (seen.kind === 'answer') return seen.answer

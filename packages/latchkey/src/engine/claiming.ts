@@ -9,14 +9,12 @@ export type Claimed = ClaimResult | { readonly kind: 'unavailable'; readonly cau
 const undoingMax = 1_000
 const undoFirstAfterMs = 100
 
-export async function claim<Tx>(core: Core<Tx>, request: ClaimRequest): Promise<Claimed> {
-  if (!core.calls.circuit.admits()) return { kind: 'unavailable', cause: new Error('the store failed repeatedly') }
+export function claim<Tx>(core: Core<Tx>, request: ClaimRequest): Promise<Claimed> {
+  if (!core.calls.circuit.admits())
+    return Promise.resolve({ kind: 'unavailable', cause: new Error('the store failed repeatedly') })
   let asked: Promise<ClaimResult> | undefined
-  try {
-    return await core.calls.call('claim', () => (asked = core.store.claim(request)))
-  } catch (cause) {
-    return findLostClaim(core, request, { cause, asked })
-  }
+  const claimed: Promise<Claimed> = core.calls.call('claim', () => (asked = core.store.claim(request)))
+  return claimed.catch((cause: unknown) => findLostClaim(core, request, { cause, asked }))
 }
 
 interface Lost {

@@ -1,7 +1,7 @@
 /** What every execution of one Latchkey shares. */
 import type { Clock } from '../ports/clock.ts'
 import type { Store } from '../ports/store.ts'
-import type { Attributes, Telemetry } from '../ports/telemetry.ts'
+import { silentTelemetry, type Telemetry } from '../ports/telemetry.ts'
 import { type StoreCalls, storeCalls } from './store-calls.ts'
 import { type Waiters, waiters } from './waiters.ts'
 
@@ -48,19 +48,20 @@ export function createCore<Tx>({ store, clock, telemetry, storeTimeoutMs }: Core
 
 /** An observer that throws never changes an outcome. */
 function harmless(telemetry: Telemetry): Telemetry {
-  const guard =
-    <A extends unknown[]>(tell: (...args: A) => unknown) =>
-    (...args: A): void => {
-      try {
-        // An observer typed as returning nothing may still return a promise.
-        Promise.resolve(tell(...args)).catch(() => {})
-      } catch {
-        // There is nobody left to tell.
-      }
-    }
+  if (telemetry === silentTelemetry) return telemetry
   return {
-    count: guard((metric, attributes: Attributes) => telemetry.count(metric, attributes)),
-    observe: guard((metric, value: number, attributes: Attributes) => telemetry.observe(metric, value, attributes)),
-    report: guard((message: string, attributes) => telemetry.report(message, attributes)),
+    count: (metric, attributes) => guard(() => telemetry.count(metric, attributes)),
+    observe: (metric, value, attributes) => guard(() => telemetry.observe(metric, value, attributes)),
+    report: (message, attributes) => guard(() => telemetry.report(message, attributes)),
+  }
+}
+
+function guard(tell: () => unknown): void {
+  try {
+    const told = tell()
+    // An observer typed as returning nothing may still return a promise.
+    if (told !== undefined) Promise.resolve(told).catch(() => {})
+  } catch {
+    // There is nobody left to tell.
   }
 }

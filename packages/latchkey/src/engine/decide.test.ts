@@ -22,6 +22,7 @@ function record(over: Partial<KeyRecord> = {}): KeyRecord {
     leaseLeftMs: 20_000,
     dueInMs: 0,
     expired: false,
+    gone: false,
     parked: false,
     createdAtMs: 0,
     completedAtMs: undefined,
@@ -48,6 +49,22 @@ describe('decide', () => {
 
   it('claims again when the answer was reaped between two reads', () => {
     expect(decide(record({ state: 'completed' }), fingerprint)).toEqual({ kind: 'claim-again' })
+  })
+
+  it('tells that a key is used up where a tombstone is kept, whatever is asked under it', () => {
+    const gone = record({ state: 'completed', gone: true })
+    expect(decide(gone, fingerprint)).toEqual({ kind: 'gone' })
+    expect(decide(gone, fingerprintInput({ amount: 2 }))).toEqual({ kind: 'gone' })
+    const another = Uint8Array.from(fingerprint)
+    another[0] = 9
+    expect(decide(gone, another)).toEqual({ kind: 'gone' })
+  })
+
+  it('claims what is pending and due, and waits for what is not', () => {
+    const pending = record({ state: 'pending', recovery: 'resume', leaseLeftMs: 0 })
+    expect(decide(pending, fingerprint)).toEqual({ kind: 'claim-again' })
+    expect(decide({ ...pending, dueInMs: 70 }, fingerprint)).toEqual({ kind: 'in-progress', retryAfterMs: 70 })
+    expect(decide({ ...pending, parked: true }, fingerprint)).toEqual({ kind: 'parked' })
   })
 
   it('refuses while the owner is alive, with what its lease has left', () => {

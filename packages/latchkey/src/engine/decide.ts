@@ -12,6 +12,8 @@ export type Decision =
   | { readonly kind: 'in-progress'; readonly retryAfterMs: number }
   | { readonly kind: 'unknown' }
   | { readonly kind: 'parked' }
+  /** Finished long ago, and known to be: never run again. */
+  | { readonly kind: 'gone' }
   /** Its owner is overdue and its recovery is `hold`: move it to `unknown`, then look again. */
   | { readonly kind: 'sweep' }
   /** It became free after we looked: claim again. */
@@ -21,6 +23,8 @@ export type Decision =
 
 export function decide(record: KeyRecord, fingerprint: Uint8Array): Decision {
   if (record.expired) return { kind: 'claim-again' }
+  // Before the fingerprint: what was asked then is of no use to anybody now.
+  if (record.gone) return { kind: 'gone' }
   if (fingerprintVersion(record.fingerprint) !== fingerprintVersion(fingerprint)) {
     return { kind: 'compare-by', version: fingerprintVersion(record.fingerprint) }
   }

@@ -1,7 +1,9 @@
 /** One effect: intent committed, the call with the downstream key and a deadline, result recorded. */
 import { sleep } from '../ports/clock.ts'
 import { isLatchkeyError, LatchkeyError, misconfigured } from '../ports/errors.ts'
+import type { Intent } from '../ports/steps.ts'
 import type { OwnerResult } from '../ports/store.ts'
+import { keepLateResult } from './late-result.ts'
 import { downstreamKey } from './execution.ts'
 import { faultPoint } from './fault-point.ts'
 import { codeOf } from './judge.ts'
@@ -36,6 +38,7 @@ export interface EffectRequest {
 
 export async function runEffect<Tx>(run: PhasedRun<Tx>, { name, options, call }: EffectRequest): Promise<unknown> {
   checkOptions(run, name, options)
+  checkName(run, name)
   const { position, known } = nextStep(run, 'effect', name)
   if (known?.state === 'done') return fromJson(known.result)
   if (known?.state === 'open' && !known.repeatable) {
@@ -47,13 +50,21 @@ export async function runEffect<Tx>(run: PhasedRun<Tx>, { name, options, call }:
   }
   const epoch = known?.epoch ?? 0
   const leaseMs = Math.max(run.leaseMs, options.timeoutMs + leaseMarginMs)
-  const intent = { position, name, epoch, windowMs: options.dedup?.windowMs }
   const key = downstreamKey(run.claim.id, name, 'uuid', epoch)
-  const calling = { intent, leaseMs, options, call, key, doubtful: known?.state === 'open' }
+  const intent = { position, name, epoch, key, windowMs: options.dedup?.windowMs }
+  const calling = { intent, leaseMs, options, call, doubtful: known?.state === 'open' }
   return whileRunning(run, name, async () => {
     const value = await callUntilClear(run, calling)
-    return record(run, { position, name, value, leaseMs })
+    return record(run, { intent, value, leaseMs })
   })
+}
+
+/** The downstream key is made of the name: under one name the provider would take the second effect for the first. */
+function checkName<Tx>({ operation, effects }: PhasedRun<Tx>, name: string): void {
+  if (!effects.has(name)) return void effects.add(name)
+  throw misconfigured(
+    `${operation}: the effect ${name} is asked for twice, and both would have one downstream key. Put what tells them apart into the name`,
+  )
 }
 
 function checkOptions<Tx>({ operation }: PhasedRun<Tx>, name: string, { timeoutMs, dedup }: EffectOptions): void {
@@ -101,8 +112,6 @@ async function leaveToOthers<Tx>(run: PhasedRun<Tx>, cause: unknown): Promise<ne
   return halt(run, { kind: 'abandon', cause })
 }
 
-type Intent = Parameters<PhasedRun<unknown>['steps']['openIntent']>[1]
-
 async function openIntent<Tx>(run: PhasedRun<Tx>, { intent, leaseMs, doubtful }: Calling): Promise<void> {
   try {
     const opened = await run.core.calls.call('intent', () => run.steps.openIntent(run.claim, intent, leaseMs))
@@ -119,7 +128,6 @@ interface Calling {
   readonly leaseMs: number
   readonly options: EffectOptions
   readonly call: (effect: EffectCall) => Promise<unknown>
-  readonly key: string
   /** An earlier try has no answer. */
   readonly doubtful: boolean
 }
@@ -128,7 +136,7 @@ type Called =
   | { readonly kind: 'value'; readonly value: unknown }
   | { readonly kind: NetworkFailure; readonly cause: unknown }
 
-async function callWithin<Tx>(run: PhasedRun<Tx>, { options, call, key }: Calling): Promise<Called> {
+async function callWithin<Tx>(run: PhasedRun<Tx>, { options, call, intent }: Calling): Promise<Called> {
   const deadline = new AbortController()
   const overdue = new LatchkeyError('outcome-unknown', `no answer within ${options.timeoutMs} ms`)
   const late = new Promise<never>((_, reject) => {
@@ -138,7 +146,8 @@ async function callWithin<Tx>(run: PhasedRun<Tx>, { options, call, key }: Callin
   late.catch(() => {})
   const cancel = run.core.clock.after(options.timeoutMs, () => deadline.abort(overdue))
   try {
-    return { kind: 'value', value: await Promise.race([call({ key, signal: deadline.signal }), late]) }
+    const effect = { id: run.claim.id, key: intent.key, signal: deadline.signal }
+    return { kind: 'value', value: await Promise.race([call(effect), late]) }
   } catch (cause) {
     return { kind: classify(options, cause), cause }
   } finally {
@@ -157,16 +166,19 @@ function classify({ classify: own }: EffectOptions, error: unknown): NetworkFail
 }
 
 interface Recording {
-  readonly position: number
-  readonly name: string
+  readonly intent: Intent
   readonly value: unknown
   readonly leaseMs: number
 }
 
-async function record<Tx>(run: PhasedRun<Tx>, { position, name, value, leaseMs }: Recording): Promise<unknown> {
+async function record<Tx>(run: PhasedRun<Tx>, { intent, value, leaseMs }: Recording): Promise<unknown> {
+  const { position, name } = intent
   const result = resultText(run, name, value)
   const written = await recordUntilStored(run, () => run.steps.recordResult(run.claim, { position, result }, leaseMs))
-  if (written === 'claim-lost') return halt(run, { kind: 'claim-lost' })
+  if (written === 'claim-lost') {
+    await keepLateResult(run, intent, result)
+    return halt(run, { kind: 'claim-lost' })
+  }
   run.doubts.delete(position)
   return fromJson(result)
 }

@@ -4,6 +4,8 @@ import { uuidText } from '../ports/clock.ts'
 import { lengthPrefixed } from './identity.ts'
 
 export interface Execution {
+  /** The row's. Put it into the provider's metadata where there is such a place: a webhook that brings it back finds the row. */
+  readonly id: string
   readonly key: string
   readonly scope: string
   readonly operation: string

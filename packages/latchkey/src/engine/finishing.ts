@@ -32,7 +32,13 @@ export async function finishAs<Tx, C>(
   owned: Owned<C>,
   { attempt, judgement }: { attempt: Attempt; judgement: Judgement },
 ): Promise<Answer> {
-  const written = await writeUntilStored(core, owned, judgement)
+  const startedAtMs = core.clock.monotonicMs()
+  let written: OwnerResult | 'failed'
+  try {
+    written = await writeOnce(core, owned, { judgement, limitMs: storeRetryMsMax })
+  } catch {
+    written = await writeUntilStored(core, owned, { judgement, startedAtMs })
+  }
   const { operation, id } = owned.request.identity
   if (written === 'claim-lost') return answerAfterLoss(core, owned)
   if (written === 'failed') core.telemetry.count('outcome.store_failed', { operation, identity: id })
@@ -43,26 +49,33 @@ export async function finishAs<Tx, C>(
 }
 
 /**
- * A store that fails here is retried while the lease lasts: the work is done, and the row must not be left to its recovery
+ * A store that failed here is retried while the lease lasts: the work is done, and the row must not be left to its recovery
  * for a hiccup. Never released: that would let a retry run it again.
  */
 async function writeUntilStored<Tx, C>(
   core: Core<Tx>,
   owned: Owned<C>,
-  judgement: Judgement,
+  { judgement, startedAtMs }: { judgement: Judgement; startedAtMs: number },
 ): Promise<OwnerResult | 'failed'> {
-  const startedAtMs = core.clock.monotonicMs()
   const spent = () => core.clock.monotonicMs() - startedAtMs
   for (let pauseMs = firstPauseMs; ; pauseMs *= 2) {
+    if (spent() + pauseMs > storeRetryMsMax || owned.leftMs() < pauseMs) return 'failed'
+    await sleep(core.clock, pauseMs)
     try {
-      const limitMs = Math.min(core.calls.timeoutMs, storeRetryMsMax - spent())
-      return await core.calls.call('finish', () => write(core, owned, judgement), limitMs)
+      return await writeOnce(core, owned, { judgement, limitMs: storeRetryMsMax - spent() })
     } catch {
-      const spentMs = spent()
-      if (spentMs + pauseMs > storeRetryMsMax || owned.leftMs() < pauseMs) return 'failed'
-      await sleep(core.clock, pauseMs)
+      // Whether there is time for another is looked at above.
     }
   }
+}
+
+function writeOnce<Tx, C>(
+  core: Core<Tx>,
+  owned: Owned<C>,
+  { judgement, limitMs }: { judgement: Judgement; limitMs: number },
+): Promise<OwnerResult | 'failed'> {
+  const { calls } = core
+  return calls.call('finish', () => write(core, owned, judgement), Math.min(calls.timeoutMs, limitMs))
 }
 
 function write<Tx, C>({ store }: Core<Tx>, { claim, settings }: Owned<C>, judgement: Judgement): Promise<OwnerResult> {

@@ -9,7 +9,7 @@ import { finish } from './finishing.ts'
 import { holdLease } from './lease.ts'
 import type { Settings } from './settings.ts'
 
-export async function executeGuarded<Tx, C>(
+export function executeGuarded<Tx, C>(
   core: Core<Tx>,
   settings: Settings<C>,
   { request, work }: { request: ExecuteRequest; work: Work<GuardedExecution> },
@@ -45,8 +45,8 @@ async function runOwned<Tx, C>(
     operation,
   })
   try {
-    const { fence } = won.claim
-    const attempt = await attemptOf(work, execution(request, { attempt: won.attempt, fence, signal: lease.signal }))
+    const grant = { attempt: won.attempt, fence: won.claim.fence, signalOf: lease.signal }
+    const attempt = await attemptOf(work, execution(request, grant))
     core.telemetry.observe('execution.duration', core.clock.monotonicMs() - claimedAtMs, { operation })
     return await finish(core, { claim: won.claim, leftMs: lease.leftMs, request, settings }, attempt)
   } finally {
@@ -56,20 +56,55 @@ async function runOwned<Tx, C>(
 }
 
 /** Adapters report a throw as a value; one that rejects instead is a throw without an answer. */
-export async function attemptOf<X>(work: Work<X>, context: X): Promise<Attempt> {
+export function attemptOf<X>(work: Work<X>, context: X): Promise<Attempt> {
   try {
-    return await work(context)
+    return work(context).catch(threw)
   } catch (error) {
-    return { kind: 'threw', error }
+    return Promise.resolve(threw(error))
   }
 }
 
-export function execution(
-  { identity, key }: ExecuteRequest,
-  grant: Pick<GuardedExecution, 'attempt' | 'fence' | 'signal'>,
-): GuardedExecution {
+function threw(error: unknown): Attempt {
+  return { kind: 'threw', error }
+}
+
+interface Grant extends Pick<GuardedExecution, 'attempt' | 'fence'> {
+  /** Asked when the handler first looks. */
+  readonly signalOf: () => AbortSignal
+}
+
+export function execution({ identity, key }: ExecuteRequest, { attempt, fence, signalOf }: Grant): GuardedExecution {
   const { id, scope, operation } = identity
-  return { key, scope, operation, ...grant, downstreamKey: (effect, shape) => downstreamKey(id, effect, shape) }
+  const given = {
+    id,
+    key,
+    scope,
+    operation,
+    attempt,
+    fence,
+    downstreamKey: (effect: string, shape?: 'uuid' | 'opaque') => downstreamKey(id, effect, shape),
+    [signalSource]: signalOf,
+  }
+  // The one member that is missing is defined here.
+  return Object.defineProperty(given, 'signal', lazySignal) as typeof given & { readonly signal: AbortSignal }
+}
+
+const signalSource = Symbol('signal')
+
+/** One getter for all executions: a literal with a getter of its own makes a new hidden class each time it is written. */
+const lazySignal: PropertyDescriptor & ThisType<{ [signalSource]: () => AbortSignal }> = {
+  get() {
+    const signal = this[signalSource]()
+    Object.defineProperty(this, 'signal', { value: signal, enumerable: true })
+    return signal
+  },
+  enumerable: true,
+  configurable: true,
+}
+
+/** Of work without a claim that could be lost. */
+export function neverFires(): AbortSignal {
+  return new AbortController().signal
 }
 
 interface StoreDown {
@@ -85,8 +120,7 @@ async function whenStoreIsDown<Tx, C>(
 ): Promise<Answer> {
   if (settings.ifStoreDown === 'refuse') return refused('store-unavailable', { cause, retryAfterMs: 1_000 })
   core.telemetry.count('unprotected', { operation: request.identity.operation, identity: request.identity.id })
-  const never = new AbortController().signal
-  const attempt = await attemptOf(work, execution(request, { attempt: 1, fence: 0, signal: never }))
+  const attempt = await attemptOf(work, execution(request, { attempt: 1, fence: 0, signalOf: neverFires }))
   return { kind: 'executed', attempt, stored: 'unprotected' }
 }
 

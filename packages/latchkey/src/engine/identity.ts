@@ -1,6 +1,6 @@
 /** From (scope, operation, key) to the row's primary key. */
-import { createHash } from 'node:crypto'
-import { uuidText } from '../ports/clock.ts'
+import { hash } from 'node:crypto'
+import { uuidOfHex } from '../ports/clock.ts'
 import { LatchkeyError } from '../ports/errors.ts'
 import type { Identity } from '../ports/store.ts'
 
@@ -23,16 +23,20 @@ export interface IdentityParts {
 export function identify({ scope, operation, key, keyNamespace = 'operation' }: IdentityParts): Identity {
   const parts = scopeParts(scope)
   // The namespace marker keeps a scope-wide key apart from an operation that happens to have an empty-looking name.
-  const space = keyNamespace === 'scope' ? ['scope'] : ['operation', operation]
-  const digest = createHash('sha256')
-    .update(lengthPrefixed(['latchkey.identity.v1', String(parts.length), ...parts, ...space, key]))
-    .digest()
-  return { id: uuidText(digest), scope: readableScope(parts), operation }
+  const space = keyNamespace === 'scope' ? '5:scope' : `9:operation${prefixed(operation)}`
+  const text = `20:latchkey.identity.v1${prefixed(String(parts.length))}${lengthPrefixed(parts)}${space}${prefixed(key)}`
+  return { id: uuidOfHex(hash('sha256', text, 'hex')), scope: readableScope(parts), operation }
 }
 
 /** Each part behind its byte length: ["ab","c"] and ["a","bc"] never meet. */
 export function lengthPrefixed(parts: readonly string[]): string {
-  return parts.map(part => `${Buffer.byteLength(part)}:${part}`).join('')
+  let text = ''
+  for (const part of parts) text += prefixed(part)
+  return text
+}
+
+function prefixed(part: string): string {
+  return `${Buffer.byteLength(part)}:${part}`
 }
 
 function scopeParts(scope: Scope): readonly string[] {
@@ -46,6 +50,13 @@ function scopeParts(scope: Scope): readonly string[] {
   )
 }
 
+/** As it stands in a row. Two scopes have the same text exactly when they are the same. */
+export function scopeText(scope: Scope): string {
+  return readableScope(scopeParts(scope))
+}
+
 function readableScope(parts: readonly string[]): string {
+  const [only = ''] = parts
+  if (parts.length === 1 && !/[%/]/.test(only)) return only
   return parts.map(part => part.replaceAll('%', '%25').replaceAll('/', '%2F')).join('/')
 }

@@ -3,12 +3,15 @@ import { type Clock, sleep, systemClock } from '../ports/clock.ts'
 import { misconfigured } from '../ports/errors.ts'
 import type { Store } from '../ports/store.ts'
 import { silentTelemetry, type Telemetry } from '../ports/telemetry.ts'
+import { unlessTooOld } from './age.ts'
 import { executeAtomic, executeInTransaction } from './atomic.ts'
 import { type Core, createCore } from './core.ts'
 import { executeGuarded, needsTwoConnections } from './guarded.ts'
 import { identify, type IdentityParts, type Scope } from './identity.ts'
 import type {
   AtomicOperation,
+  DeferredOperation,
+  DefinedOperation,
   GuardedOperation,
   HttpOptions,
   OperationKind,
@@ -19,9 +22,10 @@ import { type Keeping, type Operators, operators } from './operators.ts'
 import { adoptingAppender, appender } from './outbox.ts'
 import type { OutboxMessage } from './outbox-message.ts'
 import type { Definition, PhasedParts } from './phased.ts'
-import { phasedOperation, type PhasedOptions } from './phased-operation.ts'
+import { deferredOperation, type DeferredOptions, phasedOperation, type PhasedOptions } from './phased-operation.ts'
 import { attemptFunction, executeRequest, valueOf } from './plain-function.ts'
 import { type GuardedOptions, type OperationOptions, settingsOf } from './settings.ts'
+import { type Statuses, statuses } from './status.ts'
 import { tracked, withWaiting } from './waiting.ts'
 
 export interface LatchkeyOptions<Tx, Context> {
@@ -53,10 +57,21 @@ export interface Latchkey<Tx, Context> extends Operators {
     options: PhasedOptions<Context>,
     definition: Definition<Tx, Input>,
   ): PhasedOperation<Input, Context>
+  /**
+   * Phased work that a worker begins: the request is answered 202 as soon as it is kept, and `statusOf(latchkey)` of the adapter tells how
+   * far it is and how it ended. Needs `createWorkers(latchkey)` somewhere.
+   */
+  deferred<Input>(
+    name: string,
+    options: DeferredOptions<Context>,
+    definition: Definition<Tx, Input>,
+  ): DeferredOperation<Input, Context>
   readonly outbox: {
     /** In any transaction of the store's database, yours too: the message exists exactly when it has committed. */
     append(tx: unknown, message: OutboxMessage): Promise<void>
   }
+  /** For the `statusOf` of the adapters. */
+  readonly statuses: Statuses<Context>
   /** For workers. */
   readonly internals: Internals<Tx>
   /** The id of a row, as it appears in listings and logs. */
@@ -70,26 +85,27 @@ export interface Internals<Tx> {
   readonly store: Store<Tx>
   readonly clock: Clock
   readonly telemetry: Telemetry
-  /** The newest declared version of each phased operation, by name; it resumes rows of the older ones, too. */
-  readonly phased: ReadonlyMap<string, Pick<PhasedOperation<never>, 'name' | 'resume'>>
+  /** The newest declared version of each phased or deferred operation, by name; it resumes rows of the older ones, too. */
+  readonly phased: ReadonlyMap<string, Pick<DefinedOperation<never>, 'name' | 'resume'>>
+  /** By name, whatever is declared here. */
+  readonly kinds: ReadonlyMap<string, OperationKind>
+  /** How an operation keeps its outcomes; of one that is not declared here, the defaults. */
+  keeping(operation: string): Keeping
   /** Aborted when `close` is called. */
   readonly closing: AbortSignal
 }
 
 export function createLatchkey<Tx, Context = unknown>(options: LatchkeyOptions<Tx, Context>): Latchkey<Tx, Context> {
   const { store, scope, clock = systemClock, telemetry = silentTelemetry, storeTimeoutMs = 2_000, http = {} } = options
-  if (typeof store?.claim !== 'function')
-    throw misconfigured('createLatchkey needs a store, such as postgresStore({ pool })')
-  if (typeof scope !== 'function')
-    throw misconfigured('createLatchkey needs a scope: a function of the request, or singleTenant')
-  if (!(storeTimeoutMs > 0)) throw misconfigured(`storeTimeoutMs must be a positive number and is ${storeTimeoutMs}`)
+  checkOptions(options)
   const core = createCore({ store, clock, telemetry, storeTimeoutMs })
   const shared: Shared<Context> = { scope, http, clock, telemetry: core.telemetry }
   const kinds = new Map<string, OperationKind>()
   const definitions = new Map<string, Map<number, Definition<Tx, never>>>()
-  const phased = new Map<string, PhasedOperation<never, Context>>()
+  const phased = new Map<string, DefinedOperation<never, Context>>()
   const append = appender(store, clock)
-  const keeping = new Map<string, Keeping>()
+  const declaredKeeping = new Map<string, Keeping>()
+  const keeping = (operation: string) => declaredKeeping.get(operation) ?? settingsOf(operation, {})
 
   function declare(name: string, kind: OperationKind): void {
     checkName(name)
@@ -102,43 +118,60 @@ export function createLatchkey<Tx, Context = unknown>(options: LatchkeyOptions<T
     kinds.set(name, kind)
   }
 
+  function definedParts(name: string) {
+    const versions = definitions.get(name) ?? new Map<number, Definition<Tx, never>>()
+    definitions.set(name, versions)
+    return { name, parts: { ...phasedParts(store, name), append }, definitions: versions }
+  }
+
+  function remember<O extends DefinedOperation<never, Context>>(operation: O): O {
+    const { name, version } = operation
+    declaredKeeping.set(name, operation.settings)
+    if (version >= (phased.get(name)?.version ?? 0)) phased.set(name, operation)
+    return operation
+  }
+
   return {
-    ...operators(core, operation => keeping.get(operation) ?? settingsOf(operation, {})),
+    ...operators(core, keeping),
     atomic(name, given = {}) {
       declare(name, 'atomic')
       const operation = atomicOperation(core, shared, { name, options: given })
-      keeping.set(name, operation.settings)
+      declaredKeeping.set(name, operation.settings)
       return operation
     },
     guarded(name, given) {
       declare(name, 'guarded')
       const operation = guardedOperation(core, shared, { name, options: given })
-      keeping.set(name, operation.settings)
+      declaredKeeping.set(name, operation.settings)
       return operation
     },
     phased(name, given, definition) {
       declare(name, 'phased')
-      const versions = definitions.get(name) ?? new Map<number, Definition<Tx, never>>()
-      definitions.set(name, versions)
-      const parts = { ...phasedParts(store, name), append }
-      const operation = phasedOperation(core, shared, {
-        name,
-        options: given,
-        parts,
-        definitions: versions,
-        definition,
-      })
-      keeping.set(name, operation.settings)
+      const operation = phasedOperation(core, shared, { ...definedParts(name), options: given, definition })
       // Only `resume` is called through this, and it takes no input.
-      if (given.version >= (phased.get(name)?.version ?? 0))
-        phased.set(name, operation as PhasedOperation<never, Context>)
+      remember(operation as PhasedOperation<never, Context>)
       return operation
     },
+    deferred(name, given, definition) {
+      declare(name, 'deferred')
+      const operation = deferredOperation(core, shared, { ...definedParts(name), options: given, definition })
+      remember(operation as DeferredOperation<never, Context>)
+      return operation
+    },
+    statuses: statuses(core, shared, phased),
     outbox: { append: adoptingAppender(store, append) },
-    internals: { store, clock, telemetry: core.telemetry, phased, closing: core.draining.signal },
+    internals: { store, clock, telemetry: core.telemetry, phased, kinds, keeping, closing: core.draining.signal },
     identify: parts => identify(parts).id,
     close: ({ timeoutMs = 10_000 } = {}) => close(core, timeoutMs),
   }
+}
+
+function checkOptions<Tx, C>({ store, scope, storeTimeoutMs = 1 }: LatchkeyOptions<Tx, C>): void {
+  if (typeof store?.claim !== 'function')
+    throw misconfigured('createLatchkey needs a store, such as postgresStore({ pool })')
+  if (typeof scope !== 'function')
+    throw misconfigured('createLatchkey needs a scope: a function of the request, or singleTenant')
+  if (!(storeTimeoutMs > 0)) throw misconfigured(`storeTimeoutMs must be a positive number and is ${storeTimeoutMs}`)
 }
 
 function atomicOperation<Tx, C>(
@@ -165,18 +198,25 @@ function atomicOperation<Tx, C>(
     shared,
     async execute(request, work) {
       const { id } = request.identity
-      const once = (counted: typeof work) => executeAtomic(core, settings, { transactor, request, work: counted })
+      const once = (counted: typeof work) =>
+        unlessTooOld(core, settings, {
+          request,
+          next: asked => executeAtomic(core, settings, { transactor, request: asked, work: counted }),
+        })
       const answer = await tracked(core, withWaiting(core, settings, { id, work, once }))
       core.waiters.wake(id)
       return answer
     },
     async run(given, handler) {
-      const request = executeRequest(name, settings, given)
+      const request = executeRequest({ name, settings, clock: core.clock }, given)
       const work = (x: Parameters<typeof handler>[0]) => attemptFunction(handler, x)
       const answer =
         given.tx === undefined
           ? await operation.execute(request, work)
-          : await executeInTransaction(core, settings, { transactor, request, work, tx: given.tx })
+          : await unlessTooOld(core, settings, {
+              request,
+              next: asked => executeInTransaction(core, settings, { transactor, request: asked, work, tx: given.tx }),
+            })
       // The store keeps what valueOf decodes: JSON of the handler's own T.
       return valueOf(name, answer) as Awaited<ReturnType<typeof handler>>
     },
@@ -207,11 +247,15 @@ function guardedOperation<Tx, C>(
     settings,
     shared,
     execute(request, work) {
-      const once = (counted: typeof work) => executeGuarded(core, settings, { request, work: counted })
+      const once = (counted: typeof work) =>
+        unlessTooOld(core, settings, {
+          request,
+          next: asked => executeGuarded(core, settings, { request: asked, work: counted }),
+        })
       return tracked(core, withWaiting(core, settings, { id: request.identity.id, work, once }))
     },
     async run(given, handler) {
-      const request = executeRequest(name, settings, given)
+      const request = executeRequest({ name, settings, clock: core.clock }, given)
       const answer = await operation.execute(request, x => attemptFunction(handler, x))
       // The store keeps what valueOf decodes: JSON of the handler's own T.
       return valueOf(name, answer) as Awaited<ReturnType<typeof handler>>

@@ -17,6 +17,8 @@ export interface HttpOptions {
   readonly strictSyntax?: boolean
   /** Send `Idempotency-Key-Expires-At` with stored answers. Default false. */
   readonly expiresHeader?: boolean
+  /** The address of the status of deferred work, for `Location`: where `statusOf(latchkey)` is mounted. Default `/operations/<id>`. */
+  readonly statusPath?: (id: string) => string
 }
 
 /** What all operations of one Latchkey share, as the adapters need it. */
@@ -28,7 +30,7 @@ export interface Shared<Context> {
   readonly telemetry: Telemetry
 }
 
-export type OperationKind = 'atomic' | 'guarded' | 'phased'
+export type OperationKind = 'atomic' | 'guarded' | 'phased' | 'deferred'
 
 /** What every operation has, whatever its kind. */
 export interface DeclaredOperation<Context = unknown> {
@@ -88,12 +90,30 @@ export interface PhasedValue {
 export type Resumed = 'completed' | 'failed' | 'unknown' | 'parked' | 'not-mine'
 
 /** An operation whose definition is declared with it, because a worker cannot resume a closure over a request. */
-export interface PhasedOperation<Input, Context = unknown> extends DeclaredOperation<Context> {
-  readonly kind: 'phased'
+export interface DefinedOperation<Input, Context = unknown> extends DeclaredOperation<Context> {
+  readonly kind: 'phased' | 'deferred'
   readonly version: number
-  run(request: PhasedRunRequest<Input>): Promise<PhasedValue>
-  /** For adapters. Never rejects for a refusal or a failed store: those are answers. */
-  executeInput(request: ExecuteRequest, input: Input): Promise<Answer>
+  /**
+   * For adapters. Never rejects for a refusal or a failed store: those are answers. `respondAsync`: the client would rather have a
+   * 202 now than the outcome later; only an operation that offers it does so.
+   */
+  executeInput(request: ExecuteRequest, input: Input, asked?: { readonly respondAsync: boolean }): Promise<Answer>
   /** For workers: claims a row that `store.resumable` listed and goes on with it. */
   resume(row: Resumable): Promise<Resumed>
+}
+
+export interface PhasedOperation<Input, Context = unknown> extends DefinedOperation<Input, Context> {
+  readonly kind: 'phased'
+  run(request: PhasedRunRequest<Input>): Promise<PhasedValue>
+}
+
+/** `accepted`: it is kept and not finished; a worker runs it, and the same `run` later tells how it ended. */
+export type DeferredValue =
+  | { readonly kind: 'accepted'; readonly id: string }
+  | (PhasedValue & { readonly kind: 'done'; readonly id: string })
+
+export interface DeferredOperation<Input, Context = unknown> extends DefinedOperation<Input, Context> {
+  readonly kind: 'deferred'
+  /** Returns as soon as the row and its input are committed, or with the outcome if it has one. */
+  run(request: PhasedRunRequest<Input>): Promise<DeferredValue>
 }

@@ -1,18 +1,28 @@
 /** What a person does with rows: look, settle, forget. Every act carries a name and a reason and is kept. */
 import { LatchkeyError, misconfigured } from '../ports/errors.ts'
 import type { Outcome } from '../ports/outcome.ts'
+import type { FoundVerdict } from '../ports/reconciliation.ts'
 import type { Act, ForgetResult, Inspection, Listing, Page, SettleResult, State, UnparkResult } from '../ports/store.ts'
 import type { Core } from './core.ts'
+import { boundedJson } from './json-outcome.ts'
 import { identify, type IdentityParts } from './identity.ts'
 import type { Settings } from './settings.ts'
 
 /** A row, by what was asked or by its id from a listing or a log line. */
 export type RowName = IdentityParts | { readonly id: string }
 
-/** It happened, and clients get this answer from now on; or it never happened, and the next request runs. */
+/**
+ * What a person found out. `declined` is `happened` with a refusal for an answer (the card was not charged, and will not be).
+ *
+ * Guarded work, and phased work that has no effect open, needs the whole answer, as `status` and `json` or as an `outcome`: clients get it
+ * from now on. Phased and deferred work with an effect open needs the `result` of that effect, as its function would have returned it: the
+ * remaining steps run with it. `never-happened`: guarded work runs with the next request; phased work tries the effect again, with
+ * another downstream key.
+ */
 export type OperatorVerdict =
-  | { readonly kind: 'happened'; readonly status: number; readonly json: unknown }
-  | { readonly kind: 'happened'; readonly outcome: Outcome }
+  | { readonly kind: 'happened' | 'declined'; readonly status: number; readonly json: unknown }
+  | { readonly kind: 'happened' | 'declined'; readonly outcome: Outcome }
+  | { readonly kind: 'happened' | 'declined'; readonly result: unknown }
   | { readonly kind: 'never-happened' }
 
 export interface Operators {
@@ -27,7 +37,10 @@ export interface Operators {
   }): Promise<Page>
   /** One row with its outcome, evidence and audit; also after it was forgotten. */
   inspect(row: RowName): Promise<Inspection>
-  /** Ends an `unknown`. The verdict, who gave it and why are committed with it. */
+  /**
+   * Ends an `unknown`. The verdict, who gave it and why are committed with it. `wrong-verdict`: nothing was changed; `needs` says whether the row
+   * wants the `result` of its open effect, which `effect` names, or the `outcome` of the whole.
+   */
   settle(row: RowName, verdict: OperatorVerdict, act: Act): Promise<SettleResult>
   /** Deletes a `completed` row, so that its key is new again. */
   forget(row: RowName, act: Act): Promise<ForgetResult>
@@ -93,20 +106,18 @@ function checkAct(name: string, { by, reason }: Act): void {
   )
 }
 
-function storedVerdict(
-  verdict: OperatorVerdict,
-  version: number,
-): { kind: 'happened'; outcome: Outcome } | { kind: 'never-happened' } {
+function storedVerdict(verdict: OperatorVerdict, version: number): FoundVerdict {
   if (verdict.kind === 'never-happened') return verdict
+  const { kind } = verdict
+  if ('result' in verdict) return { kind, result: boundedJson('settle: the result', verdict.result) }
   const { status } = 'outcome' in verdict ? verdict.outcome : verdict
   if (!Number.isInteger(status) || status < 200 || status > 599) {
-    throw new LatchkeyError('misconfigured', `settle needs the status of an answer, 200 to 599, and got ${status}`)
+    throw misconfigured(
+      `settle needs the status of an answer, 200 to 599, and got ${status}. For an effect of phased work, give { result }`,
+    )
   }
-  if ('outcome' in verdict) return verdict
+  if ('outcome' in verdict) return { kind, outcome: verdict.outcome }
   // `json: undefined` is an answer without a body, as from a function that returns nothing.
   const body = Buffer.from(JSON.stringify(verdict.json) ?? '')
-  return {
-    kind: 'happened',
-    outcome: { status: verdict.status, headers: [['content-type', 'application/json']], body, version },
-  }
+  return { kind, outcome: { status: verdict.status, headers: [['content-type', 'application/json']], body, version } }
 }

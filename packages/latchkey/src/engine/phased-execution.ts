@@ -21,12 +21,16 @@ export interface EffectOptions {
 }
 
 export interface EffectCall {
+  /** The row's. Put it into the provider's metadata: a webhook that brings it back finds the row, also without the key. */
+  readonly id: string
   /** Send it as the provider's idempotency key: the same for every try of this effect, until evidence says it never happened. */
   readonly key: string
   readonly signal: AbortSignal
 }
 
 export interface PhasedExecution<Tx> {
+  /** The row's: the same in every run, and the id of its status. */
+  readonly id: string
   readonly scope: string
   readonly operation: string
   /** 1 for the first run, rising with every grant of the row. */
@@ -41,7 +45,8 @@ export interface PhasedExecution<Tx> {
   phase<T>(name: string, work: (tx: Tx) => Promise<T> | T): Promise<T>
   /**
    * Something outside the database. Its intent is committed before the call, its value after it. The function throws when the
-   * call failed; a refusal that is an answer (a declined card) is a value.
+   * call failed; a refusal that is an answer (a declined card) is a value. Its name is part of its key: in a loop, put the item
+   * into it.
    */
   effect<T>(name: string, options: EffectOptions, call: (effect: EffectCall) => Promise<T>): Promise<T>
   readonly outbox: {
@@ -58,12 +63,16 @@ export interface PhasedRun<Tx> {
   readonly claim: Claim
   readonly operation: string
   readonly leaseMs: number
+  /** For evidence of an outcome. */
+  readonly retentionMs: number
   readonly journal: Journal
   position: number
   /** The step under way: there is one at a time, so that the journal has one order and a doubt one place. */
   running: string | undefined
   /** Positions of intents that are open: what happened there is not known. */
   readonly doubts: Set<number>
+  /** Names of the effects so far. */
+  readonly effects: Set<string>
   halted: Halt | undefined
 }
 

@@ -34,6 +34,10 @@ export interface PhasedWork<Tx> {
   readonly input: string | undefined
   /** Every version that is declared in this process, so that rows of older ones can drain. */
   readonly definitions: ReadonlyMap<number, Definition<Tx, never>>
+  /** Of work that may wait for a worker: how long. A row that failed waits for one again. */
+  readonly deadlineMs: number
+  /** What deferred work ends with that was not begun in time. */
+  readonly overdue: Outcome
   /** Called once, right before the definition runs. */
   readonly start: (run: () => Promise<Attempt>) => Promise<Attempt>
 }
@@ -49,6 +53,7 @@ export function executePhased<Tx, C>(core: Core<Tx>, settings: Settings<C>, work
     request: work.request,
     recovery: 'resume',
     ...(work.input === undefined ? {} : { work: { version: work.version, input: work.input } }),
+    keptLongerMs: work.deadlineMs,
     run: granted => runGranted(core, settings, { ...granted, work }),
     storeDown: async cause => refused('store-unavailable', { cause, retryAfterMs: 1_000 }),
   })
@@ -72,6 +77,7 @@ async function runGranted<Tx, C>(core: Core<Tx>, settings: Settings<C>, grant: P
     const journal =
       won.journal ?? (await core.calls.call('read journal', () => work.parts.steps.readJournal(won.claim.id)))
     if (journal === undefined) return await giveBack(core, owned)
+    if (journal.overdue && journal.steps.length === 0) return await endOverdue(core, owned, work.overdue)
     const definition = work.definitions.get(journal.work.version)
     const inDoubt = journal.steps.some(({ state }) => state === 'open')
     if (won.crashes >= crashesMax) return await park(core, owned, { cause: 'poison', inDoubt })
@@ -83,10 +89,12 @@ async function runGranted<Tx, C>(core: Core<Tx>, settings: Settings<C>, grant: P
       claim: won.claim,
       operation: request.identity.operation,
       leaseMs: settings.leaseMs,
+      retentionMs: settings.retentionMs,
       journal,
       position: 0,
       running: undefined,
       doubts: new Set(journal.steps.filter(({ state }) => state === 'open').map(({ position }) => position)),
+      effects: new Set(),
       halted: undefined,
     }
     const attempt = await work.start(() => attemptDefinition(run, { definition, grant }))
@@ -121,8 +129,9 @@ async function attemptDefinition<Tx>(run: PhasedRun<Tx>, { definition, grant }: 
 }
 
 function executionOf<Tx>(run: PhasedRun<Tx>, { won, request, work }: PhasedGrant<Tx>): PhasedExecution<Tx> {
-  const { scope, operation } = request.identity
+  const { id, scope, operation } = request.identity
   return {
+    id,
     scope,
     operation,
     attempt: won.attempt,
@@ -198,6 +207,12 @@ async function park<Tx, C>(core: Core<Tx>, owned: Owned<C>, { cause, inDoubt }: 
   // A store that fails here leaves the claim; the next owner finds the same reason.
   await core.calls.call('park', () => core.store.park(claim, cause)).catch(() => undefined)
   return refused('parked')
+}
+
+/** Past its deadline, and not begun: nobody waits for it any more, and whoever asks is told so. */
+function endOverdue<Tx, C>(core: Core<Tx>, owned: Owned<C>, overdue: Outcome): Promise<Answer> {
+  const outcome = { ...overdue, version: owned.settings.outcomeVersion }
+  return finishAs(core, owned, { attempt: { kind: 'answered', outcome }, judgement: { kind: 'keep', outcome } })
 }
 
 /** Expired or reaped after a worker found it: nobody asked for a new life of it, and there is no input to run it with. */

@@ -1,7 +1,9 @@
 /** `operation.run`: an execution whose answer is a JSON value instead of an HTTP response. */
+import type { Clock } from '../ports/clock.ts'
 import { LatchkeyError } from '../ports/errors.ts'
 import type { Outcome } from '../ports/outcome.ts'
 import type { Answer, Attempt, ExecuteRequest, Refusal } from './answer.ts'
+import { ageOfKey } from './age.ts'
 import type { Execution } from './execution.ts'
 import { fingerprintInput } from './fingerprint/fingerprint.ts'
 import { identify } from './identity.ts'
@@ -9,13 +11,21 @@ import { storedFailureStatus } from './judge.ts'
 import type { RunRequest } from './operation.ts'
 import type { KeyFormat, Settings } from './settings.ts'
 
+export interface Asker<C> {
+  readonly name: string
+  readonly settings: Settings<C>
+  readonly clock: Clock
+}
+
 export function executeRequest<C>(
-  operation: string,
-  settings: Settings<C>,
+  { name: operation, settings, clock }: Asker<C>,
   { scope, key, input }: RunRequest,
 ): ExecuteRequest {
   checkKey(operation, key, settings.keyFormat)
+  const age = ageOfKey(key, settings, clock)
+  if (age.kind === 'invalid') throw new LatchkeyError('invalid-key', `${operation}: ${age.detail}`)
   return {
+    ...(age.kind === 'too-old' ? { tooOld: true } : {}),
     identity: identify({ scope, operation, key, keyNamespace: settings.keyNamespace }),
     key,
     fingerprint: fingerprintInput(
@@ -83,6 +93,8 @@ export function outcomeOf(operation: string, answer: Answer): Outcome {
       if (answer.attempt.kind === 'answered') return answer.attempt.outcome
       if (answer.attempt.kind === 'threw') throw answer.attempt.error
       throw new LatchkeyError('invariant', `${operation}: a plain function has no unreplayable answer`)
+    case 'accepted':
+      throw new LatchkeyError('invariant', `${operation}: only deferred work is accepted for later`)
   }
 }
 
@@ -133,5 +145,13 @@ function refusalError(operation: string, { code, retryAfterMs, cause, differs }:
       return new LatchkeyError(code, `${operation}: the store is unavailable and nothing was run or kept`, details)
     case 'fingerprint-version':
       return new LatchkeyError(code, `${operation}: the row was written by a newer version of Latchkey`, details)
+    case 'key-expired':
+      return new LatchkeyError(code, `${operation}: it happened long ago, and its value is no longer kept`, details)
+    case 'key-too-old':
+      return new LatchkeyError(
+        code,
+        `${operation}: the key is older than maxKeyAgeMs, and nothing is kept under it; it may have happened long ago`,
+        details,
+      )
   }
 }

@@ -70,6 +70,8 @@ function refuse<Tx>(core: Core<Tx>, { operation }: KeyRecord, decision: Refusing
       return refused('response-not-stored', { outcome: decision.outcome })
     case 'parked':
       return refused('parked')
+    case 'gone':
+      return refused('key-expired')
     default:
       return unreachable(decision)
   }
@@ -95,7 +97,7 @@ async function mayBeTold<Tx>(core: Core<Tx>, request: ExecuteRequest, record: Ke
   }
 }
 
-function upgraded<Tx, C>(core: Core<Tx>, { upgrade, outcomeVersion }: Settings<C>, outcome: Outcome): Outcome {
+export function upgraded<Tx, C>(core: Core<Tx>, { upgrade, outcomeVersion }: Settings<C>, outcome: Outcome): Outcome {
   if (upgrade === undefined || outcome.version >= outcomeVersion) return outcome
   try {
     return upgrade(outcome)

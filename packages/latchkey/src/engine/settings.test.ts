@@ -57,6 +57,42 @@ describe('settings', () => {
     },
   )
 
+  it.each([
+    ['a tombstone of 0', { afterExpiry: 'gone', tombstoneMs: 0 }, 'tombstoneMs must be a positive number and is 0'],
+    ['a tombstone for keys that are new again', { tombstoneMs: hour }, "does nothing without afterExpiry: 'gone'"],
+    ['another word for gone', { afterExpiry: 'forget' }, `afterExpiry must be 'run' or 'gone' and is "forget"`],
+    [
+      'a time of requests without a limit',
+      { requestTime: (): number => 0 },
+      'requestTime does nothing without maxRequestAgeMs',
+    ],
+    [
+      'a limit for requests without a time',
+      { maxRequestAgeMs: hour },
+      'maxRequestAgeMs does nothing without requestTime',
+    ],
+    ['an age of 0', { maxKeyAgeMs: 0 }, 'maxKeyAgeMs must be a positive number and is 0'],
+    ['an age that outlives the row', { maxKeyAgeMs: 25 * hour }, 'is longer than rows are kept (86400000)'],
+    [
+      'an age of requests that outlives the row',
+      { maxRequestAgeMs: 25 * hour, requestTime: (): number => 0 },
+      'maxRequestAgeMs 90000000 is longer than rows are kept (86400000)',
+    ],
+  ])('refuses %s', (_, options, message) => {
+    // As JavaScript may call it.
+    const given = options as unknown as Parameters<typeof settingsOf>[1]
+    expect(() => settingsOf('orders', given)).toThrow(
+      expect.objectContaining({ code: 'misconfigured', message: expect.stringContaining(message) }),
+    )
+  })
+
+  it('takes an age up to what is known of a key, tombstone included', () => {
+    expect(settingsOf('orders', { maxKeyAgeMs: 24 * hour }).maxKeyAgeMs).toBe(24 * hour)
+    const gone = { afterExpiry: 'gone', maxKeyAgeMs: 31 * 24 * hour } as const
+    expect(settingsOf('orders', gone)).toMatchObject({ tombstoneMs: 30 * 24 * hour })
+    expect(() => settingsOf('orders', { ...gone, maxKeyAgeMs: 31 * 24 * hour + 1 })).toThrow('in the gap')
+  })
+
   it('refuses fingerprint options that contradict each other', () => {
     expect(() => settingsOf('orders', { fingerprint: { include: [] } })).toThrow(
       expect.objectContaining({ code: 'misconfigured' }),

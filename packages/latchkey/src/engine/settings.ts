@@ -55,6 +55,25 @@ export interface OperationOptions<Context = unknown> {
   readonly methods?: readonly string[]
   /** May this caller see the stored answer? Needed where the scope is wider than the principal, or rights can be withdrawn. */
   readonly authorizeReplay?: (context: Context, record: KeyRecord) => boolean | Promise<boolean>
+  /**
+   * What a key is after its answer's retention: new again (`run`, default), or known to be used up (`gone`: a retry gets 410 for
+   * `tombstoneMs`, and nothing runs). Choose `gone` where a client's retry may come after days and must not happen twice.
+   */
+  readonly afterExpiry?: 'run' | 'gone'
+  /** With `afterExpiry: 'gone'`: for how long. Default 30 days. Each costs a narrow row. */
+  readonly tombstoneMs?: number
+  /**
+   * Keys must be UUIDv7, and their time at most this long ago; otherwise a key without a row is refused with 400 `key-too-old`. Default:
+   * any key, of any age. At most what the row is kept for, so that no age is both accepted and forgotten.
+   */
+  readonly maxKeyAgeMs?: number
+  /**
+   * HTTP: when the client made the request (a signed header, a field of its token), for keys that carry no time. Needs
+   * `maxRequestAgeMs`. Nothing, or a time more than 5 minutes ahead, counts as too old: leaving it out must not open the door.
+   */
+  readonly requestTime?: (context: Context) => number | Date | undefined
+  /** With `requestTime`: older than this and without a row is refused with 400 `key-too-old`. Bounded as `maxKeyAgeMs`. */
+  readonly maxRequestAgeMs?: number
 }
 
 export interface GuardedOptions<Context = unknown> extends OperationOptions<Context> {
@@ -78,7 +97,7 @@ export type Settings<Context = unknown> = Required<Omit<OperationOptions<Context
     readonly holdMsMax: number
     readonly ifStoreDown: 'refuse' | 'run-unprotected'
   }
-type OptionalForGood = 'upgrade' | 'describe' | 'authorizeReplay'
+type OptionalForGood = 'upgrade' | 'describe' | 'authorizeReplay' | 'maxKeyAgeMs' | 'requestTime' | 'maxRequestAgeMs'
 
 /** A claim that says "not now" is not an outcome: nobody's provider keeps these, and a retry must be able to succeed. */
 const notKept = new Set([401, 403, 408, 425, 429])
@@ -104,6 +123,8 @@ export function settingsOf<C>(
     missingKey: 'refuse',
     fingerprint: {},
     methods: ['POST', 'PATCH'],
+    afterExpiry: 'run',
+    tombstoneMs: 30 * 24 * hour,
     onFailure: 'rerun',
     leaseMs: 30 * second,
     holdMsMax: 15 * minute,
@@ -112,6 +133,8 @@ export function settingsOf<C>(
     ...(Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as typeof options),
   }
   checkDurations(operation, settings)
+  checkAfterExpiry(operation, options)
+  checkAges(operation, settings)
   if (!Number.isInteger(settings.outcomeVersion) || settings.outcomeVersion < 1) {
     throw misconfigured(`${operation}: outcomeVersion must be 1, 2, 3 … and is ${settings.outcomeVersion}`)
   }
@@ -120,8 +143,42 @@ export function settingsOf<C>(
   return settings
 }
 
+/** What a claim carries of `afterExpiry`. */
+export function tombstoneOf({ afterExpiry, tombstoneMs }: Pick<Settings, 'afterExpiry' | 'tombstoneMs'>): {
+  tombstoneMs?: number
+} {
+  return afterExpiry === 'gone' ? { tombstoneMs } : {}
+}
+
+function checkAfterExpiry<C>(operation: string, { afterExpiry = 'run', tombstoneMs }: OperationOptions<C>): void {
+  if (afterExpiry !== 'run' && afterExpiry !== 'gone')
+    throw misconfigured(`${operation}: afterExpiry must be 'run' or 'gone' and is ${JSON.stringify(afterExpiry)}`)
+  if (afterExpiry === 'run' && tombstoneMs !== undefined)
+    throw misconfigured(`${operation}: tombstoneMs does nothing without afterExpiry: 'gone'`)
+}
+
+function checkAges<C>(operation: string, settings: Settings<C>): void {
+  const { requestTime, maxRequestAgeMs, retentionMs, afterExpiry, tombstoneMs } = settings
+  if ((requestTime === undefined) !== (maxRequestAgeMs === undefined)) {
+    const [given, missing] =
+      requestTime === undefined ? ['maxRequestAgeMs', 'requestTime'] : ['requestTime', 'maxRequestAgeMs']
+    throw misconfigured(`${operation}: ${given} does nothing without ${missing}`)
+  }
+  const knownMs = retentionMs + (afterExpiry === 'gone' ? tombstoneMs : 0)
+  for (const name of ['maxKeyAgeMs', 'maxRequestAgeMs'] as const) {
+    const value = settings[name]
+    if (value === undefined) continue
+    if (!(Number.isFinite(value) && value > 0))
+      throw misconfigured(`${operation}: ${name} must be a positive number and is ${value}`)
+    if (value <= knownMs) continue
+    throw misconfigured(
+      `${operation}: ${name} ${value} is longer than rows are kept (${knownMs}): in the gap a retry would be accepted and run again. Lower it, or raise retentionMs or tombstoneMs`,
+    )
+  }
+}
+
 function checkDurations<C>(operation: string, settings: Settings<C>): void {
-  for (const name of ['retentionMs', 'waitMs', 'leaseMs', 'holdMsMax', 'outcomeBytesMax'] as const) {
+  for (const name of ['retentionMs', 'waitMs', 'leaseMs', 'holdMsMax', 'outcomeBytesMax', 'tombstoneMs'] as const) {
     if (Number.isFinite(settings[name]) && settings[name] > 0) continue
     throw misconfigured(`${operation}: ${name} must be a positive number and is ${settings[name]}`)
   }

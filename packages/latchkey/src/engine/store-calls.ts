@@ -22,37 +22,78 @@ export interface StoreCallOptions {
 
 export function storeCalls({ storeName, timeoutMs, clock, telemetry }: StoreCallOptions): StoreCalls {
   const breaker = circuit(clock)
+
+  function failure(name: string, cause: unknown): unknown {
+    // Not migrated, not a transaction: the store answered, and the message says what to do.
+    if (isLatchkeyError(cause) && cause.code !== 'store-unavailable') return cause
+    breaker.failed()
+    telemetry.count('store.error', { detail: name })
+    telemetry.report(`the ${storeName} store failed at ${name}`, { error: cause, detail: name })
+    const message = `the ${storeName} store failed at ${name}: ${String(cause)}`
+    return new LatchkeyError('store-unavailable', message, { cause })
+  }
+
   return {
     circuit: breaker,
     timeoutMs,
-    async call(name, run, limitMs = timeoutMs) {
-      try {
-        faultPoint(`${name}:before`)
-        const value = await within(clock, limitMs, run)
-        faultPoint(`${name}:after`)
-        breaker.succeeded()
-        return value
-      } catch (cause) {
-        // Not migrated, not a transaction: the store answered, and the message says what to do.
-        if (isLatchkeyError(cause) && cause.code !== 'store-unavailable') throw cause
-        breaker.failed()
-        telemetry.count('store.error', { detail: name })
-        telemetry.report(`the ${storeName} store failed at ${name}`, { error: cause, detail: name })
-        throw new LatchkeyError('store-unavailable', `the ${storeName} store failed at ${name}: ${String(cause)}`, {
-          cause,
-        })
-      }
+    call(name, run, limitMs = timeoutMs) {
+      return bounded(clock, limitMs, {
+        run() {
+          faultPoint(name, 'before')
+          return run()
+        },
+        ok() {
+          faultPoint(name, 'after')
+          breaker.succeeded()
+        },
+        failure: cause => failure(name, cause),
+      })
     },
   }
 }
 
 /** The promise, or a rejection after `limitMs`. What comes later is ignored; the caller resolves what it may have done. */
 export function within<T>(clock: Clock, limitMs: number, run: () => Promise<T>): Promise<T> {
+  return bounded(clock, limitMs, { run, ok() {}, failure: cause => cause })
+}
+
+interface Bounded<T> {
+  run(): Promise<T>
+  /** Before the value is given out; what it throws is a failure. */
+  ok(): void
+  /** What to reject with. */
+  failure(cause: unknown): unknown
+}
+
+/** One promise around the store's own, because two of these are on the way of every request. */
+function bounded<T>(clock: Clock, limitMs: number, { run, ok, failure }: Bounded<T>): Promise<T> {
   return new Promise((resolve, reject) => {
+    let over = false
+    const fail = (cause: unknown) => {
+      if (over) return
+      over = true
+      cancel()
+      reject(failure(cause))
+    }
     const cancel = clock.after(limitMs, () =>
-      reject(new LatchkeyError('store-unavailable', `no answer within ${limitMs} ms`)),
+      fail(new LatchkeyError('store-unavailable', `no answer within ${limitMs} ms`)),
     )
-    // A port that throws instead of rejecting must not leave the timer behind.
-    Promise.resolve().then(run).then(resolve, reject).finally(cancel)
+    const answered = (value: T) => {
+      if (over) return
+      try {
+        ok()
+      } catch (error) {
+        return fail(error)
+      }
+      over = true
+      cancel()
+      resolve(value)
+    }
+    try {
+      Promise.resolve(run()).then(answered, fail)
+    } catch (error) {
+      // A port that throws instead of rejecting must not leave the timer behind.
+      fail(error)
+    }
   })
 }

@@ -1,12 +1,11 @@
 /**
  * The life of a row, as data. Stores implement it, the conformance suite and the model check it; nothing else is legal.
- * Only the transitions of atomic, guarded and phased operations and of their operators are here; each capability adds its
- * rows. `parked` is a mark beside the state: it stops every grant and the reaper, and only an operator takes it away.
+ * `parked` is a mark beside the state: it stops every grant, look-up and the reaper, and only an operator or evidence takes it away.
  */
 import type { State } from '../ports/store.ts'
 
 export type Place = State | 'none'
-export type Actor = 'request' | 'resumer' | 'owner' | 'late owner' | 'sweeper' | 'operator' | 'reaper'
+export type Actor = 'request' | 'resumer' | 'owner' | 'late owner' | 'sweeper' | 'reconciler' | 'operator' | 'reaper'
 
 export interface Transition {
   readonly from: Place
@@ -26,8 +25,26 @@ export const transitions: readonly Transition[] = [
     guard: 'atomic: one commit with the business rows',
     fence: 'rises',
   },
-  { from: 'completed', to: 'in_progress', by: ['request'], guard: 'expired', fence: 'rises' },
-  { from: 'completed', to: 'completed', by: ['request'], guard: 'atomic: expired', fence: 'rises' },
+  { from: 'none', to: 'pending', by: ['request'], guard: 'deferred: with its input, in one commit', fence: 'rises' },
+  { from: 'completed', to: 'pending', by: ['request'], guard: 'deferred: expired, not gone', fence: 'rises' },
+  { from: 'failed_retryable', to: 'pending', by: ['request'], guard: 'deferred: expired', fence: 'rises' },
+  {
+    from: 'pending',
+    to: 'in_progress',
+    by: ['request', 'resumer'],
+    guard: 'same fingerprint, due, not parked',
+    fence: 'rises',
+  },
+  {
+    from: 'pending',
+    to: 'completed',
+    by: ['request'],
+    guard: 'atomic, over the row of an operation that was deferred or phased: same fingerprint, due, not parked',
+    fence: 'rises',
+  },
+  { from: 'completed', to: 'in_progress', by: ['request'], guard: 'expired, not gone', fence: 'rises' },
+  { from: 'completed', to: 'completed', by: ['request'], guard: 'atomic: expired, not gone', fence: 'rises' },
+  { from: 'completed', to: 'completed', by: ['reaper'], guard: 'expired: all but the tombstone goes', fence: 'stays' },
   {
     from: 'failed_retryable',
     to: 'in_progress',
@@ -103,10 +120,39 @@ export const transitions: readonly Transition[] = [
     guard: 'lease past, recovery hold, or recovery resume with an open intent that may not be repeated',
     fence: 'stays',
   },
-  { from: 'unknown', to: 'completed', by: ['late owner', 'operator'], guard: 'evidence', fence: 'stays' },
-  { from: 'unknown', to: 'failed_retryable', by: ['late owner', 'operator'], guard: 'evidence', fence: 'stays' },
+  {
+    from: 'unknown',
+    to: 'completed',
+    by: ['late owner', 'reconciler', 'operator'],
+    guard: 'guarded, or phased without an open effect: evidence of an outcome',
+    fence: 'stays',
+  },
+  {
+    from: 'unknown',
+    to: 'failed_retryable',
+    by: ['late owner', 'reconciler', 'operator'],
+    guard: 'guarded: evidence that it never happened, the reconciler only after the quarantine',
+    fence: 'stays',
+  },
+  {
+    from: 'unknown',
+    to: 'pending',
+    by: ['late owner', 'reconciler', 'operator'],
+    guard:
+      'phased: evidence settles the open effect, with its result, or with its epoch raised, the reconciler only after the quarantine',
+    fence: 'stays',
+  },
+  {
+    from: 'unknown',
+    to: 'unknown',
+    by: ['reconciler'],
+    guard: 'a look-up granted, postponed or given up (parked): its own lease and number',
+    fence: 'stays',
+  },
+  { from: 'unknown', to: 'unknown', by: ['operator'], guard: 'unpark, audited', fence: 'stays' },
+  { from: 'pending', to: 'pending', by: ['operator'], guard: 'unpark, audited', fence: 'stays' },
   { from: 'failed_retryable', to: 'failed_retryable', by: ['operator'], guard: 'unpark, audited', fence: 'stays' },
-  { from: 'completed', to: 'none', by: ['reaper'], guard: 'expired', fence: 'stays' },
+  { from: 'completed', to: 'none', by: ['reaper'], guard: 'expired, and past its tombstone', fence: 'stays' },
   { from: 'completed', to: 'none', by: ['operator'], guard: 'forget, audited', fence: 'stays' },
   { from: 'failed_retryable', to: 'none', by: ['reaper'], guard: 'expired, not parked', fence: 'stays' },
 ]

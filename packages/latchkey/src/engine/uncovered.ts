@@ -11,6 +11,7 @@ export function uncoveredExecution<X extends Execution, C>({ kind, name }: Opera
       `${name}: the request is not covered (its method, or no key), so there is no ${what}`,
     )
   const execution: Execution = {
+    id: '',
     key: '',
     scope: '',
     operation: name,

@@ -14,14 +14,14 @@ export interface Waiting<X> {
   readonly once: (work: Work<X>) => Promise<Answer>
 }
 
-export async function withWaiting<Tx, C, X>(
-  core: Core<Tx>,
-  settings: Settings<C>,
-  waiting: Waiting<X>,
-): Promise<Answer> {
-  const { clock, waiters, closing } = core
+export function withWaiting<Tx, C, X>(core: Core<Tx>, settings: Settings<C>, waiting: Waiting<X>): Promise<Answer> {
   // Only at the door: what already waits for its twin during a shutdown may still get its answer.
-  if (core.draining.signal.aborted) return closed()
+  if (core.draining.signal.aborted) return Promise.resolve(closed())
+  return settings.whenInProgress === 'wait' ? waitForTwin(core, settings, waiting) : waiting.once(waiting.work)
+}
+
+async function waitForTwin<Tx, C, X>(core: Core<Tx>, settings: Settings<C>, waiting: Waiting<X>): Promise<Answer> {
+  const { clock, waiters, closing } = core
   const until = clock.monotonicMs() + settings.waitMs
   let ran = false
   const work: Work<X> = execution => {
@@ -32,7 +32,7 @@ export async function withWaiting<Tx, C, X>(
     if (closing.signal.aborted) return closed()
     const answer = await waiting.once(work)
     // Whoever ran once does not wait: a handler is never called twice for one caller.
-    if (settings.whenInProgress !== 'wait' || !isInProgress(answer) || ran) return answer
+    if (!isInProgress(answer) || ran) return answer
     const leftMs = until - clock.monotonicMs()
     // Jitter keeps a crowd of waiters in several processes from asking in step.
     const pauseMs = Math.min(leftMs, pollMs * (0.75 + clock.random() / 2))

@@ -44,7 +44,7 @@ describe('stored headers', () => {
 describe('cross-origin lists', () => {
   it('allows the key and exposes what a client acts on', () => {
     const { allow, expose } = corsHeaders()
-    expect(allow).toEqual(['Idempotency-Key'])
+    expect(allow).toEqual(['Idempotency-Key', 'Prefer'])
     expect(expose).toEqual(
       expect.arrayContaining(['Idempotent-Replayed', 'Idempotency-Stored', 'Latchkey-Retry', 'Retry-After']),
     )

@@ -3,6 +3,8 @@ export const idempotentReplayed = 'Idempotent-Replayed'
 export const idempotencyStored = 'Idempotency-Stored'
 export const idempotencyKeyExpiresAt = 'Idempotency-Key-Expires-At'
 export const latchkeyRetry = 'Latchkey-Retry'
+/** RFC 7240, section 3. */
+export const preferenceApplied = 'Preference-Applied'
 
 // Facts about one exchange, one connection or one caller. Replayed to another they would be wrong or would leak.
 const neverStored: ReadonlySet<string> = new Set([
@@ -27,8 +29,20 @@ const neverStoredPrefixes = ['access-control-', 'proxy-', 'ratelimit', 'x-rateli
  */
 export function isStoredHeader(name: string, connectionNames?: ReadonlySet<string>): boolean {
   const lower = name.toLowerCase()
-  if (lower.startsWith(':') || neverStored.has(lower) || connectionNames?.has(lower) === true) return false
-  return !neverStoredPrefixes.some(prefix => lower.startsWith(prefix))
+  return connectionNames?.has(lower) !== true && isStoredName(lower)
+}
+
+/** A service's own few names, judged once each. Bounded, because a handler may invent names. */
+const judgedNames = new Map<string, boolean>()
+const judgedMax = 500
+
+function isStoredName(lower: string): boolean {
+  const judged = judgedNames.get(lower)
+  if (judged !== undefined) return judged
+  const never = lower.startsWith(':') || neverStored.has(lower)
+  const stored = !never && !neverStoredPrefixes.some(prefix => lower.startsWith(prefix))
+  if (judgedNames.size < judgedMax) judgedNames.set(lower, stored)
+  return stored
 }
 
 /** The lower-case names in a Connection header: RFC 9110, section 7.6.1, makes each of them hop-by-hop. */
@@ -38,9 +52,15 @@ export function readConnectionNames(connection: string | undefined): ReadonlySet
 
 /** What is kept of a whole response head, in the order given and with every value of a repeated name. */
 export function selectStoredHeaders(headers: readonly (readonly [string, string])[]): [string, string][] {
-  const connection = headers.filter(([name]) => name.toLowerCase() === 'connection').map(([, value]) => value)
-  const connectionNames = readConnectionNames(connection.join(','))
-  return headers.filter(([name]) => isStoredHeader(name, connectionNames)).map(([name, value]) => [name, value])
+  const connection = headers.filter(isConnection).map(([, value]) => value)
+  const connectionNames = connection.length === 0 ? undefined : readConnectionNames(connection.join(','))
+  const stored: [string, string][] = []
+  for (const [name, value] of headers) if (isStoredHeader(name, connectionNames)) stored.push([name, value])
+  return stored
+}
+
+function isConnection([name]: readonly [string, string]): boolean {
+  return name.length === 'connection'.length && name.toLowerCase() === 'connection'
 }
 
 /**
@@ -49,12 +69,13 @@ export function selectStoredHeaders(headers: readonly (readonly [string, string]
  */
 export function corsHeaders(): { allow: string[]; expose: string[] } {
   return {
-    allow: [idempotencyKey],
+    allow: [idempotencyKey, 'Prefer'],
     expose: [
       idempotentReplayed,
       idempotencyStored,
       idempotencyKeyExpiresAt,
       latchkeyRetry,
+      preferenceApplied,
       'Location',
       'Retry-After',
       'Link',

@@ -15,6 +15,10 @@ const examples: [Problem, number, 'later' | 'no'][] = [
   [{ code: 'fingerprint-version', retryAfterMs: 5000 }, 503, 'later'],
   [{ code: 'body-unreadable', detail: 'Mount captureBody() before the parser.' }, 500, 'no'],
   [{ code: 'parked' }, 409, 'later'],
+  [{ code: 'key-expired' }, 410, 'no'],
+  [{ code: 'key-too-old' }, 400, 'no'],
+  [{ code: 'no-such-operation' }, 404, 'no'],
+  [{ code: 'deadline-passed' }, 408, 'no'],
 ]
 
 function header(answer: RenderedAnswer, name: string): string | undefined {

@@ -18,6 +18,10 @@ export type Problem =
   | { code: 'body-unreadable'; detail: string }
   | { code: 'parked'; retryAfterMs?: number }
   | { code: 'replay-not-authorized' }
+  | { code: 'key-expired' }
+  | { code: 'key-too-old' }
+  | { code: 'no-such-operation' }
+  | { code: 'deadline-passed' }
 
 export type ProblemCode = Problem['code']
 
@@ -109,6 +113,33 @@ export const problemKinds: { readonly [Code in ProblemCode]: ProblemKind } = {
     detail: 'This caller may not see the answer that is stored for this key. The request was not executed.',
     retry: 'no',
   },
+  'key-expired': {
+    status: 410,
+    title: 'Idempotency key expired',
+    detail: 'The request with this key was executed, and its answer is no longer kept. It is not executed again.',
+    retry: 'no',
+  },
+  'key-too-old': {
+    status: 400,
+    title: 'Idempotency key too old',
+    detail:
+      'The key or the request is older than this operation accepts, and no answer is kept for it. It may have been ' +
+      'executed long ago; it was not executed now. Find out first, then use a new key.',
+    retry: 'no',
+  },
+  'no-such-operation': {
+    status: 404,
+    title: 'No such operation',
+    detail: 'There is no operation under this address that this caller may see.',
+    retry: 'no',
+  },
+  // Kept with the row by the worker that found it too late: the engine holds these words, too.
+  'deadline-passed': {
+    status: 408,
+    title: 'Deadline passed',
+    detail: 'The work was not begun before its deadline. Nothing of it was done, and nothing will be. Use a new key.',
+    retry: 'no',
+  },
 }
 
 export interface RenderOptions {
@@ -153,10 +184,23 @@ export function renderProblem(problem: Problem, options: RenderOptions = {}): Re
   return { status, headers, body: encode(content) }
 }
 
-/** The 202 that a site may choose over 409 while the first request with a key still runs. */
-export function renderAccepted({ retryAfterMs }: { retryAfterMs: number }): RenderedAnswer {
+export interface Accepted {
+  retryAfterMs: number
+  /** Default: that it is in progress. */
+  content?: unknown
+}
+
+/** The 202 of deferred work, and the one that a site may choose over 409 while the first request with a key still runs. */
+export function renderAccepted({ retryAfterMs, content = { state: 'in_progress' } }: Accepted): RenderedAnswer {
   const headers: [string, string][] = [['Content-Type', 'application/json'], ...ownHeaders('later', retryAfterMs)]
-  return { status: 202, headers, body: encode({ state: 'in_progress' }) }
+  return { status: 202, headers, body: encode(content) }
+}
+
+/** The state of work, for whoever asks for it. Without `retryAfterMs` it is final. */
+export function renderStatus(content: unknown, retryAfterMs?: number): RenderedAnswer {
+  const retry = retryAfterMs === undefined ? 'no' : 'later'
+  const headers: [string, string][] = [['Content-Type', 'application/json'], ...ownHeaders(retry, retryAfterMs)]
+  return { status: 200, headers, body: encode(content) }
 }
 
 function ownHeaders(retry: RetryAdvice, retryAfterMs: number | undefined): [string, string][] {
@@ -217,6 +261,11 @@ function stripeError(code: ProblemCode): { type: string; code?: string } {
     case 'missing-key':
     case 'invalid-key':
       return { type: 'invalid_request_error' }
+    case 'key-expired':
+    case 'key-too-old':
+      return { type: 'invalid_request_error', code: code.replaceAll('-', '_') }
+    case 'no-such-operation':
+      return { type: 'invalid_request_error', code: 'resource_missing' }
     case 'key-reused':
       return { type: 'idempotency_error' }
     case 'in-progress':

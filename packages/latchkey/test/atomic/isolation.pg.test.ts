@@ -103,11 +103,10 @@ function snapshotBefore(pool: pg.Pool, meanwhile: () => Promise<void>): PgPool {
       const client = await pool.connect()
       return {
         async query(text, values) {
-          const result = await client.query(text, values)
-          if (text !== 'BEGIN') return result
-          await client.query('select 1')
+          if (!text.startsWith('BEGIN;')) return client.query(text, values)
+          const begun = await client.query('BEGIN; select 1')
           await meanwhile()
-          return result
+          return [begun, await client.query(text.slice('BEGIN;'.length))] as unknown as pg.QueryResult
         },
         release: error => client.release(error),
         on: (event, listener) => client.on(event, listener),

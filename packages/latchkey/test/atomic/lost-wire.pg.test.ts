@@ -98,7 +98,7 @@ describePostgres('an atomic operation whose connection breaks', database => {
   })
 
   it('is never begun when the connection breaks at BEGIN or at the reservation', async () => {
-    for (const word of ['BEGIN', 'pg_try_advisory_xact_lock']) {
+    for (const word of ['BEGIN', 'reserve']) {
       const handler = ordering(shop, word, () => answered(201))
       const cut = proxy.cutAt(word, 'request')
       expect(told(await operation.execute(executeRequest(word), handler.work))).toBe('refused store-unavailable')

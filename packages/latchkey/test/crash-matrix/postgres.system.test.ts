@@ -1,4 +1,9 @@
 import { describePostgres } from '../../../../test/servers/describe-postgres.ts'
+import { withoutBatching } from '../processes/place.ts'
 import { itSurvivesEveryPoint } from './matrix.ts'
 
 describePostgres('the crash matrix on PostgreSQL', database => itSurvivesEveryPoint(() => database.url))
+
+describePostgres('the crash matrix on PostgreSQL, without batching', database =>
+  itSurvivesEveryPoint(() => withoutBatching(database.url)),
+)

@@ -146,6 +146,19 @@ it('ends its heartbeats when it is closed, also under a handler that goes on', a
   await running
 })
 
+it('still limits the hold of a handler that goes on after a close before its first heartbeat', async () => {
+  const faulty = faultyStore()
+  const { latchkey, operation } = guarded(faulty.store, { holdMsMax: 900 })
+  const running = operation.execute(executeRequest('outlives'), async ({ signal }) => {
+    expect(await latchkey.close({ timeoutMs: 10 })).toEqual({ drained: false })
+    expect(faulty.calls.heartbeat).toBe(0)
+    await eventually(() => signal.aborted)
+    expect(signal.reason).toMatchObject({ message: expect.stringContaining('holdMsMax (900 ms)') })
+    return answered(201)
+  })
+  expect(told(await running)).toBe('executed 201 yes')
+})
+
 describe('a claim that is lost', () => {
   it('aborts the signal and counts one loss', async () => {
     const clock = leapingClock()
@@ -163,6 +176,25 @@ describe('a claim that is lost', () => {
     expect(told(answer)).toBe('refused in-progress')
     expect(telemetry.counted('claim_lost')).toBe(1)
     expect((await inner.inspect(idOf('lost'))).evidence.at(-1)).toMatchObject({ source: 'late-owner', applied: false })
+  })
+
+  it('shows an aborted signal, with its reason, to a handler that first looks after the loss', async () => {
+    const clock = leapingClock()
+    const inner = memoryStore({ clock })
+    const faulty = faultyStore(inner)
+    const { operation } = guarded(faulty.store)
+    await operation.execute(executeRequest('looks-late'), async execution => {
+      clock.leap(10_000)
+      await inner.sweep({ limit: 1 })
+      await inner.settle(idOf('looks-late'), { kind: 'never-happened' }, { by: 'alex', reason: 'test' }, 1_000)
+      const before = faulty.calls.heartbeat
+      await eventually(() => faulty.calls.heartbeat > before)
+      await pause(20)
+      expect(execution.signal.aborted).toBe(true)
+      expect(execution.signal.reason).toMatchObject({ code: 'claim-lost' })
+      expect(execution.signal).toBe(execution.signal)
+      return answered(201)
+    })
   })
 
   it('aborts the signal after the maximum hold, beats no more, and still takes a late answer', async () => {

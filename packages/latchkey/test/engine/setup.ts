@@ -44,6 +44,8 @@ export function told(answer: Answer): string {
         : `${answer.attempt.kind} ${answer.stored}`
     case 'replayed':
       return `replayed ${answer.outcome.status}`
+    case 'accepted':
+      return 'accepted'
     case 'refused':
       return `refused ${answer.refusal.code}`
   }

@@ -5,8 +5,8 @@ import type * as NestCommon from '@nestjs/common'
 import type { INestApplication } from '@nestjs/common'
 import type { Request, Response } from 'express'
 import type { FastifyReply } from 'fastify'
-import type { AdapterHarness, AppSpec, Reply, RouteSpec } from '../../src/conformance/index.ts'
-import { executionOf, Idempotent } from '../../src/http/nest/index.ts'
+import type { AdapterHarness, AppSpec, Reply, RouteSpec, StatusRouteSpec } from '../../src/conformance/index.ts'
+import { executionOf, Idempotent, StatusOf } from '../../src/http/nest/index.ts'
 import { sendReply } from './node-app.ts'
 import { adapterStores } from './stores.ts'
 
@@ -31,6 +31,7 @@ export function nestHarness(name: string, nest: NestLibrary, form: NestForm): Ad
       'trailers',
       'transactional',
       'phased',
+      'deferred',
     ]),
     ...adapterStores,
     // The context of this adapter is the platform's request.
@@ -39,10 +40,11 @@ export function nestHarness(name: string, nest: NestLibrary, form: NestForm): Ad
   }
 }
 
-async function start(nest: NestLibrary, { routes, phased, outerHeaders }: AppSpec, form: NestForm) {
+async function start(nest: NestLibrary, { routes, phased, status, outerHeaders }: AppSpec, form: NestForm) {
   const controllers = routes.map(route => (form === 'returned' ? returning(nest, route) : sending(nest, route)))
   const inPhases = phased.map(route => replaced(nest, route))
-  const app = await nest.create(moduleOf(nest, [...controllers, ...inPhases]))
+  const told = status === undefined ? [] : [telling(nest, status)]
+  const app = await nest.create(moduleOf(nest, [...controllers, ...inPhases, ...told]))
   app.use((_req: unknown, res: Response, next: () => void) => {
     for (const [name, value] of outerHeaders) res.appendHeader(name, value)
     next()
@@ -87,6 +89,15 @@ function replaced(nest: NestLibrary, route: AppSpec['phased'][number]): Class {
   }
   const input = async (request: Request) => route.input(request.body)
   return routed(nest, Replaced, route, Idempotent(route.operation, { input }))
+}
+
+function telling(nest: NestLibrary, { path, latchkey }: StatusRouteSpec): Class {
+  class Telling {
+    handle(): never {
+      throw new Error('the body of a status method is never called')
+    }
+  }
+  return routed(nest, Telling, { method: 'GET', path }, StatusOf(latchkey))
 }
 
 function returning(nest: NestLibrary, route: RouteSpec): Class {

@@ -63,7 +63,9 @@ describe.each(Object.entries(adapters))('a phased operation in %s', (_, cover) =
   })
 
   it('is the only one that takes { input }', () => {
-    expect(() => cover(guarded(), { input: () => 1 })).toThrow('orders.create: only a phased operation takes { input }')
+    expect(() => cover(guarded(), { input: () => 1 })).toThrow(
+      'orders.create: only a phased or deferred operation takes { input }',
+    )
     expect(() => cover(undefined, { input: () => 1 })).toThrow('needs an operation first')
   })
 })

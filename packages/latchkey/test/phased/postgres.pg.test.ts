@@ -4,10 +4,15 @@ import { json } from 'latchkey'
 import { describePostgres } from '../../../../test/servers/describe-postgres.ts'
 import { openPlace } from '../processes/place.ts'
 import { openStage } from './stage.ts'
+import { itSettlesDoubts } from './settling.ts'
 import { itRunsInPhases } from './steps.ts'
 
 describePostgres('phased work on PostgreSQL', database => {
   itRunsInPhases(() => database.url)
+})
+
+describePostgres('phased work in doubt on PostgreSQL', database => {
+  itSettlesDoubts(() => database.url)
 })
 
 describePostgres('a phase that meets another transaction', database => {

@@ -17,6 +17,13 @@ export interface Place {
   close(): Promise<void>
 }
 
+const batchingOff = '?batching=off'
+
+/** For a suite that runs without group commit, too. Travels with the URL, into every process of the test. */
+export function withoutBatching(url: string): string {
+  return `${url}${batchingOff}`
+}
+
 /** A URL is PostgreSQL, anything else a SQLite file. */
 export function openPlace(place: string): Promise<Place> {
   return place.startsWith('postgres') ? postgresPlace(place) : sqlitePlace(place)
@@ -26,7 +33,7 @@ async function postgresPlace(url: string): Promise<Place> {
   const pool = new pg.Pool({ connectionString: url, max: 8 })
   // A killed server breaks idle connections; the pool replaces them.
   pool.on('error', () => {})
-  const store = postgresStore({ pool })
+  const store = postgresStore({ pool, batching: !url.endsWith(batchingOff) })
   const count = async (table: string, label: string) => {
     const { rows } = await pool.query<{ n: string }>(`select count(*) as n from ${table} where label = $1`, [label])
     return Number(rows[0]?.n)

@@ -16,6 +16,8 @@ export interface StageOptions {
   readonly telemetry?: Telemetry
   readonly outerHeaders?: readonly Header[]
   readonly phased?: (latchkey: Latchkey<unknown, unknown>) => readonly PhasedRouteSpec[]
+  /** Where the status resource is. Absent: nowhere. */
+  readonly statusPath?: string
 }
 
 export interface Stage {
@@ -45,8 +47,13 @@ export async function onStage(
     ...(http === undefined ? {} : { http }),
     ...(telemetry === undefined ? {} : { telemetry }),
   })
-  const { outerHeaders = [], phased = () => [] } = options
-  const app = await harness.start({ routes: routes(latchkey), phased: phased(latchkey), outerHeaders })
+  const { outerHeaders = [], phased = () => [], statusPath } = options
+  const app = await harness.start({
+    routes: routes(latchkey),
+    phased: phased(latchkey),
+    outerHeaders,
+    ...(statusPath === undefined ? {} : { status: { path: statusPath, latchkey } }),
+  })
   try {
     await play(stageOf(app, latchkey, store))
   } finally {

@@ -4,6 +4,7 @@ import type { JsonCursor, JsonStop } from './json-cursor.ts'
 import { readNumber } from './json-number.ts'
 import { decode, hasLoneSurrogate, readString } from './json-string.ts'
 import { lastMarkAscends, pushMark, sortMembers } from './member-order.ts'
+import { closeObject, openObject, putInOrder } from './ordered-copy.ts'
 
 export interface JsonLimits {
   /**
@@ -14,6 +15,7 @@ export interface JsonLimits {
   bytesMax?: number
 }
 
+/** `bytes` has `roomBefore` free bytes in front of it in its buffer; both hold until the next text is read. */
 export type CanonicalBytes = { kind: 'canonical'; bytes: Uint8Array } | JsonStop
 export type CanonicalJson = { kind: 'canonical'; text: string } | JsonStop
 
@@ -42,7 +44,9 @@ export function canonicalizeBytes(json: Uint8Array, limits: JsonLimits = {}): Ca
     nextByte(cursor)
     if (cursor.at < json.length) stopAtSyntax(cursor)
   }
-  return cursor.stop ?? { kind: 'canonical', bytes: cursor.out.subarray(0, cursor.length) }
+  if (cursor.stop !== undefined) return cursor.stop
+  putInOrder(cursor)
+  return { kind: 'canonical', bytes: cursor.out.subarray(cursor.start, cursor.length) }
 }
 
 const quote = 0x22
@@ -75,7 +79,9 @@ function readValue(cursor: JsonCursor, depth: number): boolean {
 }
 
 function readWord(cursor: JsonCursor, word: Uint8Array): boolean {
-  for (const byte of word) {
+  // By index: walking bytes with for-of took five times as long.
+  for (let i = 0; i < word.length; i++) {
+    const byte = word[i] ?? 0
     if (cursor.source[cursor.at] !== byte) return stopAtSyntax(cursor)
     copyByte(cursor, byte)
   }
@@ -104,13 +110,14 @@ function readArray(cursor: JsonCursor, depth: number): boolean {
 }
 
 function readObject(cursor: JsonCursor, depth: number): boolean {
-  const firstMark = cursor.marksLength
-  let sorted = true
   copyByte(cursor, openBrace)
   if (nextByte(cursor) === closeBrace) {
     copyByte(cursor, closeBrace)
     return true
   }
+  const firstMark = cursor.marksLength
+  const object = openObject(cursor)
+  let sorted = true
   for (;;) {
     if (!readMember(cursor, depth)) return false
     if (sorted && !lastMarkAscends(cursor, firstMark)) sorted = false
@@ -119,7 +126,9 @@ function readObject(cursor: JsonCursor, depth: number): boolean {
     if (byte !== comma) return stopAtSyntax(cursor)
     copyByte(cursor, comma)
   }
+  const firstMember = sorted ? undefined : cursor.ordersLength
   if (!sorted && !sortMembers(cursor, firstMark)) return stopAtLoss(cursor, 'duplicate-key')
+  closeObject(cursor, object, firstMember)
   cursor.marksLength = firstMark
   copyByte(cursor, closeBrace)
   return true
@@ -128,11 +137,11 @@ function readObject(cursor: JsonCursor, depth: number): boolean {
 function readMember(cursor: JsonCursor, depth: number): boolean {
   if (nextByte(cursor) !== quote) return stopAtSyntax(cursor)
   const start = cursor.length
+  const firstObject = cursor.objectsLength
   if (!readString(cursor)) return false
-  const nameEnd = cursor.length
   if (nextByte(cursor) !== colon) return stopAtSyntax(cursor)
   copyByte(cursor, colon)
   if (!readValue(cursor, depth)) return false
-  pushMark(cursor, start, nameEnd)
+  pushMark(cursor, start, firstObject)
   return true
 }

@@ -62,11 +62,11 @@ export function fingerprintRequest(
     return assemble({ ...pathOf(operation), body: frame(['custom', options.custom(request)]) }, options.hmac)
   return assemble(
     {
-      method: Buffer.from(request.method),
-      path: Buffer.from(request.path),
-      query: framePairs(request.query),
+      method: request.method,
+      path: request.path,
+      query: request.query === '' ? '' : framePairs(request.query),
       body: frameBody(request, options),
-      headers: frameHeaders(request, options.headers ?? []),
+      headers: options.headers === undefined ? '' : frameHeaders(request, options.headers),
     },
     options.hmac,
   )
@@ -93,22 +93,60 @@ function frameHeaders(request: RequestParts, names: readonly string[]): Uint8Arr
   return frame(sorted.flatMap(name => [name, request.header(name)]))
 }
 
+const digestBytes = 32
+/** Version and full hashes, written anew for each fingerprint: nothing here is asynchronous. */
+const joined = Buffer.alloc(1 + fingerprintParts.length * digestBytes, currentFingerprintVersion)
+
 /** The whole is made of the parts' full hashes, so that a large body is hashed once. Their fixed length frames them. */
 function assemble(
-  parts: { [Part in FingerprintPart]?: Uint8Array },
+  parts: { [Part in FingerprintPart]?: Uint8Array | string },
   hmac: Uint8Array | string | undefined,
 ): Fingerprint {
-  const hashes = fingerprintParts.map(part => digest(parts[part] ?? new Uint8Array(0), hmac))
-  const whole = digest(Buffer.concat([Buffer.of(currentFingerprintVersion), ...hashes]), hmac)
-  return Buffer.concat([
-    Buffer.of(currentFingerprintVersion),
-    whole.subarray(0, wholeBytes),
-    ...hashes.map(part => part.subarray(0, partBytes)),
-  ])
+  writeDigest(parts.method ?? '', hmac, 0)
+  writeDigest(parts.path ?? '', hmac, 1)
+  writeDigest(parts.query ?? '', hmac, 2)
+  writeDigest(parts.body ?? '', hmac, 3)
+  writeDigest(parts.headers ?? '', hmac, 4)
+  const fingerprint = Buffer.allocUnsafe(1 + wholeBytes + fingerprintParts.length * partBytes)
+  fingerprint[0] = currentFingerprintVersion
+  fingerprint.write(digest(joined, hmac), 1, wholeBytes, 'latin1')
+  for (let i = 0; i < fingerprintParts.length; i++) {
+    const from = 1 + i * digestBytes
+    const to = 1 + wholeBytes + i * partBytes
+    for (let at = 0; at < partBytes; at++) fingerprint[to + at] = joined[from + at] ?? 0
+  }
+  return fingerprint
 }
 
-function digest(bytes: Uint8Array, hmac: Uint8Array | string | undefined): Buffer {
-  return hmac === undefined ? hash('sha256', bytes, 'buffer') : createHmac('sha256', hmac).update(bytes).digest()
+/** Methods, paths and the empty query come again with every request. */
+const knownDigests = new Map<string, Uint8Array>()
+const knownMax = 1_000
+const knownLengthMax = 256
+
+/** As the part of that number, in the order of `fingerprintParts`. */
+function writeDigest(part: Uint8Array | string, hmac: Uint8Array | string | undefined, number: number): void {
+  const to = 1 + number * digestBytes
+  if (typeof part !== 'string' || hmac !== undefined || part.length > knownLengthMax) {
+    joined.write(digest(part, hmac), to, digestBytes, 'latin1')
+    return
+  }
+  const known = knownDigests.get(part) ?? learnDigest(part)
+  for (let at = 0; at < digestBytes; at++) joined[to + at] = known[at] ?? 0
+}
+
+function learnDigest(part: string): Uint8Array {
+  const made = Buffer.from(digest(part, undefined), 'latin1')
+  // Paths that hold an id are as many as there are ids.
+  if (knownDigests.size >= knownMax) knownDigests.clear()
+  knownDigests.set(part, made)
+  return made
+}
+
+/** One character per byte: a Buffer for each hash costs more than the hash itself. */
+function digest(bytes: Uint8Array | string, hmac: Uint8Array | string | undefined): string {
+  return hmac === undefined
+    ? hash('sha256', bytes, 'binary')
+    : createHmac('sha256', hmac).update(bytes).digest('binary')
 }
 
 /** The version that made a fingerprint. Only fingerprints of one version can be compared. */
@@ -130,7 +168,8 @@ export function differingParts(a: Fingerprint, b: Fingerprint): FingerprintPart[
 }
 
 function sameBytes(a: Uint8Array, b: Uint8Array, start: number, length: number): boolean {
-  return Buffer.compare(a.subarray(start, start + length), b.subarray(start, start + length)) === 0
+  for (let at = start; at < start + length; at++) if (a[at] !== b[at]) return false
+  return true
 }
 
 /** What is wrong with the options, for the check at construction; undefined when nothing is. */

@@ -6,6 +6,7 @@ const numberSyntax = /^-?(?:0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/
 // A double keeps every decimal number of so many digits, and spells it with the same digits.
 const safeDigits = 15
 const minus = 0x2d
+const point = 0x2e
 const zero = 0x30
 const nine = 0x39
 
@@ -14,31 +15,46 @@ export function readNumber(cursor: JsonCursor): boolean {
 }
 
 /**
- * Most numbers of most bodies stand as RFC 8785 spells them: 15, 19.99. They are copied without making a string of
- * them.
+ * Most numbers of most bodies stand as RFC 8785 spells them: 15, 19.99, -3, 0.19. They are copied without making a string
+ * of them.
  */
 function readShortNumber(cursor: JsonCursor): boolean {
   const { source, out, at: start } = cursor
-  let byte = source[start] ?? 0
-  // 0 and what begins with it, such as 0.0000001, may need another spelling.
-  if (byte < 0x31 || byte > nine) return false
-  const shift = cursor.length - start
   let at = start
-  let point = -1
-  while ((byte >= zero && byte <= nine) || (byte === 0x2e && point < 0)) {
-    if (byte === 0x2e) point = at
+  let byte = source[at] ?? 0
+  if (byte === minus) byte = source[++at] ?? 0
+  if (byte < zero || byte > nine) return false
+  // 0 and what begins with it, such as -0 and 0.0000001, may need another spelling; 0.19 does not.
+  if (byte === zero && !beginsFraction(cursor, at)) return at === start && readZero(cursor)
+  const shift = cursor.length - start
+  if (at > start) out[start + shift] = minus
+  let hasPoint = false
+  while ((byte >= zero && byte <= nine) || (byte === point && !hasPoint)) {
+    if (byte === point) hasPoint = true
     out[at + shift] = byte
     byte = source[++at] ?? 0
   }
   // A zero at the end of a fraction is dropped by RFC 8785; a point there is not JSON.
-  if (at - start > safeDigits || isNumberByte(byte) || (point >= 0 && (source[at - 1] ?? 0) <= zero)) return false
+  if (at - start > safeDigits || isNumberByte(byte) || (hasPoint && (source[at - 1] ?? 0) <= zero)) return false
   cursor.at = at
   cursor.length = at + shift
   return true
 }
 
+function beginsFraction({ source }: JsonCursor, at: number): boolean {
+  const first = source[at + 2] ?? 0
+  return source[at + 1] === point && first > zero && first <= nine
+}
+
+function readZero(cursor: JsonCursor): boolean {
+  if (isNumberByte(cursor.source[cursor.at + 1] ?? 0)) return false
+  cursor.at++
+  cursor.out[cursor.length++] = zero
+  return true
+}
+
 function isNumberByte(byte: number): boolean {
-  return (byte >= zero && byte <= nine) || byte === minus || byte === 0x2b || byte === 0x2e || (byte | 0x20) === 0x65
+  return (byte >= zero && byte <= nine) || byte === minus || byte === 0x2b || byte === point || (byte | 0x20) === 0x65
 }
 
 function readAnyNumber(cursor: JsonCursor): boolean {

@@ -1,6 +1,7 @@
 /** The type without its parameters, in lower case; empty when there is none. */
 export function essenceOf(mediaType: string | undefined): string {
-  return (mediaType ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? ''
+  if (mediaType === undefined || mediaType === 'application/json') return mediaType ?? ''
+  return mediaType.split(';', 1)[0]?.trim().toLowerCase() ?? ''
 }
 
 const parameter = /;[ \t]*([!#$%&'*+\-.^_`|~0-9A-Za-z]+)=(?:"((?:[^"\\]|\\.)*)"|([^;"\s]*))[ \t]*/y

@@ -1,11 +1,11 @@
 /** A fetch `Request` as the exchange wants to see it. */
-import type { RequestView } from '../exchange/request-view.ts'
+import type { BodyRead, RequestView } from '../exchange/request-view.ts'
 
 /** `read` gives the whole body; it runs once. Fetch joins the lines of a field, so `header` has one line at most. */
 export function fetchView<Context, R extends Request>(
   request: R,
   context: Context,
-  read: (request: R) => Promise<Uint8Array>,
+  read: (request: R) => Promise<BodyRead>,
 ): RequestView<Context> {
   const { path, query } = targetOf(request.url)
   return {
@@ -17,7 +17,7 @@ export function fetchView<Context, R extends Request>(
       const value = request.headers.get(name)
       return value === null ? [] : [value]
     },
-    body: async () => ({ kind: 'bytes', bytes: await read(request) }),
+    body: () => read(request),
   }
 }
 
@@ -25,7 +25,8 @@ export function fetchView<Context, R extends Request>(
 function targetOf(url: string): { path: string; query: string } {
   const authority = url.indexOf('//')
   const start = authority < 0 ? 0 : url.indexOf('/', authority + 2)
-  const target = start < 0 ? '/' : (url.slice(start).split('#', 1)[0] ?? '/')
+  const fragment = url.indexOf('#', start)
+  const target = start < 0 ? '/' : url.slice(start, fragment < 0 ? undefined : fragment)
   const mark = target.indexOf('?')
   return mark < 0 ? { path: target, query: '' } : { path: target.slice(0, mark), query: target.slice(mark + 1) }
 }
@@ -35,10 +36,16 @@ function targetOf(url: string): { path: string; query: string } {
  * the prototype's getter, so that the request stays the object it was.
  */
 export function hideDisconnect<R extends object>(request: R): R {
-  Object.defineProperty(request, 'signal', {
-    value: new AbortController().signal,
-    configurable: true,
-    enumerable: true,
-  })
-  return request
+  return Object.defineProperty(request, 'signal', neverFires)
+}
+
+/** Made when somebody looks: most handlers never do. */
+const neverFires: PropertyDescriptor & ThisType<object> = {
+  get() {
+    const { signal } = new AbortController()
+    Object.defineProperty(this, 'signal', { value: signal, configurable: true, enumerable: true })
+    return signal
+  },
+  configurable: true,
+  enumerable: true,
 }

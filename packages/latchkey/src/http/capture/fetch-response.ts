@@ -3,6 +3,7 @@ import type { Attempt } from '../../engine/answer.ts'
 import type { Header } from '../../ports/outcome.ts'
 import type { RenderedAnswer } from '../../wire/problem.ts'
 import { addedHeaders, attemptOf } from '../exchange/outcome.ts'
+import { isPlain, madeOf } from './made-response.ts'
 
 export interface FetchCapture {
   readonly attempt: Attempt
@@ -20,10 +21,23 @@ export interface CaptureOptions {
 /** Statuses that a `Response` may not have a body with. */
 const bodiless = new Set([101, 204, 205, 304])
 
-export async function captureFetchResponse(
+/** The mark of Hono's Node server for a response that the handler wrote to the socket itself. */
+const alreadySent = 'x-hono-already-sent'
+
+/** At once where the bytes are at hand. */
+export function captureFetchResponse(
   response: Response,
   { error, before = [] }: CaptureOptions = {},
-): Promise<FetchCapture> {
+): FetchCapture | Promise<FetchCapture> {
+  return captureMade(response, { error, before }) ?? readResponse(response, { error, before })
+}
+
+interface Capturing {
+  readonly error: unknown
+  readonly before: readonly Header[]
+}
+
+async function readResponse(response: Response, { error, before }: Capturing): Promise<FetchCapture> {
   const { status } = response
   if (status < 200 || response.type === 'error' || response.headers.has(alreadySent)) {
     return { response, attempt: { kind: 'unreplayable', status, why: 'the handler took the connection over' } }
@@ -38,8 +52,28 @@ export async function captureFetchResponse(
   }
 }
 
-/** The mark of Hono's Node server for a response that the handler wrote to the socket itself. */
-const alreadySent = 'x-hono-already-sent'
+/** Framing that a handler declared itself must be checked against the bytes, and a body without a type gets one by being read. */
+const readFirst = new Set(['content-length', 'transfer-encoding', 'trailer', alreadySent])
+
+/** Undefined where the response has to be read. */
+function captureMade(response: Response, { error, before }: Capturing): FetchCapture | undefined {
+  const made = madeOf(response)
+  if (made === undefined || made.body === null || !mayHaveBody(made.status)) return undefined
+  const { status, body, headers } = made
+  if (!headers.some(isType) || headers.some(([name]) => readFirst.has(name))) return undefined
+  // A copy: the handler may use its bytes again while they are being stored, and what is stored is what is sent.
+  const bytes = typeof body === 'string' ? Buffer.from(body) : new Uint8Array(body)
+  const sent = typeof body === 'string' ? response : new Response(bytes, { status, headers: response.headers })
+  return { response: sent, attempt: attemptOf({ status, headers: addedHeaders(before, headers), body: bytes }, error) }
+}
+
+function mayHaveBody(status: number): boolean {
+  return status >= 200 && status <= 599 && !bodiless.has(status)
+}
+
+function isType([name]: Header): boolean {
+  return name === 'content-type'
+}
 
 function rebuild(response: Response, body: Uint8Array): Response {
   const { status, statusText, headers } = response
@@ -51,10 +85,31 @@ function rebuild(response: Response, body: Uint8Array): Response {
 }
 
 export function fetchAnswer({ status, headers, body }: RenderedAnswer): Response {
+  const sized: Header[] = bodiless.has(status)
+    ? headers
+    : [...headers.filter(([name]) => !isLength(name)), ['content-length', String(body.byteLength)]]
+  return new Response(bodyFor(status, body), { status, headers: recordOf(sized) ?? listed(sized) })
+}
+
+function isLength(name: string): boolean {
+  return name.length === 14 && name.toLowerCase() === 'content-length'
+}
+
+/** A plain object costs a server nothing to write out; undefined where it would not say the same as `Headers`. */
+function recordOf(headers: readonly Header[]): Record<string, string> | undefined {
+  const record: Record<string, string> = {}
+  for (const [name, value] of headers) {
+    const lower = name.toLowerCase()
+    if (record[lower] !== undefined || !isPlain([lower, value])) return undefined
+    record[lower] = value
+  }
+  return record
+}
+
+function listed(headers: readonly Header[]): Headers {
   const head = new Headers()
   for (const [name, value] of headers) head.append(name, value)
-  if (!bodiless.has(status)) head.set('Content-Length', String(body.byteLength))
-  return new Response(bodyFor(status, body), { status, headers: head })
+  return head
 }
 
 /** Fetch's types want bytes over a plain ArrayBuffer; a Buffer from a pool or a store may be a view into a shared one. */
@@ -74,7 +129,11 @@ export function releaseFetch(
   return capture.response
 }
 
-/** Set-Cookie is the one field that fetch does not join; each of its values stands alone. */
-export function headerList(headers: Headers): Header[] {
+/** Of a response without a body. Set-Cookie is the one field that fetch does not join; each of its values stands alone. */
+export function headersOf(response: Response): readonly Header[] {
+  return madeOf(response)?.headers ?? headerList(response.headers)
+}
+
+function headerList(headers: Headers): Header[] {
   return [...headers].map(([name, value]): Header => [name, value])
 }

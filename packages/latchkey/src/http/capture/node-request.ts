@@ -26,5 +26,10 @@ export function nodeView<Context>(
 /** From the raw list, because the parsed one joins or drops repeated fields. */
 function rawHeader(raw: readonly string[], name: string): string[] {
   const lower = name.toLowerCase()
-  return raw.filter((_, at) => at % 2 === 1 && raw[at - 1]?.toLowerCase() === lower)
+  const lines: string[] = []
+  for (let at = 0; at + 1 < raw.length; at += 2) {
+    const field = raw[at] ?? ''
+    if (field.length === lower.length && field.toLowerCase() === lower) lines.push(raw[at + 1] ?? '')
+  }
+  return lines
 }

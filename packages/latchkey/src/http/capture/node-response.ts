@@ -88,7 +88,7 @@ export function captureResponse(res: NodeResponse, req?: NodeRequest): Capture {
   layFlags(own, { buffer, isClosed, isHeadSent: () => head.sent })
   own.hide(sharedListener)
   const request = hideRequest(req, socket.of)
-  if (!isHttp2(res)) own.value('socket', real => (state.live ? real : socket.of(real)))
+  if (!isHttp2(res)) own.value('socket', real => (state.live ? real() : socket.of(real())))
 
   function giveBack(): void {
     own.restore()
@@ -229,7 +229,7 @@ function hideRequest(
   own.hide(sharedListener)
   own.value('aborted', () => false)
   own.value('destroyed', () => false)
-  if (Object.hasOwn(req, 'socket')) own.value('socket', standIn)
+  if (Object.hasOwn(req, 'socket')) own.value('socket', socket => standIn(socket()))
   return { restore: () => own.restore(), lift: () => hidden.lift() }
 }
 

@@ -3,7 +3,7 @@
 export interface Overrides {
   method(name: string, value: (...args: never[]) => unknown): void
   /** A property that reads as `get()`; what others write to it meanwhile is kept and is there afterwards. */
-  value(name: string, get: (underneath: unknown) => unknown): void
+  value(name: string, get: (underneath: () => unknown) => unknown): void
   /** A property as if nobody had set it; what is set meanwhile goes away again. */
   hide(name: string): void
   /** The method as it was when the overrides began. */
@@ -16,11 +16,9 @@ export function overrides(target: object): Overrides {
   const members = target as Record<string, unknown>
   const restores: (() => void)[] = []
   const originals = new Map<string, unknown>()
-  const define = (name: string, descriptor: PropertyDescriptor) =>
-    Object.defineProperty(members, name, { configurable: true, enumerable: false, ...descriptor })
   const lay = (name: string, value: unknown) => {
     const own = Object.getOwnPropertyDescriptor(members, name)
-    define(name, { value, writable: true })
+    Object.defineProperty(members, name, { configurable: true, enumerable: false, value, writable: true })
     restores.push(() => {
       if (own === undefined) delete members[name]
       else Object.defineProperty(members, name, own)
@@ -35,10 +33,17 @@ export function overrides(target: object): Overrides {
     value(name, get) {
       const own = Object.getOwnPropertyDescriptor(members, name)
       const isData = own !== undefined && 'value' in own
-      const inherited = isData ? undefined : (own?.get ?? inheritedGetter(members, name))
       let underneath: unknown = isData ? own.value : undefined
-      const read = () => (isData ? underneath : inherited?.call(members))
-      define(name, { get: () => get(read()), set: (value: unknown) => void (underneath = value) })
+      // The prototypes are searched when somebody asks: most values here are our own.
+      const read = () => (isData ? underneath : (own?.get ?? inheritedGetter(members, name))?.call(members))
+      Object.defineProperty(members, name, {
+        configurable: true,
+        enumerable: false,
+        get: () => get(read),
+        set(value: unknown) {
+          underneath = value
+        },
+      })
       restores.push(() => {
         delete members[name]
         if (isData) Object.defineProperty(members, name, { ...own, value: underneath })

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { createLatchkey } from '../../engine/latchkey.ts'
 import { memoryStore } from '../../stores/memory/index.ts'
-import { checkOperation } from './check-operation.ts'
+import { checkHttp, checkOperation } from './check-operation.ts'
 
 describe('an operation that is handed to an adapter', () => {
   const latchkey = (problemBase?: string) =>
@@ -24,5 +24,14 @@ describe('an operation that is handed to an adapter', () => {
     expect(() => checkOperation(latchkey().guarded('orders.create', { onFailure: 'rerun', methods: [] }))).toThrow(
       /no request would be covered/,
     )
+  })
+
+  it('is refused with a path of its status that does not hold the id or cannot stand in a header', () => {
+    checkHttp({ statusPath: id => `https://shop.test/v1/operations/${id}?full=1` })
+    for (const path of ['/operations', '/operations/%', '', 'a b']) {
+      const statusPath = (id: string) => (path === '/operations' ? path : `${path}ü${id}`)
+      expect(() => checkHttp({ statusPath })).toThrow(/http.statusPath must make/)
+    }
+    expect(() => checkHttp({ statusPath: '/operations' as never })).toThrow(/http.statusPath must make/)
   })
 })

@@ -1,7 +1,8 @@
 /** One HTTP request through Latchkey: everything that is HTTP and not a framework's. */
 import type { Answer, Attempt, ExecuteRequest, StoredAs } from '../../engine/answer.ts'
 import type { Execution } from '../../engine/execution.ts'
-import { identify } from '../../engine/identity.ts'
+import { ageOfKey, isRequestTooOld } from '../../engine/age.ts'
+import { identify, type Scope } from '../../engine/identity.ts'
 import type { DeclaredOperation, Operation } from '../../engine/operation.ts'
 import { unreachable } from '../../ports/errors.ts'
 import type { Header } from '../../ports/outcome.ts'
@@ -12,6 +13,7 @@ import { type Problem, type RenderedAnswer, renderProblem } from '../../wire/pro
 import { describeRequest, fingerprintView, type WholeRequest } from './request-input.ts'
 import { renderRefusal } from './refusal.ts'
 import { renderReplay } from './replay.ts'
+import { renderQueued } from './queued.ts'
 import { headerValue, type RequestView } from './request-view.ts'
 
 /** What the adapter does now. */
@@ -49,21 +51,26 @@ export async function exchangeBy<Context>(
   if (field.kind === 'invalid') return refuse({ code: 'invalid-key', reason: field.reason, detail: field.detail })
   if (field.kind === 'missing') return withoutKey(operation, refuse)
   const { key } = field
+  const age = ageOfKey(key, settings, shared.clock)
+  if (age.kind === 'invalid') return refuse({ code: 'invalid-key', reason: 'format', detail: age.detail })
 
-  const identity = await resolveIdentity(operation, view.context, key)
+  const resolving = resolveIdentity(operation, view.context, key)
+  const identity = resolving instanceof Promise ? await resolving : resolving
   if (identity === undefined) return refuse({ code: 'scope-unresolved' })
 
   // Complete before anything is reserved: an upload that breaks off leaves no row behind.
   const body = await view.body()
   if (body.kind === 'unreadable') return refuse({ code: 'body-unreadable', detail: body.cure })
 
-  const request = executeRequest(operation, { view, body: body.bytes }, { identity, key })
-  return conclude(operation, view, await execute(request))
+  const tooOld = age.kind === 'too-old' || isRequestTooOld(view.context, settings, shared.clock)
+  const request = executeRequest(operation, { view, body: body.bytes }, { identity, key, tooOld })
+  const concluded = conclude(operation, view, await execute(request))
+  return concluded instanceof Promise ? await concluded : concluded
 }
 
 /** Whatever the spelling: a method written `put` in the options must not leave PUT unprotected. */
 export function covers(methods: readonly string[], method: string): boolean {
-  return methods.some(one => one.toUpperCase() === method.toUpperCase())
+  return methods.includes(method) || methods.some(one => one.toUpperCase() === method.toUpperCase())
 }
 
 function withoutKey<C>(operation: DeclaredOperation<C>, refuse: (problem: Problem) => Exchange): Exchange {
@@ -73,36 +80,42 @@ function withoutKey<C>(operation: DeclaredOperation<C>, refuse: (problem: Proble
 }
 
 /** Undefined: the scope function threw or gave nothing. Nothing may run then: a shared scope would mix two tenants. */
-async function resolveIdentity<C>(
+function resolveIdentity<C>(
   operation: DeclaredOperation<C>,
   context: C,
   key: string,
-): Promise<Identity | undefined> {
+): Identity | undefined | Promise<Identity | undefined> {
   const { name, settings, shared } = operation
-  try {
-    const scope = await shared.scope(context)
-    return identify({ scope, operation: name, key, keyNamespace: settings.keyNamespace })
-  } catch (error) {
+  const identityOf = (scope: Scope) => identify({ scope, operation: name, key, keyNamespace: settings.keyNamespace })
+  const unresolved = (error: unknown) => {
     shared.telemetry.report('the scope could not be resolved, so the request was refused', { operation: name, error })
     return undefined
+  }
+  try {
+    const scope = shared.scope(context)
+    return typeof scope === 'string' ? identityOf(scope) : Promise.resolve(scope).then(identityOf).catch(unresolved)
+  } catch (error) {
+    return unresolved(error)
   }
 }
 
 interface Named {
   readonly identity: Identity
   readonly key: string
+  readonly tooOld: boolean
 }
 
 function executeRequest<C>(
   { name, settings }: DeclaredOperation<C>,
   whole: WholeRequest<C>,
-  { identity, key }: Named,
+  { identity, key, tooOld }: Named,
 ): ExecuteRequest {
   const { authorizeReplay } = settings
   const { context } = whole.view
   return {
     identity,
     key,
+    tooOld,
     fingerprint: fingerprintView(whole, settings.fingerprint, settings.keyNamespace === 'scope' ? name : undefined),
     description: describeRequest(whole, settings),
     ...(authorizeReplay === undefined
@@ -111,17 +124,24 @@ function executeRequest<C>(
   }
 }
 
-async function conclude<C>(operation: DeclaredOperation<C>, view: RequestView<C>, answer: Answer): Promise<Exchange> {
+/** At once, except for a replay, which may have to be decoded. */
+function conclude<C>(
+  operation: DeclaredOperation<C>,
+  view: RequestView<C>,
+  answer: Answer,
+): Exchange | Promise<Exchange> {
   const { settings, shared } = operation
   switch (answer.kind) {
     case 'executed':
       return { kind: 'release', attempt: answer.attempt, headers: releaseHeaders(operation, answer.stored) }
     case 'replayed': {
       const { status, headers, body = new Uint8Array() } = answer.outcome
-      const expires = shared.http.expiresHeader === true ? [expiresHeader(answer.expiresAtMs)] : []
-      const replay = { status, headers: [...headers, ...expires], body }
-      return { kind: 'send', answer: await renderReplay(replay, headerValue(view, 'Accept-Encoding')) }
+      const expires = shared.http.expiresHeader === true ? expiresHeader(answer.expiresAtMs) : undefined
+      const replay = { status, headers: expires === undefined ? headers : [...headers, expires], body }
+      return renderReplay(replay, headerValue(view, 'Accept-Encoding')).then(send)
     }
+    case 'accepted':
+      return { kind: 'send', answer: renderQueued(answer.id, { view, http: shared.http }) }
     case 'refused':
       reportHidden(operation, answer)
       return {
@@ -131,6 +151,10 @@ async function conclude<C>(operation: DeclaredOperation<C>, view: RequestView<C>
     default:
       return unreachable(answer)
   }
+}
+
+function send(answer: RenderedAnswer): Exchange {
+  return { kind: 'send', answer }
 }
 
 function releaseHeaders<C>({ settings, shared }: DeclaredOperation<C>, stored: StoredAs): Header[] {

@@ -25,7 +25,8 @@ export function attemptOf(response: CapturedResponse, error?: unknown): Attempt 
  * The headers that are new or changed. What an outer middleware set before is not kept with the outcome: it runs again for a
  * replay and sets what fits that caller.
  */
-export function addedHeaders(before: readonly Header[], after: readonly Header[]): Header[] {
+export function addedHeaders(before: readonly Header[], after: readonly Header[]): readonly Header[] {
+  if (before.length === 0) return after
   const known = valuesByName(before)
   const now = valuesByName(after)
   return after.filter(([name, value]) => {

@@ -1,6 +1,8 @@
 /** A phased operation over HTTP: its definition is declared with it, so the adapter only builds the input and sends what comes back. */
-import type { PhasedOperation } from '../../engine/operation.ts'
+import type { Execution } from '../../engine/execution.ts'
+import type { DefinedOperation, Operation } from '../../engine/operation.ts'
 import { LatchkeyError, misconfigured } from '../../ports/errors.ts'
+import { prefersAsync } from '../../wire/prefer.ts'
 import type { RenderedAnswer } from '../../wire/problem.ts'
 import { checkOperation } from './check-operation.ts'
 import { exchangeBy } from './exchange.ts'
@@ -14,22 +16,31 @@ export interface PhasedRoute<C, Input> {
   readonly input: (context: C) => Input | Promise<Input>
 }
 
-export function checkPhased<C, Input>(operation: PhasedOperation<Input, C>, route: PhasedRoute<C, Input>): void {
+/** Phased and deferred operations bring their definition along; the others get a handler. */
+export function isDefined<X extends Execution, C>(
+  operation: Operation<X, C> | DefinedOperation<unknown, C>,
+): operation is DefinedOperation<unknown, C> {
+  return operation?.kind === 'phased' || operation?.kind === 'deferred'
+}
+
+export function checkPhased<C, Input>(operation: DefinedOperation<Input, C>, route: PhasedRoute<C, Input>): void {
   checkOperation(operation)
   if (typeof route?.input === 'function') return
   throw misconfigured(
-    `${operation.name}: a phased operation needs { input }, a function of the request: its definition is declared with it`,
+    `${operation.name}: a ${operation.kind} operation needs { input }, a function of the request: its definition is declared with it`,
   )
 }
 
 /** The answer to send. Rejects with what the definition threw, for the framework's own error handler. */
 export async function exchangePhased<C, Input>(
-  operation: PhasedOperation<Input, C>,
+  operation: DefinedOperation<Input, C>,
   view: RequestView<C>,
   route: PhasedRoute<C, Input>,
 ): Promise<RenderedAnswer> {
   const result = await exchangeBy(operation, view, async request =>
-    operation.executeInput(request, await route.input(view.context)),
+    operation.executeInput(request, await route.input(view.context), {
+      respondAsync: prefersAsync(view.header('Prefer')),
+    }),
   )
   switch (result.kind) {
     case 'send':
@@ -45,7 +56,7 @@ export async function exchangePhased<C, Input>(
     case 'pass':
       throw new LatchkeyError(
         'invalid-key',
-        `${operation.name}: a phased operation is not covered for ${view.method}: name it in methods`,
+        `${operation.name}: a ${operation.kind} operation is not covered for ${view.method}: name it in methods`,
       )
   }
 }

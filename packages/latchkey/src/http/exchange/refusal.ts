@@ -31,7 +31,9 @@ function problemOf(refusal: Refusal): Problem {
     case 'response-not-stored':
       return notStored(refusal.outcome)
     case 'replay-not-authorized':
-      return { code: 'replay-not-authorized' }
+    case 'key-expired':
+    case 'key-too-old':
+      return { code: refusal.code }
     case 'in-progress':
     case 'parked':
     case 'store-unavailable':

@@ -15,20 +15,21 @@ export interface Replay {
 const decodedBytesMax = 16 * 1_048_576
 
 export async function renderReplay(replay: Replay, acceptEncoding: string | undefined): Promise<RenderedAnswer> {
-  const { headers, body } = await negotiate(replay, acceptEncoding)
-  const own: Header[] = [[idempotentReplayed, 'true']]
+  const coding = valueOf(replay.headers, 'content-encoding')
+  const accepted = coding === undefined || acceptsEncoding(acceptEncoding, coding)
+  const { headers, body } = accepted ? replay : await decoded(replay, coding)
+  const all: [string, string][] = []
+  for (const [name, value] of headers) all.push([name, value])
+  all.push([idempotentReplayed, 'true'])
   // A shared cache would hand one caller's answer to another under a method it may not expect.
-  if (valueOf(headers, 'cache-control') === undefined) own.push(['Cache-Control', 'no-store'])
-  return { status: replay.status, headers: [...headers, ...own].map(([name, value]) => [name, value]), body }
+  if (valueOf(headers, 'cache-control') === undefined) all.push(['Cache-Control', 'no-store'])
+  return { status: replay.status, headers: all, body }
 }
 
 /** The retry may accept less than the first request did: RFC 9110, section 12.5.3. */
-async function negotiate(replay: Replay, acceptEncoding: string | undefined): Promise<Omit<Replay, 'status'>> {
-  const coding = valueOf(replay.headers, 'content-encoding')
-  if (coding === undefined || acceptsEncoding(acceptEncoding, coding)) return replay
-  const decoded = await decode(replay.body, coding)
-  if (decoded === undefined) return replay
-  return { headers: replay.headers.flatMap(afterDecoding), body: decoded }
+async function decoded(replay: Replay, coding: string): Promise<Omit<Replay, 'status'>> {
+  const body = await decode(replay.body, coding)
+  return body === undefined ? replay : { headers: replay.headers.flatMap(afterDecoding), body }
 }
 
 function afterDecoding([name, value]: Header): Header[] {
@@ -80,6 +81,10 @@ function decoderOf(coding: string): Decoder | undefined {
 }
 
 function valueOf(headers: readonly Header[], lower: string): string | undefined {
-  const values = headers.filter(([name]) => name.toLowerCase() === lower).map(([, value]) => value)
-  return values.length === 0 ? undefined : values.join(', ')
+  let values: string | undefined
+  for (const [name, value] of headers) {
+    if (name.length !== lower.length || name.toLowerCase() !== lower) continue
+    values = values === undefined ? value : `${values}, ${value}`
+  }
+  return values
 }

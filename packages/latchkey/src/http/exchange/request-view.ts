@@ -24,5 +24,5 @@ export type BodyRead =
 /** The field as one value; undefined when it is absent. Lines are joined as RFC 9110, section 5.3, allows. */
 export function headerValue(view: RequestView<unknown>, name: string): string | undefined {
   const lines = view.header(name)
-  return lines.length === 0 ? undefined : lines.join(', ')
+  return lines.length < 2 ? lines[0] : lines.join(', ')
 }

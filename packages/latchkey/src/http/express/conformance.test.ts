@@ -17,7 +17,7 @@ import {
 } from '../../conformance/index.ts'
 import { unreachable } from '../../ports/errors.ts'
 import type { GuardedOperation } from '../../engine/operation.ts'
-import { captureBody, captureVerify, executionOf, idempotent, rememberErrors } from './index.ts'
+import { captureBody, captureVerify, executionOf, idempotent, rememberErrors, statusOf } from './index.ts'
 
 type Express = typeof express5
 // Its types are those of version 5 in everything that is used here.
@@ -38,7 +38,7 @@ function harness(name: string, variant: Variant): AdapterHarness {
     name,
     provides: new Set([
       ...(['stream', 'pipe', 'file', 'early-hints', 'trailers', 'broken-stream'] as const),
-      ...(variant.form === 'handler' ? (['transactional', 'phased'] as const) : []),
+      ...(variant.form === 'handler' ? (['transactional', 'phased', 'deferred'] as const) : []),
     ]),
     headerOf: (context, header) => (context as Request).get(header), // what the adapter hands to scope
     start: app => start(app, variant),
@@ -46,7 +46,7 @@ function harness(name: string, variant: Variant): AdapterHarness {
   }
 }
 
-async function start({ outerHeaders, routes, phased }: AppSpec, { express, form, raw }: Variant) {
+async function start({ outerHeaders, routes, phased, status }: AppSpec, { express, form, raw }: Variant) {
   const app = express()
   // No stack traces in the test's output.
   app.set('env', 'test')
@@ -64,6 +64,7 @@ async function start({ outerHeaders, routes, phased }: AppSpec, { express, form,
       idempotent(route.operation, { input: async (req: Request) => route.input(bodyOf(req)) }),
     )
   }
+  if (status !== undefined) app.get(status.path, statusOf(status.latchkey))
   if (form === 'middleware') app.use(rememberErrors())
   const server = createServer(app).listen(0, '127.0.0.1')
   await once(server, 'listening')

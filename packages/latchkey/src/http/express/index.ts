@@ -4,7 +4,7 @@
  */
 import type { Attempt } from '../../engine/answer.ts'
 import type { Execution } from '../../engine/execution.ts'
-import type { GuardedOperation, Operation, PhasedOperation } from '../../engine/operation.ts'
+import type { DefinedOperation, GuardedOperation, Operation } from '../../engine/operation.ts'
 import { uncoveredExecution } from '../../engine/uncovered.ts'
 import { misconfigured } from '../../ports/errors.ts'
 import { bodyOf } from '../capture/node-body.ts'
@@ -12,7 +12,8 @@ import { nodeView } from '../capture/node-request.ts'
 import { attemptOfCapture, type Capture, captureResponse, sendAnswer } from '../capture/node-response.ts'
 import { checkOperation } from '../exchange/check-operation.ts'
 import { exchange } from '../exchange/exchange.ts'
-import { checkPhased, exchangePhased, type PhasedRoute } from '../exchange/phased.ts'
+import { checkPhased, exchangePhased, isDefined, type PhasedRoute } from '../exchange/phased.ts'
+import { checkStatusHost, exchangeStatus, type StatusHost, type StatusOptions } from '../exchange/status.ts'
 import type { RequestView } from '../exchange/request-view.ts'
 import type { RenderedAnswer } from '../../wire/problem.ts'
 import type {
@@ -27,6 +28,7 @@ import { openVisit } from './visit.ts'
 
 export { corsHeaders } from '../../wire/headers.ts'
 export type { PhasedRoute } from '../exchange/phased.ts'
+export type { StatusHost, StatusOptions } from '../exchange/status.ts'
 export { captureBody, type CaptureBodyOptions, captureVerify } from './capture-body.ts'
 export type {
   ExpressErrorMiddleware,
@@ -59,17 +61,18 @@ export function idempotent<X extends Execution, Req extends ExpressRequest>(
  * steps that are finished.
  */
 export function idempotent<Input, Req extends ExpressRequest>(
-  operation: PhasedOperation<Input, Req>,
+  operation: DefinedOperation<Input, Req>,
   route: PhasedRoute<Req, NoInfer<Input>>,
 ): ExpressMiddleware<Req>
 export function idempotent<Req extends ExpressRequest>(operation: GuardedOperation<Req>): ExpressMiddleware<Req>
 export function idempotent<X extends Execution, Req extends ExpressRequest>(
-  operation: Operation<X, Req> | PhasedOperation<unknown, Req>,
+  operation: Operation<X, Req> | DefinedOperation<unknown, Req>,
   handler?: ExpressHandler<X, Req> | PhasedRoute<Req, unknown>,
 ): ExpressMiddleware<Req> {
-  if (operation?.kind === 'phased') return phasedRoute(operation, handler)
+  if (isDefined(operation)) return phasedRoute(operation, handler)
   checkOperation(operation)
-  if (typeof handler === 'object') throw misconfigured(`${operation.name}: only a phased operation takes { input }`)
+  if (typeof handler === 'object')
+    throw misconfigured(`${operation.name}: only a phased or deferred operation takes { input }`)
   if (handler === undefined && operation.kind === 'atomic') {
     // A throw of a later handler is not visible to middleware: it would be rendered as a 4xx, and its rows committed.
     throw misconfigured(
@@ -85,7 +88,7 @@ export function idempotent<X extends Execution, Req extends ExpressRequest>(
 }
 
 function phasedRoute<Req extends ExpressRequest>(
-  operation: PhasedOperation<unknown, Req>,
+  operation: DefinedOperation<unknown, Req>,
   given: unknown,
 ): ExpressMiddleware<Req> {
   // Looked at right away.
@@ -98,6 +101,22 @@ function phasedRoute<Req extends ExpressRequest>(
     // A timeout of the app's may have answered meanwhile. The outcome is stored, and the retry gets it.
     if (!res.headersSent) sendAnswer(res, answer)
   }
+}
+
+/**
+ * The status of phased and deferred work, for its own scope: `app.get('/operations/:id', auth, statusOf(latchkey))`, behind the same
+ * authentication as the operations. Mount it where `http.statusPath` says.
+ */
+export function statusOf<Req extends ExpressRequest>(
+  latchkey: StatusHost<Req>,
+  options: StatusOptions<Req> = {},
+): ExpressMiddleware<Req> {
+  checkStatusHost(latchkey)
+  return (req, res, next) =>
+    void exchangeStatus(latchkey, expressView(req), options).then(
+      answer => res.headersSent || sendAnswer(res, answer),
+      (error: unknown) => next(thrown(error)),
+    )
 }
 
 interface Call<X, Req> {

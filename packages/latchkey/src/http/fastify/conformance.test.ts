@@ -4,15 +4,25 @@ import fastify, { type FastifyReply, type FastifyRequest } from 'fastify'
 import { describe, it } from 'vitest'
 import { adapterStores } from '../../../test/http/stores.ts'
 import { type AdapterHarness, type Reply, runAdapterCases } from '../../conformance/index.ts'
-import { idempotent, latchkeyFastify } from './index.ts'
+import { idempotent, latchkeyFastify, statusOf } from './index.ts'
 
 const harness: AdapterHarness = {
   name: 'Fastify',
-  provides: new Set(['stream', 'broken-stream', 'pipe', 'file', 'early-hints', 'trailers', 'transactional', 'phased']),
+  provides: new Set([
+    'stream',
+    'broken-stream',
+    'pipe',
+    'file',
+    'early-hints',
+    'trailers',
+    'transactional',
+    'phased',
+    'deferred',
+  ]),
   ...adapterStores,
   // The context of this adapter is Fastify's request.
   headerOf: (context, name) => [(context as FastifyRequest).headers[name.toLowerCase()]].flat()[0],
-  async start({ routes, phased, outerHeaders }) {
+  async start({ routes, phased, status, outerHeaders }) {
     const app = fastify({ forceCloseConnections: true })
     await app.register(latchkeyFastify)
     app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
@@ -29,6 +39,7 @@ const harness: AdapterHarness = {
       const handler = idempotent(operation, { input: async (request: FastifyRequest) => input(request.body) })
       app.route({ method, url: path, handler })
     }
+    if (status !== undefined) app.get(status.path, statusOf(status.latchkey))
     return { url: await app.listen({ host: '127.0.0.1', port: 0 }), close: () => app.close() }
   },
 }

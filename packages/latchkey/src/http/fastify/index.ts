@@ -8,12 +8,12 @@
  * stored is what leaves by the raw response, after the error handler, every `onSend` hook and the serializer.
  */
 import type { Execution } from '../../engine/execution.ts'
-import type { Operation, PhasedOperation } from '../../engine/operation.ts'
+import type { DefinedOperation, Operation } from '../../engine/operation.ts'
 import { uncoveredExecution } from '../../engine/uncovered.ts'
 import { misconfigured } from '../../ports/errors.ts'
 import { checkOperation } from '../exchange/check-operation.ts'
 import { covers } from '../exchange/exchange.ts'
-import { checkPhased, type PhasedRoute } from '../exchange/phased.ts'
+import { checkPhased, isDefined, type PhasedRoute } from '../exchange/phased.ts'
 import { tapBody } from './body-tap.ts'
 import type {
   AppShape,
@@ -32,10 +32,12 @@ import { claim, newVisit, type Visit } from './visit.ts'
 
 export { corsHeaders } from '../../wire/headers.ts'
 export type { PhasedRoute } from '../exchange/phased.ts'
+export type { StatusHost, StatusOptions } from '../exchange/status.ts'
+export { statusOf } from './status.ts'
 export type { AppShape, ReplyOf, ReplyShape, RequestShape, RouteShape } from './driver.ts'
 
 const visits = new WeakMap<RequestShape, Visit>()
-const operations = new WeakMap<object, Operation<Execution, unknown> | PhasedOperation<unknown, unknown>>()
+const operations = new WeakMap<object, Operation<Execution, unknown> | DefinedOperation<unknown, unknown>>()
 /** Handlers whose route has the hooks. */
 const hooked = new WeakSet<object>()
 
@@ -66,23 +68,24 @@ export function idempotent<
   Request extends RequestShape & Context = RequestShape & Context,
   Reply extends ReplyShape = ReplyOf<Request>,
 >(
-  operation: PhasedOperation<Input, Context>,
+  operation: DefinedOperation<Input, Context>,
   route: PhasedRoute<Request, NoInfer<Input>>,
 ): (request: Request, reply: Reply) => Promise<Reply>
 export function idempotent<X extends Execution>(
-  operation: Operation<X, unknown> | PhasedOperation<unknown, unknown>,
+  operation: Operation<X, unknown> | DefinedOperation<unknown, unknown>,
   given: Handler<X> | PhasedRoute<RequestShape, unknown>,
 ): (request: RequestShape, reply: ReplyShape) => unknown {
-  if (operation?.kind === 'phased') return phasedHandler(operation, given)
+  if (isDefined(operation)) return phasedHandler(operation, given)
   checkOperation(operation)
-  if (typeof given === 'object') throw misconfigured(`${operation.name}: only a phased operation takes { input }`)
+  if (typeof given === 'object')
+    throw misconfigured(`${operation.name}: only a phased or deferred operation takes { input }`)
   return coveredHandler(operation, given)
 }
 
 type Handler<X> = (request: RequestShape, reply: ReplyShape, execution: X) => unknown
 
 function phasedHandler(
-  operation: PhasedOperation<unknown, unknown>,
+  operation: DefinedOperation<unknown, unknown>,
   given: unknown,
 ): (request: RequestShape, reply: ReplyShape) => Promise<ReplyShape> {
   // Looked at right away.
@@ -130,11 +133,11 @@ function cover(route: RouteShape): void {
   hooked.add(handler)
   const isCovered = [route.method].flat().some(method => covers(operation.settings.methods, method))
   // A phased handler refuses what it does not cover, and needs its visit to do so.
-  if (!isCovered && operation.kind !== 'phased') return
+  if (!isCovered && !isDefined(operation)) return
   // Last of each: after decompression, after authentication, over what other hooks made of a replay.
   route.preParsing = [route.preParsing ?? [], arrive].flat()
   route.onSend = [route.onSend ?? [], restore].flat()
-  if (operation.kind === 'phased') return
+  if (isDefined(operation)) return
   route.preHandler = [route.preHandler ?? [], claimFor(operation)].flat()
   route.onError = [noteError, route.onError ?? []].flat()
 }

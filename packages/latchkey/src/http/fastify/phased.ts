@@ -1,5 +1,5 @@
 /** One request on a phased route. The handler claims, because everything that Fastify runs before it may still refuse the request. */
-import type { PhasedOperation } from '../../engine/operation.ts'
+import type { DefinedOperation } from '../../engine/operation.ts'
 import { nodeView } from '../capture/node-request.ts'
 import { exchangePhased, type PhasedRoute } from '../exchange/phased.ts'
 import type { ReplyShape, RequestShape } from './driver.ts'
@@ -13,7 +13,7 @@ interface Inbound<Request, Reply> {
 
 /** Fulfils with the reply, sent. Rejects with what the definition threw, for Fastify's error handler. */
 export async function answerPhased<Request extends RequestShape, Reply extends ReplyShape>(
-  operation: PhasedOperation<unknown, Request>,
+  operation: DefinedOperation<unknown, Request>,
   route: PhasedRoute<Request, unknown>,
   { visit, request, reply }: Inbound<Request, Reply>,
 ): Promise<Reply> {

@@ -6,7 +6,7 @@ import { jsonOf, matches, responseOf } from '../../../test/http/fetch-replies.ts
 import { type AdapterHarness, type AppSpec, type Reply, runAdapterCases } from '../../conformance/index.ts'
 import { createLatchkey } from '../../engine/latchkey.ts'
 import { memoryStore } from '../../stores/memory/index.ts'
-import { idempotent } from './index.ts'
+import { idempotent, statusOf } from './index.ts'
 
 /** What a server of the fetch kind does with its handlers' errors. */
 function rendered(error: unknown): Response {
@@ -22,7 +22,7 @@ function reply(one: Reply): Response {
   return response
 }
 
-function handlerOf({ routes, phased, outerHeaders }: AppSpec): (request: Request) => Promise<Response> {
+function handlerOf({ routes, phased, status, outerHeaders }: AppSpec): (request: Request) => Promise<Response> {
   const served = routes.map(route => ({
     route,
     handle: idempotent(
@@ -35,8 +35,12 @@ function handlerOf({ routes, phased, outerHeaders }: AppSpec): (request: Request
     route,
     handle: idempotent(route.operation, { input: async (request: Request) => route.input(await jsonOf(request)) }),
   }))
+  const told =
+    status === undefined
+      ? []
+      : [{ route: { method: 'GET', path: status.path } as const, handle: statusOf(status.latchkey) }]
   return async request => {
-    const found = [...served, ...inPhases].find(({ route }) => matches(route, request))
+    const found = [...served, ...inPhases, ...told].find(({ route }) => matches(route, request))
     if (found === undefined) return new Response('no route', { status: 404 })
     const response = await found.handle(request).catch(rendered)
     for (const [name, value] of outerHeaders) response.headers.set(name, value)
@@ -46,7 +50,7 @@ function handlerOf({ routes, phased, outerHeaders }: AppSpec): (request: Request
 
 const harness: AdapterHarness = {
   name: 'fetch',
-  provides: new Set(['stream', 'broken-stream', 'transactional', 'phased']),
+  provides: new Set(['stream', 'broken-stream', 'transactional', 'phased', 'deferred']),
   ...adapterStores,
   // The context of this adapter is the request.
   headerOf: (context, name) => (context as Request).headers.get(name) ?? undefined,

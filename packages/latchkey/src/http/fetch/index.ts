@@ -1,16 +1,19 @@
 /** Route handlers of the `Request` → `Response` kind: Next.js, Deno-style servers, anything built on fetch's types. */
 import type { Attempt } from '../../engine/answer.ts'
 import type { Execution } from '../../engine/execution.ts'
-import type { Operation, PhasedOperation } from '../../engine/operation.ts'
+import type { DefinedOperation, Operation } from '../../engine/operation.ts'
 import { uncoveredExecution } from '../../engine/uncovered.ts'
 import { misconfigured } from '../../ports/errors.ts'
 import { checkOperation } from '../exchange/check-operation.ts'
 import { exchange } from '../exchange/exchange.ts'
-import { checkPhased, exchangePhased, type PhasedRoute } from '../exchange/phased.ts'
+import { checkPhased, exchangePhased, isDefined, type PhasedRoute } from '../exchange/phased.ts'
+import { checkStatusHost, exchangeStatus, type StatusHost, type StatusOptions } from '../exchange/status.ts'
+import type { BodyRead } from '../exchange/request-view.ts'
 import { captureFetchResponse, type FetchCapture, fetchAnswer, releaseFetch } from '../capture/fetch-response.ts'
 import { fetchView, hideDisconnect } from '../capture/fetch-request.ts'
 
 export { corsHeaders } from '../../wire/headers.ts'
+export type { StatusHost, StatusOptions } from '../exchange/status.ts'
 
 export interface FetchOptions<R> {
   /**
@@ -51,23 +54,24 @@ export function idempotent<X extends Execution, R extends Request, Rest extends 
  * What it throws is rendered by `onError`, or thrown on to the server; the retry goes on behind the steps that are finished.
  */
 export function idempotent<Input, R extends Request, Rest extends unknown[]>(
-  operation: PhasedOperation<Input, R>,
+  operation: DefinedOperation<Input, R>,
   route: FetchPhasedRoute<NoInfer<Input>, R, Rest>,
   options?: FetchOptions<R>,
 ): (request: R, ...rest: Rest) => Promise<Response>
 export function idempotent<X extends Execution, R extends Request, Rest extends unknown[]>(
-  operation: Operation<X, R> | PhasedOperation<unknown, R>,
+  operation: Operation<X, R> | DefinedOperation<unknown, R>,
   given: Handler<X, R, Rest> | FetchPhasedRoute<unknown, R, Rest>,
   options: FetchOptions<R> = {},
 ): RouteHandler<R, Rest> {
-  if (operation?.kind === 'phased') return phasedRoute(operation, given, options)
+  if (isDefined(operation)) return phasedRoute(operation, given, options)
   checkOperation(operation)
-  if (typeof given === 'object') throw misconfigured(`${operation.name}: only a phased operation takes { input }`)
+  if (typeof given === 'object')
+    throw misconfigured(`${operation.name}: only a phased or deferred operation takes { input }`)
   return handlerRoute(operation, given, options)
 }
 
 function phasedRoute<R extends Request, Rest extends unknown[]>(
-  operation: PhasedOperation<unknown, R>,
+  operation: DefinedOperation<unknown, R>,
   given: unknown,
   options: FetchOptions<R>,
 ): RouteHandler<R, Rest> {
@@ -117,7 +121,19 @@ function handlerRoute<X extends Execution, R extends Request, Rest extends unkno
   }
 }
 
+/**
+ * The status of phased and deferred work, for its own scope: `export const GET = statusOf(latchkey)`, behind the same authentication as the
+ * operations. Mount it where `http.statusPath` says.
+ */
+export function statusOf<R extends Request>(
+  latchkey: StatusHost<R>,
+  options: StatusOptions<R> = {},
+): (request: R) => Promise<Response> {
+  checkStatusHost(latchkey)
+  return async request => fetchAnswer(await exchangeStatus(latchkey, fetchView(request, request, readClone), options))
+}
+
 /** A clone, because the request stays the server's own kind (a NextRequest has cookies) and its body unread. */
-async function readClone(request: Request): Promise<Uint8Array> {
-  return new Uint8Array(await request.clone().arrayBuffer())
+async function readClone(request: Request): Promise<BodyRead> {
+  return { kind: 'bytes', bytes: new Uint8Array(await request.clone().arrayBuffer()) }
 }

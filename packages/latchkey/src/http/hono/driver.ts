@@ -5,6 +5,7 @@ export interface HonoRequest {
   /** What was read so far, by the method that read it. */
   readonly bodyCache: object
   arrayBuffer(): Promise<ArrayBuffer>
+  text(): Promise<string>
 }
 
 export interface HonoContext {

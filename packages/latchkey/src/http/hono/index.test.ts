@@ -12,7 +12,7 @@ import type { Execution } from '../../engine/execution.ts'
 import { singleTenant } from '../../engine/identity.ts'
 import { createLatchkey } from '../../engine/latchkey.ts'
 import { memoryStore } from '../../stores/memory/index.ts'
-import { idempotent } from './index.ts'
+import { idempotent, statusOf } from './index.ts'
 
 function reply(c: Context, one: Reply): Response {
   if (one.kind === 'throw') throw new HTTPException(one.status as ContentfulStatusCode, { message: one.message }) // the cases' own statuses
@@ -48,11 +48,11 @@ const asMiddleware: Form = (app, { method, path, operation, run }) =>
 function harness(name: string, form: Form): AdapterHarness {
   return {
     name,
-    provides: new Set(['stream', 'broken-stream', 'transactional', 'phased']),
+    provides: new Set(['stream', 'broken-stream', 'transactional', 'phased', 'deferred']),
     ...adapterStores,
     // The context of this adapter is Hono's.
     headerOf: (context, field) => (context as Context).req.header(field),
-    start({ routes, phased, outerHeaders }) {
+    start({ routes, phased, status, outerHeaders }) {
       const app = new Hono()
       // As the default does, without its log.
       app.onError((error, c) =>
@@ -66,6 +66,7 @@ function harness(name: string, form: Form): AdapterHarness {
       for (const { method, path, operation, input } of phased) {
         app.on(method, path, idempotent(operation, { input: async (c: Context) => input(await jsonOf(c.req)) }))
       }
+      if (status !== undefined) app.get(status.path, statusOf(status.latchkey))
       return listen(app)
     },
   }

@@ -1,7 +1,7 @@
 /** Hono. Mount it after authentication and validation: what they refuse is not Latchkey's business. */
 import type { Attempt } from '../../engine/answer.ts'
 import type { Execution } from '../../engine/execution.ts'
-import type { Operation, PhasedOperation } from '../../engine/operation.ts'
+import type { DefinedOperation, Operation } from '../../engine/operation.ts'
 import { uncoveredExecution } from '../../engine/uncovered.ts'
 import { misconfigured } from '../../ports/errors.ts'
 import type { Header } from '../../ports/outcome.ts'
@@ -10,18 +10,20 @@ import {
   captureFetchResponse,
   type FetchCapture,
   fetchAnswer,
-  headerList,
+  headersOf,
   releaseFetch,
 } from '../capture/fetch-response.ts'
 import { checkOperation } from '../exchange/check-operation.ts'
 import { exchange } from '../exchange/exchange.ts'
 import { mergeHeaders } from '../exchange/merge-headers.ts'
-import { checkPhased, exchangePhased, type PhasedRoute } from '../exchange/phased.ts'
+import { checkPhased, exchangePhased, isDefined, type PhasedRoute } from '../exchange/phased.ts'
+import { checkStatusHost, exchangeStatus, type StatusHost, type StatusOptions } from '../exchange/status.ts'
 import type { HonoContext, HonoNext } from './driver.ts'
 import { honoView } from './request.ts'
 
 export { corsHeaders } from '../../wire/headers.ts'
 export type { PhasedRoute } from '../exchange/phased.ts'
+export type { StatusHost, StatusOptions } from '../exchange/status.ts'
 export type { HonoContext, HonoNext } from './driver.ts'
 
 export interface HonoOptions<C> {
@@ -56,30 +58,47 @@ export function idempotent<X extends Execution, C extends HonoContext>(
  * definition is declared with the operation, and what it throws goes to `app.onError`.
  */
 export function idempotent<Input, C extends HonoContext>(
-  operation: PhasedOperation<Input, C>,
+  operation: DefinedOperation<Input, C>,
   route: PhasedRoute<C, NoInfer<Input>>,
 ): (context: C) => Promise<Response>
 export function idempotent<X extends Execution, C extends HonoContext>(operation: Operation<X, C>): Middleware<C>
 export function idempotent<X extends Execution, C extends HonoContext>(
-  operation: Operation<X, C> | PhasedOperation<unknown, C>,
+  operation: Operation<X, C> | DefinedOperation<unknown, C>,
   handler?: ((context: C, execution: X) => Response | Promise<Response>) | PhasedRoute<C, unknown>,
   options: HonoOptions<C> = {},
 ): Middleware<C> {
-  if (operation?.kind === 'phased') return phasedRoute(operation, handler)
+  if (isDefined(operation)) return phasedRoute(operation, handler)
   checkOperation(operation)
-  if (typeof handler === 'object') throw misconfigured(`${operation.name}: only a phased operation takes { input }`)
+  if (typeof handler === 'object')
+    throw misconfigured(`${operation.name}: only a phased or deferred operation takes { input }`)
   if (handler === undefined) return (context, next) => cover(operation, context, middlewareRun(context, next))
   return context => cover(operation, context, handlerRun(context, { handler, options }))
 }
 
-function phasedRoute<C extends HonoContext>(operation: PhasedOperation<unknown, C>, given: unknown): Middleware<C> {
+function phasedRoute<C extends HonoContext>(operation: DefinedOperation<unknown, C>, given: unknown): Middleware<C> {
   // Looked at right away.
   const route = given as PhasedRoute<C, unknown>
   checkPhased(operation, route)
   return async context => {
     // Read before the work, as in `cover`: what outer middleware set goes out with the answer, and is not stored.
-    const before = headerList(context.body(null).headers)
+    const before = headersOf(context.body(null))
     const answer = await exchangePhased(operation, honoView(context), route)
+    return replaceResponse(context, fetchAnswer({ ...answer, headers: merged(before, answer.headers) }))
+  }
+}
+
+/**
+ * The status of phased and deferred work, for its own scope: `app.get('/operations/:id', statusOf(latchkey))`, behind the same authentication as
+ * the operations. Mount it where `http.statusPath` says.
+ */
+export function statusOf<C extends HonoContext>(
+  latchkey: StatusHost<C>,
+  options: StatusOptions<C> = {},
+): (context: C) => Promise<Response> {
+  checkStatusHost(latchkey)
+  return async context => {
+    const before = headersOf(context.body(null))
+    const answer = await exchangeStatus(latchkey, honoView(context), options)
     return replaceResponse(context, fetchAnswer({ ...answer, headers: merged(before, answer.headers) }))
   }
 }
@@ -98,7 +117,7 @@ async function cover<X extends Execution, C extends HonoContext>(
 ): Promise<Response | undefined> {
   let capture: FetchCapture | undefined
   // Read without touching `res`: once that exists, Hono merges its headers over the handler's.
-  const before = headerList(context.body(null).headers)
+  const before = headersOf(context.body(null))
   const result = await exchange(operation, honoView(context), async execution => {
     hideDisconnect(context.req.raw)
     capture = await attempt(context, before, () => run.covered(execution))
@@ -123,14 +142,15 @@ async function attempt<C extends HonoContext>(
 ): Promise<FetchCapture> {
   try {
     const error = await run()
-    return await captureFetchResponse(context.res, { before, error })
+    const captured = captureFetchResponse(context.res, { before, error })
+    return captured instanceof Promise ? await captured : captured
   } catch (error) {
     return { response: undefined, attempt: { kind: 'threw', error } satisfies Attempt }
   }
 }
 
-function merged(before: readonly Header[], own: readonly Header[]): [string, string][] {
-  return mergeHeaders(before, own).map(([name, value]) => [name, value])
+function merged(before: readonly Header[], own: [string, string][]): [string, string][] {
+  return before.length === 0 ? own : mergeHeaders(before, own).map(([name, value]) => [name, value])
 }
 
 function replaceResponse<C extends HonoContext>(context: C, response: Response): Response {

@@ -1,23 +1,46 @@
 /** A Hono request as the exchange wants to see it. */
 import { fetchView } from '../capture/fetch-request.ts'
 import type { BodyRead, RequestView } from '../exchange/request-view.ts'
-import type { HonoContext } from './driver.ts'
+import type { HonoContext, HonoRequest } from './driver.ts'
 
 const cure =
   'The body was read in a way that loses its bytes. Mount Latchkey before what reads it, or read it first with ' +
   'c.req.arrayBuffer(), c.req.text() or c.req.json(), which Hono caches.'
 
 export function honoView<C extends HonoContext>(context: C): RequestView<C> {
-  const view = fetchView(context.req.raw, context, () => Promise.resolve(new Uint8Array()))
-  return { ...view, body: () => readBody(context) }
+  return fetchView(context.req.raw, context, () => readBody(context.req))
 }
 
 /** Hono caches what it read: the handler's c.req.json() works after this, and this works after a validator's. */
-async function readBody<C extends HonoContext>({ req }: C): Promise<BodyRead> {
-  const readAs = new Set(Object.keys(req.bodyCache))
-  const hasBytes = ['arrayBuffer', 'bytes', 'text', 'blob'].some(way => readAs.has(way))
+async function readBody(req: HonoRequest): Promise<BodyRead> {
+  const { bodyCache } = req
+  // What a validator's c.req.json() leaves behind. Asked for bytes, Hono would put it through a Response.
+  if ('text' in bodyCache && !('arrayBuffer' in bodyCache)) return bytesOf(Buffer.from(await req.text()))
   // Parsed parts are written again with another boundary, so every retry would look like another request.
-  const lost = readAs.size > 0 ? !hasBytes : req.raw.bodyUsed
-  if (lost) return { kind: 'unreadable', cure }
-  return { kind: 'bytes', bytes: new Uint8Array(await req.arrayBuffer()) }
+  if (isEmpty(bodyCache) ? req.raw.bodyUsed : !hasBytes(bodyCache)) return { kind: 'unreadable', cure }
+  const bytes = new Uint8Array(await req.arrayBuffer())
+  cacheText(bodyCache, bytes)
+  return bytesOf(bytes)
+}
+
+function bytesOf(bytes: Uint8Array): BodyRead {
+  return { kind: 'bytes', bytes }
+}
+
+function isEmpty(cache: object): boolean {
+  for (const _ in cache) return false
+  return true
+}
+
+function hasBytes(cache: object): boolean {
+  return 'arrayBuffer' in cache || 'bytes' in cache || 'text' in cache || 'blob' in cache
+}
+
+/** Past this, decoding for a handler that may never ask costs more than the detour it saves. */
+const textBytesMax = 16 * 1024
+const utf8 = new TextDecoder()
+
+/** Next to the bytes, for the c.req.json() that nearly every handler begins with: Hono takes the same detour the other way. */
+function cacheText(cache: { text?: unknown }, bytes: Uint8Array): void {
+  if (bytes.byteLength <= textBytesMax) cache.text ??= Promise.resolve(utf8.decode(bytes))
 }

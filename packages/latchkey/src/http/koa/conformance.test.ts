@@ -17,7 +17,7 @@ import {
 } from '../../conformance/index.ts'
 import type { Execution } from '../../engine/execution.ts'
 import { unreachable } from '../../ports/errors.ts'
-import { captureBody, idempotent } from './index.ts'
+import { captureBody, idempotent, statusOf } from './index.ts'
 
 interface Variant {
   readonly form: 'handler' | 'middleware'
@@ -39,6 +39,7 @@ function harness(name: string, variant: Variant): AdapterHarness {
       'broken-stream',
       'transactional',
       'phased',
+      'deferred',
     ]),
     headerOf: (context, header) => (context as Context).get(header), // what the adapter hands to scope
     start: app => start(app, variant),
@@ -46,7 +47,7 @@ function harness(name: string, variant: Variant): AdapterHarness {
   }
 }
 
-async function start({ outerHeaders, routes, phased }: AppSpec, { form, raw, rendersErrors }: Variant) {
+async function start({ outerHeaders, routes, phased, status }: AppSpec, { form, raw, rendersErrors }: Variant) {
   const app = new Koa()
   app.silent = true
   if (rendersErrors) app.use(renderErrors)
@@ -64,6 +65,10 @@ async function start({ outerHeaders, routes, phased }: AppSpec, { form, raw, ren
   for (const route of phased) {
     const covered = idempotent(route.operation, { input: async (ctx: Context) => route.input(bodyOf(ctx)) })
     app.use((ctx, next) => (matches(route, ctx) ? covered(ctx, next) : next()))
+  }
+  if (status !== undefined) {
+    const told = statusOf(status.latchkey)
+    app.use((ctx, next) => (matches({ method: 'GET', path: status.path }, ctx) ? told(ctx, next) : next()))
   }
   const serve = app.callback()
   const server = createServer((req, res) => void serve(req, res)).listen(0, '127.0.0.1')

@@ -7,7 +7,7 @@
  */
 import type { Attempt } from '../../engine/answer.ts'
 import type { Execution } from '../../engine/execution.ts'
-import type { Operation, PhasedOperation } from '../../engine/operation.ts'
+import type { DefinedOperation, Operation } from '../../engine/operation.ts'
 import { uncoveredExecution } from '../../engine/uncovered.ts'
 import { misconfigured } from '../../ports/errors.ts'
 import { bodyOf } from '../capture/node-body.ts'
@@ -16,13 +16,15 @@ import { attemptOfCapture, type Capture, captureResponse, sendAnswer } from '../
 import type { RenderedAnswer } from '../../wire/problem.ts'
 import { checkOperation } from '../exchange/check-operation.ts'
 import { type Exchange, exchange } from '../exchange/exchange.ts'
-import { checkPhased, exchangePhased, type PhasedRoute } from '../exchange/phased.ts'
+import { checkPhased, exchangePhased, isDefined, type PhasedRoute } from '../exchange/phased.ts'
+import { checkStatusHost, exchangeStatus, type StatusHost, type StatusOptions } from '../exchange/status.ts'
 import type { RequestView } from '../exchange/request-view.ts'
 import type { KoaContext, KoaMiddleware, KoaNext } from './driver.ts'
 import { hideSocketErrors } from './socket-errors.ts'
 
 export { corsHeaders } from '../../wire/headers.ts'
 export type { PhasedRoute } from '../exchange/phased.ts'
+export type { StatusHost, StatusOptions } from '../exchange/status.ts'
 export { captureBody, type CaptureBodyOptions } from './capture-body.ts'
 export type { KoaContext, KoaMiddleware, KoaNext } from './driver.ts'
 
@@ -46,16 +48,17 @@ export function idempotent<X extends Execution, C extends KoaContext>(
  * finished.
  */
 export function idempotent<Input, C extends KoaContext>(
-  operation: PhasedOperation<Input, C>,
+  operation: DefinedOperation<Input, C>,
   route: PhasedRoute<C, NoInfer<Input>>,
 ): KoaMiddleware<C>
 export function idempotent<X extends Execution, C extends KoaContext>(
-  operation: Operation<X, C> | PhasedOperation<unknown, C>,
+  operation: Operation<X, C> | DefinedOperation<unknown, C>,
   handler?: KoaHandler<X, C> | PhasedRoute<C, unknown>,
 ): KoaMiddleware<C> {
-  if (operation?.kind === 'phased') return phasedRoute(operation, handler)
+  if (isDefined(operation)) return phasedRoute(operation, handler)
   checkOperation(operation)
-  if (typeof handler === 'object') throw misconfigured(`${operation.name}: only a phased operation takes { input }`)
+  if (typeof handler === 'object')
+    throw misconfigured(`${operation.name}: only a phased or deferred operation takes { input }`)
   return async (context, next) => {
     const covered = cover(operation, context, async execution => {
       context.state['latchkey'] = execution
@@ -72,13 +75,30 @@ export function idempotent<X extends Execution, C extends KoaContext>(
   }
 }
 
-function phasedRoute<C extends KoaContext>(operation: PhasedOperation<unknown, C>, given: unknown): KoaMiddleware<C> {
+function phasedRoute<C extends KoaContext>(operation: DefinedOperation<unknown, C>, given: unknown): KoaMiddleware<C> {
   // Looked at right away.
   const route = given as PhasedRoute<C, unknown>
   checkPhased(operation, route)
   return async context => {
     const answer = await exchangePhased(operation, koaView(context), route)
     // A timeout of the app's may have answered meanwhile. The outcome is stored, and the retry gets it.
+    if (context.res.headersSent) return
+    context.respond = false
+    sendAnswer(context.res, answer)
+  }
+}
+
+/**
+ * The status of phased and deferred work, for its own scope: `router.get('/operations/:id', statusOf(latchkey))`, behind the same authentication
+ * as the operations. Mount it where `http.statusPath` says.
+ */
+export function statusOf<C extends KoaContext>(
+  latchkey: StatusHost<C>,
+  options: StatusOptions<C> = {},
+): KoaMiddleware<C> {
+  checkStatusHost(latchkey)
+  return async context => {
+    const answer = await exchangeStatus(latchkey, koaView(context), options)
     if (context.res.headersSent) return
     context.respond = false
     sendAnswer(context.res, answer)

@@ -12,10 +12,10 @@
  * `@Redirect()`, streams and the interceptors around this one are in what is stored.
  */
 import type { Execution } from '../../engine/execution.ts'
-import type { Operation, PhasedOperation } from '../../engine/operation.ts'
+import type { DefinedOperation, Operation } from '../../engine/operation.ts'
 import { misconfigured } from '../../ports/errors.ts'
 import { checkOperation } from '../exchange/check-operation.ts'
-import { checkPhased, type PhasedRoute } from '../exchange/phased.ts'
+import { checkPhased, isDefined, type PhasedRoute } from '../exchange/phased.ts'
 import type { Interceptor, MethodDecorator } from './driver.ts'
 import { addInterceptor, interceptorsOf } from './metadata.ts'
 import { visitPhased } from './phased.ts'
@@ -23,6 +23,8 @@ import { visit } from './visit.ts'
 
 export { corsHeaders } from '../../wire/headers.ts'
 export type { PhasedRoute } from '../exchange/phased.ts'
+export type { StatusHost, StatusOptions } from '../exchange/status.ts'
+export { StatusOf } from './status.ts'
 export type {
   CallHandler,
   Interceptor,
@@ -59,11 +61,11 @@ export function Idempotent<X extends Execution, Request>(operation: Operation<X,
  * exception filters, and the retry goes on behind the steps that are finished. Outside of HTTP it throws.
  */
 export function Idempotent<Input, Request>(
-  operation: PhasedOperation<Input, Request>,
+  operation: DefinedOperation<Input, Request>,
   route: PhasedRoute<Request, NoInfer<Input>>,
 ): MethodDecorator
 export function Idempotent(
-  operation: Operation<Execution, unknown> | PhasedOperation<unknown, unknown>,
+  operation: Operation<Execution, unknown> | DefinedOperation<unknown, unknown>,
   route?: PhasedRoute<unknown, unknown>,
 ): MethodDecorator {
   const interceptor = interceptorOf(operation, route)
@@ -79,17 +81,17 @@ export function Idempotent(
 
 /** The scope's request is the platform's own, which Nest does not type either. */
 function interceptorOf(
-  operation: Operation<Execution, unknown> | PhasedOperation<unknown, unknown>,
+  operation: Operation<Execution, unknown> | DefinedOperation<unknown, unknown>,
   given: PhasedRoute<unknown, unknown> | undefined,
 ): Interceptor {
-  if (operation?.kind === 'phased') {
+  if (isDefined(operation)) {
     // Looked at right away.
     const route = given as PhasedRoute<unknown, unknown>
     checkPhased(operation, route)
     return { intercept: context => visitPhased(operation, route, context) }
   }
   checkOperation(operation)
-  if (given !== undefined) throw misconfigured(`${operation.name}: only a phased operation takes { input }`)
+  if (given !== undefined) throw misconfigured(`${operation.name}: only a phased or deferred operation takes { input }`)
   return {
     async intercept(context, next) {
       return context.getType() === 'http' ? visit(operation, context, next) : next.handle()

@@ -1,5 +1,5 @@
 /** One request on a phased method: the definition takes the place of the method's body. */
-import type { PhasedOperation } from '../../engine/operation.ts'
+import type { DefinedOperation } from '../../engine/operation.ts'
 import { misconfigured } from '../../ports/errors.ts'
 import { exchangePhased, type PhasedRoute } from '../exchange/phased.ts'
 import type { NestContext, Observable } from './driver.ts'
@@ -9,7 +9,7 @@ import { nestView } from './visit.ts'
 
 /** Rejects with what the definition threw, for Nest's exception filters. */
 export async function visitPhased(
-  operation: PhasedOperation<unknown, unknown>,
+  operation: DefinedOperation<unknown, unknown>,
   route: PhasedRoute<unknown, unknown>,
   context: NestContext,
 ): Promise<Observable> {

@@ -1,0 +1,86 @@
+/** What a caller may know of work that is under way: its own, and of nobody else even whether there is any. */
+import type { Outcome } from '../ports/outcome.ts'
+import type { KeyRecord } from '../ports/store.ts'
+import type { Core } from './core.ts'
+import { scopeText } from './identity.ts'
+import type { DefinedOperation, Shared } from './operation.ts'
+import { upgraded } from './seen.ts'
+
+export type Status =
+  | {
+      readonly kind: 'found'
+      readonly record: KeyRecord
+      /** The last finished step. */
+      readonly step: string | undefined
+      /** Of completed work. */
+      readonly outcome: Outcome | undefined
+    }
+  /** Not there, or not this caller's, or of an operation that is not declared here as phased or deferred: one answer for all. */
+  | { readonly kind: 'absent' }
+  /** Finished, and its outcome is no longer kept. */
+  | { readonly kind: 'gone' }
+  | { readonly kind: 'scope-unresolved' }
+  | { readonly kind: 'unavailable'; readonly cause: unknown }
+
+export interface Statuses<Context> {
+  readonly shared: Shared<Context>
+  read(id: string, context: Context): Promise<Status>
+}
+
+type Declared<C> = ReadonlyMap<string, DefinedOperation<never, C>>
+
+export function statuses<Tx, C>(core: Core<Tx>, shared: Shared<C>, declared: Declared<C>): Statuses<C> {
+  return {
+    shared,
+    async read(id, context) {
+      // First, and for every id alike: what cannot be told whose it is must not depend on what is asked for.
+      const scope = await scopeOf(shared, context)
+      if (scope === undefined) return { kind: 'scope-unresolved' }
+      if (!rowId.test(id)) return { kind: 'absent' }
+      try {
+        const record = await core.calls.call('read', () => core.store.read(id))
+        const operation = record === undefined ? undefined : declared.get(record.operation)
+        if (record === undefined || operation === undefined || record.scope !== scope) return { kind: 'absent' }
+        if (record.expired || !(await maySee(operation, context, record))) return { kind: 'absent' }
+        return record.gone ? { kind: 'gone' } : await found(core, operation, record)
+      } catch (cause) {
+        return { kind: 'unavailable', cause }
+      }
+    },
+  }
+}
+
+const rowId = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
+
+async function scopeOf<C>({ scope, telemetry }: Shared<C>, context: C): Promise<string | undefined> {
+  try {
+    return scopeText(await scope(context))
+  } catch (error) {
+    telemetry.report('the scope could not be resolved, so the status was refused', { error })
+    return undefined
+  }
+}
+
+async function maySee<C>(
+  { name, settings, shared }: DefinedOperation<never, C>,
+  context: C,
+  record: KeyRecord,
+): Promise<boolean> {
+  try {
+    return (await settings.authorizeReplay?.(context, record)) ?? true
+  } catch (error) {
+    shared.telemetry.report('authorizeReplay threw, so the status is refused', { operation: name, error })
+    return false
+  }
+}
+
+async function found<Tx, C>(
+  core: Core<Tx>,
+  { settings }: DefinedOperation<never, C>,
+  record: KeyRecord,
+): Promise<Status> {
+  const { id, outcome } = record
+  const journal = await core.calls.call('read journal', async () => core.store.steps?.readJournal(id))
+  const step = journal?.steps.findLast(({ state }) => state === 'done')?.name
+  return { kind: 'found', record, step, outcome: outcome && upgraded(core, settings, outcome) }
+}

@@ -1,0 +1,97 @@
+import { getRequestListener } from '@hono/node-server'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { captureFetchResponse, releaseFetch } from './fetch-response.ts'
+import { madeOf } from './made-response.ts'
+
+const platform = Response
+
+function usePlatform(): void {
+  Object.defineProperty(globalThis, 'Response', { value: platform, writable: true, configurable: true })
+}
+
+describe('a response of the platform', () => {
+  it('says nothing about what it was made of', () => {
+    usePlatform()
+    expect(madeOf(new Response('tea', { headers: { 'content-type': 'text/plain' } }))).toBeUndefined()
+  })
+})
+
+describe("a response of Hono's Node server", () => {
+  // Making a listener puts the server's own class in the global place.
+  beforeAll(() => void getRequestListener(() => new Response()))
+  afterAll(usePlatform)
+
+  const type = { 'Content-Type': 'application/json' }
+
+  it('is known without being read', () => {
+    expect(Response).not.toBe(platform)
+    const response = new Response('{}', { status: 201, headers: { 'X-B': '2', ...type } })
+    const headers = [
+      ['content-type', 'application/json'],
+      ['x-b', '2'],
+    ]
+    expect(madeOf(response)).toEqual({ status: 201, body: '{}', headers })
+    expect(madeOf(new Response(null, { headers: new Headers({ a: '1' }) }))?.headers).toEqual([['a', '1']])
+  })
+
+  it.each([
+    ['a name twice', { a: '1', A: '2' }],
+    ['a name that is no token', { 'a b': '1' }],
+    ['a value that would be trimmed', { a: ' 1' }],
+    ['a value over two lines', { a: '1\r\nb: 2' }],
+    ['a value outside ASCII', { a: 'é' }],
+  ])('is read where Headers would refuse or rewrite it: %s', (_, headers) => {
+    expect(madeOf(new Response('tea', { headers }))).toBeUndefined()
+  })
+
+  it('is read once somebody has looked into it', async () => {
+    const response = new Response('tea', { headers: { 'content-type': 'text/plain' } })
+    expect(response.bodyUsed).toBe(false)
+    expect(madeOf(response)).toBeUndefined()
+    expect(await captureFetchResponse(response)).toMatchObject({
+      attempt: { outcome: { body: new Uint8Array(Buffer.from('tea')) } },
+    })
+  })
+
+  it('is sent as the handler made it, and stored byte for byte', async () => {
+    const response = new Response('{"tea":"☕"}', { status: 201, headers: type })
+    const capture = await captureFetchResponse(response)
+    expect(capture.response).toBe(response)
+    expect(capture.attempt).toMatchObject({
+      outcome: { status: 201, headers: [['content-type', 'application/json']], body: Buffer.from('{"tea":"☕"}') },
+    })
+    const released = releaseFetch(capture, { attempt: capture.attempt, headers: [['Idempotency-Stored', 'false']] })
+    expect(released.headers.get('idempotency-stored')).toBe('false')
+    expect(await released.text()).toBe('{"tea":"☕"}')
+  })
+
+  it('keeps its bytes when the handler uses their memory again', async () => {
+    const bytes = Buffer.from('first')
+    const { response, attempt } = await captureFetchResponse(new Response(bytes, { headers: type }))
+    bytes.write('other')
+    expect(attempt).toMatchObject({ outcome: { body: new Uint8Array(Buffer.from('first')) } })
+    expect(await response?.text()).toBe('first')
+  })
+
+  it.each([
+    ['Content-Length', '99'],
+    ['Transfer-Encoding', 'chunked'],
+  ])('is read where it declares its own framing: %s', async (name, value) => {
+    const response = new Response('tea', { headers: { ...type, [name]: value } })
+    const capture = await captureFetchResponse(response)
+    expect(capture.response?.headers.get('content-length')).toBe('3')
+    expect(capture.response?.headers.has('transfer-encoding')).toBe(false)
+  })
+
+  it('gets the type that fetch gives to a text without one', async () => {
+    const { attempt } = await captureFetchResponse(new Response('tea', { headers: { 'x-a': '1' } }))
+    expect(attempt).toMatchObject({
+      outcome: {
+        headers: [
+          ['content-type', 'text/plain;charset=UTF-8'],
+          ['x-a', '1'],
+        ],
+      },
+    })
+  })
+})

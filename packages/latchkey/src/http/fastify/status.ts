@@ -1,0 +1,33 @@
+/** The status resource on Fastify. */
+import { nodeView } from '../capture/node-request.ts'
+import type { BodyRead } from '../exchange/request-view.ts'
+import { checkStatusHost, exchangeStatus, type StatusHost, type StatusOptions } from '../exchange/status.ts'
+import type { ReplyOf, ReplyShape, RequestShape } from './driver.ts'
+import { layAnswer } from './reply-head.ts'
+
+/**
+ * The status of phased and deferred work, for its own scope: `app.get('/operations/:id', statusOf(latchkey))`, behind the same authentication as
+ * the operations. It needs no plugin. Mount it where `http.statusPath` says.
+ */
+export function statusOf<
+  Context,
+  Request extends RequestShape & Context = RequestShape & Context,
+  Reply extends ReplyShape = ReplyOf<Request>,
+>(
+  latchkey: StatusHost<Context>,
+  options: StatusOptions<Context> = {},
+): (request: Request, reply: Reply) => Promise<Reply> {
+  checkStatusHost(latchkey)
+  return async (request, reply) => {
+    const answer = await exchangeStatus(latchkey, nodeView(request.raw, request, nobody), options)
+    if (reply.raw.headersSent) return reply
+    layAnswer(reply, answer)
+    reply.send(Buffer.from(answer.body))
+    return reply
+  }
+}
+
+/** Nobody asks for the body of a question. */
+function nobody(): Promise<BodyRead> {
+  return Promise.resolve({ kind: 'bytes', bytes: new Uint8Array() })
+}

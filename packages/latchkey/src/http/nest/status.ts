@@ -1,0 +1,41 @@
+/** The status resource on Nest. */
+import { misconfigured } from '../../ports/errors.ts'
+import { checkStatusHost, exchangeStatus, type StatusHost, type StatusOptions } from '../exchange/status.ts'
+import type { Interceptor, MethodDecorator } from './driver.ts'
+import { nothing } from './handled.ts'
+import { addInterceptor } from './metadata.ts'
+import { platformOf } from './platform.ts'
+import { nestView } from './visit.ts'
+
+/**
+ * The status of phased and deferred work, for its own scope. It takes the place of the method, whose body is never called:
+ *
+ *   @Get('operations/:id')
+ *   @UseGuards(Authenticated)
+ *   @StatusOf(latchkey)
+ *   status(): void {}
+ *
+ * Put it behind the same guards as the operations, and where `http.statusPath` says.
+ */
+export function StatusOf<Request>(
+  latchkey: StatusHost<Request>,
+  options: StatusOptions<Request> = {},
+): MethodDecorator {
+  checkStatusHost(latchkey)
+  const interceptor: Interceptor = {
+    async intercept(context) {
+      if (context.getType() !== 'http')
+        throw misconfigured(`@StatusOf() answers HTTP requests, and this is ${context.getType()}`)
+      const platform = platformOf(context)
+      // The scope's request is the platform's own, which Nest does not type either.
+      const view = { ...nestView(platform), context: platform.request as unknown as Request }
+      const answer = await exchangeStatus(latchkey, view, options)
+      if (!platform.headSent()) platform.answer(answer)
+      return nothing()
+    },
+  }
+  return (_prototype, _method, { value }) => {
+    if (typeof value !== 'function') throw misconfigured('@StatusOf() belongs on a method')
+    addInterceptor(value, interceptor)
+  }
+}

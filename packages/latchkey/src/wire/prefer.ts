@@ -1,0 +1,39 @@
+/** The Prefer field (RFC 7240), as far as `respond-async` needs it. */
+
+/**
+ * Whether a request prefers a 202 over waiting. Preferences are separated by commas over all lines of the field, their names are
+ * case-insensitive, and parameters after a semicolon change nothing (RFC 7240, sections 2 and 4.1). `respond-async` takes no value; an
+ * empty one counts as none.
+ */
+export function prefersAsync(lines: readonly string[]): boolean {
+  return lines.some(line => members(line).some(isRespondAsync))
+}
+
+function isRespondAsync(member: string): boolean {
+  const [preference = ''] = split(member, ';')
+  return /^[ \t]*respond-async[ \t]*(=[ \t]*("")?[ \t]*)?$/i.test(preference)
+}
+
+/** More preferences than this are not meant for us. */
+const membersMax = 100
+
+function members(line: string): string[] {
+  return split(line, ',').slice(0, membersMax)
+}
+
+/** Not inside of quotes: the value of another preference may hold our name. */
+function split(text: string, at: ',' | ';'): string[] {
+  const parts = ['']
+  let quoted = false
+  for (let index = 0; index < text.length; index++) {
+    const character = text.charAt(index)
+    if (quoted && character === '\\') {
+      parts[parts.length - 1] += text.slice(index, ++index + 1)
+      continue
+    }
+    if (character === '"') quoted = !quoted
+    if (character === at && !quoted) parts.push('')
+    else parts[parts.length - 1] += character
+  }
+  return parts
+}

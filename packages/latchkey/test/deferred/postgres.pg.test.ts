@@ -1,0 +1,4 @@
+import { describePostgres } from '../../../../test/servers/describe-postgres.ts'
+import { itDefers } from './cases.ts'
+
+describePostgres('deferred work on PostgreSQL', database => itDefers(() => database.url))

@@ -1,0 +1,4 @@
+import { describePostgres } from '../../../../test/servers/describe-postgres.ts'
+import { itEndsOnce } from './kills.ts'
+
+describePostgres('a deferred export on one PostgreSQL', database => itEndsOnce(() => database.url))
