@@ -26,6 +26,8 @@ export interface LoopOptions {
   readonly turnMsMax?: number
   /** What turns have started and not awaited; `drain` waits for it too. */
   readonly outstanding?: () => Promise<unknown>
+  /** Called when `drain` or `stop` begins: what outlasts a turn and need not be waited for ends now. */
+  readonly ending?: (how: 'drain' | 'stop') => void
   readonly clock: Clock
   readonly telemetry: Telemetry
 }
@@ -87,6 +89,7 @@ export function workerLoop(options: LoopOptions): WorkerLoop {
       if (current === undefined) return { drained: true }
       current.draining = true
       rest.end()
+      options.ending?.('drain')
       const waited = new AbortController()
       const late = sleep(clock, timeoutMs, waited.signal).then(() => false)
       const drained = await Promise.race([current.ended.then(() => true), late])
@@ -98,6 +101,7 @@ export function workerLoop(options: LoopOptions): WorkerLoop {
       if (current === undefined) return
       current.draining = current.stopping = true
       rest.end()
+      options.ending?.('stop')
       turns.giveUp()
       await current.looped
       if (run === current) run = undefined

@@ -2,9 +2,10 @@
 import type { Internals } from '../engine/latchkey.ts'
 import type { RelayPolicy } from '../outbox/policy.ts'
 import type { Target } from '../ports/broker.ts'
+import type { Reconciler } from '../reconcile/reconciler.ts'
 
-export const workerNames: readonly WorkerName[] = ['sweeper', 'resumer', 'relay', 'reaper']
-export type WorkerName = 'sweeper' | 'resumer' | 'relay' | 'reaper'
+export const workerNames: readonly WorkerName[] = ['sweeper', 'resumer', 'reconciler', 'relay', 'reaper']
+export type WorkerName = 'sweeper' | 'resumer' | 'reconciler' | 'relay' | 'reaper'
 
 /** A Latchkey, as far as its workers need it. */
 export interface WorkersHost<Tx> {
@@ -26,6 +27,14 @@ export interface WorkersOptions {
     /** Rows worked on at once in this process. Default 8, or half of the pool where that is less. Raise it with the pool. */
     readonly concurrency?: number
   }
+  /** From `createReconciler(latchkey)`: what is unknown is asked about, told and compared as it says. Absent: no reconciler runs here. */
+  readonly reconcile?: Reconciler
+  readonly reconciler?: {
+    /** The longest pause between two looks for what is due. Default 5 s. */
+    readonly everyMs?: number
+    /** Questions to providers that are open at once in this process. Default 8, or half of the pool where that is less. */
+    readonly concurrency?: number
+  }
   /** Where the messages of the outbox go, by topic; `*` is for all other topics. Absent: no relay runs here. */
   readonly targets?: Readonly<Record<string, Target>>
   readonly relay?: Partial<RelayPolicy> & {
@@ -41,6 +50,11 @@ export interface WorkersOptions {
     readonly pauseMs?: number
     /** How long delivered messages are kept, with what the downstream called them. Default 24 h. */
     readonly keepDeliveredMs?: number
+    /**
+     * How long webhooks are remembered by their id. Default 7 days: senders retry for about three, and a message that was forgotten is
+     * new again. Under 4 days is refused.
+     */
+    readonly keepReceivedMs?: number
   }
   /**
    * Hints that there is work, from LISTEN or from your own code: called at `start` with a function that wakes one worker or all,

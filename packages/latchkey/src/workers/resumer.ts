@@ -20,6 +20,8 @@ export interface Resumer {
   turn(signal: AbortSignal): Promise<TurnResult>
   /** Resolves when no row is being worked on. */
   outstanding(): Promise<unknown>
+  /** Evidence has settled the row: it need not rest. */
+  settled(id: string): void
 }
 
 /** Several processes see the same rows: from more than it needs, each takes some by chance, and fewer claims are in vain. */
@@ -66,9 +68,8 @@ export function resumer({ store, phased, concurrency, clock, telemetry, closing 
     return false
   }
 
-  function isRested({ identity: { id } }: Resumable): boolean {
-    return !busy.has(id) && (restsUntilMs.get(id) ?? 0) <= clock.monotonicMs()
-  }
+  const isRested = ({ identity: { id } }: Resumable) =>
+    !busy.has(id) && (restsUntilMs.get(id) ?? 0) <= clock.monotonicMs()
 
   /** A row that may kill its process takes nobody with it: others go first, and it runs when nothing else does. */
   function choose(waiting: readonly Resumable[], free: number): readonly Resumable[] {
@@ -103,6 +104,7 @@ export function resumer({ store, phased, concurrency, clock, telemetry, closing 
       return waiting.length > chosen.length || mayBeMore ? 'more' : 'idle'
     },
     outstanding: () => Promise.all(busy.values()),
+    settled: id => void restsUntilMs.delete(id),
   }
 }
 

@@ -5,7 +5,7 @@ import type { LoopOptions } from './loop.ts'
 import type { WorkerName, WorkersHost, WorkersOptions } from './options.ts'
 import { reapOnce } from './reaper.ts'
 import { relayTurn } from './relayer.ts'
-import { resumer } from './resumer.ts'
+import { resumer, type Resumer } from './resumer.ts'
 import { sweepOnce } from './sweeper.ts'
 
 /** Rows that one process resumes at once, unless it is told otherwise. */
@@ -14,21 +14,29 @@ const slotsMax = 8
 /** The relay bounds each delivery and renews its lane; to give up a slow batch would only make copies of its messages. */
 const relayTurnMsMax = 900_000
 
-export type Shape = Pick<LoopOptions, 'turn' | 'idleMs' | 'pauseMs' | 'turnMsMax' | 'outstanding'>
+const hour = 3_600_000
+const day = 24 * hour
+const reapDefaults = { everyMs: 60_000, batch: 1_000, pauseMs: 250, keepDeliveredMs: day, keepReceivedMs: 7 * day }
+/** Stripe and Standard Webhooks retry for three days and a little. */
+const keepReceivedMsMin = 4 * day
+
+export type Shape = Pick<LoopOptions, 'turn' | 'idleMs' | 'pauseMs' | 'turnMsMax' | 'outstanding' | 'ending'> &
+  Partial<Pick<Resumer, 'settled'>>
 
 /** Undefined: there is nothing to do for it here. */
-export function shapes<Tx>(
-  { internals }: WorkersHost<Tx>,
-  options: WorkersOptions,
-): { [Name in WorkerName]: Shape | undefined } {
+export type Shapes = { readonly [Name in WorkerName]: Shape | undefined }
+
+export function shapes<Tx>({ internals }: WorkersHost<Tx>, options: WorkersOptions): Shapes {
   const { store, telemetry } = internals
   const sweep = { everyMs: 60_000, batch: 100, ...options.sweeper }
-  const reap = { everyMs: 60_000, batch: 1_000, pauseMs: 250, keepDeliveredMs: 24 * 3_600_000, ...options.reaper }
+  const reap = { ...reapDefaults, ...options.reaper }
   checkPositive('sweeper', sweep)
   checkPositive('reaper', reap)
+  checkReceived(reap.keepReceivedMs)
   return {
     sweeper: { idleMs: sweep.everyMs, turn: () => sweepOnce({ store, telemetry, batch: sweep.batch }) },
     resumer: resumerShape(internals, options),
+    reconciler: reconcilerShape(internals, options),
     relay: relayShape(internals, options),
     reaper: { idleMs: reap.everyMs, pauseMs: reap.pauseMs, turn: () => reapOnce({ ...reap, store, telemetry }) },
   }
@@ -40,6 +48,15 @@ function resumerShape<Tx>(internals: Internals<Tx>, options: WorkersOptions): Sh
   checkPositive('resumer', { everyMs, concurrency })
   // Without transactions there is no phased work to go on with.
   return transactional ? { idleMs: everyMs, ...resumer({ ...internals, concurrency }) } : undefined
+}
+
+function reconcilerShape<Tx>(internals: Internals<Tx>, options: WorkersOptions): Shape | undefined {
+  const defaults = { everyMs: 5_000, concurrency: slots(internals.store.traits.connections) }
+  const { everyMs, concurrency } = { ...defaults, ...options.reconciler }
+  checkPositive('reconciler', { everyMs, concurrency })
+  if (options.reconcile !== undefined) return { idleMs: everyMs, ...options.reconcile.internals.work({ concurrency }) }
+  if (options.reconciler === undefined) return undefined
+  throw misconfigured('createWorkers: reconciler has options, and there is no reconcile: createReconciler(latchkey)')
 }
 
 function relayShape<Tx>(internals: Internals<Tx>, { targets, relay = {} }: WorkersOptions): Shape | undefined {
@@ -61,6 +78,13 @@ function relayShape<Tx>(internals: Internals<Tx>, { targets, relay = {} }: Worke
 /** Half of a small pool is left to requests: a step that waits for a connection runs into the limit of a store call. */
 function slots(connections = slotsMax * 2): number {
   return Math.max(1, Math.min(slotsMax, Math.floor(connections / 2)))
+}
+
+function checkReceived(keepReceivedMs: number): void {
+  if (keepReceivedMs >= keepReceivedMsMin) return
+  throw misconfigured(
+    `reaper.keepReceivedMs is ${keepReceivedMs}, shorter than senders of webhooks retry: at least ${keepReceivedMsMin} (4 days)`,
+  )
 }
 
 function checkPositive(worker: WorkerName, values: Readonly<Record<string, number>>): void {

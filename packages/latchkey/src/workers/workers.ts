@@ -1,9 +1,9 @@
-/** All background work of one Latchkey: swept, resumed, relayed, reaped. Any number of processes may run it at once. */
+/** All background work of one Latchkey: swept, resumed, reconciled, relayed, reaped. Any number of processes may run it at once. */
 import { misconfigured } from '../ports/errors.ts'
 import { subscription } from './hints.ts'
 import { type LoopHealth, workerLoop, type WorkerLoop } from './loop.ts'
 import { type WorkerName, workerNames, type WorkersHost, type WorkersOptions } from './options.ts'
-import { shapes } from './shapes.ts'
+import { type Shapes, shapes } from './shapes.ts'
 
 export interface Workers {
   /** Keeps the process alive until `drain` or `stop`. */
@@ -22,24 +22,30 @@ export interface Workers {
 }
 
 export function createWorkers<Tx>(latchkey: WorkersHost<Tx>, options: WorkersOptions = {}): Workers {
-  const loops = loopsOf(latchkey, options)
+  const found = shapes(latchkey, options)
+  const loops = loopsOf(latchkey, options, found)
   const all = () => [...loops.values()]
   const wake = (worker?: WorkerName) => {
     for (const [name, loop] of loops) if (worker === undefined || worker === name) loop.wake()
   }
-  const hints = subscription(options.hint, wake, latchkey.internals.telemetry)
+  const hints = [options.hint, settledHint(options, found)].map(hint =>
+    subscription(hint, wake, latchkey.internals.telemetry),
+  )
+  const endHints = () => {
+    for (const hint of hints) hint.end()
+  }
   return {
     start() {
       for (const loop of all()) loop.start()
-      hints.begin()
+      for (const hint of hints) hint.begin()
     },
     async drain(given) {
-      hints.end()
+      endHints()
       const ends = await Promise.all(all().map(loop => loop.drain(given)))
       return { drained: ends.every(({ drained }) => drained) }
     },
     async stop() {
-      hints.end()
+      endHints()
       await Promise.all(all().map(loop => loop.stop()))
     },
     wake,
@@ -48,9 +54,12 @@ export function createWorkers<Tx>(latchkey: WorkersHost<Tx>, options: WorkersOpt
 }
 
 /** Those that are asked for; unless some are, all that have something to do. */
-function loopsOf<Tx>(latchkey: WorkersHost<Tx>, options: WorkersOptions): ReadonlyMap<WorkerName, WorkerLoop> {
+function loopsOf<Tx>(
+  latchkey: WorkersHost<Tx>,
+  options: WorkersOptions,
+  found: Shapes,
+): ReadonlyMap<WorkerName, WorkerLoop> {
   const { clock, telemetry } = latchkey.internals
-  const found = shapes(latchkey, options)
   const loops = new Map<WorkerName, WorkerLoop>()
   for (const name of options.only ?? workerNames) {
     if (!workerNames.includes(name)) {
@@ -63,7 +72,23 @@ function loopsOf<Tx>(latchkey: WorkersHost<Tx>, options: WorkersOptions): Readon
   return loops
 }
 
+/** What evidence has settled goes on at once. */
+function settledHint({ reconcile }: WorkersOptions, { resumer }: Shapes): WorkersOptions['hint'] {
+  if (reconcile === undefined) return undefined
+  return wake =>
+    reconcile.onSettled(({ id, to }) => {
+      if (to !== 'pending') return
+      if (id !== undefined) resumer?.settled?.(id)
+      wake('resumer')
+    })
+}
+
+const nothingToDo: { readonly [Name in WorkerName]?: string } = {
+  relay: 'without targets: name where messages go',
+  reconciler: 'without reconcile: createReconciler(latchkey)',
+}
+
 function whyNothing(name: WorkerName): string {
-  const why = name === 'relay' ? 'without targets: name where messages go' : 'on a store without transactions'
+  const why = nothingToDo[name] ?? 'on a store without transactions'
   return `createWorkers: the ${name} has nothing to do ${why}, or leave it out of only`
 }

@@ -27,7 +27,7 @@ it('works in bounded batches, and rests between full ones', async () => {
   const { row, clock, store, telemetry, workers } = scene()
   for (let n = 0; n < 25; n++) await row(`k${n}`, 'completed')
   clock.leap(3_600_000)
-  const reap = () => reapOnce({ store, telemetry, batch: 10, keepDeliveredMs: 1_000 })
+  const reap = () => reapOnce({ store, telemetry, batch: 10, keepDeliveredMs: 1_000, keepReceivedMs: 1_000 })
   expect(await reap()).toBe('more')
   expect(telemetry.counted('ttl_pruned')).toBe(10)
 

@@ -1,0 +1,98 @@
+import { expect, it } from 'vitest'
+import { fakeClock } from '../../test/engine/fake-clock.ts'
+import { eventually, recordingTelemetry } from '../../test/engine/setup.ts'
+import type { OwnerResult } from '../ports/store.ts'
+import { memoryStore } from '../stores/memory/index.ts'
+import type { NamedLedger } from './ledger.ts'
+import { beginComparison } from './ledger-run.ts'
+import type { Parts } from './parts.ts'
+
+function newScene() {
+  const clock = fakeClock()
+  const telemetry = recordingTelemetry()
+  const { reconciliation, ...inner } = memoryStore({ clock })
+  const faults: { renew: (() => Promise<OwnerResult>) | undefined } = { renew: undefined }
+  const renewLedger: typeof reconciliation.renewLedger = (run, leaseMs) =>
+    faults.renew?.() ?? reconciliation.renewLedger(run, leaseMs)
+  const parts: Parts = {
+    store: { ...inner, reconciliation: { ...reconciliation, renewLedger } },
+    clock,
+    telemetry,
+    closing: new AbortController().signal,
+    keeping: () => ({ retentionMs: 1_000, outcomeVersion: 1 }),
+    quarantineMs: () => 1_000,
+    call: (_, run) => run(),
+    settled: () => undefined,
+  }
+  const { page, ledger } = slowLedger()
+  const begin = () => beginComparison(parts, { ledger, everyMs: 1, ending: new AbortController().signal })
+  /** Twenty seconds, and what they set going. */
+  const wait = async () => {
+    clock.advance(20_000)
+    await new Promise(resolve => setImmediate(resolve))
+  }
+  return { clock, telemetry, reconciliation, faults, page, begin, wait }
+}
+
+/** Ours waits for somebody to turn the page. */
+function slowLedger(): { page: () => void; ledger: NamedLedger } {
+  let turn = (): void => {}
+  const turned = new Promise<void>(resolve => (turn = resolve))
+  const ledger: NamedLedger = {
+    name: 'books',
+    everyMs: 3_600_000,
+    async *ours() {
+      await turned
+      yield { key: 'a', value: 'a' as never }
+    },
+    async *theirs() {},
+    same: () => true,
+  }
+  return { page: () => turn(), ledger }
+}
+
+it('keeps a slow comparison its own for as long as it takes', async () => {
+  const { page, begin, wait, reconciliation } = newScene()
+  const begun = await begin()
+  if (begun.kind !== 'begun') throw new Error('not begun')
+  for (let waits = 0; waits < 15; waits += 1) await wait()
+  expect(await begin()).toMatchObject({ kind: 'not-due' })
+  page()
+  expect(await begun.report).toMatchObject({ compared: 1, missing: 1, tookMs: 300_000 })
+  expect(await reconciliation.lastLedger('books')).toMatchObject({ compared: 1, missing: 1, finishedAgoMs: 0 })
+})
+
+it.each([
+  ['another process has taken it over', async () => 'claim-lost' as const],
+  ['it cannot be renewed while its lease lasts', () => Promise.reject(new Error('connection terminated'))],
+])('ends when %s, and leaves the next one alone', async (_, renew) => {
+  const { clock, telemetry, reconciliation, faults, begin, wait } = newScene()
+  const begun = await begin()
+  if (begun.kind !== 'begun') throw new Error('not begun')
+  const ended = begun.report.catch((error: unknown) => error)
+  faults.renew = renew
+  for (let waits = 0; waits < 3; waits += 1) await wait()
+  const next = await reconciliation.beginLedger('books', { everyMs: 1, leaseMs: 3_600_000 })
+  if (next.kind !== 'begun') throw new Error('not free')
+  await eventually(() => {
+    // A side that hangs is not waited for.
+    clock.advance(1_000)
+    return telemetry.counted('reconcile.failed') === 1
+  })
+  expect(await ended).toMatchObject({ code: 'claim-lost' })
+  expect(await reconciliation.renewLedger(next.run, 3_600_000)).toBe('written')
+})
+
+it('names the side that gives nothing any more', async () => {
+  const { begin, wait } = newScene()
+  const begun = await begin()
+  if (begun.kind !== 'begun') throw new Error('not begun')
+  const ended = begun.report.catch((error: unknown) => error)
+  let over = false
+  void ended.then(() => (over = true))
+  await eventually(async () => {
+    await wait()
+    return over
+  })
+  expect(String(await ended)).toContain('ours gave nothing for 600000 ms')
+})

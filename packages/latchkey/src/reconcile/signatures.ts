@@ -1,0 +1,144 @@
+/** Who signed a webhook, and when: over its raw bytes, in constant time, before anything in it is read. */
+import { createHmac, timingSafeEqual } from 'node:crypto'
+import { misconfigured } from '../ports/errors.ts'
+
+export interface WebhookMessage {
+  header(name: string): string | undefined
+  /** As they came over the wire. */
+  readonly body: Uint8Array
+  readonly nowMs: number
+}
+
+/**
+ * `id` names the message and is the same for each delivery of it; `signedAtMs` is this delivery's. `stale`: signed outside of the tolerance,
+ * in the past or in the future.
+ */
+export type Verified =
+  | { readonly kind: 'genuine'; readonly id: string; readonly signedAtMs: number; readonly event: unknown }
+  | { readonly kind: 'refused'; readonly why: 'forged' | 'stale' | 'malformed' }
+
+/** Your own scheme is such a function, too. It must not read the body before the signature is proven. */
+export type VerifyWebhook = (message: WebhookMessage) => Verified | Promise<Verified>
+
+export interface SignatureOptions {
+  /** Any of them may have signed: two while one replaces the other. */
+  readonly secrets: readonly string[]
+  /** How far the time of signing may be from ours, both ways. Default 300 s, as the senders' own libraries have it. */
+  readonly toleranceMs?: number
+}
+
+const toleranceDefaultMs = 300_000
+/** More than a tolerance of a day, and a recorded message is as good as a new one. */
+const toleranceMsMax = 24 * 3_600_000
+/** During a roll of secrets a sender signs twice; each signature costs us a comparison. */
+const signaturesMax = 16
+/** Together with the webhook's name it is the evidence's name, which has 200 characters. */
+const idCharactersMax = 128
+
+const refused = (why: 'forged' | 'stale' | 'malformed'): Verified => ({ kind: 'refused', why })
+
+/** Standard Webhooks: `webhook-id`, `webhook-timestamp`, `webhook-signature: v1,<base64>`. Secrets are `whsec_` and base64. */
+export function standardWebhooks(options: SignatureOptions): VerifyWebhook {
+  const toleranceMs = checkedTolerance('standardWebhooks', options)
+  const keys = checkedSecrets('standardWebhooks', options).map(standardKey)
+  return message => {
+    const id = message.header('webhook-id') ?? ''
+    const timestamp = message.header('webhook-timestamp') ?? ''
+    // A dot would make the signed text ambiguous.
+    if (!isId(id) || id.includes('.') || !isTimestamp(timestamp)) return refused('malformed')
+    const signatures = (message.header('webhook-signature') ?? '').split(' ').flatMap(one => {
+      const [version, value = ''] = one.split(',')
+      return version === 'v1' ? [Buffer.from(value, 'base64')] : []
+    })
+    const signed = { prefix: `${id}.${timestamp}.`, body: message.body }
+    if (!isSignedBy(keys, signatures, signed)) return refused('forged')
+    return genuine(message, { timestamp, toleranceMs, idOf: () => id })
+  }
+}
+
+/** Stripe: `Stripe-Signature: t=<seconds>,v1=<hex>`. The secret is the whole text, `whsec_` included; the message's id is in its body. */
+export function stripeWebhooks(options: SignatureOptions): VerifyWebhook {
+  const toleranceMs = checkedTolerance('stripeWebhooks', options)
+  const keys = checkedSecrets('stripeWebhooks', options).map(secret => Buffer.from(secret))
+  return message => {
+    const fields = (message.header('stripe-signature') ?? '').split(',').map(field => field.trim().split('='))
+    const values = (name: string) => fields.flatMap(([key, value = '']) => (key === name ? [value] : []))
+    const [timestamp = '', second] = values('t')
+    if (!isTimestamp(timestamp) || second !== undefined) return refused('malformed')
+    const signatures = values('v1').map(value => Buffer.from(value, 'hex'))
+    if (!isSignedBy(keys, signatures, { prefix: `${timestamp}.`, body: message.body })) return refused('forged')
+    return genuine(message, { timestamp, toleranceMs, idOf: bodyId })
+  }
+}
+
+interface Signed {
+  readonly prefix: string
+  readonly body: Uint8Array
+}
+
+/** Every signature is compared with every key, so that the time tells nothing of which one fits. */
+function isSignedBy(keys: readonly Buffer[], signatures: readonly Buffer[], { prefix, body }: Signed): boolean {
+  const digests = keys.map(key => createHmac('sha256', key).update(prefix).update(body).digest())
+  let fits = false
+  for (const signature of signatures.slice(0, signaturesMax)) {
+    for (const digest of digests) {
+      if (signature.length === digest.length && timingSafeEqual(signature, digest)) fits = true
+    }
+  }
+  return fits
+}
+
+interface Proven {
+  readonly timestamp: string
+  readonly toleranceMs: number
+  readonly idOf: (event: unknown) => unknown
+}
+
+function genuine({ body, nowMs }: WebhookMessage, { timestamp, toleranceMs, idOf }: Proven): Verified {
+  const signedAtMs = Number(timestamp) * 1_000
+  if (Math.abs(nowMs - signedAtMs) > toleranceMs) return refused('stale')
+  const event = parsed(body)
+  const id = idOf(event)
+  if (event === undefined || !isId(id)) return refused('malformed')
+  return { kind: 'genuine', id, signedAtMs, event }
+}
+
+function parsed(body: Uint8Array): unknown {
+  try {
+    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body))
+  } catch {
+    return undefined
+  }
+}
+
+function bodyId(event: unknown): unknown {
+  return typeof event === 'object' && event !== null && 'id' in event ? event.id : undefined
+}
+
+function isId(id: unknown): id is string {
+  return typeof id === 'string' && /^[\x21-\x7e]+$/.test(id) && id.length <= idCharactersMax
+}
+
+function isTimestamp(text: string): boolean {
+  return /^\d{1,11}$/.test(text)
+}
+
+function checkedTolerance(scheme: string, { toleranceMs = toleranceDefaultMs }: SignatureOptions): number {
+  if (toleranceMs > 0 && toleranceMs <= toleranceMsMax) return toleranceMs
+  throw misconfigured(`${scheme}: toleranceMs must be between 1 and ${toleranceMsMax}, and is ${toleranceMs}`)
+}
+
+function checkedSecrets(scheme: string, { secrets }: SignatureOptions): readonly string[] {
+  const usable =
+    Array.isArray(secrets) && secrets.length > 0 && secrets.every(one => typeof one === 'string' && one.length >= 8)
+  if (usable) return secrets
+  throw misconfigured(`${scheme} needs secrets: a list of at least one, as the sender shows it`)
+}
+
+/** The specification asks for 24 to 64 bytes. The secret itself appears in no error. */
+function standardKey(secret: string): Buffer {
+  const text = secret.startsWith('whsec_') ? secret.slice('whsec_'.length) : secret
+  const key = Buffer.from(text, 'base64')
+  if (/^[A-Za-z0-9+/]+={0,2}$/.test(text) && key.length >= 24 && key.length <= 64) return key
+  throw misconfigured('standardWebhooks: a secret must be "whsec_" and the base64 of 24 to 64 random bytes')
+}

@@ -1,0 +1,6 @@
+import { describePostgres } from '../../../../test/servers/describe-postgres.ts'
+import { itSettlesUnknowns } from './settling.ts'
+
+describePostgres('an unknown payment on PostgreSQL is settled', database => {
+  itSettlesUnknowns(() => database.url)
+})
