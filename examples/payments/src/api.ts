@@ -1,11 +1,14 @@
-/** The payments API: two tenants, orders in one commit, payments held when nobody can know. */
+/** The payments API: two tenants, one kind of operation for each kind of work, and the ways in which an unknown ends. */
 import { type Context, Hono } from 'hono'
 import { HTTPException } from 'hono/http-exception'
-import { createLatchkey, type Latchkey, type OperatorVerdict, type Telemetry } from 'latchkey'
-import { idempotent } from 'latchkey/http/hono'
+import { createLatchkey, type Latchkey, type Telemetry } from 'latchkey'
+import { idempotent, statusOf } from 'latchkey/http/hono'
 import { createWorkers, type Workers } from 'latchkey/workers'
-import { pay, type PaymentInput, receiptTarget } from './pay.ts'
-import type { Provider } from './provider-process.ts'
+import { buildExport, type ExportInput } from './build-export.ts'
+import { operatorRoutes } from './operator-routes.ts'
+import { pay, payOut, type PaymentInput, receiptTarget } from './pay.ts'
+import type { ProviderClient } from './provider-client.ts'
+import { settleUnknowns } from './settle-unknowns.ts'
 import type { ShopDatabase } from './shop-database.ts'
 
 export type Env = { Variables: { account: string } }
@@ -20,33 +23,56 @@ export interface Api {
 }
 
 /** Short for a playground: what a killed process left behind is looked at after seconds, not after half a minute. */
-const shortLeaseMs = 5_000
-const pace = { sweeper: { everyMs: 1_000 }, resumer: { everyMs: 1_000 } }
+const leaseMs = 5_000
+const pace = { sweeper: { everyMs: 1_000 }, resumer: { everyMs: 1_000 }, reconciler: { everyMs: 1_000 } }
+const exportDeadlineMs = 3_600_000
 
 export interface ApiParts<Tx> {
   readonly database: ShopDatabase<Tx>
-  readonly provider: Provider
+  readonly provider: ProviderClient
   readonly telemetry: Telemetry
+  readonly webhookSecret: string
+  readonly quarantineMs: number
   /** A line for every receipt that the outbox delivered. */
   readonly onReceipt: (line: string) => void
 }
 
-export function paymentsApi<Tx>({ database, provider, telemetry, onReceipt }: ApiParts<Tx>): Api {
-  const paymentOptions = { version: 1, leaseMs: shortLeaseMs, describe: (input: unknown) => describe(input, 'amount') }
+export function paymentsApi<Tx>({ telemetry, onReceipt, ...parts }: ApiParts<Tx>): Api {
+  const { database, provider } = parts
   const latchkey = createLatchkey({ store: database.store, telemetry, scope: (c: Context<Env>) => [c.get('account')] })
-  const createOrder = latchkey.atomic('orders.create', { describe: input => describe(input, 'sku') })
-  const createPayment = latchkey.phased<PaymentInput>('payments.create', paymentOptions, (x, input) =>
+  const amount = { leaseMs, describe: (input: unknown) => describe(input, 'amount') }
+  const payIn = latchkey.phased<PaymentInput>('payments.create', { ...amount, version: 1 }, (x, input) =>
     pay(x, input, { database, provider }),
   )
-  const createTransfer = latchkey.guarded('transfers.create', {
-    onFailure: 'hold',
-    leaseMs: shortLeaseMs,
-    describe: input => describe(input, 'amount'),
-  })
-  const onError = renderError
-  const app = new Hono<Env>().onError(onError)
-  app.use(authenticate)
+  const createPayout = latchkey.phased<PaymentInput>('payouts.create', { ...amount, version: 1 }, (x, input) =>
+    payOut(x, input, { database, provider }),
+  )
+  const createExport = latchkey.deferred<ExportInput>(
+    'exports.create',
+    { leaseMs, deadlineMs: exportDeadlineMs },
+    (x, input) => buildExport(x, input, database),
+  )
+  const { reconcile, onWebhook } = settleUnknowns({ ...parts, latchkey, payments: [payIn, createPayout] })
 
+  const app = new Hono<Env>().onError(renderError)
+  // Before the tenants' tokens: the provider proves itself by its signature.
+  app.post('/webhooks/provider', c => onWebhook(c.req.raw))
+  app.use(authenticate)
+  orderRoutes(app, latchkey, database)
+  app.post('/payments', idempotent(payIn, { input: paymentInput }))
+  app.post('/payouts', idempotent(createPayout, { input: paymentInput }))
+  app.post('/exports', idempotent(createExport, { input: c => ({ account: c.get('account') }) }))
+  app.get('/operations/:id', statusOf(latchkey))
+  transferRoute(app, latchkey, provider)
+  readRoutes(app, parts)
+  operatorRoutes(app, latchkey)
+  const targets = { receipts: receiptTarget(onReceipt) }
+  return { app, latchkey, workers: createWorkers(latchkey, { ...pace, targets, reconcile }) }
+}
+
+/** Atomic: the order, the key and the answer commit together. */
+function orderRoutes<Tx>(app: Hono<Env>, latchkey: Latchkey<Tx, Context<Env>>, database: ShopDatabase<Tx>): void {
+  const createOrder = latchkey.atomic('orders.create', { describe: input => describe(input, 'sku') })
   app.post(
     '/orders',
     idempotent(
@@ -56,53 +82,51 @@ export function paymentsApi<Tx>({ database, provider, telemetry, onReceipt }: Ap
         if (typeof sku !== 'string') throw new HTTPException(400, { message: 'sku must be a string' })
         return c.json(await database.insertOrder(tx, { account: c.get('account'), sku }), 201)
       },
-      { onError },
+      { onError: renderError },
     ),
   )
-  app.post('/payments', idempotent(createPayment, { input: paymentInput }))
+}
+
+/** Guarded: any handler. Nobody can be asked about it afterwards, so what is lost here only a person can settle. */
+function transferRoute<Tx>(app: Hono<Env>, latchkey: Latchkey<Tx, Context<Env>>, provider: ProviderClient): void {
+  const createTransfer = latchkey.guarded('transfers.create', {
+    onFailure: 'hold',
+    leaseMs,
+    describe: input => describe(input, 'amount'),
+  })
   app.post(
     '/transfers',
     idempotent(
       createTransfer,
       async (c: Context<Env>, { downstreamKey, signal }) => {
         const { account, amount } = await paymentInput(c)
-        const charge = await provider.charge({ key: downstreamKey('transfer'), account, amount }, signal)
+        const charge = await provider.charge({ key: downstreamKey('transfer'), account, amount, dedup: false }, signal)
         return c.json({ transfer: charge.id, amount }, 201)
       },
-      { onError },
+      { onError: renderError },
     ),
   )
-  app.get('/orders', async c => c.json(await database.orders(c.get('account'))))
-  app.get('/payments', async c => c.json(await database.payments(c.get('account'))))
-  app.get('/ledger', async c =>
-    c.json((await provider.charges()).filter(({ account }) => account === c.get('account'))),
-  )
-  operatorRoutes(app, latchkey)
-  return {
-    app,
-    latchkey,
-    workers: createWorkers(latchkey, { ...pace, targets: { receipts: receiptTarget(onReceipt) } }),
-  }
 }
 
-/** What an operator does about the payment that nobody can decide by program. */
-function operatorRoutes<Tx>(app: Hono<Env>, latchkey: Latchkey<Tx, Context<Env>>): void {
-  app.get('/operator/unknown', async c => {
-    const { records } = await latchkey.list({ state: 'unknown' })
-    return c.json(
-      records.map(({ id, scope, operation, description, attempts }) => ({
-        id,
-        scope,
-        operation,
-        description,
-        attempts,
-      })),
-    )
-  })
-  app.post('/operator/unknown/:id/settle', async c => {
-    const { verdict, by, reason } = await c.req.json<{ verdict: OperatorVerdict; by: string; reason: string }>()
-    return c.json(await latchkey.settle({ id: c.req.param('id') }, verdict, { by, reason }))
-  })
+function readRoutes<Tx>(app: Hono<Env>, { database, provider }: Pick<ApiParts<Tx>, 'database' | 'provider'>): void {
+  const resources = {
+    orders: (account: string) => database.orders(account),
+    payments: async (account: string) =>
+      (await database.payments(account)).filter(({ direction }) => direction === 'in'),
+    payouts: async (account: string) =>
+      (await database.payments(account)).filter(({ direction }) => direction === 'out'),
+    exports: (account: string) => database.exports(account),
+    ledger: async (account: string) => (await provider.charges()).filter(charge => charge.account === account),
+  }
+  for (const [name, read] of Object.entries(resources)) {
+    app.get(`/${name}`, async c => c.json(await read(c.get('account'))))
+    app.get(`/${name}/:id`, async c => {
+      const all: readonly { id: unknown }[] = await read(c.get('account'))
+      const found = all.find(({ id }) => String(id) === c.req.param('id'))
+      if (found === undefined) throw new HTTPException(404, { message: `${name} has no ${c.req.param('id')}` })
+      return c.json(found)
+    })
+  }
 }
 
 async function paymentInput(c: Context<Env>): Promise<PaymentInput> {

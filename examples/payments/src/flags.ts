@@ -1,5 +1,6 @@
 /** The command line of the playground. Bad input is one clear sentence and exit code 2. */
 import { parseArgs } from 'node:util'
+import type { ProviderAddress } from './provider-client.ts'
 
 export interface Flags {
   /** Where the SQLite file and the provider's ledger live. Absent: a new temporary directory. */
@@ -8,23 +9,39 @@ export interface Flags {
   readonly port: number
   /** A PostgreSQL URL. Absent: SQLite. */
   readonly store: string | undefined
+  /** A provider that runs already: its URL and that of its controls. Absent: one is started and kept running. */
+  readonly provider: ProviderAddress | undefined
+  /** How long a missing charge proves nothing. */
+  readonly quarantineMs: number
 }
+
+/** Long enough to see a payment wait, short enough to see it end. */
+const quarantineMsDefault = 10_000
 
 export class BadInput extends Error {}
 
-export const usage = `npm start -- [--dir DIRECTORY] [--port PORT] [--store postgres://USER@HOST/DATABASE]`
+export const usage = `npm start -- [--dir DIRECTORY] [--port PORT] [--store postgres://USER@HOST/DATABASE] [--provider URL,CONTROL-URL] [--quarantine MS]`
 
 export function readFlags(args: readonly string[]): Flags {
-  const { dir, port, store } = parse(args)
+  const { dir, port, store, provider, quarantine } = parse(args)
   if (store !== undefined && !/^postgres(ql)?:\/\//.test(store)) {
     throw new BadInput(`--store takes a PostgreSQL URL such as postgres://user@localhost/shop, and got ${store}`)
   }
-  return { dir, port: readPort(port), store }
+  return {
+    dir,
+    port: readPort(port),
+    store,
+    provider: readProvider(provider),
+    quarantineMs: readQuarantine(quarantine),
+  }
 }
 
-function parse(args: readonly string[]): { dir?: string; port?: string; store?: string } {
+type Given = Partial<Record<'dir' | 'port' | 'store' | 'provider' | 'quarantine', string>>
+
+function parse(args: readonly string[]): Given {
   try {
-    const options = { dir: { type: 'string' }, port: { type: 'string' }, store: { type: 'string' } } as const
+    const text = { type: 'string' } as const
+    const options = { dir: text, port: text, store: text, provider: text, quarantine: text }
     return parseArgs({ args: [...args], options, strict: true }).values
   } catch (error) {
     throw new BadInput(`${error instanceof Error ? error.message : String(error)}\nUsage: ${usage}`)
@@ -36,4 +53,26 @@ function readPort(text: string | undefined): number {
   const port = Number(text)
   if (Number.isInteger(port) && port >= 0 && port <= 65_535) return port
   throw new BadInput(`--port takes a number from 0 to 65535, and got ${text}`)
+}
+
+function readProvider(text: string | undefined): ProviderAddress | undefined {
+  if (text === undefined) return undefined
+  const [url, controlUrl, ...rest] = text.split(',')
+  if (
+    url !== undefined &&
+    controlUrl !== undefined &&
+    rest.length === 0 &&
+    URL.canParse(url) &&
+    URL.canParse(controlUrl)
+  ) {
+    return { url, controlUrl }
+  }
+  throw new BadInput(`--provider takes two URLs with a comma between them, and got ${text}`)
+}
+
+function readQuarantine(text: string | undefined): number {
+  if (text === undefined) return quarantineMsDefault
+  const quarantineMs = Number(text)
+  if (quarantineMs > 0 && Number.isFinite(quarantineMs)) return quarantineMs
+  throw new BadInput(`--quarantine takes milliseconds, and got ${text}`)
 }

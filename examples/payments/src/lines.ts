@@ -5,7 +5,8 @@ export interface Started {
   readonly url: string
   readonly store: string
   readonly directory: string
-  readonly providerPid: number
+  /** Absent: the provider was started by somebody else. */
+  readonly providerPid: number | undefined
   /** Where the provider's faults are switched. */
   readonly controlUrl: string
 }
@@ -16,10 +17,10 @@ export function startLines({ url, store, directory, providerPid, controlUrl }: S
   const get = (path: string) => `curl -s ${url}${path} -H 'Authorization: Bearer demo-acme'`
   const fault = (body: string) => `curl -s -X PUT ${controlUrl}/fault -d '${body}'`
   const lost = `{"amount":${lostAnswerAmount}}`
-  const settle = `{"verdict":{"kind":"happened","status":201,"json":{"transfer":"ch_4","amount":${lostAnswerAmount}}},"by":"you","reason":"found in the ledger"}`
+  const settle = `{"verdict":{"kind":"happened","status":201,"json":{"transfer":"ch_6","amount":${lostAnswerAmount}}},"by":"you","reason":"found in the ledger"}`
   return `
 Latchkey playground at ${url}
-store: ${store} · provider: pid ${providerPid}, ledger in ${directory}
+store: ${store} · provider: ${providerPid === undefined ? 'started elsewhere' : `pid ${providerPid}`}, files in ${directory}
 
 1. An order. Send it twice: one order, the same answer, the second with Idempotent-Replayed: true.
    ${post('/orders', 'order-1', '{"sku":"tea"}')}
@@ -47,7 +48,24 @@ store: ${store} · provider: pid ${providerPid}, ledger in ${directory}
    ${post('/payments', 'payment-3', '{"amount":700}')}
    ${get('/ledger')}
 
-7. A transfer at a bank that knows no keys, charged, its answer lost: 504 outcome-unknown, and 409 for every retry. Nobody runs it again.
+7. A payout at a bank that knows no keys, paid, its answer lost: 504 outcome-unknown. Nobody asks the bank again; its signed webhook tells
+   within a second, a worker writes the receipt, and the retry gets its answer: paid once.
+   ${fault('{"kind":"lose-response","requests":1}')}
+   ${post('/payouts', 'payout-1', '{"amount":800}')}
+   ${post('/payouts', 'payout-1', '{"amount":800}')}
+   ${get('/payouts')}
+
+8. A payout that the bank swallowed: no answer, no webhook, no charge. That it is not in the bank's ledger proves nothing until the quarantine
+   is over (ten seconds here); then it is tried again, with another key.
+   ${fault('{"kind":"swallow","requests":1}')}
+   ${post('/payouts', 'payout-2', '{"amount":900}')}
+   ${post('/payouts', 'payout-2', '{"amount":900}')}
+
+9. An export, built by a worker: 202 with its status resource. Ask there for the steps, and at the end for the outcome; another tenant gets 404.
+   ${post('/exports', 'export-1', '{}')}
+   ${get('/operations/ID')}
+
+10. A transfer of which nobody tells anything, paid, its answer lost: 504 outcome-unknown, and 409 for every retry. Nobody runs it again.
    ${post('/transfers', 'transfer-1', lost)}
    Settle it by hand, with the id that the first line prints; then the retry gets the answer.
    ${get('/operator/unknown')}

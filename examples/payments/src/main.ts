@@ -1,4 +1,5 @@
 /** `npm start`: the payments API and its provider, on SQLite or PostgreSQL. */
+import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { serve, type ServerType } from '@hono/node-server'
 import { type Api, paymentsApi } from './api.ts'
@@ -7,6 +8,7 @@ import { BadInput, type Flags, readFlags } from './flags.ts'
 import { startLines } from './lines.ts'
 import { logTelemetry } from './log.ts'
 import { postgresDatabase } from './postgres-database.ts'
+import { type ProviderAddress, providerClient } from './provider-client.ts'
 import type { Provider } from './provider-process.ts'
 import { superviseProvider } from './provider-supervisor.ts'
 import type { ShopDatabase } from './shop-database.ts'
@@ -28,8 +30,13 @@ async function start(flags: Flags): Promise<void> {
 
 async function run<Tx>(flags: Flags, directory: string, database: ShopDatabase<Tx>): Promise<void> {
   const tell = (line: string) => console.log(line)
-  const provider = await superviseProvider(join(directory, 'provider-ledger.jsonl'), tell)
-  const api = paymentsApi({ database, provider, telemetry: logTelemetry, onReceipt: tell })
+  const provider = flags.provider
+    ? runningProvider(flags.provider)
+    : await superviseProvider(join(directory, 'provider-ledger.jsonl'), tell)
+  // New at each start: whoever knew the last one can forge nothing.
+  const webhookSecret = `whsec_${randomBytes(32).toString('base64')}`
+  const { quarantineMs } = flags
+  const api = paymentsApi({ database, provider, telemetry: logTelemetry, onReceipt: tell, webhookSecret, quarantineMs })
   api.workers.start()
   const running = { api, provider, database }
   try {
@@ -37,14 +44,21 @@ async function run<Tx>(flags: Flags, directory: string, database: ShopDatabase<T
     const stop = () => void stopAll({ ...running, server })
     process.once('SIGINT', stop)
     process.once('SIGTERM', stop)
+    // Started by another program: it ends with that, however that ends.
+    process.once('disconnect', stop)
+    const url = `http://127.0.0.1:${port}`
+    await provider.setWebhook({ url: `${url}/webhooks/provider`, secret: webhookSecret })
     const { pid: providerPid, controlUrl } = provider
-    console.log(
-      startLines({ url: `http://127.0.0.1:${port}`, store: database.name, directory, providerPid, controlUrl }),
-    )
+    console.log(startLines({ url, store: database.name, directory, providerPid, controlUrl }))
   } catch (error) {
     await stopParts(running)
     throw error
   }
+}
+
+/** Somebody else's to start and stop. */
+function runningProvider(address: ProviderAddress): Provider {
+  return { ...providerClient(address), ...address, pid: undefined, exited: new Promise(() => {}), async stop() {} }
 }
 
 function listen({ app }: Api, port: number): Promise<{ server: ServerType; port: number }> {

@@ -1,25 +1,43 @@
 /** A payment in three steps: recorded, charged, receipted. A crash between any two is resumed, and nothing is charged twice. */
 import { json, type Outcome, type PhasedExecution } from 'latchkey'
 import { functionTarget, type Target } from 'latchkey/outbox'
-import type { Provider } from './provider-process.ts'
-import type { ShopDatabase } from './shop-database.ts'
+import type { ProviderClient } from './provider-client.ts'
+import type { Payment, ShopDatabase } from './shop-database.ts'
 
 export interface PaymentInput {
   readonly account: string
   readonly amount: number
 }
 
+export interface Paying<Tx> {
+  readonly database: ShopDatabase<Tx>
+  readonly provider: ProviderClient
+}
+
 /** The provider recognises a key for a day: an interrupted charge is asked for again within it. */
 const charging = { dedup: { windowMs: 24 * 3_600_000 }, timeoutMs: 5_000 }
+/** A bank that knows no keys: what was asked and not answered must not be asked again. Short, so that nobody waits to see it. */
+const transferring = { timeoutMs: 2_000 }
 
-export async function pay<Tx>(
+export function pay<Tx>(x: PhasedExecution<Tx>, input: PaymentInput, paying: Paying<Tx>): Promise<Outcome> {
+  return moveMoney(x, input, { ...paying, direction: 'in' })
+}
+
+/** Without an answer it is `unknown`, until the bank's webhook, its ledger or a person tells; then the receipt is written. */
+export function payOut<Tx>(x: PhasedExecution<Tx>, input: PaymentInput, paying: Paying<Tx>): Promise<Outcome> {
+  return moveMoney(x, input, { ...paying, direction: 'out' })
+}
+
+async function moveMoney<Tx>(
   x: PhasedExecution<Tx>,
   { account, amount }: PaymentInput,
-  { database, provider }: { database: ShopDatabase<Tx>; provider: Provider },
+  { database, provider, direction }: Paying<Tx> & Pick<Payment, 'direction'>,
 ): Promise<Outcome> {
-  const id = await x.phase('record', tx => database.insertPayment(tx, { account, amount }))
-  const { id: charge } = await x.effect('charge', charging, ({ key, signal }) =>
-    provider.charge({ key, account, amount }, signal),
+  const dedup = direction === 'in'
+  const reference = x.id
+  const id = await x.phase('record', tx => database.insertPayment(tx, { account, amount, direction, reference }))
+  const { id: charge } = await x.effect('charge', dedup ? charging : transferring, ({ key, signal }) =>
+    provider.charge({ key, account, amount, reference, dedup }, signal),
   )
   await x.phase('receipt', async tx => {
     await database.markCharged(tx, { id, charge })

@@ -9,7 +9,17 @@ export interface Faults {
   strike(): Fault | null
 }
 
-const kinds: ReadonlySet<string> = new Set<FaultKind>(['slow', 'lose-response', 'fail-after', 'refuse', 'late', 'down'])
+const kinds: ReadonlySet<string> = new Set<FaultKind>([
+  'slow',
+  'hold',
+  'lose-response',
+  'fail-after',
+  'refuse',
+  'late',
+  'swallow',
+  'fall',
+  'down',
+])
 
 export function faultSwitch(): Faults {
   let fault: Fault | null = null

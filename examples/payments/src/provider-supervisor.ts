@@ -1,5 +1,6 @@
 /** Starts the payment provider again when it dies, as an operating system would. */
 import { setTimeout as delay } from 'node:timers/promises'
+import type { WebhookTarget } from './charge.ts'
 import { type Provider, startProvider } from './provider-process.ts'
 
 /** Long enough to see what the shop does without its provider. */
@@ -7,6 +8,7 @@ const restartAfterMs = 3_000
 
 export async function superviseProvider(ledgerPath: string, tell: (line: string) => void): Promise<Provider> {
   let current = await startProvider(ledgerPath)
+  let webhook: WebhookTarget | null = null
   let stopping = false
 
   async function watch(): Promise<void> {
@@ -16,6 +18,7 @@ export async function superviseProvider(ledgerPath: string, tell: (line: string)
     await delay(restartAfterMs)
     if (stopping) return
     current = await startProvider(ledgerPath)
+    await current.setWebhook(webhook)
     tell(`the provider runs again: pid ${current.pid}`)
     void watch()
   }
@@ -36,8 +39,17 @@ export async function superviseProvider(ledgerPath: string, tell: (line: string)
     },
     charge: (...asked) => current.charge(...asked),
     charges: () => current.charges(),
+    find: (...asked) => current.find(...asked),
     setFault: fault => current.setFault(fault),
     setIdempotency: on => current.setIdempotency(on),
+    setBooks: open => current.setBooks(open),
+    state: () => current.state(),
+    ledger: () => current.ledger(),
+    asked: () => current.asked(),
+    setWebhook(target) {
+      webhook = target
+      return current.setWebhook(target)
+    },
     stop() {
       stopping = true
       return current.stop()

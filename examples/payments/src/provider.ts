@@ -3,29 +3,40 @@
  * before a charge is answered. A charge of `lostAnswerAmount` is made and never answered.
  *
  * A second port takes orders from whoever plays fate, also while the first refuses connections:
- *   GET /                              {"idempotency":true,"fault":null}
+ *   GET /                              {"idempotency":true,"fault":null,"webhook":null,"books":true}
+ *   GET /charges, GET /asked           the ledger; the last requests for charges, whatever became of them
  *   PUT /fault    {"kind":"slow","ms":500,"requests":3}, or null
  *   PUT /idempotency    true or false: whether a known key gets its first charge, or is charged again
+ *   PUT /webhook    {"url":"http://…","secret":"whsec_…","delayMs":0}, or null: where charges are told
+ *   PUT /books    true or false: whether the shop may look charges up
+ *
+ * A charge without an idempotency key is made as often as it is asked for; `key` in the body is then only a note. The shop may
+ * look charges up by it, `GET /charges?key=…`, and read the whole ledger, `GET /charges`.
  *
  * Started by fork with the ledger's path; tells its ports to the parent and ends with it.
  */
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { setTimeout as delay } from 'node:timers/promises'
-import { type Charge, type Fault, lostAnswerAmount } from './charge.ts'
+import { type AskedFor, type Charge, type Fault, lostAnswerAmount, type WebhookTarget } from './charge.ts'
 import { faultSwitch, parseFault } from './provider-faults.ts'
 import { openLedger } from './provider-ledger.ts'
+import { parseWebhookTarget, sendWebhook } from './provider-webhooks.ts'
 
 /** A client that waits longer than this has not given up, it is gone: `late` charges then. */
 const patienceMs = 60_000
 const defaultDelayMs = 1_000
 const listenAgainMs = 50
+const askedMax = 1_000
 
 const ledgerPath = process.argv[2]
 if (ledgerPath === undefined) throw new Error('the provider needs the path of its ledger')
 const ledger = openLedger(ledgerPath)
 const faults = faultSwitch()
 let idempotency = true
+let webhook: WebhookTarget | null = null
+let books = true
+const askedFor: AskedFor[] = []
 
 const server = createServer(answeringErrors(handleCharge))
 const control = createServer(answeringErrors(handleControl))
@@ -37,12 +48,21 @@ process.on('SIGTERM', stop)
 process.on('SIGINT', () => {})
 
 async function handleCharge(request: IncomingMessage, response: ServerResponse): Promise<void> {
-  if (request.method === 'GET') return answer(response, 200, ledger.all())
-  const key = String(request.headers['idempotency-key'] ?? '')
-  const { account, amount, reference }: Omit<Charge, 'id'> = JSON.parse(await readBody(request))
-  const asked = { key, account, amount, ...(reference === undefined ? {} : { reference }) }
+  if (request.method === 'GET') {
+    return books ? answer(response, 200, find(request.url)) : answer(response, 503, { error: 'the books are closed' })
+  }
+  const dedupKey = request.headers['idempotency-key']
+  const { key, account, amount, reference }: Omit<Charge, 'id'> = JSON.parse(await readBody(request))
+  const asked = {
+    key,
+    account,
+    amount,
+    ...(reference === undefined ? {} : { reference }),
+    dedup: dedupKey !== undefined,
+  }
   const fault = amount === lostAnswerAmount ? ({ kind: 'lose-response' } as const) : faults.strike()
-  const known = knownCharge(key)
+  const known = knownCharge(asked)
+  remember(asked)
   switch (fault?.kind) {
     case 'refuse':
       // What was charged before under this key cannot be declined any more.
@@ -50,13 +70,23 @@ async function handleCharge(request: IncomingMessage, response: ServerResponse):
     case 'slow':
       await delay(fault.ms ?? defaultDelayMs)
       return answer(response, 201, charge(asked))
+    case 'hold': {
+      const made = charge(asked)
+      await delay(fault.ms ?? defaultDelayMs)
+      return answer(response, 201, made)
+    }
     case 'late':
       await Promise.race([once(response, 'close'), delay(patienceMs, undefined, { ref: false })])
       await delay(fault.ms ?? defaultDelayMs)
       return void charge(asked)
+    case 'swallow':
+      return
     case 'lose-response':
       charge(asked)
       return void request.socket.destroy()
+    case 'fall':
+      charge(asked)
+      return void apply('/fault', { ...fault, kind: 'down' })
     case 'fail-after':
       charge(asked)
       return answer(response, 500, { error: 'internal error' })
@@ -65,13 +95,27 @@ async function handleCharge(request: IncomingMessage, response: ServerResponse):
   }
 }
 
-/** Looked up when the charge is made, not when the request came: the same key may have been charged meanwhile. */
-function charge(asked: Omit<Charge, 'id'>): Charge {
-  return knownCharge(asked.key) ?? ledger.add(asked)
+function find(url = ''): readonly Charge[] {
+  const wanted = new URL(url, 'http://provider').searchParams.get('key')
+  return wanted === null ? ledger.all() : ledger.all().filter(({ key }) => key === wanted)
 }
 
-function knownCharge(key: string): Charge | undefined {
-  return idempotency ? ledger.find(key) : undefined
+function remember(asked: AskedFor): void {
+  askedFor.push(asked)
+  if (askedFor.length > askedMax) askedFor.shift()
+}
+
+/** Looked up when the charge is made, not when the request came: the same key may have been charged meanwhile. */
+function charge({ dedup, ...asked }: AskedFor): Charge {
+  const known = knownCharge({ dedup, key: asked.key })
+  if (known !== undefined) return known
+  const made = ledger.add(asked)
+  void sendWebhook(made, () => webhook)
+  return made
+}
+
+function knownCharge({ dedup, key }: Pick<AskedFor, 'dedup' | 'key'>): Charge | undefined {
+  return idempotency && dedup ? ledger.find(key) : undefined
 }
 
 async function handleControl(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -79,12 +123,23 @@ async function handleControl(request: IncomingMessage, response: ServerResponse)
     const value: unknown = JSON.parse(await readBody(request))
     if (!apply(request.url, value)) return answer(response, 400, { error: `cannot set ${request.url} to that` })
   }
-  answer(response, 200, { idempotency, fault: faults.current() })
+  if (request.url === '/charges') return answer(response, 200, ledger.all())
+  if (request.url === '/asked') return answer(response, 200, askedFor)
+  answer(response, 200, { idempotency, fault: faults.current(), webhook, books })
 }
 
 function apply(path: string | undefined, value: unknown): boolean {
   if (path === '/idempotency' && typeof value === 'boolean') {
     idempotency = value
+    return true
+  }
+  if (path === '/books' && typeof value === 'boolean') {
+    books = value
+    return true
+  }
+  const target = path === '/webhook' ? parseWebhookTarget(value) : undefined
+  if (target !== undefined) {
+    webhook = target
     return true
   }
   const fault = path === '/fault' ? parseFault(value) : undefined

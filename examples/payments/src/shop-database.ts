@@ -7,12 +7,23 @@ export interface Order {
   readonly sku: string
 }
 
+/** Money that moves: in, from a card that knows keys; out, to a bank that does not. */
 export interface Payment {
   readonly id: number
   readonly account: string
   readonly amount: number
-  /** The provider's charge; absent until it is made. */
-  readonly charge: string | undefined
+  readonly direction: 'in' | 'out'
+  /** The id of Latchkey's row; the provider's ledger carries it, too. */
+  readonly reference: string
+  /** The provider's charge; null until the shop knows of it. */
+  readonly charge: string | null
+}
+
+export interface Export {
+  readonly id: number
+  readonly account: string
+  readonly parts: number
+  readonly finished: boolean
 }
 
 export interface ShopDatabase<Tx> {
@@ -22,8 +33,14 @@ export interface ShopDatabase<Tx> {
   /** Writes through `tx`, so that the order commits with its key or not at all. */
   insertOrder(tx: Tx, order: Omit<Order, 'id'>): Promise<Order>
   orders(account: string): Promise<readonly Order[]>
-  insertPayment(tx: Tx, payment: { account: string; amount: number }): Promise<number>
+  insertPayment(tx: Tx, payment: Omit<Payment, 'id' | 'charge'>): Promise<number>
   markCharged(tx: Tx, payment: { id: number; charge: string }): Promise<void>
   payments(account: string): Promise<readonly Payment[]>
+  /** All accounts, by ascending reference, a page at a time: the shop's side of a ledger comparison. */
+  paymentsAfter(reference: string, limit: number): Promise<readonly Payment[]>
+  insertExport(tx: Tx, account: string): Promise<number>
+  addExportPart(tx: Tx, id: number): Promise<void>
+  finishExport(tx: Tx, id: number): Promise<Export>
+  exports(account: string): Promise<readonly Export[]>
   close(): Promise<void>
 }

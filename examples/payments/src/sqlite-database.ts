@@ -2,42 +2,63 @@
 import { join } from 'node:path'
 import Database from 'libsql'
 import { type SqliteTx, sqliteStore } from 'latchkey/stores/sqlite'
-import type { Order, Payment, ShopDatabase } from './shop-database.ts'
+import type { Export, Order, Payment, ShopDatabase } from './shop-database.ts'
+
+const tables = `
+  create table if not exists orders (id integer primary key, account text not null, sku text not null) strict;
+  create table if not exists payments (id integer primary key, account text not null, amount integer not null,
+    direction text not null, reference text not null unique, charge text) strict;
+  create table if not exists exports (id integer primary key, account text not null,
+    parts integer not null default 0, finished integer not null default 0) strict`
 
 export async function sqliteDatabase(directory: string): Promise<ShopDatabase<SqliteTx>> {
   const path = join(directory, 'shop.db')
   const store = sqliteStore({ path, open: file => new Database(file) })
   await store.migrate()
   const reader = new Database(path)
-  await store.exclusive(() => {
-    reader.exec(`
-      create table if not exists orders (id integer primary key, account text not null, sku text not null) strict;
-      create table if not exists payments
-        (id integer primary key, account text not null, amount integer not null, charge text) strict`)
-  })
+  await store.exclusive(() => reader.exec(tables))
+  // The driver returns rows as objects of the columns that each caller names.
+  const rows = <T>(text: string, ...values: unknown[]) => reader.prepare(text).all(...values) as T[]
+  const newId = (tx: SqliteTx, text: string, values: (string | number)[]) =>
+    Number(tx.get(`${text} returning id`, values)?.['id'])
   return {
     store,
     name: `SQLite in ${path}`,
     async insertOrder(tx, { account, sku }) {
-      const row = tx.get('insert into orders (account, sku) values (?, ?) returning id', [account, sku])
-      return { id: Number(row?.['id']), account, sku }
+      return { id: newId(tx, 'insert into orders (account, sku) values (?, ?)', [account, sku]), account, sku }
     },
     async orders(account) {
-      // The driver returns rows as objects of the columns that are named here.
-      return reader.prepare('select id, account, sku from orders where account = ? order by id').all(account) as Order[]
+      return rows<Order>('select id, account, sku from orders where account = ? order by id', account)
     },
-    async insertPayment(tx, { account, amount }) {
-      const row = tx.get('insert into payments (account, amount) values (?, ?) returning id', [account, amount])
-      return Number(row?.['id'])
+    async insertPayment(tx, { account, amount, direction, reference }) {
+      const text = 'insert into payments (account, amount, direction, reference) values (?, ?, ?, ?)'
+      return newId(tx, text, [account, amount, direction, reference])
     },
     async markCharged(tx, { id, charge }) {
       tx.run('update payments set charge = ? where id = ?', [charge, id])
     },
     async payments(account) {
-      // As above.
-      return reader
-        .prepare('select id, account, amount, charge from payments where account = ? order by id')
-        .all(account) as Payment[]
+      return rows<Payment>('select * from payments where account = ? order by id', account)
+    },
+    async paymentsAfter(reference, limit) {
+      return rows<Payment>('select * from payments where reference > ? order by reference limit ?', reference, limit)
+    },
+    async insertExport(tx, account) {
+      return newId(tx, 'insert into exports (account) values (?)', [account])
+    },
+    async addExportPart(tx, id) {
+      tx.run('update exports set parts = parts + 1 where id = ?', [id])
+    },
+    async finishExport(tx, id) {
+      const row = tx.get('update exports set finished = 1 where id = ? returning account, parts', [id])
+      return { id, account: String(row?.['account']), parts: Number(row?.['parts']), finished: true }
+    },
+    async exports(account) {
+      const found = rows<Omit<Export, 'finished'> & { finished: number }>(
+        'select id, account, parts, finished from exports where account = ? order by id',
+        account,
+      )
+      return found.map(row => ({ ...row, finished: row.finished === 1 }))
     },
     async close() {
       reader.close()

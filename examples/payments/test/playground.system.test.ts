@@ -34,13 +34,6 @@ describe('the playground', () => {
     expect(await paste(line('"amount":600'))).toContain('HTTP/1.1 201')
     expect(chargesOf(await paste(line('/ledger')), 600)).toBe(1)
 
-    const lost = line('/transfers')
-    expect(await paste(lost)).toContain('HTTP/1.1 504')
-    expect(await paste(lost)).toContain('HTTP/1.1 409')
-    const [unknown] = JSON.parse(await paste(line('/operator/unknown -H')))
-    expect(await paste(line('/settle').replace('/ID/', `/${unknown.id}/`))).toBe('{"kind":"settled"}')
-    expect(bodyOf(await paste(lost))).toContain('"amount":1313')
-    expect(chargesOf(await paste(line('/ledger')), 1313)).toBe(1)
     expect(await playground.stop()).toBe(0)
   })
 
@@ -59,6 +52,97 @@ describe('the playground', () => {
     expect(await stop()).toBe(0)
   })
 
+  it('settles a payout by the bank’s webhook, and pays once', async () => {
+    const { paste, line, stop } = await startPlayground('--dir', join(directory, 'told'))
+    await paste(line('lose-response', 1))
+    expect(await paste(line('"amount":800'))).toContain('HTTP/1.1 504')
+    const retry = line('"amount":800', 1)
+    // A worker or this very retry goes on with the remaining steps, whoever comes first.
+    const told = await eventually(
+      () => paste(retry),
+      text => text.includes('HTTP/1.1 201'),
+    )
+    const again = await paste(retry)
+    expect(again.toLowerCase()).toContain('idempotent-replayed: true')
+    expect(bodyOf(again)).toBe(bodyOf(told))
+    const [payout] = JSON.parse(await paste(line('/payouts -H', 2)))
+    expect(payout).toMatchObject({ amount: 800, charge: 'ch_1' })
+    expect(chargesOf(await paste(line('/ledger')), 800)).toBe(1)
+    const row = line('/payouts -H', 2).replace('/payouts', `/operator/rows/${payout.reference}`)
+    expect(JSON.parse(await paste(row))).toMatchObject({
+      row: { state: 'completed', attempts: 2 },
+      evidence: [{ source: 'webhook', verdict: 'happened', applied: true }],
+    })
+    expect(await stop()).toBe(0)
+  })
+
+  it('tries a swallowed payout again when the quarantine is over, and pays once', async () => {
+    const { paste, line, stop } = await startPlayground('--dir', join(directory, 'swallowed'), '--quarantine', '4000')
+    await paste(line('swallow'))
+    expect(await paste(line('"amount":900'))).toContain('HTTP/1.1 504')
+    expect(chargesOf(await paste(line('/ledger')), 900)).toBe(0)
+    await eventually(
+      () => paste(line('"amount":900', 1)),
+      text => text.includes('HTTP/1.1 201'),
+    )
+    expect(chargesOf(await paste(line('/ledger')), 900)).toBe(1)
+    expect(await stop()).toBe(0)
+  })
+
+  it('builds an export by a worker, shows its steps to its tenant only, and replays its outcome', async () => {
+    const { paste, line, stop } = await startPlayground('--dir', join(directory, 'export'))
+    const begin = line('/exports')
+    const begun = await paste(begin)
+    expect(begun).toContain('HTTP/1.1 202')
+    const { id } = JSON.parse(bodyOf(begun))
+    const status = line('/operations/ID').replace('/ID', `/${id}`)
+    expect(await paste(status.replace('demo-acme', 'demo-globex'))).toContain('no-such-operation')
+    const steps = new Set<string>()
+    const ended = await eventually(
+      async () => JSON.parse(await paste(status)),
+      ({ state, step }) => {
+        steps.add(String(step))
+        return state === 'completed'
+      },
+    )
+    expect(steps.size).toBeGreaterThan(1)
+    expect(ended.outcome).toMatchObject({ status: 201, body: { parts: 4, finished: true } })
+    const retry = await paste(begin)
+    expect(retry).toContain('HTTP/1.1 201')
+    expect(JSON.parse(bodyOf(retry))).toEqual(ended.outcome.body)
+    expect(await stop()).toBe(0)
+  })
+
+  it('has a person settle the transfer of which nobody can tell', async () => {
+    const playground = await startPlayground('--dir', join(directory, 'settled'))
+    const { paste, line } = playground
+    const lost = line('/transfers')
+    expect(await paste(lost)).toContain('HTTP/1.1 504')
+    expect(await paste(lost)).toContain('HTTP/1.1 409')
+    const [unknown] = JSON.parse(await paste(line('/operator/unknown -H')))
+    expect(await paste(line('/settle').replace('/ID/', `/${unknown.id}/`))).toBe('{"kind":"settled"}')
+    expect(bodyOf(await paste(lost))).toContain('"amount":1313')
+    expect(chargesOf(await paste(line('/ledger')), 1313)).toBe(1)
+    expect(await playground.stop()).toBe(0)
+  })
+
+  it('gives each resource in a list and by its id, and nothing of another tenant', async () => {
+    const { paste, line, stop } = await startPlayground('--dir', join(directory, 'resources'))
+    for (const each of ['"sku":"tea"', '"amount":500', '"amount":800', '/exports']) await paste(line(each))
+    const get = (path: string, tenant = 'demo-acme') =>
+      paste(line('/orders -H', 1).replace('/orders', path).replace('demo-acme', tenant))
+    for (const resource of ['orders', 'payments', 'payouts', 'exports', 'ledger']) {
+      const [first] = await eventually<{ id: unknown }[]>(
+        async () => JSON.parse(await get(`/${resource}`)),
+        all => all.length > 0,
+      )
+      expect(JSON.parse(await get(`/${resource}/${first?.id}`))).toMatchObject({ id: first?.id, account: 'acme' })
+      expect(await get(`/${resource}`, 'demo-globex')).toBe('[]')
+      expect(await get(`/${resource}/${first?.id}`, 'demo-globex')).toContain('error')
+    }
+    expect(await stop()).toBe(0)
+  })
+
   it('leaves no provider behind when it stops', async () => {
     const playground = await startPlayground('--dir', join(directory, 'stopped'))
     expect(await playground.stop()).toBe(0)
@@ -72,6 +156,11 @@ describe('the playground', () => {
       code: 2,
       said: expect.stringContaining('mysql://x'),
     })
+    expect(await failToStart('--provider', 'http://127.0.0.1:1')).toMatchObject({
+      code: 2,
+      said: expect.stringContaining('two URLs'),
+    })
+    expect(await failToStart('--quarantine', 'long')).toMatchObject({ code: 2, said: expect.stringContaining('long') })
   })
 
   it('refuses a port in use and a directory that cannot be written, and exits with 2', async () => {
@@ -92,11 +181,19 @@ describe('the playground', () => {
 })
 
 describePostgres('the playground on PostgreSQL', database => {
-  it('answers an order twice with one row', async () => {
+  it('answers an order twice with one row, and settles a payout by webhook', async () => {
     const playground = await startPlayground('--dir', join(directory, 'postgres'), '--store', database.url)
     const order = playground.line('"sku":"tea"')
     expect(bodyOf(await playground.paste(order))).toBe(bodyOf(await playground.paste(order)))
     expect(JSON.parse(await playground.paste(playground.line('/orders -H', 1)))).toHaveLength(1)
+    const { paste, line } = playground
+    await paste(line('lose-response', 1))
+    expect(await paste(line('"amount":800'))).toContain('HTTP/1.1 504')
+    await eventually(
+      () => paste(line('"amount":800', 1)),
+      text => text.includes('HTTP/1.1 201'),
+    )
+    expect(chargesOf(await paste(line('/ledger')), 800)).toBe(1)
     expect(await playground.stop()).toBe(0)
   })
 

@@ -1,0 +1,82 @@
+/** Asking the payment provider, wherever it runs. */
+import { classifyNetworkFailure, notExecuted, outcomeUnknown } from 'latchkey'
+import type { AskedFor, Charge, Fault, ProviderState, WebhookTarget } from './charge.ts'
+
+export interface ProviderAddress {
+  readonly url: string
+  /** Where its faults, its idempotency and its webhooks are switched; see provider.ts. */
+  readonly controlUrl: string
+}
+
+export interface AskedCharge extends Omit<Charge, 'id'> {
+  /** False: the key is sent as a note, and asked twice it charges twice. Default true. */
+  readonly dedup?: boolean
+}
+
+export interface ProviderClient {
+  charge(asked: AskedCharge, signal: AbortSignal): Promise<Charge>
+  charges(): Promise<readonly Charge[]>
+  /** What it knows under a downstream key. */
+  find(key: string, signal: AbortSignal): Promise<readonly Charge[]>
+  /** null: as if nothing could go wrong. */
+  setFault(fault: Fault | null): Promise<ProviderState>
+  setIdempotency(on: boolean): Promise<ProviderState>
+  /** null: no webhooks. */
+  setWebhook(target: WebhookTarget | null): Promise<ProviderState>
+  setBooks(open: boolean): Promise<ProviderState>
+  state(): Promise<ProviderState>
+  /** Its ledger, also while it is down or its books are closed. */
+  ledger(): Promise<readonly Charge[]>
+  /** What it was asked for, whatever became of it. */
+  asked(): Promise<readonly AskedFor[]>
+}
+
+/** A provider that takes longer is treated as silent; the lease is longer. */
+const chargeTimeoutMs = 10_000
+
+export function providerClient({ url, controlUrl }: ProviderAddress): ProviderClient {
+  return {
+    async charge({ dedup = true, ...asked }, signal) {
+      const response = await askOnce(url, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', ...(dedup ? { 'idempotency-key': asked.key } : {}) },
+        body: JSON.stringify(asked),
+        signal: AbortSignal.any([signal, AbortSignal.timeout(chargeTimeoutMs)]),
+      })
+      if (response.status === 201) return (await response.json()) as Charge
+      if (response.status === 402) throw notExecuted(new Error('the provider declined the charge'))
+      throw outcomeUnknown(new Error(`the provider answered ${response.status}`))
+    },
+    charges: () => get<readonly Charge[]>(url),
+    find: (key, signal) => get<readonly Charge[]>(`${url}?key=${encodeURIComponent(key)}`, signal),
+    setFault: fault => put(`${controlUrl}/fault`, fault),
+    setIdempotency: on => put(`${controlUrl}/idempotency`, on),
+    setWebhook: target => put(`${controlUrl}/webhook`, target),
+    setBooks: open => put(`${controlUrl}/books`, open),
+    state: () => get<ProviderState>(controlUrl),
+    ledger: () => get<readonly Charge[]>(`${controlUrl}/charges`),
+    asked: () => get<readonly AskedFor[]>(`${controlUrl}/asked`),
+  }
+}
+
+async function get<T>(url: string, signal?: AbortSignal): Promise<T> {
+  const response = await fetch(url, signal ? { signal } : {})
+  if (!response.ok) throw new Error(`the provider answered ${response.status}`)
+  // What provider.ts sends at this address.
+  return (await response.json()) as T
+}
+
+/** A request that never left is proven not to have charged; anything else may have. */
+async function askOnce(url: string, request: RequestInit): Promise<Response> {
+  try {
+    return await fetch(url, request)
+  } catch (error) {
+    throw classifyNetworkFailure(error) === 'never-left' ? notExecuted(error) : outcomeUnknown(error)
+  }
+}
+
+async function put(url: string, value: unknown): Promise<ProviderState> {
+  const response = await fetch(url, { method: 'PUT', body: JSON.stringify(value) })
+  if (!response.ok) throw new Error(`the provider refused ${JSON.stringify(value)}: ${await response.text()}`)
+  return (await response.json()) as ProviderState
+}

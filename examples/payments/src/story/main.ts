@@ -1,0 +1,79 @@
+// npm run story                         eight things that go wrong, played against the payments API and its provider, and what came of them
+// npm run story -- --quiet              one line for each, for machines
+// npm run story -- --store postgres://… on PostgreSQL, in a database that is empty
+//
+// Ends with 0 when every scene ended with exactly the charges that were intended, and with 1 otherwise.
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { client } from './client.ts'
+import { playScene, type Performance } from './play-scene.ts'
+import type { Scene } from './scene.ts'
+import { scenes } from './scenes.ts'
+import { countLine, openScreen, type Screen } from './screen.ts'
+import { openStage, type Stage } from './stage.ts'
+
+/** Long enough for the late charge of one scene to come in time, and for look-ups to see that it did. */
+const quarantineMs = 6_000
+/** A story takes about a minute. After this no scene is begun; after the other, whatever still goes on is ended. */
+const lastBeginMs = 90_000
+const storyLimitMs = 170_000
+const firstAmount = 1_400
+
+const { quiet, store } = readFlags()
+const directory = mkdtempSync(join(tmpdir(), 'latchkey-story-'))
+const screen = openScreen({ quiet, stream: process.stdout })
+const limit = setTimeout(() => {
+  console.error(`the story did not end within ${storyLimitMs / 1_000} s`)
+  process.exit(1)
+}, storyLimitMs)
+process.once('exit', () => rmSync(directory, { recursive: true, force: true, maxRetries: 5 }))
+// The processes on the stage end with this one.
+for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => process.exit(1))
+
+screen.tell('the provider and the API start')
+const stage = await openStage({ directory, store, quarantineMs })
+try {
+  process.exitCode = await tellStory(stage, screen)
+} finally {
+  await stage.stop()
+  clearTimeout(limit)
+}
+
+function readFlags(): { quiet: boolean; store: string | undefined } {
+  try {
+    const options = { quiet: { type: 'boolean', default: false }, store: { type: 'string' } } as const
+    const { values } = parseArgs({ options })
+    return { quiet: values.quiet, store: values.store }
+  } catch (error) {
+    console.error(error instanceof Error ? error.message : error)
+    process.exit(2)
+  }
+}
+
+function notPlayed(scene: Scene): Performance {
+  const complaints = [`not played: the scenes before it took longer than ${lastBeginMs / 1_000} s`]
+  return { scene, facts: [], complaints, seconds: 0 }
+}
+
+async function tellStory(on: Stage, { tell, saw, happened, ...shown }: Screen): Promise<number> {
+  const startedMs = performance.now()
+  let amount = firstAmount
+  const theatre = { stage: on, client: client(() => on.url), newAmount: () => (amount += 1), tell, saw, happened }
+  const performances: Performance[] = []
+  for (const [index, scene] of scenes.entries()) {
+    shown.open(index + 1, scene)
+    const inTime = performance.now() - startedMs < lastBeginMs
+    const played = inTime ? await playScene(theatre, scene) : notPlayed(scene)
+    performances.push(played)
+    await shown.close(played, index + 1)
+  }
+  const failed = performances.filter(({ complaints }) => complaints.length > 0).length
+  const facts = performances.flatMap(played => played.facts)
+  const strangers = (await on.provider.ledger()).length - facts.flatMap(({ charges }) => charges).length
+  const seconds = ((performance.now() - startedMs) / 1_000).toFixed(0)
+  shown.print(`\n${scenes.length} scenes in ${seconds} s: ${countLine(facts)}; ${failed} failed`)
+  if (strangers > 0) shown.print(`charges in the ledger that belong to no scene: ${strangers}`)
+  return failed === 0 && strangers === 0 ? 0 : 1
+}

@@ -1,0 +1,25 @@
+import { problemOf } from '../why.ts'
+import type { Scene } from '../scene.ts'
+
+export const providerDown: Scene = {
+  title: 'Provider down',
+  premise: 'One payment finds the provider down; another brings it down after the charge.',
+  async play({ wish, send, sendUntilDone, charged, provider, tell, expect }) {
+    await provider.setFault({ kind: 'down' })
+    const before = wish('/payments')
+    await send(before)
+    expect(!(await charged(before)), 'what never left is not charged')
+    tell('the provider comes back')
+    await provider.setFault({ kind: 'fall', ms: 3_000, requests: 1 })
+    const after = wish('/payments')
+    const answer = await send(after)
+    const told = problemOf(answer.text)
+    expect(
+      answer.status === 201 || told === 'outcome-unknown' || !(await charged(after)),
+      `the client was told ${told} about a charge that was made`,
+    )
+    tell('waiting for the provider')
+    await sendUntilDone(after)
+    await sendUntilDone(before)
+  },
+}
