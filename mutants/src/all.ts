@@ -1,6 +1,16 @@
 import { engineMutants } from './engine.ts'
 import type { Mutant } from './mutant.ts'
+import { postgresEvidenceMutants } from './postgres-evidence.ts'
 import { postgresMutants } from './postgres.ts'
+import { reconcileMutants } from './reconcile.ts'
+import { sqliteEvidenceMutants } from './sqlite-evidence.ts'
 import { sqliteMutants } from './sqlite.ts'
 
-export const mutants: readonly Mutant[] = [...postgresMutants, ...sqliteMutants, ...engineMutants]
+export const mutants: readonly Mutant[] = [
+  ...postgresMutants,
+  ...postgresEvidenceMutants,
+  ...sqliteMutants,
+  ...sqliteEvidenceMutants,
+  ...engineMutants,
+  ...reconcileMutants,
+]

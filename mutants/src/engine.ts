@@ -1,5 +1,5 @@
 /** Known bugs in the engine. Where a death or a pause at the wrong moment is needed to see one, the simulation deals it out. */
-import { type Mutant, type NamedTest, simulation } from './mutant.ts'
+import { type Mutant, type NamedTest, simulation, story } from './mutant.ts'
 
 const folder = 'packages/latchkey/src/engine'
 const phased = (test: string): NamedTest => ({ path: 'packages/latchkey/test/phased/sqlite.test.ts', test })
@@ -13,7 +13,7 @@ export const engineMutants: readonly Mutant[] = [
   {
     name: 'engine: no intent',
     patches: [{ file: `${folder}/effect.ts`, find: openIntent, replace: '' }],
-    caughtBy: [phased(committedFirst), simulation],
+    caughtBy: [phased(committedFirst), simulation, story('SQLite')],
   },
   {
     name: 'engine: intent only after the call',
@@ -25,7 +25,7 @@ export const engineMutants: readonly Mutant[] = [
         replace: `    faultPoint('effect:after-call')\n${openIntent}`,
       },
     ],
-    caughtBy: [phased(committedFirst), simulation],
+    caughtBy: [phased(committedFirst), simulation, story('SQLite')],
   },
   {
     name: 'engine: dedup window ignored on resume',
@@ -47,15 +47,15 @@ export const engineMutants: readonly Mutant[] = [
         replace: `called.kind === 'never-left'`,
       },
     ],
-    caughtBy: [phased('takes no refusal for proof after a try without an answer')],
+    caughtBy: [phased('takes no refusal for proof after a try without an answer'), story('SQLite')],
   },
   {
     name: 'engine: answer before store',
     patches: [
       {
         file: `${folder}/finishing.ts`,
-        find: 'const written = await writeUntilStored(core, owned, judgement)',
-        replace: `void writeUntilStored(core, owned, judgement)\n  const written = 'written' as OwnerResult | 'failed'`,
+        find: 'written = await writeOnce(core, owned, { judgement, limitMs: storeRetryMsMax })',
+        replace: `void writeOnce(core, owned, { judgement, limitMs: storeRetryMsMax }).catch(() => undefined)\n    written = 'written'`,
       },
     ],
     caughtBy: [recovering('gets the winner’s outcome, never its own success'), simulation],
@@ -69,7 +69,7 @@ export const engineMutants: readonly Mutant[] = [
         replace: `onFailure === 'rerun' ? 'rerun' : 'rerun'`,
       },
     ],
-    caughtBy: [recovering('writes at the grant what a death under hold means: hold'), simulation],
+    caughtBy: [recovering('writes at the grant what a death under hold means: hold'), simulation, story('SQLite')],
   },
   {
     name: 'engine: phase result remembered after its transaction',

@@ -31,6 +31,12 @@ export const simulation: NamedTest = {
   test: 'many seeds keep every rule',
 }
 
+/** The playground's story, for bugs that it shows as a charge too many or as a client who was told the wrong thing. */
+export const story = (store: 'SQLite' | 'PostgreSQL'): NamedTest => ({
+  path: 'examples/payments/test/story.system.test.ts',
+  test: `ends every scene with the charges that were intended, on ${store}`,
+})
+
 /** The text with the bug in it. */
 export function patched(mutant: string, text: string, { file, find, replace, times = 1 }: Patch): string {
   const found = text.split(find).length - 1

@@ -1,5 +1,5 @@
 /** Known bugs in the SQL for PostgreSQL. A parameter that lost its use keeps a cast: without one the server refuses the statement. */
-import type { Mutant, NamedTest } from './mutant.ts'
+import { type Mutant, type NamedTest, story } from './mutant.ts'
 
 const folder = 'packages/latchkey/src/stores/postgres'
 const conforms = (test: string): NamedTest => ({ path: `${folder}/conformance.pg.test.ts`, test })
@@ -94,7 +94,7 @@ export const postgresMutants: readonly Mutant[] = [
     patches: [
       {
         file: `${folder}/background.ts`,
-        find: 'where k.expires_at <= (select ${sql.now}) and ${isExpired(sql)}',
+        find: 'where k.expires_at <= (select ${sql.now}) and (${isExpired(sql)} or ${stays})',
         replace: 'where k.expires_at <= (select ${sql.now})',
       },
     ],
@@ -148,6 +148,9 @@ export const postgresMutants: readonly Mutant[] = [
         replace: '(k.recovery <> ${recovery.resume}\n        or not',
       },
     ],
-    caughtBy: [conforms('grants a held row to none of fifty after its lease, and sweeps it to unknown')],
+    caughtBy: [
+      conforms('grants a held row to none of fifty after its lease, and sweeps it to unknown'),
+      story('PostgreSQL'),
+    ],
   },
 ]

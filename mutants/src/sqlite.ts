@@ -1,5 +1,5 @@
 /** Known bugs in the SQL for SQLite, and in what both SQL stores share. */
-import type { Mutant, NamedTest } from './mutant.ts'
+import { type Mutant, type NamedTest, story } from './mutant.ts'
 
 const folder = 'packages/latchkey/src/stores/sqlite'
 const conforms = (test: string): NamedTest => ({ path: `${folder}/conformance.test.ts`, test })
@@ -61,7 +61,7 @@ export const sqliteMutants: readonly Mutant[] = [
     name: 'sqlite: reaper ignoring state',
     patches: [
       {
-        file: `${folder}/care.ts`,
+        file: `${folder}/reaping.ts`,
         find: 'WHERE k.expires_at_ms <= ?1 AND k.state IN (${completed}, ${failedRetryable}) AND k.parked_at_ms IS NULL',
         replace: 'WHERE k.expires_at_ms <= ?1',
       },
@@ -84,6 +84,9 @@ export const sqliteMutants: readonly Mutant[] = [
   {
     name: 'sqlite: takeover of a hold row',
     patches: [{ file: `${folder}/grant.ts`, find: `recovery === 'rerun' ||`, replace: `recovery !== 'resume' ||` }],
-    caughtBy: [conforms('grants a held row to none of fifty after its lease, and sweeps it to unknown')],
+    caughtBy: [
+      conforms('grants a held row to none of fifty after its lease, and sweeps it to unknown'),
+      story('SQLite'),
+    ],
   },
 ]

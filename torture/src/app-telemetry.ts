@@ -11,6 +11,9 @@ const told: ReadonlySet<Metric> = new Set<Metric>([
   'unprotected',
   'parked',
   'reserve.key_misuse',
+  'reconcile.resolved',
+  'reconcile.refused',
+  'reconcile.failed',
 ])
 
 export function historyTelemetry(history: History<AppEvent>): Telemetry {
@@ -19,8 +22,9 @@ export function historyTelemetry(history: History<AppEvent>): Telemetry {
       if (told.has(metric)) history.write({ type: 'metric', name: metric, operation, identity, detail })
     },
     observe() {},
-    report(message, { operation = '', error }) {
-      console.error(new Date().toISOString(), message, operation, error instanceof Error ? error.message : '')
+    report(message, { operation = '', detail = '', error }) {
+      const why = error instanceof Error ? error.message : ''
+      console.error(new Date().toISOString(), message, operation, detail, why)
     },
   }
 }

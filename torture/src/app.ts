@@ -6,15 +6,17 @@ import { randomUUID } from 'node:crypto'
 import { serve } from '@hono/node-server'
 import { type Context, Hono } from 'hono'
 import pg from 'pg'
-import { classifyNetworkFailure, createLatchkey, notExecuted, outcomeUnknown } from 'latchkey'
-import { idempotent } from 'latchkey/http/hono'
+import { classifyNetworkFailure, createLatchkey, type GuardedExecution, notExecuted, outcomeUnknown } from 'latchkey'
+import { idempotent, statusOf } from 'latchkey/http/hono'
 import { postgresStore } from 'latchkey/stores/postgres'
 import { historyTelemetry } from './app-telemetry.ts'
 import { startWorkers } from './app-workers.ts'
 import { armFaultPoints, type Arming } from './arming.ts'
 import { type AppEvent, openHistory } from './history.ts'
-import { keyOf, paymentsOperation } from './payments.ts'
-import { charge, type ChargeAnswer } from './provider-client.ts'
+import type { Settlement } from './operator.ts'
+import { chargeTimeoutMs, keyOf, paymentsOperation, refundsOperation } from './payments.ts'
+import { type ChargeAnswer, providerClient } from './provider-client.ts'
+import { settleUnknowns } from './settle-unknowns.ts'
 import { type Asked, insertOrder, upsertTransfer } from './shop.ts'
 
 export interface AppArgument {
@@ -26,11 +28,13 @@ export interface AppArgument {
   readonly receiptsUrl: string
   readonly dedup: boolean
   readonly leaseMs: number
+  readonly webhookSecret: string
+  readonly quarantineMs: number
   readonly arming?: Arming
 }
 
 const argument: AppArgument = JSON.parse(process.argv[2] ?? '{}')
-const { leaseMs, providerUrl, dedup } = argument
+const { leaseMs, dedup, webhookSecret, quarantineMs, receiptsUrl } = argument
 const history = openHistory<AppEvent>(argument.directory, `app-${argument.name}`)
 const pool = new pg.Pool({
   connectionString: argument.databaseUrl,
@@ -40,6 +44,7 @@ const pool = new pg.Pool({
   query_timeout: 4_000,
 })
 pool.on('error', () => {})
+const provider = providerClient(argument.providerUrl, history)
 
 const latchkey = createLatchkey({
   store: postgresStore({ pool }),
@@ -51,7 +56,18 @@ const guarded = { leaseMs, holdMsMax: 60_000, describe: keyOf }
 const createOrder = latchkey.atomic('orders.create', { describe: keyOf })
 const createTransfer = latchkey.guarded('transfers.create', { ...guarded, onFailure: 'rerun' })
 const createPayout = latchkey.guarded('payouts.create', { ...guarded, onFailure: 'hold' })
-const createPayment = paymentsOperation(latchkey, { providerUrl, dedup, leaseMs, history })
+const money = { provider, leaseMs, history }
+const createPayment = paymentsOperation(latchkey, { ...money, dedup })
+const createRefund = refundsOperation(latchkey, money)
+const { reconcile, onWebhook } = settleUnknowns({
+  latchkey,
+  phased: [createPayment, createRefund],
+  payouts: createPayout,
+  provider,
+  pool,
+  webhookSecret,
+  quarantineMs,
+})
 
 const app = new Hono().onError((error, c) => c.json({ error: error.message }, 500))
 app.post(
@@ -70,8 +86,8 @@ app.post(
 )
 app.post(
   '/payouts',
-  idempotent(createPayout, async (c: Context, { signal }) => {
-    const answer = await payOut(await c.req.json<Asked>(), signal)
+  idempotent(createPayout, async (c: Context, execution) => {
+    const answer = await payOut(await c.req.json<Asked>(), execution)
     const nonce = randomUUID()
     return answer.kind === 'declined'
       ? c.json({ declined: true, nonce }, 402)
@@ -79,20 +95,28 @@ app.post(
   }),
 )
 app.post('/payments', idempotent(createPayment, { input: (c: Context) => c.req.json<Asked>() }))
+app.post('/refunds', idempotent(createRefund, { input: (c: Context) => c.req.json<Asked>() }))
+app.get('/operations/:id', statusOf(latchkey))
+app.post('/webhooks', c => onWebhook(c.req.raw))
+app.post('/operator', async c => {
+  const { id, verdict } = await c.req.json<Settlement>()
+  return c.json(await latchkey.settle({ id }, verdict, { by: 'operator', reason: 'found in the books' }))
+})
 
-/** Under a key that the provider cannot have seen: only Latchkey stands between a second run and a second charge. */
-async function payOut({ key, account, amount }: Asked, signal: AbortSignal): Promise<ChargeAnswer> {
+/** Without an idempotency key: only Latchkey stands between a second run and a second charge. */
+async function payOut({ key, account, amount }: Asked, execution: GuardedExecution): Promise<ChargeAnswer> {
+  const { id } = execution
   try {
-    const idempotencyKey = `${key}-${randomUUID()}`
-    const limited = AbortSignal.any([signal, AbortSignal.timeout(1_000)])
-    return await charge({ url: providerUrl, idempotencyKey, account, amount, reference: key, signal: limited })
+    const downstreamKey = execution.downstreamKey('payout')
+    const signal = AbortSignal.any([execution.signal, AbortSignal.timeout(chargeTimeoutMs)])
+    return await provider.charge({ key, id, downstreamKey, dedup: false, account, amount, signal })
   } catch (error) {
     throw classifyNetworkFailure(error) === 'never-left' ? notExecuted(error) : outcomeUnknown(error)
   }
 }
 
 armFaultPoints(history, argument.arming)
-const workers = startWorkers(latchkey, argument.receiptsUrl)
+const workers = startWorkers(latchkey, { receiptsUrl, reconcile })
 const server = serve({ fetch: app.fetch, port: 0, hostname: '127.0.0.1' }, ({ port }) => {
   history.write({ type: 'started', detail: JSON.stringify(argument.arming ?? null) })
   process.send?.({ port })

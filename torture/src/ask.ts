@@ -9,22 +9,40 @@ export interface Ask {
   readonly poison?: boolean
 }
 
-/** `final`: there is nothing more to ask. `later`: ask again. `held`: it is unknown or parked, and asking does not help now. */
-export type Heard = { readonly verdict: 'final' | 'later' | 'held'; readonly afterMs: number; readonly event: Told }
+/**
+ * `final`: there is nothing more to ask. `later`: ask again. `held`: it is unknown, and asking does not help now. `parked`: asking never helps.
+ * `statusPath`: it was accepted, and this is where to look.
+ */
+export interface Heard {
+  readonly verdict: 'final' | 'later' | 'held' | 'parked'
+  readonly afterMs: number
+  readonly event: Told
+  readonly statusPath?: string
+}
 type Told = Omit<ClientEvent, 'key' | 'kind' | 'account'>
 
 /** A client gives up sooner than a lease ends, so that its retry meets the first attempt. */
 const patienceMs = 2_000
 
 export async function ask(url: string, { kind, account, ...body }: Ask): Promise<Heard> {
+  return hear(judge, `${url}/${kind}`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', 'idempotency-key': body.key, 'x-account': account },
+    body: JSON.stringify({ ...body, account }),
+  })
+}
+
+/** Asks the status resource of what was accepted. */
+export async function look(url: string, account: string): Promise<Heard> {
+  return hear(judgeStatus, url, { headers: { 'x-account': account } })
+}
+
+type Judge = (response: Response, body: string) => Heard
+
+async function hear(judged: Judge, url: string, request: RequestInit): Promise<Heard> {
   try {
-    const response = await fetch(`${url}/${kind}`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json', 'idempotency-key': body.key, 'x-account': account },
-      body: JSON.stringify({ ...body, account }),
-      signal: AbortSignal.timeout(patienceMs),
-    })
-    return judge(response, await response.text())
+    const response = await fetch(url, { ...request, signal: AbortSignal.timeout(patienceMs) })
+    return judged(response, await response.text())
   } catch (error) {
     // Refused, cut off in the middle, or no answer in time: it may have happened.
     return { verdict: 'later', afterMs: 0, event: { type: 'info', error: nameOf(error) } }
@@ -34,9 +52,14 @@ export async function ask(url: string, { kind, account, ...body }: Ask): Promise
 function judge(response: Response, body: string): Heard {
   const { status, headers } = response
   const code = codeOf(headers, body)
-  const afterMs = Number(headers.get('retry-after') ?? 0) * 1_000
+  const afterMs = afterMsOf(headers)
   const heard = { status, body, ...(code === undefined ? {} : { code }) }
-  if (code === 'outcome-unknown' || code === 'parked')
+  if (status === 202) {
+    const statusPath = headers.get('location') ?? ''
+    return { verdict: 'later', afterMs, event: { type: 'info', ...heard }, statusPath }
+  }
+  if (code === 'parked') return { verdict: code, afterMs, event: { type: 'info', ...heard } }
+  if (code === 'outcome-unknown')
     return { verdict: status === 504 ? 'later' : 'held', afterMs, event: { type: 'info', ...heard } }
   if (headers.get('latchkey-retry') === 'no') return { verdict: 'final', afterMs, event: { type: 'fail', ...heard } }
   if (headers.has('latchkey-retry') || status >= 500)
@@ -44,6 +67,28 @@ function judge(response: Response, body: string): Heard {
   const replayed = headers.get('idempotent-replayed') === 'true'
   const unstored = headers.get('idempotency-stored') === 'false'
   return { verdict: 'final', afterMs, event: { type: 'ok', ...heard, replayed, ...(unstored ? { unstored } : {}) } }
+}
+
+interface Status {
+  readonly state: string
+  readonly parked: boolean
+  readonly outcome?: { readonly status: number; readonly body: unknown }
+}
+
+function judgeStatus({ status, headers }: Response, body: string): Heard {
+  const afterMs = afterMsOf(headers)
+  if (status !== 200) return { verdict: 'later', afterMs, event: { type: 'info', looked: true, status, body } }
+  const { state, parked, outcome }: Status = JSON.parse(body)
+  if (outcome !== undefined) {
+    const told = { status: outcome.status, body: JSON.stringify(outcome.body) }
+    return { verdict: 'final', afterMs, event: { type: 'ok', looked: true, ...told } }
+  }
+  const verdict = state === 'unknown' ? 'held' : 'later'
+  return { verdict: parked ? 'parked' : verdict, afterMs, event: { type: 'info', looked: true, status, code: state } }
+}
+
+function afterMsOf(headers: Headers): number {
+  return Number(headers.get('retry-after') ?? 0) * 1_000
 }
 
 function codeOf(headers: Headers, body: string): string | undefined {

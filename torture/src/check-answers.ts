@@ -2,6 +2,7 @@
 import type { ClientEvent } from './history.ts'
 import {
   type BusinessRow,
+  clientKeyOf,
   type Evidence,
   groupBy,
   type LedgerCharge,
@@ -14,6 +15,7 @@ interface Truth {
   readonly key: string
   readonly orders: readonly BusinessRow[]
   readonly payments: readonly BusinessRow[]
+  readonly refunds: readonly BusinessRow[]
   readonly transfers: readonly BusinessRow[]
   readonly receipts: readonly ReceiptRow[]
   readonly charges: readonly LedgerCharge[]
@@ -31,6 +33,7 @@ export function checkAnswers(evidence: Evidence): Violation[] {
       ...events.flatMap(event => missing(truth, event)),
       ...unequal(key, events),
       ...misuse(key, events),
+      ...acceptance(key, events),
     ]
   })
 }
@@ -48,14 +51,15 @@ function truthsOf({ facts, charges }: Evidence): Map<string, Truth> {
   }
   for (const row of facts.orders) add('orders', row.key, row)
   for (const row of facts.payments) add('payments', row.key, row)
+  for (const row of facts.refunds) add('refunds', row.key, row)
   for (const row of facts.transfers) add('transfers', row.key, row)
   for (const row of facts.receipts) add('receipts', row.key, row)
-  for (const charge of charges) add('charges', charge.reference ?? charge.id, charge)
+  for (const charge of charges) add('charges', clientKeyOf(charge), charge)
   return truths
 }
 
 function emptyTruth(key: string): Truth {
-  return { key, orders: [], payments: [], transfers: [], receipts: [], charges: [] }
+  return { key, orders: [], payments: [], refunds: [], transfers: [], receipts: [], charges: [] }
 }
 
 function twice({ key, ...rows }: Truth): Violation[] {
@@ -77,6 +81,7 @@ function missing(truth: Truth, { type, key, status, body = '{}', misuse: misused
   for (const [name, rows] of [
     ['order', truth.orders],
     ['payment', truth.payments],
+    ['refund', truth.refunds],
     ['transfer', truth.transfers],
   ] as const) {
     if (name in told && !rows.some(({ id }) => id === told[name])) found.push(lost(`no row of this ${name}`))
@@ -101,4 +106,14 @@ function unequal(key: string, events: readonly ClientEvent[]): Violation[] {
 function misuse(key: string, events: readonly ClientEvent[]): Violation[] {
   const answered = events.filter(({ type, misuse: misused }) => misused === true && type === 'ok')
   return answered.map(({ body = '' }) => ({ kind: 'misuse-answered', key, detail: body }))
+}
+
+/** What was accepted is one operation, whoever asks how often, and nobody else's business. */
+function acceptance(key: string, events: readonly ClientEvent[]): Violation[] {
+  const accepted = new Set(events.filter(({ status }) => status === 202).map(({ body = '' }) => body))
+  const strangers = events.filter(({ foreign, status }) => foreign === true && status === 200)
+  return [
+    ...(accepted.size > 1 ? [{ kind: 'accepted-twice', key, detail: [...accepted].join(' | ') } as const] : []),
+    ...strangers.map(event => ({ kind: 'told-a-stranger', key, detail: JSON.stringify(event) }) as const),
+  ]
 }

@@ -2,27 +2,36 @@
 import { type Evidence, groupBy, type KeyRow, type Violation } from './check-facts.ts'
 
 export function checkEnd(evidence: Evidence): Violation[] {
-  return [...evidence.facts.keys.flatMap(settled), ...answered(evidence), ...receipts(evidence)]
+  return [...evidence.facts.keys.flatMap(settled), ...answered(evidence), ...receipts(evidence), ...died(evidence)]
+}
+
+/** Whatever is done to its database and its provider, a process ends only when it is killed or asked to. */
+function died({ nemesis }: Evidence): Violation[] {
+  return nemesis
+    .filter(({ kind }) => kind === 'app-died')
+    .map(({ app, detail = '' }) => ({ kind: 'process-died', key: `app-${app}`, detail: `${detail}; its log says why` }))
 }
 
 function settled({ key, operation, state, parked, leaseDead, listed }: KeyRow): Violation[] {
   if (state === 'in_progress')
     return [{ kind: 'left-in-progress', key, detail: `${operation}, its lease is ${leaseDead ? 'dead' : 'alive'}` }]
-  if (state === 'unknown' && !listed && !parked) return [{ kind: 'unlisted-unknown', key, detail: operation }]
-  return []
+  if (state !== 'unknown' || parked) return []
+  // Whatever becomes unknown here, its provider can be asked about it.
+  return [{ kind: listed ? 'unsettled-unknown' : 'unlisted-unknown', key, detail: operation }]
 }
 
-/** Every key has a final answer, or its row says that a person or a reconciler has to look at it. */
+/** Every key has a final answer, or its row says that a person has to look at it; one that is unknown is told of above. */
 function answered({ clients, facts }: Evidence): Violation[] {
   const rows = new Map(facts.keys.map(row => [row.key, row]))
   return [...groupBy(clients, event => event.key)].flatMap(([key, events]): Violation[] => {
     if (events.some(({ type, misuse }) => type === 'ok' && misuse !== true)) return []
     const row = rows.get(key)
     if (row !== undefined && (row.state === 'unknown' || row.parked)) return []
-    const last = events.findLast(({ type }) => type !== 'invoke')
+    const last = events.findLast(({ type, foreign }) => type !== 'invoke' && foreign !== true)
+    const accepted = events.some(({ status }) => status === 202)
     return [
       {
-        kind: 'stuck',
+        kind: accepted ? 'accepted-without-end' : 'stuck',
         key,
         detail: `the row is ${row?.state ?? 'absent'}, and the client last heard ${JSON.stringify(last)}`,
       },

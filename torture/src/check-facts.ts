@@ -4,7 +4,7 @@
  *
  * Nothing of the checker imports Latchkey: what it could get wrong, the checker must not get wrong with it.
  */
-import type { AppEvent, ClientEvent, NemesisEvent, ReceiptEvent } from './history.ts'
+import type { AppEvent, ClientEvent, NemesisEvent, ReceiptEvent, WebhookEvent } from './history.ts'
 
 export interface BusinessRow {
   readonly id: number
@@ -29,18 +29,48 @@ export interface KeyRow {
   readonly listed: boolean
 }
 
+/** One row of `latchkey.evidence`. */
+export interface Proof {
+  readonly key: string
+  readonly source: 'webhook' | 'look-up' | 'ledger' | 'late-owner' | 'operator'
+  readonly verdict: 'happened' | 'declined' | 'never-happened' | 'unknown'
+  /** It settled its row. */
+  readonly applied: boolean
+  /** When it was said, by the database's clock. */
+  readonly at: number
+  /** Of the effect that it is about; null: about the whole. */
+  readonly epoch: number | null
+}
+
+/** What the run was told to do. */
+export interface Terms {
+  /** How long a "never happened" proves nothing. */
+  readonly quarantineMs: number
+  /** The provider recognises the keys of payments; of other kinds it never does. */
+  readonly dedup: boolean
+  readonly webhooks: boolean
+}
+
 export interface Facts {
+  readonly terms: Terms
   readonly orders: readonly BusinessRow[]
   readonly payments: readonly BusinessRow[]
+  readonly refunds: readonly BusinessRow[]
   readonly transfers: readonly (BusinessRow & { readonly runs: number })[]
   readonly receipts: readonly ReceiptRow[]
   readonly keys: readonly KeyRow[]
+  readonly proofs: readonly Proof[]
+  /** Each time that a row became unknown, by the database's clock. */
+  readonly unknowns: readonly { readonly key: string; readonly since: number }[]
   /** Receipts whose message is parked, by key. */
   readonly parkedReceipts: readonly string[]
 }
 
 export interface LedgerCharge {
   readonly id: string
+  /** The downstream key. */
+  readonly key?: string
+  /** The client's key and the row's id. */
   readonly reference?: string
 }
 
@@ -51,6 +81,7 @@ export interface Evidence {
   readonly apps: readonly AppEvent[]
   readonly nemesis: readonly NemesisEvent[]
   readonly receipts: readonly ReceiptEvent[]
+  readonly webhooks: readonly WebhookEvent[]
 }
 
 export interface Violation {
@@ -61,13 +92,27 @@ export interface Violation {
     | 'misuse-answered'
     | 'charged-though-declined'
     | 'stuck'
+    | 'process-died'
     | 'left-in-progress'
     | 'unlisted-unknown'
+    | 'unsettled-unknown'
+    | 'asked-in-doubt'
+    | 'believed-too-early'
+    | 'charged-though-disproven'
+    | 'webhook-believed'
+    | 'accepted-twice'
+    | 'accepted-without-end'
+    | 'told-a-stranger'
     | 'receipt-undelivered'
     | 'receipt-from-nowhere'
     | 'receipt-out-of-order'
   readonly key: string
   readonly detail: string
+}
+
+/** The client's key that a charge was made for. */
+export function clientKeyOf({ id, reference }: LedgerCharge): string {
+  return reference?.split(' ')[0] ?? id
 }
 
 export function groupBy<T>(items: readonly T[], keyOf: (item: T) => string): Map<string, T[]> {

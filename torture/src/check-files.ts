@@ -2,7 +2,14 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Evidence, Facts, LedgerCharge } from './check-facts.ts'
-import { type AppEvent, type ClientEvent, type NemesisEvent, readHistories, type ReceiptEvent } from './history.ts'
+import {
+  type AppEvent,
+  type ClientEvent,
+  type NemesisEvent,
+  readHistories,
+  type ReceiptEvent,
+  type WebhookEvent,
+} from './history.ts'
 
 export const factsFile = 'facts.json'
 export const ledgerFile = 'provider-ledger.jsonl'
@@ -16,5 +23,6 @@ export function readEvidence(directory: string): Evidence {
     apps: readHistories<AppEvent>(directory, 'app-'),
     nemesis: readHistories<NemesisEvent>(directory, 'nemesis'),
     receipts: readHistories<ReceiptEvent>(directory, 'receipts'),
+    webhooks: readHistories<WebhookEvent>(directory, 'webhooks'),
   }
 }

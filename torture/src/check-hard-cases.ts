@@ -1,35 +1,122 @@
 /** A run that never met the hard cases has proved nothing about them. */
-import { type Evidence, groupBy } from './check-facts.ts'
+import { type Evidence, groupBy, type Proof, type Terms } from './check-facts.ts'
+import { negativesOf } from './check-proofs.ts'
 
-export const hardCases = [
+const crashCases = [
   'stale write refused',
   'resumed mid-way after a crash',
+  'deferred work resumed after a crash',
   'unknown entered by its owner',
   'unknown entered by the sweeper',
   'commit unknown',
   'parked',
   'outbox duplicate delivered',
 ] as const
+const settlingCases = [
+  'settled by look-up',
+  'settled by ledger',
+  'late owner heard',
+  'asked anew after "never happened"',
+  'stranger refused',
+] as const
+const webhookCases = [
+  'settled by webhook',
+  'webhook before the response',
+  'kept evidence used later',
+  'forged webhook refused',
+  'stale webhook refused',
+  'replayed webhook refused',
+] as const
 
-export type HardCase = (typeof hardCases)[number]
+type Counts<Cases extends readonly string[]> = Record<Cases[number], number>
+export type HardCase = (typeof crashCases | typeof settlingCases | typeof webhookCases)[number]
 
-export function countHardCases({ apps, clients, facts, receipts }: Evidence): Record<HardCase, number> {
+/** Those that a run on these terms can meet. */
+export function hardCasesOf({ webhooks }: Pick<Terms, 'webhooks'>): readonly HardCase[] {
+  return [...crashCases, ...settlingCases, ...(webhooks ? webhookCases : [])]
+}
+
+export function countHardCases(evidence: Evidence): Partial<Record<HardCase, number>> {
+  return {
+    ...countCrashes(evidence),
+    ...countSettling(evidence),
+    ...(evidence.facts.terms.webhooks ? countWebhooks(evidence) : {}),
+  }
+}
+
+function countCrashes({ apps, clients, facts, receipts }: Evidence): Counts<typeof crashCases> {
   const crashed = new Set(facts.keys.filter(({ crashes }) => crashes > 0).map(({ key }) => key))
-  const metric = (name: string) => apps.filter(event => event.type === 'metric' && event.name === name)
+  const metric = metricsOf(apps)
+  const resumed = apps.filter(({ type, key = '' }) => type === 'resumed-midway' && crashed.has(key))
+  const zombies = metric('zombie_key').filter(
+    // A payout is never run again: its dead lease can only become unknown.
+    ({ operation, detail }) => detail === 'unknown' || operation === 'payouts.create',
+  )
   return {
     'stale write refused': metric('claim_lost').length,
-    'resumed mid-way after a crash': apps.filter(({ type, key = '' }) => type === 'resumed-midway' && crashed.has(key))
-      .length,
+    'resumed mid-way after a crash': resumed.length,
+    'deferred work resumed after a crash': resumed.filter(({ key }) => key?.startsWith('refunds')).length,
     'unknown entered by its owner': byOwner({ clients, facts }),
-    // A payout is never run again: its dead lease can only become unknown.
-    'unknown entered by the sweeper': metric('zombie_key').filter(
-      ({ operation, detail }) => detail === 'unknown' || operation === 'payouts.create',
-    ).length,
+    'unknown entered by the sweeper': zombies.length,
     'commit unknown': apps.filter(({ type, name }) => type === 'fault-point' && name === 'read after commit:before')
       .length,
     parked: facts.keys.filter(({ parked }) => parked).length,
     'outbox duplicate delivered': duplicates(receipts),
   }
+}
+
+function countSettling(evidence: Evidence): Counts<typeof settlingCases> {
+  const { clients, facts } = evidence
+  return {
+    'settled by look-up': positives(facts.proofs, 'look-up').length,
+    'settled by ledger': positives(facts.proofs, 'ledger').length,
+    'late owner heard': facts.proofs.filter(({ source }) => source === 'late-owner').length,
+    'asked anew after "never happened"': askedAnew(evidence),
+    'stranger refused': clients.filter(({ foreign, status }) => foreign === true && status === 404).length,
+  }
+}
+
+function countWebhooks({ apps, facts, webhooks }: Evidence): Counts<typeof webhookCases> {
+  const refused = (how: string) => webhooks.filter(event => event.how === how && event.status === 400).length
+  const kept = metricsOf(apps)('reconcile.resolved').filter(({ detail }) => detail === 'kept')
+  return {
+    'settled by webhook': positives(facts.proofs, 'webhook').length,
+    'webhook before the response': beforeTheResponse({ apps, facts }),
+    'kept evidence used later': kept.length,
+    'forged webhook refused': refused('forged'),
+    'stale webhook refused': refused('stale'),
+    'replayed webhook refused': refused('replayed'),
+  }
+}
+
+function metricsOf(apps: Evidence['apps']): (name: string) => Evidence['apps'] {
+  return name => apps.filter(event => event.type === 'metric' && event.name === name)
+}
+
+function positives(proofs: readonly Proof[], from: Proof['source']): readonly Proof[] {
+  return proofs.filter(({ source, applied, verdict }) => source === from && applied && verdict !== 'never-happened')
+}
+
+/** Under another downstream key, after evidence that the first one came to nothing. */
+function askedAnew(evidence: Evidence): number {
+  const given = new Set(
+    negativesOf(evidence)
+      .filter(({ epoch }) => epoch !== null)
+      .map(({ key }) => key),
+  )
+  const asked = evidence.apps.filter(({ type, key = '' }) => type === 'asked' && given.has(key))
+  const keys = [...groupBy(asked, ({ key = '' }) => key).values()]
+  return keys.filter(questions => new Set(questions.map(({ name }) => name)).size > 1).length
+}
+
+/** Kept while the call that it tells of was still waiting for its answer. */
+function beforeTheResponse({ apps, facts }: Pick<Evidence, 'apps' | 'facts'>): number {
+  const ends = groupBy(
+    apps.filter(({ type }) => type === 'charge-ended'),
+    ({ key = '' }) => key,
+  )
+  const told = facts.proofs.filter(({ source }) => source === 'webhook')
+  return told.filter(({ key, at }) => (ends.get(key) ?? []).some(({ at: ended = 0 }) => at < ended)).length
 }
 
 /** Its own caller heard of it, or the row says that nobody had to die for it. */

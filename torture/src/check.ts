@@ -2,20 +2,21 @@
 import { checkAnswers, executedKeys } from './check-answers.ts'
 import { checkEnd } from './check-end.ts'
 import { type Evidence, groupBy, type Violation } from './check-facts.ts'
-import { countHardCases, type HardCase, hardCases } from './check-hard-cases.ts'
+import { countHardCases, type HardCase, hardCasesOf } from './check-hard-cases.ts'
+import { checkProofs } from './check-proofs.ts'
 
 export interface Report {
   readonly verdict: 'passed' | 'failed' | 'inconclusive'
   readonly counts: Readonly<Record<string, number>>
-  readonly hardCases: Readonly<Record<HardCase, number>>
+  readonly hardCases: Readonly<Partial<Record<HardCase, number>>>
   readonly faults: Readonly<Record<string, number>>
   readonly violations: readonly Violation[]
 }
 
 export function check(evidence: Evidence): Report {
-  const violations = [...checkAnswers(evidence), ...checkEnd(evidence)]
+  const violations = [...checkAnswers(evidence), ...checkEnd(evidence), ...checkProofs(evidence)]
   const met = countHardCases(evidence)
-  const conclusive = hardCases.every(name => met[name] > 0)
+  const conclusive = hardCasesOf(evidence.facts.terms).every(name => (met[name] ?? 0) > 0)
   const passed = conclusive ? 'passed' : 'inconclusive'
   return {
     verdict: violations.length > 0 ? 'failed' : passed,
@@ -46,9 +47,25 @@ function countAll(evidence: Evidence, violations: readonly Violation[]): Record<
     takeovers: metric('takeover'),
     'stale writes refused': metric('claim_lost'),
     'answers not stored': clients.filter(({ unstored }) => unstored === true).length,
+    ...countProofs(evidence),
     'receipts written': facts.receipts.length,
     'receipts arrived': evidence.receipts.length,
   }
+}
+
+/** Evidence by who gave it, and how much of it settled a row. */
+function countProofs({ facts, webhooks }: Evidence): Record<string, number> {
+  const counts: Record<string, number> = { 'ever unknown': new Set(facts.unknowns.map(({ key }) => key)).size }
+  for (const [source, proofs] of groupBy(facts.proofs, ({ source }) => source)) {
+    counts[`evidence: ${source}`] = proofs.length
+    counts[`settled by ${source}`] = proofs.filter(({ applied }) => applied).length
+  }
+  for (const [how, sent] of groupBy(webhooks, ({ how }) => how)) {
+    const taken = sent.filter(({ status }) => status === 200).length
+    counts[`webhooks ${how}`] = sent.length
+    counts[`webhooks ${how}, taken`] = taken
+  }
+  return counts
 }
 
 function faultsByKind({ nemesis }: Evidence): Record<string, number> {

@@ -5,7 +5,8 @@
  * Started by fork with a JSON argument. Messages in: { urls }, { poison }, { finish }. Messages out: { finished }.
  */
 import { setTimeout as delay } from 'node:timers/promises'
-import { ask, type Ask, type Heard } from './ask.ts'
+import { lostAnswerAmount } from '../../examples/payments/src/charge.ts'
+import { ask, type Ask, type Heard, look } from './ask.ts'
 import { type ClientEvent, type Kind, openHistory } from './history.ts'
 import { type Random, randomFrom } from './random.ts'
 
@@ -20,6 +21,8 @@ export type ToClients = { urls: string[] } | { poison: true } | { finish: true }
 const { directory, seed, clients }: ClientsArgument = JSON.parse(process.argv[2] ?? '{}')
 const history = openHistory<ClientEvent>(directory, 'clients')
 const asked = new Map<string, Ask>()
+/** Where to look for what was accepted, by key. */
+const statusPaths = new Map<string, string>()
 let urls: string[] = []
 const avoidedUntilMs = new Map<string, number>()
 let running = true
@@ -27,10 +30,15 @@ let count = 0
 
 /** A person at a checkout does not try for longer. */
 const attemptsMax = 25
+/** Nobody waits at the counter for what was accepted; it is asked for again at the end. */
+const looksMax = 8
 const pauseMsMax = 1_000
+/** Refunds that the provider makes without ever answering. */
+const lostAnswers = 0.15
 const avoidMs = 1_500
 /** After the faults have stopped nothing may take longer than this. */
-const finalLimitMs = 60_000
+const finalLimitMs = 150_000
+const finalPauseMs = 700
 
 const kinds: readonly Kind[] = [
   'orders',
@@ -42,6 +50,9 @@ const kinds: readonly Kind[] = [
   'payments',
   'transfers',
   'payouts',
+  'refunds',
+  'refunds',
+  'refunds',
 ]
 
 async function runClient(random: Random): Promise<void> {
@@ -58,13 +69,16 @@ async function runClient(random: Random): Promise<void> {
 
 function newAsk(random: Random, kind: Kind): Ask {
   const key = `${kind}-${count++}`
-  const next: Ask = { kind, key, account: `account-${random.between(1, 32)}`, amount: random.between(1, 1_000) }
+  const lost = kind === 'refunds' && random.chance(lostAnswers)
+  const amount = lost ? lostAnswerAmount : random.between(1, 1_000)
+  const next: Ask = { kind, key, account: `account-${random.between(1, 32)}`, amount }
   asked.set(key, next)
   return next
 }
 
 async function persist(next: Ask, random: Random): Promise<void> {
-  for (let attempt = 0; attempt < attemptsMax && running; attempt++) {
+  const triesMax = next.kind === 'refunds' ? looksMax : attemptsMax
+  for (let attempt = 0; attempt < triesMax && running; attempt++) {
     const heard = await once(next, random)
     if (heard.verdict !== 'later') return
     await delay(Math.min(pauseMsMax, Math.max(heard.afterMs, 50 * 2 ** attempt)) * (0.5 + random.next() / 2))
@@ -78,10 +92,19 @@ async function once(next: Ask, random: Random, marks: Marks = {}): Promise<Heard
   const { kind, key, account } = next
   history.write({ type: 'invoke', kind, key, account, ...marks })
   const url = pickUrl(random)
-  const heard = await ask(url, next)
+  const path = marks.misuse === true ? undefined : statusPaths.get(key)
+  // The request may always be repeated instead of looking.
+  const heard = path === undefined || random.chance(0.25) ? await ask(url, next) : await look(url + path, account)
+  if (heard.statusPath !== undefined) statusPaths.set(key, heard.statusPath)
   if (heard.event.error !== undefined) avoidedUntilMs.set(url, performance.now() + avoidMs)
   history.write({ ...heard.event, kind, key, account, ...marks })
+  if (path !== undefined && random.chance(0.05)) await lookAsStranger(url + path, next)
   return heard
+}
+
+async function lookAsStranger(url: string, { kind, key }: Ask): Promise<void> {
+  const { event } = await look(url, 'a stranger')
+  history.write({ ...event, type: 'info', kind, key, account: 'a stranger', foreign: true })
 }
 
 /** As a load balancer does: whoever did not answer is left alone for a while, unless nobody else is there. */
@@ -90,22 +113,33 @@ function pickUrl(random: Random): string {
   return random.pick(healthy.length > 0 ? healthy : urls)
 }
 
-/** Everything that was ever asked is asked again, until its answer is final or somebody has to look at it. */
+/** Everything that was ever asked is asked again, in rounds, until its answer is final or a person has to look at it. */
 async function finish(): Promise<void> {
   running = false
   await Promise.all(working)
-  const queue = [...asked.values()]
   const endMs = performance.now() + finalLimitMs
   const random = randomFrom(seed, 'final')
+  let open = [...asked.values()]
+  while (open.length > 0 && performance.now() < endMs) {
+    open = await askAll(open, random)
+    if (open.length > 0) await delay(finalPauseMs)
+  }
+  process.send?.({ finished: true })
+}
+
+/** Gives those that have to be asked once more. */
+async function askAll(all: readonly Ask[], random: Random): Promise<Ask[]> {
+  const queue = [...all]
+  const open: Ask[] = []
   await Promise.all(
     Array.from({ length: 16 }, async () => {
       for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
-        while ((await once(next, random, { final: true })).verdict === 'later' && performance.now() < endMs)
-          await delay(300)
+        const { verdict } = await once(next, random, { final: true })
+        if (verdict === 'later' || verdict === 'held') open.push(next)
       }
     }),
   )
-  process.send?.({ finished: true })
+  return open
 }
 
 function sendPoison(): void {

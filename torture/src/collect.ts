@@ -4,35 +4,59 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
 import { factsFile } from './check-files.ts'
-import type { Facts, KeyRow } from './check-facts.ts'
+import type { Facts, KeyRow, Proof, Terms } from './check-facts.ts'
 
 const states: readonly KeyRow['state'][] = ['pending', 'in_progress', 'completed', 'failed_retryable', 'unknown']
 
 // A row's description is the client's key; of phased work the input has it, too.
-const keysQuery = `select coalesce(k.description, i.input::json->>'key', k.id::text) as key, k.operation, k.state, k.crashes,
+const keyColumn = `coalesce(k.description, i.input::json->>'key', k.id::text) as key`
+const keysQuery = `select ${keyColumn}, k.operation, k.state, k.crashes,
   k.parked_at is not null as parked, coalesce(k.locked_until < clock_timestamp(), false) as "leaseDead", d.id is not null as listed
   from latchkey.keys k left join latchkey.due d on d.id = k.id left join latchkey.inputs i on i.id = k.id`
+
+const proofsQuery = `select ${keyColumn}, e.source, e.verdict, e.applied, extract(epoch from e.at)::float8 * 1000 as at, e.effect_epoch as epoch
+  from latchkey.evidence e join latchkey.keys k on k.id = e.key_id left join latchkey.inputs i on i.id = k.id`
+
+const unknownsQuery = `select ${keyColumn}, extract(epoch from u.since)::float8 * 1000 as since
+  from unknowns u join latchkey.keys k on k.id = u.id left join latchkey.inputs i on i.id = k.id`
 
 const parkedQuery = `select convert_from(o.payload, 'UTF8')::json->>'key' as key
   from latchkey.outbox_parked p join latchkey.outbox o on o.id = p.id where p.parked_at is not null`
 
-/** Rows that somebody owns or will go on with, messages behind their cursor, and messages that wait for another try. */
+/** Rows that somebody owns, will go on with or finds out about, messages behind their cursor, and messages that wait for another try. */
 const movingQuery = `select (select count(*) from latchkey.keys
-    where parked_at is null and (state in (0, 1) or (state = 3 and recovery = 2)))
+    where parked_at is null and (state in (0, 1, 4) or (state = 3 and recovery = 2)))
   + (select count(*) from latchkey.outbox o join latchkey.outbox_lanes l on l.lane = o.lane
     where (o.xid, o.id) > (l.cursor_xid, l.cursor_id))
   + (select count(*) from latchkey.outbox_parked where parked_at is null and due_at is not null) as n`
 
-export async function collectFacts(databaseUrl: string, directory: string): Promise<void> {
+/** When a row became unknown, kept by the database itself, beside Latchkey. */
+export const unknownsTable = `create table unknowns (id uuid not null, since timestamptz not null);
+create function keep_unknown() returns trigger language plpgsql as
+  $$ begin insert into unknowns values (new.id, new.since); return null; end $$;
+create trigger keep_unknown after insert or update of since on latchkey.due for each row execute function keep_unknown();`
+
+export interface Collecting {
+  readonly databaseUrl: string
+  readonly directory: string
+  readonly terms: Terms
+}
+
+export async function collectFacts({ databaseUrl, directory, terms }: Collecting): Promise<void> {
   await withClient(databaseUrl, async client => {
     const rows = async (text: string) => (await client.query(text)).rows
     const keys: (Omit<KeyRow, 'state'> & { state: number })[] = await rows(keysQuery)
+    const proofs: Proof[] = await rows(proofsQuery)
     const facts: Facts = {
+      terms,
       orders: await rows('select id, key from orders'),
       payments: await rows('select id, key from payments'),
+      refunds: await rows('select id, key from refunds'),
       transfers: await rows('select id, key, runs from transfers'),
       receipts: await rows('select account, seq, key from receipts'),
       keys: keys.map(row => ({ ...row, state: states[row.state] ?? 'unknown' })),
+      proofs,
+      unknowns: await rows(unknownsQuery),
       parkedReceipts: (await rows(parkedQuery)).map(({ key }: { key: string }) => key),
     }
     writeFileSync(join(directory, factsFile), JSON.stringify(facts))

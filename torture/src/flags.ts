@@ -6,6 +6,8 @@ export interface Flags {
   readonly seed: number
   /** Whether the provider recognises our keys, and the effect says so. */
   readonly dedup: boolean
+  /** Whether the provider tells of its charges by webhook. */
+  readonly webhooks: boolean
   /** Where histories go. Absent: a new temporary directory. */
   readonly dir: string | undefined
   /** Only check the histories of an earlier run. */
@@ -15,16 +17,15 @@ export interface Flags {
 export class BadInput extends Error {}
 
 export const usage =
-  'npm run torture -- [--seconds N] [--seed N] [--dedup on|off] [--dir DIRECTORY] [--check DIRECTORY]'
+  'npm run torture -- [--seconds N] [--seed N] [--dedup on|off] [--webhooks on|off] [--dir DIRECTORY] [--check DIRECTORY]'
 
 export function readFlags(args: readonly string[]): Flags {
   const given = parse(args)
-  if (given.dedup !== 'on' && given.dedup !== 'off')
-    throw new BadInput(`--dedup takes on or off, and got ${given.dedup}`)
   return {
     seconds: readNumber('--seconds', given.seconds, 1),
     seed: given.seed === undefined ? Date.now() % 1_000_000 : readNumber('--seed', given.seed, 0),
-    dedup: given.dedup === 'on',
+    dedup: readSwitch('--dedup', given.dedup),
+    webhooks: readSwitch('--webhooks', given.webhooks),
     dir: given.dir,
     check: given.check,
   }
@@ -35,6 +36,7 @@ function parse(args: readonly string[]) {
     seconds: { type: 'string', default: '60' },
     seed: { type: 'string' },
     dedup: { type: 'string', default: 'on' },
+    webhooks: { type: 'string', default: 'on' },
     dir: { type: 'string' },
     check: { type: 'string' },
   } as const
@@ -43,6 +45,11 @@ function parse(args: readonly string[]) {
   } catch (error) {
     throw new BadInput(`${error instanceof Error ? error.message : String(error)}\nUsage: ${usage}`)
   }
+}
+
+function readSwitch(flag: string, text: string): boolean {
+  if (text === 'on' || text === 'off') return text === 'on'
+  throw new BadInput(`${flag} takes on or off, and got ${text}`)
 }
 
 function readNumber(flag: string, text: string, least: number): number {

@@ -98,7 +98,8 @@ async function keepRunning(slot: Slot, keeping: Keeping): Promise<void> {
   child.once('exit', (code, signal) => {
     changed(undefined)
     if (state.ended) return
-    const kind = signal === 'SIGKILL' ? 'app-killed' : 'app-ended'
+    const ended = code === 0 ? 'app-ended' : 'app-died'
+    const kind = signal === 'SIGKILL' ? 'app-killed' : ended
     options.log.write({ type: 'fault', kind, app: slot.index, detail: `code ${code}, ${signal}` })
     void delay(options.random.between(50, 400)).then(() => (state.ended ? undefined : keepRunning(slot, keeping)))
   })

@@ -2,10 +2,16 @@
 import { appendFileSync, existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-export type Kind = 'orders' | 'payments' | 'transfers' | 'payouts'
+/** `refunds` are deferred: a client is told where to look, and looks until there is an outcome. */
+export type Kind = 'orders' | 'payments' | 'transfers' | 'payouts' | 'refunds'
+
+/** True time, also in a process whose Date.now() is wrong. */
+interface Timed {
+  readonly at?: number
+}
 
 /** What a client asked, and what it heard. `ok`: a final answer. `fail`: refused for good. `info`: nobody knows yet. */
-export interface ClientEvent {
+export interface ClientEvent extends Timed {
   readonly type: 'invoke' | 'ok' | 'fail' | 'info'
   readonly key: string
   readonly kind: Kind
@@ -14,6 +20,10 @@ export interface ClientEvent {
   readonly misuse?: boolean
   /** Asked again after all faults had stopped. */
   readonly final?: boolean
+  /** Asked at the status resource, not by the request itself. An outcome found there is told as status and body of `ok`. */
+  readonly looked?: boolean
+  /** Asked at the status resource of somebody else's operation. */
+  readonly foreign?: boolean
   readonly status?: number
   /** Of a problem that Latchkey made. */
   readonly code?: string
@@ -24,9 +34,20 @@ export interface ClientEvent {
   readonly error?: string
 }
 
-/** What an application process noticed: a count of Latchkey's telemetry, or something its own code saw. */
-export interface AppEvent {
-  readonly type: 'started' | 'metric' | 'report' | 'resumed-midway' | 'fault-point' | 'poisoned'
+/**
+ * What an application process noticed: a count of Latchkey's telemetry, or something its own code saw. `asked` and `charge-ended`: before and
+ * after each call to the provider, under the downstream key in `name`; `detail` of the second: charged, declined, never-left or ambiguous.
+ */
+export interface AppEvent extends Timed {
+  readonly type:
+    | 'started'
+    | 'metric'
+    | 'report'
+    | 'resumed-midway'
+    | 'fault-point'
+    | 'poisoned'
+    | 'asked'
+    | 'charge-ended'
   readonly name?: string
   readonly operation?: string
   readonly identity?: string
@@ -34,15 +55,28 @@ export interface AppEvent {
   readonly key?: string
 }
 
-export interface NemesisEvent {
+export interface NemesisEvent extends Timed {
   readonly type: 'fault'
   readonly kind: string
   readonly app?: number
   readonly detail?: string
 }
 
+/** One delivery of a webhook to an application process. Without a status: nobody answered. */
+export interface WebhookEvent extends Timed {
+  readonly type: 'webhook'
+  /**
+   * `genuine`: signed by the provider, sent until it is taken. `again`: a later one of the same message. `replayed`: the bytes of one that was
+   * taken. `forged`: signed by somebody else, or changed. `stale`: signed by the provider, long ago.
+   */
+  readonly how: 'genuine' | 'again' | 'replayed' | 'forged' | 'stale'
+  readonly key: string
+  readonly status?: number
+  readonly detail?: string
+}
+
 /** One arrival of a receipt at its consumer. */
-export interface ReceiptEvent {
+export interface ReceiptEvent extends Timed {
   readonly type: 'receipt'
   readonly dedupId: string
   readonly account: string
@@ -58,7 +92,8 @@ export interface History<Event> {
 
 export function openHistory<Event>(directory: string, name: string): History<Event> {
   const path = join(directory, `${name}.jsonl`)
-  return { write: event => appendFileSync(path, `${JSON.stringify({ at: Date.now(), ...event })}\n`) }
+  const now = () => Math.round(performance.timeOrigin + performance.now())
+  return { write: event => appendFileSync(path, `${JSON.stringify({ at: now(), ...event })}\n`) }
 }
 
 /** All events of the files whose name begins so. The last line of a killed process may be torn: it is left out. */

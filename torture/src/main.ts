@@ -24,9 +24,8 @@ try {
 async function torture(flags: Flags): Promise<number> {
   const directory = flags.check ?? openDirectory(flags.dir)
   if (flags.check === undefined) {
-    console.log(
-      `seed ${flags.seed}, ${flags.seconds} s, dedup ${flags.dedup ? 'on' : 'off'}, histories in ${directory}`,
-    )
+    const told = `dedup ${flags.dedup ? 'on' : 'off'}, webhooks ${flags.webhooks ? 'on' : 'off'}`
+    console.log(`seed ${flags.seed}, ${flags.seconds} s, ${told}, histories in ${directory}`)
     needPostgres()
     await run(flags, directory)
   }

@@ -18,16 +18,21 @@ export interface Targets {
   readonly provider: Provider
   readonly log: History<NemesisEvent>
   readonly poison: () => void
+  /** A person settles one unknown row, if there is one to settle. */
+  readonly settleOne: () => Promise<boolean>
 }
 
 /** With fewer of them awake nobody is put to sleep: there has to be somebody to take over. */
 const awakeMin = 3
+/** With fewer of them nobody is killed: on a slow machine there would be nobody left to do anything. */
+const aliveMin = 2
 
 /** Also on the other side of the last write: then nothing may be refused. */
 const lateWrites = ['^finish:before', '^phase:before-commit', '^result:before', '^finish:']
 
 /** Somebody commits within this time, or the process is dead. */
 const swallowLimitMs = 3_000
+const strikeLimitMs = 3_000
 
 /** Returns when the time is over and everything that it broke works again. */
 export async function runNemesis(targets: Targets): Promise<void> {
@@ -36,22 +41,26 @@ export async function runNemesis(targets: Targets): Promise<void> {
     const random = randomFrom(targets.seed, label)
     while (performance.now() < endMs) await act(random)
   }
+  const deck: Fault[] = []
   await Promise.all([
     hand('processes', random => harmProcess(targets, random)),
     hand('sleepers', random => fallAsleep(targets, random)),
     hand('wires', random => harmWire(targets, random)),
-    hand('provider', random => harmProvider(targets, random)),
+    hand('provider', random => harmProvider(targets, random, deck)),
+    hand('books', random => closeBooks(targets, random)),
+    hand('operator', random => settleByHand(targets, random)),
     killServer(targets, endMs),
     poison(targets, endMs),
   ])
   for (const wire of targets.wires) wire.heal()
   await targets.provider.setFault(null)
+  await targets.provider.setBooks(true)
 }
 
 async function harmProcess({ fleet, leaseMs, log }: Targets, random: Random): Promise<void> {
   // One that is just starting has nothing to lose, and one that sleeps is to wake up too late.
   const up = fleet.awake()
-  if (up.length === 0) return delay(100)
+  if (up.length < aliveMin) return delay(100)
   const app = random.pick(up)
   if (up.length < awakeMin || random.chance(0.75)) {
     // The kill itself is logged by the fleet, which sees the process end.
@@ -62,12 +71,14 @@ async function harmProcess({ fleet, leaseMs, log }: Targets, random: Random): Pr
     // Not awaited: the others go on being killed while this one sleeps.
     void fleet.pause(app, ms)
   }
-  await delay(random.between(900, 2_400))
+  await delay(random.between(1_000, 2_800))
 }
 
 /** Right before it writes what it has done: by the time it wakes, somebody else owns the row. */
 async function fallAsleep({ fleet }: Targets, random: Random): Promise<void> {
   await delay(random.between(2_000, 6_000))
+  const endMs = performance.now() + strikeLimitMs
+  while (fleet.awake().length < awakeMin && performance.now() < endMs) await delay(100)
   const up = fleet.awake()
   if (up.length >= awakeMin) fleet.stopAt(random.pick(up), random.pick(lateWrites))
 }
@@ -106,25 +117,57 @@ async function harmWire({ wires, log }: Targets, random: Random): Promise<void> 
   await delay(random.between(100, 1_000))
 }
 
-async function harmProvider({ provider, log }: Targets, random: Random): Promise<void> {
-  await delay(random.between(500, 3_000))
-  const fault = drawFault(random)
+async function harmProvider({ provider, log }: Targets, random: Random, deck: Fault[]): Promise<void> {
+  await delay(random.between(300, 2_000))
+  if (deck.length === 0) deck.push(...shuffledFaults(random))
+  const fault = deck.pop() ?? { kind: 'down' }
   log.write({ type: 'fault', kind: `provider-${fault.kind}`, detail: JSON.stringify(fault) })
   await provider.setFault(fault)
-  await delay(random.between(200, 1_500))
+  if (fault.requests === undefined) await delay(random.between(200, 1_500))
+  else await struck(provider)
   await provider.setFault(null)
 }
 
-function drawFault(random: Random): Fault {
+/** A fault that nobody met was none; it does not wait for ever, because everybody may be dead. */
+async function struck(provider: Provider): Promise<void> {
+  const endMs = performance.now() + strikeLimitMs
+  while ((await provider.state()).fault !== null && performance.now() < endMs) await delay(100)
+}
+
+/** For a while nobody can look a charge up, one by one or all. */
+async function closeBooks({ provider, log }: Targets, random: Random): Promise<void> {
+  await delay(random.between(4_000, 10_000))
+  log.write({ type: 'fault', kind: 'provider-books-closed' })
+  await provider.setBooks(false)
+  await delay(random.between(500, 3_000))
+  await provider.setBooks(true)
+}
+
+async function settleByHand({ settleOne, log }: Targets, random: Random): Promise<void> {
+  await delay(random.between(5_000, 12_000))
+  if (await settleOne()) log.write({ type: 'fault', kind: 'operator-settled' })
+}
+
+/** Each kind comes up, in any order, before one comes again; those that make unknowns come twice. */
+function shuffledFaults(random: Random): Fault[] {
   const requests = random.between(1, 4)
-  return random.pick<Fault>([
+  const many = random.between(3, 6)
+  const faults: Fault[] = [
     { kind: 'slow', ms: random.between(100, 2_500), requests },
     { kind: 'lose-response', requests },
     { kind: 'fail-after', requests },
     { kind: 'refuse', requests },
     { kind: 'late', ms: random.between(50, 1_500), requests },
+    { kind: 'hold', ms: random.between(500, 2_500), requests: many },
+    { kind: 'hold', ms: random.between(500, 2_500), requests: many },
+    { kind: 'swallow', requests: many },
+    { kind: 'swallow', requests: many },
     { kind: 'down' },
-  ])
+  ]
+  return faults
+    .map(fault => ({ fault, place: random.next() }))
+    .sort((a, b) => a.place - b.place)
+    .map(({ fault }) => fault)
 }
 
 /** Spread over the run: each costs a few seconds in which nothing else can be seen. */

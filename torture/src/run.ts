@@ -1,5 +1,6 @@
 /** One run: everything is started, harmed, calmed, asked once more, and stopped. What happened is in the directory then. */
 import { type ChildProcess, fork } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -10,25 +11,32 @@ import { startProvider } from '../../examples/payments/src/provider-process.ts'
 import { bundleApp } from './bundle.ts'
 import { ledgerFile } from './check-files.ts'
 import type { ClientsArgument, ToClients } from './clients.ts'
-import { collectFacts, drain, withClient } from './collect.ts'
+import { collectFacts, drain, unknownsTable, withClient } from './collect.ts'
 import type { Flags } from './flags.ts'
 import { startFleet } from './fleet.ts'
 import { type NemesisEvent, openHistory } from './history.ts'
+import { startMailman } from './mailman.ts'
 import { runNemesis } from './nemesis.ts'
+import { settleOne } from './operator.ts'
 import { randomFrom } from './random.ts'
 import { startReceipts } from './receipts.ts'
 import { shopTables } from './shop.ts'
 import { openWire } from './wire.ts'
 
 /** Small pools, and each another: heartbeats, workers and handlers have to share what there is. */
-const poolSizes = [2, 3, 4, 8] as const
+const poolSizes = [3, 5, 8, 12] as const
 /** Short, so that a dead owner is replaced soon; long enough that a busy machine does not lose a live one. */
-const leaseMs = 4_000
+const leaseMs = 5_000
 /** Many, because some of them always wait for a lease to end. */
-const clients = 32
-const drainLimitMs = 60_000
+const clients = 24
+const drainLimitMs = 120_000
+/**
+ * Longer than the longest that a charge can come after its row became unknown: a process may be stopped between its intent and its
+ * call, stop itself again when it wakes, and then meet a provider that takes its time.
+ */
+const quarantineMs = 25_000
 
-export async function run({ seed, seconds, dedup }: Flags, directory: string): Promise<void> {
+export async function run({ seed, seconds, dedup, webhooks }: Flags, directory: string): Promise<void> {
   const ending: (() => unknown)[] = []
   const endAll = async () => {
     for (const end of ending.splice(0).reverse()) await end()
@@ -51,27 +59,33 @@ export async function run({ seed, seconds, dedup }: Flags, directory: string): P
     const log = openHistory<NemesisEvent>(directory, 'nemesis')
     const random = randomFrom(seed, 'fleet')
     const tell = (message: ToClients) => void (users.connected && users.send(message))
+    const secret = `whsec_${randomBytes(24).toString('base64')}`
+    let urls: readonly string[] = []
+    if (webhooks) {
+      const mailman = await startMailman({ directory, secret, random: randomFrom(seed, 'mail'), urls: () => urls })
+      ending.push(() => mailman.close())
+      await provider.setWebhook({ url: mailman.url, secret })
+    }
+    const shared = { directory, providerUrl: provider.url, receiptsUrl: receipts.url, dedup, webhookSecret: secret }
     const fleet = await startFleet({
       bundle,
-      arguments: wires.map((wire, index) => ({
-        name: String(index),
-        directory,
-        databaseUrl: wire.url,
-        poolMax: poolSizes[index] ?? 4,
-        providerUrl: provider.url,
-        receiptsUrl: receipts.url,
-        dedup,
-        leaseMs,
-      })),
+      arguments: wires.map(({ url: databaseUrl }, index) => {
+        const own = { name: String(index), databaseUrl, poolMax: poolSizes[index] ?? 4 }
+        return { ...shared, ...own, leaseMs, quarantineMs }
+      }),
       random,
       log,
-      onChange: urls => tell({ urls: urls.filter(url => url !== undefined) }),
+      onChange(now) {
+        urls = now.filter(url => url !== undefined)
+        tell({ urls: [...urls] })
+      },
       selfStopMs: () => leaseMs + random.between(500, 6_000),
     })
     ending.push(() => fleet.stop())
 
-    const poison = () => tell({ poison: true })
-    await runNemesis({ seconds, seed, leaseMs, fleet, wires, server, provider, log, poison })
+    const looking = { databaseUrl: server.url, charges: () => provider.ledger(), url: () => urls[0] }
+    const people = { poison: () => tell({ poison: true }), settleOne: () => settleOne(looking) }
+    await runNemesis({ seconds, seed, leaseMs, fleet, wires, server, provider, log, ...people })
     console.log('the faults have stopped; asking everything once more')
     receipts.calm()
     await fleet.calm()
@@ -81,7 +95,8 @@ export async function run({ seed, seconds, dedup }: Flags, directory: string): P
     const left = await drain(server.url, drainLimitMs)
     if (left > 0) console.log(`${left} rows still move after ${drainLimitMs} ms`)
     await fleet.stop()
-    await collectFacts(server.url, directory)
+    const terms = { quarantineMs, dedup, webhooks }
+    await collectFacts({ databaseUrl: server.url, directory, terms })
   } finally {
     await endAll()
   }
@@ -91,7 +106,7 @@ async function prepare(databaseUrl: string): Promise<void> {
   const pool = new pg.Pool({ connectionString: databaseUrl, max: 2 })
   await postgresStore({ pool }).migrate()
   await pool.end()
-  await withClient(databaseUrl, client => client.query(shopTables))
+  await withClient(databaseUrl, client => client.query(shopTables + unknownsTable))
 }
 
 function startClients(argument: ClientsArgument): ChildProcess {

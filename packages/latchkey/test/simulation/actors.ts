@@ -1,11 +1,14 @@
 /** Those around the engines: clients that ask again and again, and an operator who looks things up. */
 import type { Answer } from '../../src/engine/answer.ts'
+import { downstreamKey } from '../../src/engine/execution.ts'
 import { json } from '../../src/engine/json-outcome.ts'
+import type { FoundVerdict } from '../../src/ports/reconciliation.ts'
 import type { History } from './history.ts'
 import type { ModelRow } from './model-row.ts'
 import type { ModelStore } from './model-store.ts'
 import { type Asked, askedFor, operationNames, type OperationName } from './operations.ts'
-import type { Provider } from './provider.ts'
+import type { Plan } from './plan.ts'
+import type { Entry, Provider } from './provider.ts'
 import type { Runs } from './runs.ts'
 import type { World } from './world.ts'
 
@@ -48,11 +51,12 @@ export function startClient({ world, send, keys, requests, ended }: ClientOption
 }
 
 function isFinal(answer: Answer): boolean {
-  if (answer.kind === 'refused') return answer.refusal.code === 'key-reused'
-  return answer.kind === 'replayed' || answer.stored === 'yes'
+  if (answer.kind === 'refused') return answer.refusal.code === 'key-reused' || answer.refusal.code === 'key-expired'
+  return answer.kind === 'replayed' || (answer.kind === 'executed' && answer.stored === 'yes')
 }
 
 export interface OperatorOptions {
+  readonly plan: Pick<Plan, 'lookUps'>
   readonly world: World
   readonly store: ModelStore
   readonly history: History
@@ -63,16 +67,21 @@ export interface OperatorOptions {
 const settledRetentionMs = 60_000
 
 /** Knows the truth, and speaks only when nothing can change it any more: the quarantine, without guessing its length. */
-export function startOperator({ world, store, history, provider, runs }: OperatorOptions): void {
+export function startOperator({ plan, world, store, history, provider, runs }: OperatorOptions): void {
   const unknownSinceMs = new Map<string, number>()
 
   function look(): void {
     for (const [id, row] of store.rows) {
-      if (row.parked && world.chance.happens(0.5)) store.unpark(id)
       if (row.state !== 'unknown') unknownSinceMs.delete(id)
-      else settle(id, row)
+      if (row.parked && world.chance.happens(0.5)) store.unpark(id)
+      else if (row.state === 'unknown' && isForAPerson(row)) settle(id, row)
     }
     world.at(world.chance.between(3_000, 12_000), look)
+  }
+
+  /** Where questions are asked, a person waits for the end of them, mostly. */
+  function isForAPerson({ parked }: ModelRow): boolean {
+    return parked || !plan.lookUps || world.chance.happens(0.05)
   }
 
   function settle(id: string, row: ModelRow): void {
@@ -80,10 +89,17 @@ export function startOperator({ world, store, history, provider, runs }: Operato
     unknownSinceMs.set(id, sinceMs)
     if (runs.anyBefore(id, sinceMs) || provider.underWay(id)) return
     const open = row.steps.find(step => step.state === 'open')
-    const happened = history.executions(id, open?.name ?? 'work') > 0
-    const outcome = json(200, { settled: row.fence })
-    store.settle(id, happened ? { kind: 'happened', outcome } : { kind: 'never-happened' }, settledRetentionMs)
+    const key = open?.key ?? downstreamKey(id, 'work')
+    const entry = provider.entry({ key, sinceMs: row.createdAtMs })
+    const settled = store.settle(id, verdictOf(entry, open !== undefined), settledRetentionMs)
+    if (settled.kind !== 'settled') history.break(`an operator's word is refused: ${settled.kind} ${id}`)
   }
 
   world.at(5_000, look)
+}
+
+function verdictOf(entry: Entry | undefined, ofEffect: boolean): FoundVerdict {
+  if (entry === undefined) return { kind: 'never-happened' }
+  const { kind, result } = entry
+  return ofEffect ? { kind, result: JSON.stringify(result) } : { kind, outcome: json(200, result) }
 }

@@ -5,17 +5,23 @@
  * I2   no write under another claim than the last granted one    I9   the intent is committed before the call, with its key
  * I3   the fence rises by one per grant; who runs was granted    I10  steps are done in order and stay done
  * I4   a completed row does not change                           I11  deleted or granted anew only when expired or free
- * I5   unknown is left by evidence only                          I15  another input under the same key never runs
- * I7   what a client saw as final is stored, byte for byte       I16  after the last fault everything comes to rest
+ * I5   unknown is left by evidence only, and evidence is true    I14  deferred work ends once; past its deadline it never runs
+ * I6   an epoch rises by one, by negative evidence, in time      I15  another input under the same key never runs
+ * I7   what a client saw as final is stored, byte for byte       I16  after the last fault everything comes to rest, and
+ *                                                                     what is unknown and can be asked about is settled
+ * I18  a forged message changes nothing, a recorded one is taken once
  */
 import { transitions } from '../../src/engine/transitions.ts'
-import { isExpired, isOverdue, isStuck, type ModelRow } from './model-row.ts'
-import type { Change } from './model-tables.ts'
+import { isExpired, isGone, isOverdue, isStuck, type ModelRow } from './model-row.ts'
+import type { AppliedEvidence, Change } from './model-tables.ts'
+import { quarantineMs } from './provider.ts'
 
 export interface Truth {
   readonly nowMs: number
   /** How often the provider has acted for an effect of this row's present life. */
   executions(effect: string): number
+  /** What it answered, refusals included. */
+  results(effect: string): readonly string[]
   /** A call to the provider is under way for this row. */
   underWay(): boolean
 }
@@ -44,8 +50,9 @@ export function checkChange(change: Change, truth: Truth, broken: (rule: string)
   }
   if (before === undefined) return
   if (by === 'owner' && before.claimId !== after.claimId) fail('I2 a write of another claim')
-  if (before.state === 'completed') fail('I4 a completed row changes')
+  if (before.state === 'completed' && !isStripped(before, after, truth.nowMs)) fail('I4 a completed row changes')
   checkSteps(before, after, fail)
+  checkEpochs(change, fail)
   checkEvidence(change, truth, fail)
 }
 
@@ -54,7 +61,7 @@ type Fail = (text: string) => void
 function mayBeGranted(before: ModelRow, after: ModelRow, nowMs: number): boolean {
   if (isExpired(before, nowMs)) return after.steps.length === 0
   if (before.parked || Buffer.compare(before.fingerprint, after.fingerprint) !== 0) return false
-  if (before.state === 'failed_retryable') return before.dueAtMs <= nowMs
+  if (before.state === 'failed_retryable' || before.state === 'pending') return before.dueAtMs <= nowMs
   return isOverdue(before, nowMs) && before.recovery !== 'hold' && !isStuck(before, nowMs)
 }
 
@@ -67,12 +74,28 @@ function checkSteps(before: ModelRow, after: ModelRow, fail: Fail): void {
   const added = after.steps.find(step => !before.steps.some(other => other.position === step.position))
   const ahead = after.steps.filter(step => step.state === 'done' && step.position < (added?.position ?? 0))
   if (added !== undefined && ahead.length < added.position) fail(`I10 ${added.name} before what is ahead of it is done`)
-  const byOwner = after.state === 'completed' && after.answeredBy === 'owner'
+  const byOwner = after.state === 'completed' && after.saidBy === 'owner'
   if (byOwner && after.steps.some(step => step.state !== 'done')) fail('I10 completed with a step that is not done')
 }
 
+/** Nothing of it is left but that it was. */
+function isStripped(before: ModelRow, after: ModelRow, nowMs: number): boolean {
+  return isGone(before, nowMs) && !before.stripped && after.stripped && after.outcome === undefined
+}
+
+function checkEpochs({ before, after, evidence }: Change, fail: Fail): void {
+  for (const step of before?.steps ?? []) {
+    const epoch = after?.steps.find(other => other.position === step.position)?.epoch ?? step.epoch
+    if (epoch === step.epoch) continue
+    if (epoch !== step.epoch + 1 || step.state !== 'open')
+      fail(`I6 the epoch of ${step.name} rises from ${step.epoch} to ${epoch}`)
+    if (evidence?.verdict.kind !== 'never-happened')
+      fail(`I6 the epoch of ${step.name} rises without negative evidence`)
+  }
+}
+
 /** What is said not to have happened did not happen, and cannot happen any more. */
-function checkEvidence({ before, after, by }: Change, truth: Truth, fail: Fail): void {
+function checkEvidence({ before, after, by, evidence }: Change, truth: Truth, fail: Fail): void {
   if (before === undefined || after === undefined) return
   for (const step of before.steps) {
     const denied =
@@ -80,6 +103,30 @@ function checkEvidence({ before, after, by }: Change, truth: Truth, fail: Fail):
     if (denied && truth.executions(step.name) > 0) fail(`I8 ${step.name} is said not to have happened`)
     if (denied && truth.underWay()) fail(`I8 ${step.name} is said not to have happened, and is under way`)
   }
+  if (before.state !== 'unknown' && evidence !== undefined)
+    fail(`I5 evidence is applied to a row that is ${before.state}`)
   if (before.state !== 'unknown' || after.state === 'unknown') return
-  if (by !== 'late owner' && by !== 'operator') fail('I5 unknown is left without evidence')
+  if (evidence === undefined) return fail('I5 unknown is left without evidence')
+  const negative = evidence.verdict.kind === 'never-happened'
+  const early = evidence.atMs < (before.doubt?.sinceMs ?? 0) + quarantineMs
+  if (by === 'reconciler' && negative && early) fail('I5 negative evidence inside the quarantine')
+  checkTruth(before, evidence, { truth, fail })
+}
+
+/** What evidence says is what the provider did, and its result is the provider's. */
+function checkTruth(
+  before: ModelRow,
+  { verdict }: AppliedEvidence,
+  { truth, fail }: { truth: Truth; fail: Fail },
+): void {
+  const effect = before.steps.find(step => step.state === 'open')?.name ?? 'work'
+  if (verdict.kind === 'never-happened') {
+    if (truth.executions(effect) > 0) fail(`I8 ${effect} is said not to have happened`)
+    if (truth.underWay()) fail(`I8 ${effect} is said not to have happened, and is under way`)
+    return
+  }
+  const results = truth.results(effect)
+  if (results.length === 0) fail(`I5 ${effect} is said to have ${verdict.kind}`)
+  const isKnown = 'result' in verdict && results.some(result => JSON.stringify(result) === verdict.result)
+  if ('result' in verdict && !isKnown) fail(`I5 ${effect} has a result that nobody gave: ${verdict.result}`)
 }

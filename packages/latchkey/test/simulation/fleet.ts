@@ -1,11 +1,14 @@
 /** The engines: real ones, each in a process that may die and comes back as another. */
 import type { Answer } from '../../src/engine/answer.ts'
 import { createLatchkey } from '../../src/engine/latchkey.ts'
+import type { WorkerName } from '../../src/workers/options.ts'
 import { createWorkers } from '../../src/workers/workers.ts'
 import type { Sent } from './actors.ts'
 import { type Asked, declareOperations } from './operations.ts'
+import { startReconciling } from './reconciling.ts'
 import { remoteStore } from './remote-store.ts'
 import type { Stage } from './stage.ts'
+import type { Deliver, Message } from './webhooks.ts'
 import type { Process } from './world.ts'
 
 export interface Fleet {
@@ -15,12 +18,14 @@ export interface Fleet {
 interface Engine {
   readonly process: Process
   readonly execute: (asked: Asked) => Promise<Answer>
+  readonly take: (message: Message) => Promise<number>
 }
 
 /** Often enough that a run is short, seldom enough that it is cheap. */
-const sweepEveryMs = 15_000
-const resumeEveryMs = 7_000
+const sweepEveryMs = 16_000
+const resumeEveryMs = 8_000
 const reapEveryMs = 60_000
+const reconcileEveryMs = 14_000
 
 export function createFleet(stage: Stage): Fleet {
   const { world, plan, history } = stage
@@ -28,19 +33,22 @@ export function createFleet(stage: Stage): Fleet {
   const engines = new Set<Engine>()
   let started = 0
 
-  function start(): void {
+  /** Who takes the place of a process that died does the same as it did. */
+  function start(place: number): void {
     const process = world.process(`engine ${(started += 1)}`)
     world.tell(() => `${process.name} starts`)
-    const engine = startEngine(stage, process, plan.rollingUpgrade && started % 2 === 1 ? 2 : 1)
+    const version = plan.rollingUpgrade && started % 2 === 1 ? 2 : 1
+    const engine = startEngine(stage, process, { version, workers: workersIn(stage, place) })
     engines.add(engine)
     process.onCrash.add(() => {
       engines.delete(engine)
       history.saw('a process died')
-      world.at(chance.between(200, 8_000), start)
+      world.at(chance.between(200, 8_000), () => start(place))
     })
   }
 
-  for (let n = 0; n < plan.engines; n++) start()
+  for (let n = 0; n < plan.engines; n++) start(n)
+  stage.webhooks.connect(webhookDelivery(stage, engines))
 
   return {
     send(asked, heard) {
@@ -66,21 +74,55 @@ export function createFleet(stage: Stage): Fleet {
   }
 }
 
-function startEngine(stage: Stage, process: Process, version: number): Engine {
+/** Two processes do background work, so that they get into each other's way; a third one only serves. */
+function workersIn({ plan }: Stage, place: number): readonly WorkerName[] {
+  if (place > 1) return []
+  const asked: readonly WorkerName[] = plan.lookUps || plan.webhooks ? ['reconciler'] : []
+  return place === 0 ? ['sweeper', 'resumer', 'reaper', ...asked] : ['sweeper', 'resumer', ...asked]
+}
+
+interface EngineOptions {
+  readonly version: number
+  readonly workers: readonly WorkerName[]
+}
+
+function startEngine(stage: Stage, process: Process, { version, workers }: EngineOptions): Engine {
   const { world, history } = stage
   const latchkey = createLatchkey({
     store: remoteStore(stage, process),
     scope: () => 'shop',
     clock: world.clockOf(process),
-    telemetry: { count: (metric, { detail = '' }) => history.saw(`${metric} ${detail}`), observe() {}, report() {} },
+    telemetry: { count: (metric, attributes) => history.counted(metric, attributes), observe() {}, report() {} },
   })
-  const execute = declareOperations(latchkey, { ...stage, process, version })
+  const shop = { ...stage, process, version }
+  const offered = declareOperations(latchkey, shop)
+  const { reconcile, take } = startReconciling(latchkey, offered, shop)
   createWorkers(latchkey, {
+    only: workers,
+    reconcile,
+    reconciler: { everyMs: reconcileEveryMs },
     sweeper: { everyMs: sweepEveryMs },
     resumer: { everyMs: resumeEveryMs },
     reaper: { everyMs: reapEveryMs },
   }).start()
-  return { process, execute }
+  return { process, execute: offered.execute, take }
+}
+
+/** A message to any engine that lives; it may die with it. */
+function webhookDelivery({ world, history }: Stage, engines: ReadonlySet<Engine>): Deliver {
+  const { chance } = world
+  return (message, answered) => {
+    const [first, ...others] = engines
+    if (first === undefined || chance.happens(world.faults.lose)) return
+    const { process, take } = chance.pick([first, ...others])
+    world.deliver(process, chance.between(1, 50), () => {
+      const heard = (status: number) => {
+        world.tell(() => `message ${message.id} gets ${status} from ${process.name}`)
+        answered(status)
+      }
+      take(message).then(heard, error => history.break(`a webhook rejected: ${String(error)}`))
+    })
+  }
 }
 
 function tellAnswer({ operation }: Asked, answer: Answer): string {
@@ -89,6 +131,8 @@ function tellAnswer({ operation }: Asked, answer: Answer): string {
       return `${operation}: ${answer.refusal.code}`
     case 'replayed':
       return `${operation}: replayed`
+    case 'accepted':
+      return `${operation}: accepted`
     case 'executed':
       return `${operation}: ${answer.attempt.kind}, stored: ${answer.stored}`
   }

@@ -5,9 +5,10 @@
 import type { Answer } from '../../src/engine/answer.ts'
 import { downstreamKey } from '../../src/engine/execution.ts'
 import type { Outcome } from '../../src/ports/outcome.ts'
-import { checkChange } from './change-rules.ts'
+import type { Attributes } from '../../src/ports/telemetry.ts'
+import { checkChange, type Truth } from './change-rules.ts'
 import type { Change } from './model-tables.ts'
-import { isRepeatable, type ModelRow } from './model-row.ts'
+import { isRepeatable, isTooLate, type ModelRow } from './model-row.ts'
 import type { Written } from './model-transactions.ts'
 import type { Asked } from './operations.ts'
 
@@ -39,9 +40,10 @@ export interface History {
   called(call: Run & { readonly effect: string; readonly key: string }): void
   /** At the provider, before it acts. */
   arrived(call: { readonly id: string; readonly effect: string; readonly key: string }): void
-  executed(call: Run & { readonly effect: string }): string
-  /** How often this effect was executed in the present life of the row. */
-  executions(id: string, effect: string): number
+  /** The provider did it, or refused it for good; the result. */
+  acted(call: Run & { readonly effect: string; readonly kind: 'happened' | 'declined' }): string
+  /** A metric of an engine. */
+  counted(metric: string, attributes: Attributes): void
   replied(asked: Asked, answer: Answer): void
 }
 
@@ -64,6 +66,10 @@ interface Facts {
   readonly intents: Set<string>
   /** Effects of which an owner was told that they may not be repeated. */
   readonly doubts: Set<string>
+  /** Grants of work that was too late to begin. */
+  readonly tooLate: Set<string>
+  /** What the provider answered, by life and effect. */
+  readonly results: Map<string, readonly string[]>
   broken: string | undefined
 }
 
@@ -75,11 +81,18 @@ export function history(options: HistoryOptions): History {
     counts: new Map(),
     intents: new Set(),
     doubts: new Set(),
+    tooLate: new Set(),
+    results: new Map(),
     broken: undefined,
   }
   return {
     seen: facts.seen,
     saw: what => void count(facts.seen, what),
+    counted(metric, { operation, detail = '' }) {
+      count(facts.seen, `${metric} ${detail}`)
+      // Guarded work has no epochs: of a message about an earlier attempt nobody can tell which one it means.
+      if (detail === 'contradiction' && operation !== 'hold') fail(facts, `I8 evidence contradicts: ${operation}`)
+    },
     broken: () => facts.broken,
     break: rule => void (facts.broken ??= rule),
     ...ofRows(facts, options),
@@ -112,9 +125,9 @@ function lifeOf({ grants }: Facts, id: string): number {
 }
 
 /** The owner of the row learns about its steps. */
-function noteDoubts({ doubts }: Facts, { identity, fence, steps }: ModelRow, nowMs: number): void {
+function noteDoubts({ doubts }: Facts, { identity, life, fence, steps }: ModelRow, nowMs: number): void {
   for (const step of steps) {
-    if (step.state === 'open' && !isRepeatable(step, nowMs)) doubts.add(`${identity.id} ${fence} ${step.name}`)
+    if (step.state === 'open' && !isRepeatable(step, nowMs)) doubts.add(`${identity.id} ${life} ${fence} ${step.name}`)
   }
 }
 
@@ -125,14 +138,21 @@ function ofRows(facts: Facts, { now, underWay }: HistoryOptions): OfRows {
   return {
     changed(change) {
       const { id, before, after, what } = change
-      const executions = (effect: string) => counts.get(`${id} life ${after?.life} ${effect}`) ?? 0
-      const truth = { nowMs: now(), executions, underWay: () => underWay(id) }
+      const place = (effect: string) => `${id} life ${after?.life} ${effect}`
+      const truth: Truth = {
+        nowMs: now(),
+        executions: effect => counts.get(place(effect)) ?? 0,
+        results: effect => facts.results.get(place(effect)) ?? [],
+        underWay: () => underWay(id),
+      }
       checkChange(change, truth, rule => fail(facts, rule))
       if (after !== undefined && after.fence !== before?.fence) {
         const { fence, life } = after
         const fingerprint = Buffer.from(after.fingerprint).toString('hex')
         grants.set(id, [...(grants.get(id) ?? []), { fence, life, fingerprint }])
         noteDoubts(facts, after, now())
+        const begins = after.state === 'in_progress' && after.steps.length === 0
+        if (begins && isTooLate(after, now())) facts.tooLate.add(`${id} ${life} ${fence}`)
       }
       if (after?.state === 'completed' && (before?.state !== 'completed' || before.fence !== after.fence)) {
         once(facts, `${id} life ${after.life} completed`, 'I1 one completion')
@@ -142,7 +162,10 @@ function ofRows(facts: Facts, { now, underWay }: HistoryOptions): OfRows {
       if (opened !== undefined) intents.add(downstreamKey(id, opened.name, 'uuid', opened.epoch))
       count(seen, `${change.by}: ${what.split(' ')[0]} ${before?.state ?? 'none'} → ${after?.state ?? 'none'}`)
     },
-    journalRead: row => noteDoubts(facts, row, now()),
+    journalRead(row) {
+      // Who asks about an unknown row reads it, too.
+      if (row.state === 'in_progress') noteDoubts(facts, row, now())
+    },
     committed(writes) {
       for (const { id, name } of writes)
         once(facts, `${id} life ${lifeOf(facts, id)} wrote ${name}`, 'I1 business rows')
@@ -161,26 +184,33 @@ function ofRuns(facts: Facts, { rowOf }: HistoryOptions): Pick<History, 'asked' 
       if (grant === undefined) return fail(facts, `I3 a run without a grant: ${run.id} fence ${run.fence}`)
       if (inputs.get(grant.fingerprint) !== run.amount) fail(facts, `I15 a mismatch runs: ${run.id}`)
       once(facts, `${run.id} life ${grant.life} fence ${run.fence} started`, 'one run per grant')
+      if (facts.tooLate.has(`${run.id} ${grant.life} ${run.fence}`))
+        fail(facts, `I14 work past its deadline runs: ${run.id}`)
       if (rowOf(run.id)?.fence !== run.fence) count(facts.seen, 'a replaced owner began to run')
     },
     replied({ request: { identity } }, answer) {
+      if (answer.kind === 'accepted' && rowOf(answer.id) === undefined)
+        fail(facts, `I14 accepted and lost: ${answer.id}`)
+      if (answer.kind === 'refused') count(facts.seen, `refused ${answer.refusal.code}`)
       const final = finalOf(answer)
       if (final === undefined) return
       if (!(facts.outcomes.get(identity.id) ?? []).includes(bytesOf(final))) {
         fail(facts, `I7 a client saw what is not stored: ${identity.operation} ${identity.id} ${bytesOf(final)}`)
       }
+      if (final.status === 408) count(facts.seen, 'work past its deadline was answered')
       count(facts.seen, answer.kind === 'replayed' ? 'a reply was replayed' : 'a reply was stored')
     },
   }
 }
 
-type OfTheProvider = Pick<History, 'called' | 'arrived' | 'executed' | 'executions'>
+type OfTheProvider = Pick<History, 'called' | 'arrived' | 'acted'>
 
 function ofTheProvider(facts: Facts, { now, rowOf, callsWithinMs }: HistoryOptions): OfTheProvider {
   let results = 0
   return {
     called({ id, fence, effect, key }) {
-      if (facts.doubts.has(`${id} ${fence} ${effect}`)) fail(facts, `I8 ${effect} of ${id} is called in doubt`)
+      const life = grantOf(facts, { id, fence })?.life
+      if (facts.doubts.has(`${id} ${life} ${fence} ${effect}`)) fail(facts, `I8 ${effect} of ${id} is called in doubt`)
       const open = rowOf(id)?.steps.find(step => step.name === effect && step.state === 'open')
       const isOwner = rowOf(id)?.fence === fence
       if (open !== undefined && isOwner && key !== downstreamKey(id, effect, 'uuid', open.epoch))
@@ -192,15 +222,18 @@ function ofTheProvider(facts: Facts, { now, rowOf, callsWithinMs }: HistoryOptio
     arrived({ id, effect, key }) {
       if (!facts.intents.has(key)) fail(facts, `I9 no intent before the call: ${effect} of ${id}`)
     },
-    executed({ id, fence, effect }) {
+    acted({ id, fence, effect, kind }) {
       const life = grantOf(facts, { id, fence })?.life
-      const times = count(facts.counts, `${id} life ${life} ${effect}`)
+      const place = `${id} life ${life} ${effect}`
+      const result = `${effect} ${kind} ${(results += 1)}`
+      facts.results.set(place, [...(facts.results.get(place) ?? []), result])
+      if (kind === 'declined') return result
+      const times = count(facts.counts, place)
       // An operator says "never happened" only if that is so: a second execution is never explained, but where it is harmless.
       const harmless = rowOf(id)?.identity.operation === 'rerun'
       if (times > 1 && !harmless) fail(facts, `I8 executed ${times} times: ${effect} of ${id} life ${life}`)
-      return `${effect} ${(results += 1)}`
+      return result
     },
-    executions: (id, effect) => facts.counts.get(`${id} life ${lifeOf(facts, id)} ${effect}`) ?? 0,
   }
 }
 

@@ -1,12 +1,18 @@
-/** `tsx main.ts --seeds 100000 --from 1`: many seeds, or one that failed. Ends with 1 if a rule was broken. */
+/** `tsx main.ts --seeds 100000 --from 1`: many seeds; `--seed 7`: one that failed. Ends with 1 if a rule was broken. */
 import { parseArgs } from 'node:util'
 import { simulateMany } from './many.ts'
 
 const { values } = parseArgs({
-  options: { seeds: { type: 'string', default: '10000' }, from: { type: 'string', default: '1' } },
+  options: {
+    seed: { type: 'string' },
+    seeds: { type: 'string', default: '10000' },
+    from: { type: 'string', default: '1' },
+  },
 })
+const { seed, from, seeds: many } = values
+const which = seed === undefined ? { from: Number(from), seeds: Number(many) } : { from: Number(seed), seeds: 1 }
 const startedAtMs = performance.now()
-const { failure, seen, steps, seeds } = await simulateMany({ from: Number(values.from), seeds: Number(values.seeds) })
+const { failure, seen, steps, seeds } = await simulateMany(which)
 const tookMs = performance.now() - startedAtMs
 for (const [what, times] of [...seen].sort(([left], [right]) => (left < right ? -1 : 1))) console.log(times, what)
 console.log(`${seeds} seeds, ${steps} steps, ${(tookMs / 1_000).toFixed(1)} s`)

@@ -12,6 +12,20 @@ export interface ModelStep {
   readonly epoch: number
   readonly openedAtMs: number
   readonly windowMs: number | undefined
+  /** The downstream key of its latest intent, and the epoch it was made in. */
+  readonly key: string | undefined
+  readonly keyEpoch: number
+}
+
+/** Since when nobody knows, and who asks about it. */
+export interface ModelDoubt {
+  readonly sinceMs: number
+  readonly look: number
+  readonly tries: number
+  /** Absent: nobody looked yet. */
+  readonly lookUpAtMs: number | undefined
+  /** A look-up is under way. */
+  readonly looking: boolean
 }
 
 /** Never changed in place: whoever holds the same object has seen the latest. */
@@ -32,22 +46,44 @@ export interface ModelRow {
   readonly createdAtMs: number
   readonly completedAtMs: number | undefined
   readonly expiresAtMs: number
+  readonly tombstoneMs: number | undefined
+  /** The reaper left the tombstone only: the expiry is the tombstone's. */
+  readonly stripped: boolean
   readonly errorCode: string | undefined
   readonly outcome: Outcome | undefined
-  readonly answeredBy: 'owner' | 'operator' | undefined
+  /** Who had the last word: the owner's own one again is a repetition, after somebody else's it comes too late. */
+  readonly saidBy: 'owner' | 'evidence' | undefined
   readonly work: WorkInput | undefined
+  readonly deadlineAtMs: number | undefined
   readonly steps: readonly ModelStep[]
+  /** Exactly while the row is unknown. */
+  readonly doubt: ModelDoubt | undefined
 }
 
-/** A row that failed with an intent still open (unparked, or released) may have done something: it is never taken for absent. */
+function isOver({ state, parked, steps, expiresAtMs }: ModelRow, nowMs: number): boolean {
+  // A row that failed with an intent still open (unparked, or released) may have done something: it is never taken for absent.
+  const inDoubt = state !== 'completed' && steps.some(step => step.state === 'open')
+  const finished = state === 'completed' || state === 'failed_retryable'
+  return finished && !inDoubt && !parked && expiresAtMs <= nowMs
+}
+
+export function isGone(row: ModelRow, nowMs: number): boolean {
+  if (row.state !== 'completed') return false
+  if (row.stripped) return !isOver(row, nowMs)
+  return isOver(row, nowMs) && row.tombstoneMs !== undefined && nowMs < row.expiresAtMs + row.tombstoneMs
+}
+
 export function isExpired(row: ModelRow, nowMs: number): boolean {
-  const inDoubt = row.state !== 'completed' && row.steps.some(step => step.state === 'open')
-  const finished = row.state === 'completed' || row.state === 'failed_retryable'
-  return finished && !inDoubt && !row.parked && row.expiresAtMs <= nowMs
+  return isOver(row, nowMs) && !isGone(row, nowMs)
 }
 
 export function isOverdue(row: ModelRow, nowMs: number): boolean {
   return row.state === 'in_progress' && row.lockedUntilMs <= nowMs
+}
+
+/** Work that was not begun in time. */
+export function isTooLate({ deadlineAtMs }: ModelRow, nowMs: number): boolean {
+  return deadlineAtMs !== undefined && deadlineAtMs <= nowMs
 }
 
 export function isOwnedBy(row: ModelRow | undefined, claim: Claim): row is ModelRow {
@@ -56,6 +92,11 @@ export function isOwnedBy(row: ModelRow | undefined, claim: Claim): row is Model
 
 export function isRepeatable({ state, openedAtMs, windowMs }: ModelStep, nowMs: number): boolean {
   return state === 'open' && windowMs !== undefined && nowMs < openedAtMs + windowMs
+}
+
+/** The effect in doubt; steps are reached in order, so it is the only one. */
+export function openEffect({ recovery, steps }: ModelRow): ModelStep | undefined {
+  return recovery === 'resume' ? steps.find(step => step.state === 'open') : undefined
 }
 
 /** An open intent that may not be repeated: nobody can go on. */
@@ -74,25 +115,28 @@ export function grantedFrom(row: ModelRow | undefined, fingerprint: Uint8Array, 
 
 export function recordOf(row: ModelRow, nowMs: number): KeyRecord {
   const { state, recovery, fingerprint, fence, claimId, attempts, crashes, parked } = row
+  const gone = isGone(row, nowMs)
   return {
     ...row.identity,
-    ...{ state, recovery, fingerprint, fence, claimId, attempts, crashes, parked },
+    ...{ state, recovery, fingerprint, fence, claimId, attempts, crashes, parked, gone },
     leaseLeftMs: state === 'in_progress' ? row.lockedUntilMs - nowMs : 0,
-    dueInMs: state === 'failed_retryable' ? row.dueAtMs - nowMs : 0,
+    dueInMs: state === 'failed_retryable' || state === 'pending' ? row.dueAtMs - nowMs : 0,
     expired: isExpired(row, nowMs),
     createdAtMs: row.createdAtMs,
     completedAtMs: row.completedAtMs,
     expiresAtMs: row.expiresAtMs,
     description: undefined,
     lastErrorCode: row.errorCode,
-    outcome: row.outcome,
+    outcome: gone ? undefined : row.outcome,
   }
 }
 
-export function journalOf({ work, steps }: ModelRow, nowMs: number): Journal | undefined {
+export function journalOf(row: ModelRow, nowMs: number): Journal | undefined {
+  const { work, steps } = row
   if (work === undefined) return undefined
   return {
-    work,
+    work: { version: work.version, input: work.input },
+    overdue: isTooLate(row, nowMs),
     steps: steps.map(step => ({
       position: step.position,
       name: step.name,

@@ -4,17 +4,25 @@
  */
 import type { Outcome } from '../../src/ports/outcome.ts'
 import type { EffectDone, Intent } from '../../src/ports/steps.ts'
-import type { Claim, ClaimRequest, ClaimResult, Failure, OwnerResult } from '../../src/ports/store.ts'
-import type { Resumable, Swept, Verdict } from '../../src/ports/store.ts'
-import { grantedFrom, isExpired, isOverdue, isOwnedBy, isStuck, journalOf, recordOf } from './model-row.ts'
-import type { ModelRow, ModelStep } from './model-row.ts'
+import type { Claim, ClaimRequest, ClaimResult, EnqueueRequest } from '../../src/ports/store.ts'
+import type { EnqueueResult, Failure, OwnerResult, Resumable, Swept } from '../../src/ports/store.ts'
+import { evidenceNotes, type Notes } from './model-evidence.ts'
+import { lookups } from './model-lookups.ts'
+import { grantedFrom, isExpired, isGone, isOverdue, isOwnedBy, isStuck, journalOf, openEffect } from './model-row.ts'
+import { type ModelRow, type ModelStep, recordOf } from './model-row.ts'
+import { backAgain, settling, unknownRow } from './model-settling.ts'
 import { createTables, type Tables, type TablesOptions } from './model-tables.ts'
 
 export type ModelStore = ReturnType<typeof modelStore>
 
 export function modelStore(options: TablesOptions) {
   const tables = createTables(options)
-  return { ...tables, ...claims(tables), ...ends(tables), ...steps(tables), ...care(tables), ...acts(tables) }
+  const notes = evidenceNotes(tables)
+  return {
+    ...{ ...tables, ...notes, ...claims(tables), ...ends(tables, notes), ...steps(tables), ...care(tables, notes) },
+    ...settling(tables, notes),
+    ...lookups(tables),
+  }
 }
 
 function claims({ rows, now, put, granted, working }: Tables) {
@@ -36,6 +44,14 @@ function claims({ rows, now, put, granted, working }: Tables) {
       const granter = from === 'seen' ? 'none' : from
       return journal === undefined ? { ...won, from: granter } : { ...won, from: granter, journal }
     },
+    enqueue(request: EnqueueRequest): EnqueueResult {
+      const { id } = request.identity
+      const row = rows.get(id)
+      if (row !== undefined && !isExpired(row, now())) return { kind: 'seen', record: recordOf(row, now()) }
+      const after = granted(row, { ...request, recovery: 'resume', leaseMs: 0 })
+      put(id, { ...after, state: 'pending', attempts: 0 }, 'request', 'enqueue')
+      return { kind: 'queued' }
+    },
     heartbeat(claim: Claim, leaseMs: number): OwnerResult {
       const row = working(claim)
       if (row === undefined) return 'claim-lost'
@@ -51,25 +67,40 @@ function claims({ rows, now, put, granted, working }: Tables) {
   }
 }
 
-function ends({ rows, now, put, completed }: Tables) {
+function ends({ rows, now, put, completed }: Tables, { note }: Notes) {
   return {
     complete(claim: Claim, outcome: Outcome, retentionMs: number): OwnerResult {
       const row = rows.get(claim.id)
-      if (!isOwnedBy(row, claim)) return 'claim-lost'
-      if (row.state === 'completed' && row.answeredBy === 'owner') return 'written'
-      if (row.state !== 'in_progress' && row.state !== 'unknown') return 'claim-lost'
-      const by = row.state === 'unknown' ? 'late owner' : 'owner'
-      put(claim.id, completed(row, outcome, retentionMs), by, 'complete')
+      const said = { source: 'late-owner', verdict: { kind: 'happened', outcome }, atMs: now() } as const
+      if (isOwnedBy(row, claim) && row.state === 'completed' && row.saidBy === 'owner') return 'written'
+      if (isOwnedBy(row, claim) && row.state === 'in_progress') {
+        put(claim.id, completed(row, outcome, retentionMs), 'owner', 'complete')
+        return 'written'
+      }
+      const settles = isOwnedBy(row, claim) && row.state === 'unknown' && openEffect(row) === undefined
+      note(claim.id, { ...said, applied: settles })
+      if (!settles) return 'claim-lost'
+      put(claim.id, completed(row, outcome, retentionMs), 'late owner', { what: 'complete', evidence: said })
       return 'written'
     },
     fail(claim: Claim, { to, errorCode, dueInMs }: Failure): OwnerResult {
       const row = rows.get(claim.id)
       if (!isOwnedBy(row, claim)) return 'claim-lost'
       if (row.state === to) return 'written'
-      if (row.state !== 'in_progress' && row.state !== 'unknown') return 'claim-lost'
-      const by = row.state === 'unknown' ? 'late owner' : 'owner'
-      const kept = to === 'unknown' ? row.steps : again(row.steps, 0)
-      put(claim.id, { ...row, state: to, errorCode, dueAtMs: now() + dueInMs, steps: kept }, by, `fail ${errorCode}`)
+      if (row.state === 'pending' && row.saidBy === 'owner' && to === 'failed_retryable') return 'written'
+      const what = `fail ${errorCode}`
+      if (row.state === 'in_progress') {
+        const dueAtMs = now() + dueInMs
+        const failed =
+          to === 'unknown' ? unknownRow(row, now()) : { ...backAgain(row, { dueAtMs, epochs: 0 }), state: to }
+        put(claim.id, { ...failed, errorCode }, 'owner', what)
+        return 'written'
+      }
+      if (row.state !== 'unknown' || to === 'unknown') return 'claim-lost'
+      const said = { source: 'late-owner', verdict: { kind: 'never-happened' }, atMs: now() } as const
+      const after = { ...backAgain(row, { dueAtMs: now() + dueInMs, epochs: 0 }), errorCode, saidBy: 'owner' } as const
+      note(claim.id, { ...said, applied: true })
+      put(claim.id, after, 'late owner', { what, evidence: said })
       return 'written'
     },
     park(claim: Claim, cause: string): OwnerResult {
@@ -94,13 +125,13 @@ function steps({ rows, now, put, working }: Tables) {
       const row = rows.get(id)
       return row && journalOf(row, now())
     },
-    openIntent(claim: Claim, { position, name, epoch, windowMs }: Intent, leaseMs: number): OwnerResult {
+    openIntent(claim: Claim, { position, name, epoch, key, windowMs }: Intent, leaseMs: number): OwnerResult {
       const row = working(claim)
       const before = row?.steps.find(step => step.position === position)
       const fits = before === undefined || (before.name === name && before.epoch === epoch && before.state !== 'done')
       if (row === undefined || !fits) return 'claim-lost'
       const openedAtMs = before?.state === 'open' ? before.openedAtMs : now()
-      const step = { position, name, epoch, windowMs, openedAtMs, result: undefined } as const
+      const step = { position, name, epoch, windowMs, openedAtMs, key, keyEpoch: epoch, result: undefined } as const
       return keep(row, { ...step, kind: 'effect', state: 'open' }, { leaseMs, what: `intent ${name}` })
     },
     recordResult(claim: Claim, { position, result }: EffectDone, leaseMs: number): OwnerResult {
@@ -113,7 +144,7 @@ function steps({ rows, now, put, working }: Tables) {
   }
 }
 
-function care({ rows, now, put }: Tables) {
+function care({ rows, now, put }: Tables, { drop }: Notes) {
   /** Granted to a worker after its end, and given back: only a request has an input to begin again with. */
   const isEmpty = (row: ModelRow) => row.state !== 'in_progress' && row.work === undefined
 
@@ -129,7 +160,8 @@ function care({ rows, now, put }: Tables) {
         if ((id !== undefined && id !== rowId) || swept.length >= limit || !isOverdue(row, now())) continue
         if (row.recovery === 'resume' && !isStuck(row, now())) continue
         const to = row.recovery === 'rerun' ? 'failed_retryable' : 'unknown'
-        put(rowId, { ...row, state: to, dueAtMs: now(), crashes: row.crashes + 1 }, 'sweeper', 'sweep')
+        const crashed = { ...row, crashes: row.crashes + 1, dueAtMs: now() }
+        put(rowId, to === 'unknown' ? unknownRow(crashed, now()) : { ...crashed, state: to }, 'sweeper', 'sweep')
         swept.push({ id: rowId, operation: row.identity.operation, to })
       }
       return swept
@@ -139,34 +171,18 @@ function care({ rows, now, put }: Tables) {
       return found.map(({ identity, fingerprint, crashes }) => ({ identity, fingerprint, crashes }))
     },
     reap({ limit }: { readonly limit: number }): number {
-      const expired = [...rows.values()].filter(row => isExpired(row, now())).slice(0, limit)
-      for (const { identity } of expired) put(identity.id, undefined, 'reaper', 'reap')
-      return expired.length
+      const over = [...rows].filter(([, row]) => isExpired(row, now()) || (isGone(row, now()) && !row.stripped))
+      for (const [id, row] of over.slice(0, limit)) {
+        drop(id)
+        put(id, isGone(row, now()) ? strippedRow(row) : undefined, 'reaper', 'reap')
+      }
+      return Math.min(over.length, limit)
     },
   }
 }
 
-function acts({ rows, now, put, completed }: Tables) {
-  return {
-    settle(id: string, verdict: Verdict, retentionMs: number): void {
-      const row = rows.get(id)
-      if (row?.state !== 'unknown') return
-      const kept = { ...row, expiresAtMs: Math.max(row.expiresAtMs, now() + retentionMs) }
-      const after: ModelRow =
-        verdict.kind === 'happened'
-          ? { ...completed(kept, verdict.outcome, retentionMs), answeredBy: 'operator' }
-          : { ...kept, state: 'failed_retryable', dueAtMs: now(), steps: again(row.steps, 1) }
-      put(id, after, 'operator', `settle ${verdict.kind}`)
-    },
-    unpark(id: string): void {
-      const row = rows.get(id)
-      if (row === undefined || !row.parked) return
-      const expiresAtMs = Math.max(row.expiresAtMs, now() + row.expiresAtMs - row.createdAtMs)
-      put(id, { ...row, parked: false, crashes: 0, dueAtMs: now(), expiresAtMs }, 'operator', 'unpark')
-    },
-  }
-}
-
-function again(steps: readonly ModelStep[], epochs: 0 | 1): readonly ModelStep[] {
-  return steps.map(step => (step.state === 'open' ? { ...step, state: 'again', epoch: step.epoch + epochs } : step))
+function strippedRow(row: ModelRow): ModelRow {
+  const { expiresAtMs, tombstoneMs = 0 } = row
+  const without = { outcome: undefined, saidBy: undefined, work: undefined, steps: [] }
+  return { ...row, ...without, stripped: true, expiresAtMs: expiresAtMs + tombstoneMs }
 }

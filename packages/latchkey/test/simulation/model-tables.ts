@@ -1,6 +1,8 @@
 /** The rows of the model, and the two ways in which a row becomes another that are needed in more than one place. */
 import type { Actor } from '../../src/engine/transitions.ts'
 import type { Outcome } from '../../src/ports/outcome.ts'
+import type { EvidenceSource, FoundVerdict } from '../../src/ports/reconciliation.ts'
+import type { WorkInput } from '../../src/ports/steps.ts'
 import type { AtomicRequest, Claim, ClaimRequest } from '../../src/ports/store.ts'
 import { isExpired, isOwnedBy, type ModelRow } from './model-row.ts'
 
@@ -11,12 +13,23 @@ export interface Change {
   readonly after: ModelRow | undefined
   readonly by: Actor
   readonly what: string
+  /** What it is justified by, if it leaves `unknown`. */
+  readonly evidence?: AppliedEvidence
 }
+
+export interface AppliedEvidence {
+  readonly source: EvidenceSource
+  readonly verdict: FoundVerdict
+  /** When it was found. */
+  readonly atMs: number
+}
+
+export type Why = Pick<Change, 'what' | 'evidence'>
 
 export interface Tables {
   readonly rows: ReadonlyMap<string, ModelRow>
   now(): number
-  put(id: string, after: ModelRow | undefined, by: Actor, what: string): void
+  put(id: string, after: ModelRow | undefined, by: Actor, why: string | Why): void
   /** The row after a grant; what an earlier life left behind is no part of it. */
   granted(row: ModelRow | undefined, request: ClaimRequest | AtomicRequest): ModelRow
   completed(row: ModelRow, outcome: Outcome, retentionMs: number): ModelRow
@@ -35,16 +48,18 @@ export function createTables({ now, changed }: TablesOptions): Tables {
   return {
     rows,
     now,
-    put(id, after, by, what) {
+    put(id, after, by, why) {
       const before = rows.get(id)
       if (after === undefined) rows.delete(id)
       else rows.set(id, after)
-      changed({ id, before, after, by, what })
+      changed({ id, before, after, by, ...(typeof why === 'string' ? { what: why } : why) })
     },
     granted(row, request) {
       const { id } = request.identity
       const before = row === undefined || isExpired(row, now()) ? undefined : row
       if (before === undefined) lives.set(id, (lives.get(id) ?? 0) + 1)
+      const { work = 'work' in request ? request.work : undefined, deadlineAtMs = deadlineOf(work, now()) } =
+        before ?? {}
       return {
         identity: request.identity,
         life: lives.get(id) ?? 0,
@@ -61,20 +76,29 @@ export function createTables({ now, changed }: TablesOptions): Tables {
         createdAtMs: before?.createdAtMs ?? now(),
         completedAtMs: undefined,
         expiresAtMs: now() + ('expiresInMs' in request ? request.expiresInMs : request.retentionMs),
+        tombstoneMs: request.tombstoneMs,
+        stripped: false,
         errorCode: before?.errorCode,
         outcome: undefined,
-        answeredBy: undefined,
-        work: before?.work ?? ('work' in request ? request.work : undefined),
+        saidBy: undefined,
+        work,
+        deadlineAtMs,
         steps: before?.steps ?? [],
+        doubt: undefined,
       }
     },
     completed(row, outcome, retentionMs) {
       const expiresAtMs = Math.max(row.expiresAtMs, now() + retentionMs)
-      return { ...row, state: 'completed', outcome, expiresAtMs, completedAtMs: now(), answeredBy: 'owner' }
+      const ended = { completedAtMs: now(), expiresAtMs, parked: false, doubt: undefined } as const
+      return { ...row, ...ended, state: 'completed', outcome, saidBy: 'owner' }
     },
     working(claim) {
       const row = rows.get(claim.id)
       return isOwnedBy(row, claim) && row.state === 'in_progress' ? row : undefined
     },
   }
+}
+
+function deadlineOf(work: WorkInput | undefined, nowMs: number): number | undefined {
+  return work?.deadlineInMs === undefined ? undefined : nowMs + work.deadlineInMs
 }

@@ -76,7 +76,7 @@ export function modelTransactions(
       const seen = store.working(claim)
       if (tx.ended || seen === undefined || seen.steps.some(step => step.position === position)) return 'claim-lost'
       const step = { position, name, kind: 'phase', state: 'done', result, epoch: 0 } as const
-      const steps = [...seen.steps, { ...step, openedAtMs: 0, windowMs: undefined }]
+      const steps = [...seen.steps, { ...step, openedAtMs: 0, windowMs: undefined, key: undefined, keyEpoch: 0 }]
       const write = () =>
         store.put(claim.id, { ...seen, steps, lockedUntilMs: now() + leaseMs }, 'owner', `phase ${name}`)
       tx.key = { id: claim.id, seen, write }

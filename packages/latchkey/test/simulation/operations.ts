@@ -5,6 +5,7 @@ import type { AtomicExecution, GuardedExecution } from '../../src/engine/executi
 import { fingerprintInput } from '../../src/engine/fingerprint/fingerprint.ts'
 import { json } from '../../src/engine/json-outcome.ts'
 import type { Latchkey } from '../../src/engine/latchkey.ts'
+import type { DeferredOperation, GuardedOperation, PhasedOperation } from '../../src/engine/operation.ts'
 import type { Definition } from '../../src/engine/phased.ts'
 import type { PhasedExecution } from '../../src/engine/phased-execution.ts'
 import type { History } from './history.ts'
@@ -15,13 +16,15 @@ import { callTimeoutMs, type Provider } from './provider.ts'
 import type { Runs } from './runs.ts'
 import type { Process } from './world.ts'
 
-export const operationNames = ['hold', 'rerun', 'atomic', 'dedup', 'plain'] as const
+export const operationNames = ['hold', 'rerun', 'atomic', 'dedup', 'plain', 'export'] as const
 export type OperationName = (typeof operationNames)[number]
 
 export const leaseMs = 6_000
 const holdMsMax = 20_000
 /** Short enough for rows to expire while the run goes on. */
 const shortRetentionMs = 40_000
+/** With it a row outlives every message about it: one of an earlier life that nobody had seen would be taken for this one's. */
+const tombstoneMs = 80_000
 
 export interface Asked {
   readonly operation: OperationName
@@ -62,15 +65,31 @@ export interface Shop {
   readonly version: number
 }
 
-export function declareOperations(latchkey: Latchkey<ModelTx, unknown>, shop: Shop): (asked: Asked) => Promise<Answer> {
+/** What may become unknown, and how everything is asked for. */
+export interface Offered {
+  readonly hold: GuardedOperation
+  readonly withEffects: readonly (PhasedOperation<Input> | DeferredOperation<Input>)[]
+  execute(asked: Asked): Promise<Answer>
+}
+
+export function declareOperations(latchkey: Latchkey<ModelTx, unknown>, shop: Shop): Offered {
+  const { plan, version } = shop
   const short = { retentionMs: shortRetentionMs, allowShortRetention: true, leaseMs, holdMsMax }
-  const hold = latchkey.guarded('hold', { ...short, onFailure: 'hold' })
+  const kept = plan.tombstones
+    ? ({ afterExpiry: 'gone', tombstoneMs } as const)
+    : { retentionMs: shortRetentionMs + tombstoneMs }
+  const hold = latchkey.guarded('hold', { ...short, ...kept, onFailure: 'hold' })
   const rerun = latchkey.guarded('rerun', { ...short, onFailure: 'rerun', whenInProgress: 'wait' })
   const atomic = latchkey.atomic('atomic', {})
-  const declared = { version: shop.version, leaseMs }
+  const declared = { version, leaseMs }
   const dedup = latchkey.phased('dedup', declared, watched(shop, payWithDedup(shop)))
   const plain = latchkey.phased('plain', declared, watched(shop, payWithout(shop)))
-  return ({ operation, request, input }) => {
+  const file = latchkey.deferred(
+    'export',
+    { ...declared, deadlineMs: plan.deadlineMs },
+    watched(shop, exportFile(shop)),
+  )
+  const execute: Offered['execute'] = ({ operation, request, input }) => {
     switch (operation) {
       case 'hold':
         return hold.execute(request, x => guardedWork(shop, x, input))
@@ -82,8 +101,11 @@ export function declareOperations(latchkey: Latchkey<ModelTx, unknown>, shop: Sh
         return dedup.executeInput(request, input)
       case 'plain':
         return plain.executeInput(request, input)
+      case 'export':
+        return file.executeInput(request, input)
     }
   }
+  return { hold, withEffects: [dedup, plain, file], execute }
 }
 
 /** Any handler: it charges once, and may fail before or after. */
@@ -91,7 +113,8 @@ async function guardedWork(shop: Shop, x: GuardedExecution, { id, amount }: Inpu
   const { provider, process, history } = shop
   history.started({ id, fence: x.fence, amount })
   try {
-    const charge = { id, fence: x.fence, key: x.downstreamKey('work'), windowMs: undefined, intended: false }
+    const key = x.downstreamKey('work')
+    const charge = { id, operation: x.operation, fence: x.fence, key, windowMs: undefined, intended: false }
     const result = await provider.call(process, { ...charge, effect: 'work' })
     return { kind: 'answered', outcome: json(201, { result, fence: x.fence }) }
   } catch (error) {
@@ -136,6 +159,15 @@ function payWithout(shop: Shop): Pay {
   }
 }
 
+function exportFile(shop: Shop): Pay {
+  return async (x, input) => {
+    const order = await x.phase('record', tx => writeOrder(shop, tx, { input, x }))
+    const rendered = await effect(shop, x, { input, name: 'render', windowMs: undefined })
+    await x.phase('receipt', tx => x.outbox.append(tx, { topic: 'exports', aggregate: input.id, payload: rendered }))
+    return json(201, { order, rendered })
+  }
+}
+
 interface InPhase {
   readonly input: Input
   readonly x: PhasedExecution<ModelTx>
@@ -155,7 +187,8 @@ interface Effect {
 
 function effect(shop: Shop, x: PhasedExecution<ModelTx>, given: Effect): Promise<string> {
   const dedup = given.windowMs === undefined ? {} : { dedup: { windowMs: given.windowMs } }
-  const call = { id: given.input.id, effect: given.name, fence: x.fence, windowMs: given.windowMs, intended: true }
+  const { id, operation, fence } = x
+  const call = { id, operation, effect: given.name, fence, windowMs: given.windowMs, intended: true }
   return x.effect(given.name, { ...dedup, timeoutMs: callTimeoutMs }, ({ key }) =>
     shop.provider.call(shop.process, { ...call, key }),
   )

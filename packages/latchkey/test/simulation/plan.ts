@@ -28,6 +28,16 @@ export interface Plan {
   readonly faultsUntilMs: number
   /** How long the provider says that it recognises keys: short enough for it to forget while a row waits. */
   readonly windowMs: number
+  /** A worker must have begun deferred work within this: shorter than an outage, or longer. */
+  readonly deadlineMs: number
+  /** Look-ups are registered; without them unknown rows wait for messages and people. */
+  readonly lookUps: boolean
+  /** Nobody answers them, ever. */
+  readonly asksInVain: boolean
+  /** The provider tells by itself what it did. */
+  readonly webhooks: boolean
+  /** Guarded answers leave a tombstone. */
+  readonly tombstones: boolean
   /** An operator settles unknown rows and unparks others; without one they stay. */
   readonly operator: boolean
   /** The first process to start, and some that follow it, declare another version. */
@@ -42,10 +52,10 @@ export function planOf(chance: Chance): Plan {
     engines: chance.whole(2, 3),
     clients: chance.whole(2, 3),
     keys: chance.whole(1, 2),
-    requestsPerClient: chance.whole(1, 4),
+    requestsPerClient: chance.whole(1, 3),
     faults: {
       crash: chance.pick([0, 0.002, 0.006, 0.02]),
-      pause: chance.pick([0, 0.003, 0.01]),
+      pause: chance.pick([0, 0.005, 0.015]),
       lose: chance.pick([0, 0.01, 0.04, 0.12]),
       outage: chance.pick([0, 0, 0.004]),
       slow: chance.pick([0, 0.01, 0.05]),
@@ -54,8 +64,13 @@ export function planOf(chance: Chance): Plan {
     },
     faultsUntilMs: chance.between(15_000, 90_000),
     windowMs: chance.pick([12_000, 20_000]),
-    operator: chance.happens(0.7),
+    deadlineMs: chance.pick([4_000, 60_000, 60_000]),
+    lookUps: chance.happens(0.7),
+    asksInVain: chance.happens(0.06),
+    webhooks: chance.happens(0.5),
+    tombstones: chance.happens(0.3),
+    operator: chance.happens(0.5),
     rollingUpgrade: chance.happens(0.1),
-    secondLife: chance.happens(0.2),
+    secondLife: chance.happens(0.15),
   }
 }

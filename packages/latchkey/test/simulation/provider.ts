@@ -1,17 +1,23 @@
 /**
  * Somebody else's API. It may be out of reach, slow, silent, answer 500 after it has acted, or act long after the caller has
- * given up. Where it recognises keys it does so for a while, longer than it says by the most that a call can be late.
+ * given up. Where it recognises keys it does so for a while, longer than it says by the most that a call can be late. It keeps
+ * books, by key: who asks is told what is in them, which says nothing about what is still on its way.
  */
 import type { History } from './history.ts'
 import { pauseMsMax, type Process, type World } from './world.ts'
 
 export const callTimeoutMs = 3_000
-const lateMsMax = 12_000
+const lateMsMax = 16_000
 /** From the decision to call until the arrival: a pause, store calls of two seconds each, and the way there. */
 const graceMs = pauseMsMax + 4 * 2_000 + lateMsMax
+/** Longer than that after a row became unknown nothing arrives: its lease was over by then. */
+export const quarantineMs: number = graceMs
+/** How often a request is refused for good. */
+const declines = 0.08
 
 export interface ProviderCall {
   readonly id: string
+  readonly operation: string
   readonly effect: string
   readonly fence: number
   /** The downstream key. */
@@ -22,45 +28,73 @@ export interface ProviderCall {
   readonly intended: boolean
 }
 
+/** An entry in its books. */
+export interface Entry extends Pick<ProviderCall, 'id' | 'operation' | 'effect' | 'key' | 'intended'> {
+  readonly kind: 'happened' | 'declined'
+  readonly result: string
+  readonly atMs: number
+}
+
+export type Found = Entry | 'nothing' | 'cannot tell'
+
 export interface Provider {
   call(process: Process, call: ProviderCall): Promise<string>
+  /** What became of this key since then? */
+  lookUp(process: Process, asked: { readonly key: string; readonly sinceMs: number }): Promise<Found>
+  /** The truth, for who knows everything. */
+  entry(asked: { readonly key: string; readonly sinceMs: number }): Entry | undefined
   /** A call to it is under way for this row. */
   underWay(id: string): boolean
   idle(): boolean
 }
 
-export function provider(world: World, history: History): Provider {
+export interface ProviderOptions {
+  readonly world: World
+  readonly history: History
+  /** Nobody answers questions, ever. */
+  readonly asksInVain: boolean
+  readonly announce: (entry: Entry) => void
+}
+
+export function provider({ world, history, asksInVain, announce }: ProviderOptions): Provider {
   const { chance } = world
+  const books = new Map<string, readonly Entry[]>()
   const remembered = new Map<string, { readonly result: string; readonly untilMs: number }>()
   const flying = new Map<string, number>()
   const fly = (id: string, by: 1 | -1) => flying.set(id, (flying.get(id) ?? 0) + by)
 
-  function act({ id, effect, fence, key, windowMs, intended }: ProviderCall): string {
+  function act({ id, operation, effect, fence, key, windowMs, intended }: ProviderCall): string {
     if (intended) history.arrived({ id, effect, key })
     const known = remembered.get(key)
     if (windowMs !== undefined && known !== undefined && world.nowMs() < known.untilMs) {
       history.saw('a provider recognised a key')
       return known.result
     }
-    const result = history.executed({ id, effect, fence })
+    const kind = chance.happens(declines) ? 'declined' : 'happened'
+    const result = history.acted({ id, effect, fence, kind })
     remembered.set(key, { result, untilMs: world.nowMs() + (windowMs ?? 0) + graceMs })
+    const entry: Entry = { id, operation, effect, key, intended, kind, result, atMs: world.nowMs() }
+    books.set(key, [...(books.get(key) ?? []), entry])
+    announce(entry)
     return result
   }
 
+  const entry: Provider['entry'] = ({ key, sinceMs }) => books.get(key)?.findLast(({ atMs }) => atMs >= sinceMs)
+
   return {
+    entry,
     idle: () => [...flying.values()].every(calls => calls === 0),
     underWay: id => (flying.get(id) ?? 0) > 0,
     call: (process, call) =>
       new Promise((resolve, reject) => {
         if (!process.alive) return
         if (call.intended) history.called(call)
-        const fault = chance.happens(world.faults.provider)
-          ? chance.pick(['out of reach', 'silent', 'late', 'late', 'broken'])
-          : undefined
+        const fault = faultOf(world, ['out of reach', 'no connection', 'silent', 'late', 'late', 'broken'])
         world.tell(() => `${process.name} → provider: ${call.effect} ${call.key.slice(0, 4)} ${fault ?? ''}`)
-        const fail = (code: string, afterMs: number) =>
-          world.deliver(process, afterMs, () => reject(Object.assign(new Error(code), { code })))
+        const fail = failing(world, process, reject)
         if (fault === 'out of reach') return fail('ECONNREFUSED', chance.between(1, 200))
+        // It never left, and whoever waits for it learns that late.
+        if (fault === 'no connection') return fail('UND_ERR_CONNECT_TIMEOUT', chance.between(2_000, 15_000))
         fly(call.id, 1)
         const wayMs = fault === 'late' ? chance.between(1_000, lateMsMax) : chance.between(5, 400)
         world.at(wayMs, () => {
@@ -74,5 +108,29 @@ export function provider(world: World, history: History): Provider {
           world.deliver(process, chance.between(5, 400), () => resolve(result))
         })
       }),
+    lookUp: (process, asked) =>
+      new Promise((resolve, reject) => {
+        if (!process.alive) return
+        const fault = faultOf(world, ['out of reach', 'silent', 'slow', 'vague'])
+        const fail = failing(world, process, reject)
+        if (asksInVain || fault === 'out of reach') return fail('ECONNREFUSED', chance.between(1, 200))
+        world.at(chance.between(5, 400), () => {
+          const found = entry(asked) ?? 'nothing'
+          const told = typeof found === 'string' ? found : found.result
+          world.tell(() => `  provider tells ${process.name} of ${asked.key.slice(0, 4)}: ${told} ${fault ?? ''}`)
+          if (fault === 'silent') return fail('UND_ERR_HEADERS_TIMEOUT', chance.between(5_000, 25_000))
+          const backMs = fault === 'slow' ? chance.between(1_000, 6_000) : chance.between(5, 400)
+          world.deliver(process, backMs, () => resolve(fault === 'vague' ? 'cannot tell' : found))
+        })
+      }),
   }
+}
+
+function faultOf<Fault>({ chance, faults }: World, kinds: readonly [Fault, ...Fault[]]): Fault | undefined {
+  return chance.happens(faults.provider) ? chance.pick(kinds) : undefined
+}
+
+function failing({ deliver }: World, process: Process, reject: (error: Error) => void) {
+  return (code: string, afterMs: number) =>
+    deliver(process, afterMs, () => reject(Object.assign(new Error(code), { code })))
 }

@@ -6,6 +6,7 @@ import type { History } from './history.ts'
 import type { ModelStore } from './model-store.ts'
 import type { ModelTransactions, ModelTx } from './model-transactions.ts'
 import { ConnectionLost, type Network } from './network.ts'
+import { remoteReconciliation } from './remote-reconciliation.ts'
 import type { Process, World } from './world.ts'
 
 export interface Place {
@@ -32,7 +33,9 @@ export function remoteStore(place: Place, process: Process): Store<ModelTx> {
     transactor: transactor(place, process),
     steps: steps(place, process),
     outbox: outbox(place, process),
+    reconciliation: remoteReconciliation(place, process),
     claim: request => ask('claim', () => store.claim(request)),
+    enqueue: request => ask('enqueue', () => store.enqueue(request)),
     read: id => ask('read', () => store.read(id)),
     heartbeat: (claim, leaseMs) => ask('heartbeat', () => store.heartbeat(claim, leaseMs)),
     complete: (claim, outcome, retentionMs) => ask('complete', () => store.complete(claim, outcome, retentionMs)),
@@ -43,7 +46,7 @@ export function remoteStore(place: Place, process: Process): Store<ModelTx> {
     park: (claim, cause) => ask(`park ${cause}`, () => store.park(claim, cause)),
     reap: options => ask('reap', () => store.reap(options)),
     list: notSimulated,
-    inspect: notSimulated,
+    inspect: id => ask('inspect', () => ({ record: store.read(id), evidence: store.evidenceOf(id), audit: [] })),
     settle: notSimulated,
     forget: notSimulated,
     unpark: notSimulated,

@@ -56,8 +56,8 @@ async function act(run: Run): Promise<void> {
   await rest(run)
   await askForEverything(run)
   if (!plan.secondLife) return
-  // No call takes two days.
-  await until(run, () => stage.provider.idle())
+  // No call and no message takes two days.
+  await until(run, () => stage.provider.idle() && stage.webhooks.idle())
   world.leap(secondLifeAfterMs)
   world.tell(() => 'two days later')
   await askForEverything(run)
@@ -68,20 +68,25 @@ async function act(run: Run): Promise<void> {
 async function rest(run: Run): Promise<void> {
   const { world, store, history } = run.stage
   const deadlineMs = world.nowMs() + restWithinMs
+  const { lookUps, webhooks } = run.stage.plan
+  // What somebody knows and wrote down is used.
+  const unused = () => ((lookUps || webhooks) && store.waiting({ limit: 1 }).length > 0 ? 1 : 0)
   const restless = () => {
-    for (const row of store.rows.values()) if (!isAtRest(row, world.nowMs())) return row
+    for (const row of store.rows.values()) if (!isAtRest(row, { nowMs: world.nowMs(), lookUps })) return row
     return undefined
   }
-  const rested = () => run.clients === 0 && restless() === undefined
+  const rested = () => run.clients === 0 && restless() === undefined && unused() === 0
   await until(run, () => rested() || world.nowMs() >= deadlineMs)
   if (history.broken() !== undefined || rested()) return
   const late = restless()
-  history.break(`I16 no rest: ${run.clients} clients, ${late?.identity.operation} ${late?.state} ${late?.identity.id}`)
+  const who = late && `${late.identity.operation} ${late.state} ${late.identity.id}`
+  history.break(`I16 no rest: ${run.clients} clients, ${unused()} evidence waits, ${who}`)
 }
 
-/** A guarded row that failed waits for its client, who may never come; phased work is gone on with. */
-function isAtRest(row: ModelRow, nowMs: number): boolean {
-  if (row.state === 'in_progress') return false
+/** A guarded row that failed waits for its client, who may never come; phased work is gone on with, and what is unknown is asked about. */
+function isAtRest(row: ModelRow, { nowMs, lookUps }: { nowMs: number; lookUps: boolean }): boolean {
+  if (row.state === 'in_progress' || (row.state === 'pending' && !row.parked)) return false
+  if (row.state === 'unknown') return row.parked || !lookUps
   const resumes = row.recovery === 'resume' && row.work !== undefined
   return row.state !== 'failed_retryable' || row.parked || !resumes || isExpired(row, nowMs)
 }

@@ -7,6 +7,7 @@ import { network, type Network } from './network.ts'
 import { type Plan, planOf } from './plan.ts'
 import { provider, type Provider } from './provider.ts'
 import { createRuns, type Runs } from './runs.ts'
+import { type Sender, webhookSender } from './webhooks.ts'
 import { createWorld, pauseMsMax, type World } from './world.ts'
 
 export interface Stage {
@@ -18,6 +19,7 @@ export interface Stage {
   readonly history: History
   readonly provider: Provider
   readonly runs: Runs
+  readonly webhooks: Sender
 }
 
 export function setStage(seed: number, traced: boolean): Stage {
@@ -42,7 +44,14 @@ export function setStage(seed: number, traced: boolean): Stage {
     },
   })
   const transactions = modelTransactions(store, { now, committed: writes => past.committed(writes) })
-  const outside = provider(world, past)
+  const webhooks = webhookSender(world, past)
+  const outside = provider({
+    world,
+    history: past,
+    asksInVain: plan.asksInVain,
+    // Nobody asks about work that may be repeated.
+    announce: entry => plan.webhooks && entry.operation !== 'rerun' && webhooks.announce(entry),
+  })
   return {
     plan,
     world,
@@ -52,5 +61,6 @@ export function setStage(seed: number, traced: boolean): Stage {
     history: past,
     provider: outside,
     runs: createRuns(world),
+    webhooks,
   }
 }

@@ -1,0 +1,101 @@
+/** Known bugs in reconciliation, and in the engine's part of it. */
+import { type Mutant, type NamedTest, simulation } from './mutant.ts'
+
+const folder = 'packages/latchkey/src/reconcile'
+const engine = 'packages/latchkey/src/engine'
+const settling = (test: string): NamedTest => ({ path: 'packages/latchkey/test/reconcile/sqlite.test.ts', test })
+const webhooks = (test: string): NamedTest => ({ path: 'packages/latchkey/test/reconcile/webhooks.test.ts', test })
+const signed = (test: string): NamedTest => ({ path: `${folder}/signatures.test.ts`, test })
+const phased = (test: string): NamedTest => ({ path: 'packages/latchkey/test/phased/sqlite.test.ts', test })
+const deferred = (test: string): NamedTest => ({ path: 'packages/latchkey/test/deferred/sqlite.test.ts', test })
+
+const quarantine = 'quarantineMs: quarantineMs(operation) + ageMs,'
+const never = settling('believes "never happened" only after the quarantine, and then tries once more with another key')
+
+export const reconcileMutants: readonly Mutant[] = [
+  {
+    name: 'reconcile: no quarantine, a negative verdict believed at once',
+    patches: [{ file: `${folder}/evidence.ts`, find: quarantine, replace: 'quarantineMs: 0 * ageMs,' }],
+    caughtBy: [never, simulation],
+  },
+  {
+    name: 'reconcile: a negative verdict counts from when it is applied',
+    patches: [
+      {
+        file: `${folder}/evidence.ts`,
+        find: quarantine,
+        replace: 'quarantineMs: quarantineMs(operation) + 0 * ageMs,',
+      },
+    ],
+    caughtBy: [webhooks('takes a negative for as old as its signature, not as young as its arrival')],
+  },
+  {
+    name: 'reconcile: signature not checked',
+    patches: [{ file: `${folder}/signatures.ts`, find: 'let fits = false', replace: 'let fits = true' }],
+    caughtBy: [
+      signed('takes a signature of any of its secrets, and of no other'),
+      settling('changes nothing and answers 400 when one is forged, stale or replayed'),
+      simulation,
+    ],
+  },
+  {
+    name: 'reconcile: replayed delivery accepted',
+    patches: [
+      {
+        file: `${folder}/webhook.ts`,
+        find: `verdict: verdict(operation), delivery: { signedAtMs } }`,
+        replace: 'verdict: verdict(operation) }',
+      },
+    ],
+    caughtBy: [settling('changes nothing and answers 400 when one is forged, stale or replayed'), simulation],
+  },
+  {
+    name: 'reconcile: what was kept is never applied',
+    patches: [
+      {
+        file: `${folder}/work.ts`,
+        find: 'const moreKept = await applyKept(parts, keptPerTurn)',
+        replace: 'const moreKept = false && (await applyKept(parts, keptPerTurn))',
+      },
+    ],
+    caughtBy: [simulation],
+  },
+  {
+    name: 'engine: epoch never raised in the downstream key',
+    patches: [
+      {
+        file: `${engine}/effect.ts`,
+        find: `downstreamKey(run.claim.id, name, 'uuid', epoch)`,
+        replace: `downstreamKey(run.claim.id, name, 'uuid', 0 * epoch)`,
+      },
+    ],
+    caughtBy: [phased('raises the epoch of the downstream key only by the verdict that it never happened'), simulation],
+  },
+  {
+    name: 'engine: epoch raised without evidence in the downstream key',
+    patches: [
+      {
+        file: `${engine}/effect.ts`,
+        find: `downstreamKey(run.claim.id, name, 'uuid', epoch)`,
+        replace: `downstreamKey(run.claim.id, name, 'uuid', run.claim.fence)`,
+      },
+    ],
+    caughtBy: [phased('lets a call that never left be tried again with the same downstream key'), simulation],
+  },
+  {
+    name: "engine: a late owner's answer thrown away",
+    patches: [{ file: `${engine}/effect.ts`, find: '    await keepLateResult(run, intent, result)\n', replace: '' }],
+    caughtBy: [phased('takes the answer of an owner that was given up on as evidence, and never calls again')],
+  },
+  {
+    name: 'engine: overdue work run',
+    patches: [
+      {
+        file: `${engine}/phased.ts`,
+        find: 'if (journal.overdue && journal.steps.length === 0)',
+        replace: 'if (journal.overdue && journal.steps.length < 0)',
+      },
+    ],
+    caughtBy: [deferred('ends in a kept 408 when nobody began it in time, and never runs'), simulation],
+  },
+]

@@ -1,0 +1,43 @@
+/** A person who looks into the provider's books now and then, and settles what is found there, with a name and a reason. */
+import type { OperatorVerdict } from 'latchkey'
+import type { Charge } from '../../examples/payments/src/charge.ts'
+import { withClient } from './collect.ts'
+
+export interface Looking {
+  readonly databaseUrl: string
+  readonly charges: () => Promise<readonly Charge[]>
+  /** An application process to tell it to. Undefined: none listens. */
+  readonly url: () => string | undefined
+}
+
+export interface Settlement {
+  readonly id: string
+  readonly verdict: OperatorVerdict
+}
+
+/** The oldest: the others may still settle by themselves. */
+const oldestUnknown = `select k.id, k.operation from latchkey.due d join latchkey.keys k on k.id = d.id
+  where k.state = 4 order by d.since limit 1`
+
+/** Only what happened: that something did not, a person could say too early. Says whether there was something to settle. */
+export async function settleOne({ databaseUrl, charges, url }: Looking): Promise<boolean> {
+  const row = await withClient(databaseUrl, async client => {
+    const { rows } = await client.query<{ id: string; operation: string }>(oldestUnknown)
+    return rows[0]
+  }).catch(() => undefined)
+  const charge = (await charges()).find(({ reference = '' }) => row !== undefined && reference.endsWith(row.id))
+  const to = url()
+  if (row === undefined || charge === undefined || to === undefined) return false
+  const settlement: Settlement = { id: row.id, verdict: verdictOf(row.operation, charge.id) }
+  const request = { method: 'POST', body: JSON.stringify(settlement), signal: AbortSignal.timeout(3_000) }
+  return fetch(`${to}/operator`, request).then(
+    ({ ok }) => ok,
+    () => false,
+  )
+}
+
+function verdictOf(operation: string, id: string): OperatorVerdict {
+  return operation === 'payouts.create'
+    ? { kind: 'happened', status: 201, json: { charge: id } }
+    : { kind: 'happened', result: { kind: 'charged', id } }
+}
