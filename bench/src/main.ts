@@ -1,60 +1,69 @@
-/**
- * `npm run bench`: what Latchkey costs on this machine, as ratios to the same server without it.
- *
- *   npm run bench -- --only work,saturation,replay --repetitions 3 --seconds 3
- */
+/** `npm run bench`: what Latchkey costs on this machine, as ratios to the same server without it. */
 import { mkdirSync, writeFileSync } from 'node:fs'
-import { cpus } from 'node:os'
 import { fileURLToPath } from 'node:url'
-import { parseArgs } from 'node:util'
-import { startPostgres } from '../../test/servers/postgres.ts'
-import { measureOverhead, type SubjectResult } from './overhead.ts'
-import { scenarios } from './subjects.ts'
-import { faults, table } from './table.ts'
+import { type Arguments, readArguments, usage } from './arguments.ts'
+import { type Context, openContext } from './context.ts'
+import { conditionsOf } from './machine/conditions.ts'
+import { barOf, readGoals } from './report/goals.ts'
+import { publish } from './report/publish.ts'
+import { jsonOf, markdownOf, type Report, reportOf } from './report/report.ts'
+import { summaryTable } from './report/summary.ts'
+import type { SectionResult } from './section.ts'
+import { sections } from './sections/all.ts'
 
-const { values } = parseArgs({
-  options: {
-    only: { type: 'string', default: scenarios.map(({ name }) => name).join(',') },
-    repetitions: { type: 'string', default: '3' },
-    seconds: { type: 'string', default: '3' },
-  },
-})
-const repetitions = atLeast(Number(values.repetitions), 3, '--repetitions')
-const seconds = atLeast(Number(values.seconds), 1, '--seconds')
-const chosen = scenarios.filter(({ name }) => values.only.split(',').includes(name))
-if (chosen.length === 0) fail(`--only takes ${scenarios.map(({ name }) => name).join(', ')}, and got ${values.only}`)
+const goalsFile = fileURLToPath(new URL('../goals.json', import.meta.url))
+const results = fileURLToPath(new URL('../results/', import.meta.url))
 
-const postgres = await startPostgres()
-const results: Record<string, SubjectResult[]> = {}
-try {
-  for (const scenario of chosen) {
-    const measured = await measureOverhead({ scenario, repetitions, seconds, postgresUrl: postgres.url })
-    results[scenario.name] = measured
-    console.log(table(scenario.title, measured))
-  }
-} finally {
-  await postgres.stop()
-}
-
-const all = Object.values(results).flat()
-for (const settings of new Set(all.map(result => result.settings).filter(text => text !== ''))) console.log(settings)
-const conditions = { node: process.version, cores: cpus().length, repetitions, seconds }
-const file = fileURLToPath(new URL('../results/overhead.json', import.meta.url))
-mkdirSync(fileURLToPath(new URL('../results', import.meta.url)), { recursive: true })
-writeFileSync(file, `${JSON.stringify({ conditions, results }, null, 2)}\n`)
-console.log(
-  `Node ${conditions.node}, ${conditions.cores} cores shared by load, application and database; ${repetitions} × ${seconds} s each; written to ${file}`,
+const given = readArguments(
+  process.argv.slice(2),
+  sections.map(({ name }) => name),
 )
+if ('wrong' in given) {
+  console.error(`${given.wrong}\n\n${usage}`)
+  process.exit(2)
+}
+const report = await bench(given)
+tell(report)
+if (given.publish) publish(report)
+const missed = report.verdicts.filter(({ met }) => !met)
+if (given.check) {
+  for (const { name, goal, found } of missed)
+    console.error(`missed: ${name} is ${found?.value.toFixed(3) ?? 'not measured'}, and must be ${barOf(goal)}`)
+}
+process.exitCode = report.faults.length > 0 || (given.check && missed.length > 0) ? 1 : 0
 
-const wrong = faults(all)
-for (const text of wrong) console.error(text)
-process.exitCode = wrong.length === 0 ? 0 : 1
-
-function atLeast(value: number, least: number, name: string): number {
-  return Number.isFinite(value) && value >= least ? value : fail(`${name} takes a number from ${least}`)
+async function bench(options: Arguments): Promise<Report> {
+  const startedAt = performance.now()
+  const context = await openContext(options)
+  try {
+    const measured = await runSections(options, context)
+    const conditions = conditionsOf({ ...options, redis: context.started().redis })
+    return reportOf(measured, conditions, readGoals(goalsFile))
+  } finally {
+    await context.close()
+    console.log(`all of it took ${((performance.now() - startedAt) / 60_000).toFixed(1)} minutes\n`)
+  }
 }
 
-function fail(message: string): never {
-  console.error(message)
-  process.exit(2)
+async function runSections({ only }: Arguments, context: Context): Promise<Map<string, SectionResult>> {
+  const measured = new Map<string, SectionResult>()
+  for (const section of sections.filter(({ name }) => only.includes(name))) {
+    const startedAt = performance.now()
+    const result = await section.run(context)
+    measured.set(section.name, result)
+    console.log(
+      `${result.markdown}\n\n(${section.name} took ${((performance.now() - startedAt) / 1_000).toFixed(0)} s)\n`,
+    )
+  }
+  return measured
+}
+
+function tell(report: Report): void {
+  mkdirSync(results, { recursive: true })
+  writeFileSync(`${results}latest.json`, jsonOf(report))
+  writeFileSync(`${results}latest.md`, markdownOf(report))
+  const settings = new Set([...report.sections.values()].flatMap(({ settings = [] }) => settings))
+  console.log(`${summaryTable(report.verdicts)}\n\n${report.sentence}\n${[...settings].join('\n')}`)
+  for (const fault of report.faults) console.error(`does not add up: ${fault}`)
+  console.log(`written to ${results}latest.json and latest.md`)
 }

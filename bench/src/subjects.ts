@@ -1,64 +1,153 @@
-/** What is measured: a server without Latchkey, and the same server with it, per kind and store. */
+/** Who is measured: a server without a guard, and the same server with one, each as a process of its own. */
 
-export type StoreName = 'memory' | 'sqlite' | 'postgres'
+/** `plain`: node:http and nothing else. `fetch`: a `Request` → `Response` handler on Hono's Node server. */
+export type Frame = 'plain' | 'express' | 'hono' | 'fetch' | 'fastify' | 'koa'
+
+/**
+ * `none`: the handler alone. `own-transaction`: the handler's business transaction, without a key. `guarded` and `atomic`:
+ * Latchkey. `naive`: the two statements that people write first. `peer`: another library.
+ */
+export type Guard = 'none' | 'own-transaction' | 'guarded' | 'atomic' | 'naive' | 'peer'
 
 export interface Subject {
+  readonly id: string
+  /** For the table. */
   readonly name: string
-  readonly store: StoreName | undefined
-  /** `bare`: the handler alone. `business`: the handler's own transaction, without a key. */
-  readonly kind: 'bare' | 'business' | 'guarded' | 'atomic'
+  readonly frame: Frame
+  readonly guard: Guard
+  readonly store: 'memory' | 'sqlite' | 'postgres' | 'redis' | undefined
+  /** A peer's file in bench/peers. */
+  readonly peer?: string
   /** The subject it is compared with, in the same repetition. */
   readonly against: string
 }
 
-export const subjects: readonly Subject[] = [
-  { name: 'bare', store: undefined, kind: 'bare', against: 'bare' },
-  { name: 'guarded on memory', store: 'memory', kind: 'guarded', against: 'bare' },
-  { name: 'guarded on sqlite', store: 'sqlite', kind: 'guarded', against: 'bare' },
-  { name: 'guarded on postgres', store: 'postgres', kind: 'guarded', against: 'bare' },
-  { name: 'own transaction on sqlite', store: 'sqlite', kind: 'business', against: 'own transaction on sqlite' },
-  { name: 'atomic on sqlite', store: 'sqlite', kind: 'atomic', against: 'own transaction on sqlite' },
-  { name: 'own transaction on postgres', store: 'postgres', kind: 'business', against: 'own transaction on postgres' },
-  { name: 'atomic on postgres', store: 'postgres', kind: 'atomic', against: 'own transaction on postgres' },
+const plain = { frame: 'plain', against: 'bare' } as const
+const onExpress = { frame: 'express', against: 'express' } as const
+
+/**
+ * The headline is measured on plain node:http: the cheapest server there is, so the one beside which a guard looks
+ * dearest, and one that every peer can be mounted on. Latchkey is mounted there as Express mounts it, by (req, res, next).
+ */
+const onPlain: readonly Subject[] = [
+  { id: 'bare', name: 'bare node:http', guard: 'none', store: undefined, ...plain },
+  { id: 'postgres', name: 'Latchkey on PostgreSQL', guard: 'guarded', store: 'postgres', ...plain },
+  { id: 'sqlite', name: 'Latchkey on SQLite', guard: 'guarded', store: 'sqlite', ...plain },
+  { id: 'memory', name: 'Latchkey in memory', guard: 'guarded', store: 'memory', ...plain },
+  { id: 'naive', name: 'naive: pool of 10, INSERT and UPDATE', guard: 'naive', store: 'postgres', ...plain },
+  {
+    id: 'own-postgres',
+    name: 'own transaction on PostgreSQL',
+    guard: 'own-transaction',
+    store: 'postgres',
+    frame: 'plain',
+    against: 'own-postgres',
+  },
+  {
+    id: 'atomic-postgres',
+    name: 'Latchkey, atomic on PostgreSQL',
+    guard: 'atomic',
+    store: 'postgres',
+    frame: 'plain',
+    against: 'own-postgres',
+  },
+  {
+    id: 'own-sqlite',
+    name: 'own transaction on SQLite',
+    guard: 'own-transaction',
+    store: 'sqlite',
+    frame: 'plain',
+    against: 'own-sqlite',
+  },
+  {
+    id: 'atomic-sqlite',
+    name: 'Latchkey, atomic on SQLite',
+    guard: 'atomic',
+    store: 'sqlite',
+    frame: 'plain',
+    against: 'own-sqlite',
+  },
 ]
 
-export interface Scenario {
-  readonly name: string
-  readonly title: string
-  readonly workMs: number
-  readonly connections: number
-  /** Every request repeats one of this many keys that were completed before; 0: every key is new. */
-  readonly replayedKeys: number
-  /** Why a subject is left out, if it is. */
-  leftOut(subject: Subject): string | undefined
+const peers: readonly Subject[] = [
+  {
+    id: 'powertools-redis',
+    name: '@aws-lambda-powertools/idempotency on Redis',
+    guard: 'peer',
+    store: 'redis',
+    peer: 'powertools.js',
+    ...plain,
+  },
+  {
+    id: 'powertools-validated',
+    name: 'the same with payload validation',
+    guard: 'peer',
+    store: 'redis',
+    peer: 'powertools-validated.js',
+    ...plain,
+  },
+  {
+    id: 'node-idempotency-redis',
+    name: '@node-idempotency/core on Redis',
+    guard: 'peer',
+    store: 'redis',
+    peer: 'node-idempotency.js',
+    ...plain,
+  },
+  {
+    id: 'steadykey-redis',
+    name: 'steadykey on Redis',
+    guard: 'peer',
+    store: 'redis',
+    peer: 'steadykey-redis.js',
+    ...plain,
+  },
+  {
+    id: 'steadykey-postgres',
+    name: 'steadykey on PostgreSQL',
+    guard: 'peer',
+    store: 'postgres',
+    peer: 'steadykey-postgres.js',
+    ...plain,
+  },
+  {
+    id: 'express-idempotency',
+    name: 'express-idempotency, its memory store, on Express',
+    guard: 'peer',
+    store: 'memory',
+    peer: 'express-idempotency.js',
+    ...onExpress,
+  },
+]
+
+const frames = [
+  ['express', 'Express 5'],
+  ['fastify', 'Fastify 5'],
+  ['hono', 'Hono'],
+  ['fetch', 'fetch handler'],
+  ['koa', 'Koa 3'],
+] as const
+
+const adapters = frames.flatMap(([frame, name]): Subject[] => [
+  { id: frame, name: `bare ${name}`, frame, guard: 'none', store: undefined, against: frame },
+  {
+    id: `${frame}-postgres`,
+    name: `Latchkey on PostgreSQL, ${name}`,
+    frame,
+    guard: 'guarded',
+    store: 'postgres',
+    against: frame,
+  },
+])
+
+const all: ReadonlyMap<string, Subject> = new Map(
+  [...onPlain, ...peers, ...adapters].map(subject => [subject.id, subject]),
+)
+
+export const frameNames: readonly string[] = frames.map(([frame]) => frame)
+
+export function subjectOf(id: string): Subject {
+  const subject = all.get(id)
+  if (subject === undefined) throw new Error(`there is no subject ${id}: ${[...all.keys()].join(', ')}`)
+  return subject
 }
-
-export const scenarios: readonly Scenario[] = [
-  {
-    name: 'work',
-    title: '(a) 50 ms of work, 50 connections, new keys',
-    workMs: 50,
-    connections: 50,
-    replayedKeys: 0,
-    leftOut: ({ store, kind }) =>
-      store === 'sqlite' && kind !== 'guarded'
-        ? 'SQLite has one writer: 50 ms inside a transaction are 20 requests a second by construction'
-        : undefined,
-  },
-  {
-    name: 'saturation',
-    title: '(b) no work, 64 connections, new keys',
-    workMs: 0,
-    connections: 64,
-    replayedKeys: 0,
-    leftOut: () => undefined,
-  },
-  {
-    name: 'replay',
-    title: '(c) no work, 64 connections, all replays',
-    workMs: 0,
-    connections: 64,
-    replayedKeys: 500,
-    leftOut: ({ kind }) => (kind === 'business' ? 'nothing to replay' : undefined),
-  },
-]

@@ -7,7 +7,7 @@ export interface Database {
   drop(): Promise<void>
 }
 
-export async function createTestDatabaseOn(serverUrl: string): Promise<Database> {
+export async function createDatabaseOn(serverUrl: string): Promise<Database> {
   const name = `bench_${randomUUID().replaceAll('-', '')}`
   await onServer(serverUrl, `create database ${name}`)
   const url = new URL(serverUrl)

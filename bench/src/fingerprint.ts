@@ -1,0 +1,176 @@
+/**
+ * What the fingerprint of a JSON body costs, over JSON.parse of the same body. Alone:
+ *
+ *   npx tsx bench/src/fingerprint.ts
+ */
+import { fileURLToPath } from 'node:url'
+import { build } from 'esbuild'
+import { type Figure, figure, median, pairwise } from './statistics.ts'
+
+export interface FingerprintResult {
+  /** As goals.json names them: the order at both sizes, as clients send it (not sorted, no white space). */
+  readonly figures: Readonly<Record<string, Figure>>
+  readonly shapes: readonly ShapeResult[]
+}
+
+export interface ShapeResult {
+  readonly shape: string
+  readonly bytes: number
+  /** Medians of the repetitions. */
+  readonly parseUs: number
+  readonly fingerprintUs: number
+  /** Fingerprint over JSON.parse, per repetition. */
+  readonly ratios: readonly number[]
+}
+
+/** Each repetition is so many slices of either kind in turn, so that what disturbs one disturbs its partner. */
+const slices = 40
+const sliceBytes = 200_000
+
+export async function measureFingerprint({ repetitions = 5 } = {}): Promise<FingerprintResult> {
+  const fingerprint = await loadFingerprint()
+  const results = shapes().map(({ shape, text }) => measureShape(fingerprint, { shape, text, repetitions }))
+  const goal = (name: string): [string, Figure][] => {
+    const ratios = results.find(({ shape }) => shape === `${name} order`)?.ratios ?? []
+    return [[`${name} over JSON.parse`, figure(ratios, '×', `fingerprint of a ${name} body over JSON.parse of it`)]]
+  }
+  return { figures: Object.fromEntries([...goal('2 KB'), ...goal('256 KiB')]), shapes: results }
+}
+
+type Fingerprint = (body: Uint8Array) => Uint8Array
+
+/** Bundled as the servers are. By its file, because no public subpath computes a fingerprint alone. */
+async function loadFingerprint(): Promise<Fingerprint> {
+  const path = (place: string) => fileURLToPath(new URL(place, import.meta.url))
+  const outfile = path('../../node_modules/.cache/latchkey-bench/fingerprint.mjs')
+  const entry = path('../../packages/latchkey/src/engine/fingerprint/fingerprint.ts')
+  await build({ entryPoints: [entry], outfile, bundle: true, platform: 'node', target: 'node20', format: 'esm' })
+  // What the file exports, in the one shape that is called here.
+  const { fingerprintRequest } = (await import(outfile)) as { fingerprintRequest: (request: object) => Uint8Array }
+  const parts = { method: 'POST', path: '/orders', query: '', mediaType: 'application/json', header: () => undefined }
+  return body => fingerprintRequest({ ...parts, body })
+}
+
+interface Measured {
+  readonly shape: string
+  readonly text: string
+  readonly repetitions: number
+}
+
+function measureShape(fingerprint: Fingerprint, { shape, text, repetitions }: Measured): ShapeResult {
+  const body = Buffer.from(text)
+  const rounds = Math.max(1, Math.round(sliceBytes / body.length))
+  const parses: number[] = []
+  const fingerprints: number[] = []
+  // The first repetition compiles, and does not count.
+  for (let repetition = 0; repetition <= repetitions; repetition++) {
+    const [parseUs, fingerprintUs] = interleaved(
+      rounds,
+      () => JSON.parse(text),
+      () => fingerprint(body),
+    )
+    if (repetition === 0) continue
+    parses.push(parseUs)
+    fingerprints.push(fingerprintUs)
+  }
+  const ratios = pairwise(fingerprints, parses)
+  return { shape, bytes: body.length, parseUs: median(parses), fingerprintUs: median(fingerprints), ratios }
+}
+
+/** The faster half of the slices: a slice during which somebody else had the processor says nothing about the code. */
+function interleaved(rounds: number, ...runs: readonly [() => unknown, () => unknown]): [number, number] {
+  const spent: [number[], number[]] = [[], []]
+  for (let slice = 0; slice < slices; slice++) {
+    spent[0].push(timeUs(rounds, runs[0]))
+    spent[1].push(timeUs(rounds, runs[1]))
+  }
+  const faster = (values: number[]) => median(values.toSorted((a, b) => a - b).slice(0, slices / 2))
+  return [faster(spent[0]), faster(spent[1])]
+}
+
+function timeUs(rounds: number, run: () => unknown): number {
+  const startedAt = performance.now()
+  for (let round = 0; round < rounds; round++) run()
+  return ((performance.now() - startedAt) * 1_000) / rounds
+}
+
+const sizes = [
+  { name: '2 KB', bytes: 2_000 },
+  // The largest that is read as JSON; above it the raw bytes are hashed.
+  { name: '256 KiB', bytes: 256 * 1_024 },
+]
+
+function shapes(): { shape: string; text: string }[] {
+  return sizes.flatMap(({ name, bytes }) => [
+    { shape: `${name} order`, text: largest(bytes, items => JSON.stringify(order(items))) },
+    { shape: `${name} order, names sorted`, text: largest(bytes, items => JSON.stringify(sorted(order(items)))) },
+    { shape: `${name} order, indented`, text: largest(bytes, items => JSON.stringify(order(items), null, 2)) },
+    { shape: `${name} of numbers`, text: largest(bytes, points => JSON.stringify(track(points))) },
+    { shape: `${name} of text`, text: largest(bytes, lines => JSON.stringify({ title: 'Tea', text: prose(lines) })) },
+  ])
+}
+
+/** The longest text of at most so many bytes, by doubling and halving the steps. */
+function largest(bytesMax: number, make: (count: number) => string): string {
+  let count = 0
+  for (let step = 1 << 16; step >= 1; step >>= 1) {
+    if (Buffer.byteLength(make(count + step)) <= bytesMax) count += step
+  }
+  return make(count)
+}
+
+const address = {
+  name: 'Ada Byron',
+  line1: '12 St James Square',
+  city: 'London',
+  postalCode: 'SW1Y 4LE',
+  country: 'GB',
+}
+
+function order(items: number): object {
+  return {
+    reference: 'web-20260101-0001',
+    customer: { id: 'cus_9f8e7d6c5b4a', email: 'ada@example.test', locale: 'en-GB', marketing: false },
+    shipping: address,
+    billing: address,
+    items: Array.from({ length: items }, (_, i) => ({
+      sku: `SKU-${1_000 + i}`,
+      name: `Earl Grey loose leaf tea, ${i} g tin`,
+      quantity: (i % 9) + 1,
+      unitPrice: { currency: 'EUR', amount: 1_299 + i },
+      taxRate: 0.19,
+      giftWrapped: i % 3 === 0,
+      notes: null,
+      tags: ['tea', 'black', `batch-${i}`],
+    })),
+    currency: 'EUR',
+    total: 123_456,
+    createdAt: '2026-01-01T12:00:00Z',
+  }
+}
+
+function track(points: number): object {
+  return { points: Array.from({ length: points }, (_, i) => [i, i * 1.25, -i]) }
+}
+
+function prose(lines: number): string {
+  return 'Dear Sir or Madam, the tea was cold and the post was late.\n'.repeat(lines)
+}
+
+function sorted(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sorted)
+  if (typeof value !== 'object' || value === null) return value
+  const members = Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1))
+  return Object.fromEntries(members.map(([name, member]) => [name, sorted(member)]))
+}
+
+function lineOf({ shape, bytes, parseUs, fingerprintUs, ratios }: ShapeResult): string {
+  const times = `JSON.parse ${parseUs.toFixed(1)} µs, fingerprint ${fingerprintUs.toFixed(1)} µs`
+  const spread = `${Math.min(...ratios).toFixed(2)} to ${Math.max(...ratios).toFixed(2)}`
+  return `${shape.padEnd(28)} ${String(bytes).padStart(7)} bytes: ${times}, ${median(ratios).toFixed(2)} × (${spread})`
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const { shapes: results } = await measureFingerprint()
+  for (const result of results) console.log(lineOf(result))
+}

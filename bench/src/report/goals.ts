@@ -1,0 +1,40 @@
+/** Compares what was measured with what must be reached. */
+import { readFileSync } from 'node:fs'
+import type { Figure } from '../statistics.ts'
+
+export type Goal = {
+  /** Why it stands here, in a sentence. */
+  readonly why: string
+} & ({ readonly atLeast: number } | { readonly atMost: number })
+
+export type Goals = Readonly<Record<string, Goal>>
+
+export interface Verdict {
+  readonly name: string
+  readonly goal: Goal
+  readonly found: Figure | undefined
+  readonly met: boolean
+}
+
+export function readGoals(file: string): Goals {
+  // Edited by hand; a goal that nothing measures is reported as missed.
+  return JSON.parse(readFileSync(file, 'utf8')) as Goals
+}
+
+/** Goals of the given sections only: a partial run is judged by what it measured. */
+export function judge(goals: Goals, figures: ReadonlyMap<string, Figure>, sections: readonly string[]): Verdict[] {
+  return Object.entries(goals)
+    .filter(([name]) => sections.some(section => name.startsWith(`${section}: `)))
+    .map(([name, goal]) => {
+      const found = figures.get(name)
+      return { name, goal, found, met: found !== undefined && isMet(goal, found.value) }
+    })
+}
+
+function isMet(goal: Goal, value: number): boolean {
+  return 'atLeast' in goal ? value >= goal.atLeast : value <= goal.atMost
+}
+
+export function barOf(goal: Goal): string {
+  return 'atLeast' in goal ? `at least ${goal.atLeast}` : `at most ${goal.atMost}`
+}

@@ -1,0 +1,95 @@
+import { expect, it } from 'vitest'
+import { readArguments } from '../arguments.ts'
+import { sections } from '../sections/all.ts'
+import type { Figure } from '../statistics.ts'
+import { judge, readGoals } from './goals.ts'
+import { lineChart, rangeChart } from './plot.ts'
+import { quoted } from './publish.ts'
+import { summaryTable } from './summary.ts'
+
+const found = (value: number): Figure => ({ value, min: value, max: value, unit: '×', what: 'a ratio' })
+
+it('meets a goal at the bar, misses it beyond, and never by not measuring', () => {
+  const goals = {
+    'a: fast': { atLeast: 0.75, why: 'fast' },
+    'a: small': { atMost: 2, why: 'small' },
+    'a: forgotten': { atLeast: 1, why: 'forgotten' },
+    'b: elsewhere': { atLeast: 1, why: 'elsewhere' },
+  }
+  const met = (fast: number, small: number) =>
+    judge(
+      goals,
+      new Map([
+        ['a: fast', found(fast)],
+        ['a: small', found(small)],
+      ]),
+      ['a'],
+    ).map(verdict => verdict.met)
+  expect(met(0.75, 2)).toEqual([true, true, false])
+  expect(met(0.749, 2.01)).toEqual([false, false, false])
+  expect(met(Number.NaN, Number.NaN)).toEqual([false, false, false])
+})
+
+it('has a section for every goal, and a sentence', () => {
+  const goals = readGoals(new URL('../../goals.json', import.meta.url).pathname)
+  const names = sections.map(({ name }) => name)
+  for (const [name, { why }] of Object.entries(goals)) {
+    expect(names).toContain(name.split(': ')[0])
+    expect(why).not.toBe('')
+  }
+})
+
+it('says what a missed goal was', () => {
+  const verdicts = judge({ 'a: fast': { atLeast: 5, why: 'over naive' } }, new Map([['a: fast', found(4.2)]]), ['a'])
+  expect(summaryTable(verdicts)).toContain('| over naive | at least 5 | 4.20 × (4.20 to 4.20) | **no** |')
+})
+
+it('replaces what stands between the marks of a document, and nothing else', () => {
+  const page = 'before\n<!-- bench: written by `npm run bench -- --publish` -->\nold\n<!-- bench: end -->\nafter\n'
+  const once = quoted(page, 'new')
+  expect(once).toBe(page.replace('old', 'new'))
+  expect(quoted(once, 'new')).toBe(once)
+  expect(() => quoted('a page without marks', 'new')).toThrow('has no place for the benchmark')
+})
+
+it('draws every subject, with its name readable as text', () => {
+  const lines = [
+    {
+      name: 'bare',
+      points: [
+        { x: 1, y: 1 },
+        { x: 64, y: 1 },
+      ],
+    },
+    {
+      name: 'A & B',
+      points: [
+        { x: 1, y: 0.2 },
+        { x: 64, y: 0.7 },
+      ],
+    },
+  ]
+  const chart = lineChart({ title: 'Throughput', xLabel: 'connections', lines })
+  expect(chart.match(/<polyline/g)).toHaveLength(2)
+  expect(chart).toContain('A &amp; B')
+  expect(chart).not.toContain('NaN')
+  const ranges = [
+    { name: 'bare', from: 0.4, to: 3 },
+    { name: 'slow', from: 20, to: 120 },
+  ]
+  expect(rangeChart({ title: 'Latency', xLabel: 'ms', ranges })).not.toContain('NaN')
+})
+
+it('refuses what it cannot do', () => {
+  const names = ['saturation', 'work']
+  expect(readArguments([], names)).toMatchObject({ only: names, repetitions: 5, check: false })
+  expect(readArguments(['--only', 'work', '--quick'], names)).toMatchObject({
+    only: ['work'],
+    repetitions: 3,
+    quick: true,
+  })
+  expect(readArguments(['--only', 'wrok'], names)).toMatchObject({ wrong: expect.stringContaining('wrok') })
+  expect(readArguments(['--repetitions', '2'], names)).toMatchObject({ wrong: expect.stringContaining('from 5') })
+  expect(readArguments(['--publish', '--quick'], names)).toMatchObject({ wrong: expect.stringContaining('whole run') })
+  expect(readArguments(['--nonsense'], names)).toHaveProperty('wrong')
+})

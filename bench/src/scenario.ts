@@ -1,0 +1,87 @@
+/** Subjects under one load, interleaved, so that a noisy machine hits all alike. */
+import type { Context } from './context.ts'
+import type { LoadResult } from './load/load.ts'
+import { replayedPrefix } from './load/request.ts'
+import { openStage, type Player, type Stage } from './stage.ts'
+import { measureRun } from './run.ts'
+import { warmUp } from './warm-up.ts'
+
+export interface Scenario {
+  readonly name: string
+  readonly subjects: readonly string[]
+  readonly connections: readonly number[]
+  readonly seconds: number
+  readonly workMs?: number
+  /** Every request repeats one of this many keys that were completed before. Default: every key is new. */
+  readonly replayedKeys?: number
+}
+
+export interface Run extends LoadResult {
+  readonly connections: number
+  /** Processor time per request, user and system. */
+  readonly appUs: number
+  readonly databaseUs: number
+  readonly loadUs: number
+  /** Cores that nothing of ours kept busy meanwhile. */
+  readonly othersCores: number
+}
+
+export interface SubjectRuns {
+  readonly id: string
+  readonly name: string
+  readonly against: string
+  readonly runs: readonly Run[]
+  /** Acknowledged keys, and what was found in the store for them; absent where the store cannot be asked. */
+  readonly proof: { readonly acknowledged: number; readonly rows: number; readonly completed: number } | undefined
+  /** What does not add up. */
+  readonly faults: readonly string[]
+  readonly settings: string
+}
+
+export interface ScenarioResult {
+  readonly subjects: readonly SubjectRuns[]
+  /** Subjects that could not be measured here, and why. */
+  readonly leftOut: readonly string[]
+}
+
+export async function measureScenario(scenario: Scenario, context: Context): Promise<ScenarioResult> {
+  const stage = await openStage(scenario, context)
+  try {
+    for (const player of stage.players) await prepare(player, scenario, context)
+    for (let repetition = 0; repetition < context.repetitions; repetition++) {
+      // Every second repetition runs backwards, so that nobody always comes after the same neighbour.
+      const order = repetition % 2 === 0 ? stage.players : stage.players.toReversed()
+      for (const connections of scenario.connections) {
+        for (const player of order) await measureRun(player, { scenario, connections, context })
+      }
+    }
+    return { subjects: await results(stage), leftOut: stage.leftOut }
+  } finally {
+    await stage.close()
+  }
+}
+
+/** Completes the keys that a replay run repeats, and compiles the hot paths. */
+async function prepare(player: Player, { replayedKeys = 0 }: Scenario, context: Context): Promise<void> {
+  if (replayedKeys > 0) {
+    const keys = { kind: 'sequence', prefix: replayedPrefix } as const
+    const { port } = player.server
+    const order = { port, connections: 16, seconds: 60, keys, requestsMax: replayedKeys }
+    player.expected += (await context.load.run(order)).acknowledged
+  }
+  await warmUp(player, replayedKeys, context)
+}
+
+async function results({ players }: Stage): Promise<SubjectRuns[]> {
+  return Promise.all(
+    players.map(async ({ subject, server, runs, proof, faults }) => ({
+      id: subject.id,
+      name: subject.name,
+      against: subject.against,
+      runs,
+      proof,
+      faults,
+      settings: await server.settings(),
+    })),
+  )
+}

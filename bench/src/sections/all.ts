@@ -1,0 +1,11 @@
+/** Every section, in the order in which they run. */
+import type { Section } from '../section.ts'
+import { behaviour } from './behaviour.ts'
+import { connections } from './connections.ts'
+import { fingerprint } from './fingerprint.ts'
+import { growth } from './growth.ts'
+import { httpSections } from './http-sections.ts'
+import { outbox } from './outbox.ts'
+import { rows } from './rows.ts'
+
+export const sections: readonly Section[] = [behaviour, ...httpSections, connections, growth, rows, outbox, fingerprint]

@@ -1,0 +1,27 @@
+/** Starting a subject's server as a child process, and asking it. */
+import { startChild } from '../machine/child.ts'
+import type { Proof, ServerArgument } from './server.ts'
+
+export interface Server {
+  readonly port: number
+  readonly pid: number
+  proof(): Promise<Proof>
+  settings(): Promise<string>
+  reaper(state: 'on' | 'off'): Promise<void>
+  stop(): Promise<void>
+  kill(): Promise<void>
+}
+
+export async function startServer(program: string, argument: ServerArgument): Promise<Server> {
+  const child = await startChild(program, [JSON.stringify(argument)])
+  const { port } = child.ready as { port: number }
+  return {
+    port,
+    pid: child.pid,
+    proof: async () => (await child.ask('proof')) as Proof,
+    settings: async () => (await child.ask('settings')) as string,
+    reaper: async state => void (await child.ask(`reaper ${state}`)),
+    stop: child.stop,
+    kill: child.kill,
+  }
+}

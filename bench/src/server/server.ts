@@ -1,0 +1,101 @@
+/**
+ * One subject as a server process of its own. Started by fork with a JSON argument; tells its port, answers to messages
+ * over the same channel, and ends with its parent.
+ */
+import { createWorkers } from 'latchkey/workers'
+import type { Subject } from '../subjects.ts'
+import { type Backend, openBackend, type Stored } from './backend.ts'
+import { frameworks } from './frameworks.ts'
+import { atomicRoute, guardedRoute, ownTransactionRoute } from './latchkey-routes.ts'
+import { naiveRoute, naiveStored } from './naive.ts'
+import { latchkeyOn } from './operations.ts'
+import { orderWork, type Work } from './order.ts'
+import { openPeer } from './peer.ts'
+import { bareRoute, listenPlain, type PlainRoute } from './plain.ts'
+
+export interface ServerArgument {
+  readonly subject: Subject
+  /** A file for SQLite, a URL for PostgreSQL and Redis. */
+  readonly place: string
+  readonly workMs: number
+  /** The module of a peer. */
+  readonly peerFile: string | undefined
+  /** Whether a proof counts the rows. */
+  readonly counted: boolean
+}
+
+export type ServerQuestion = 'proof' | 'settings' | 'reaper on' | 'reaper off'
+
+export interface Proof {
+  /** How often the handler ran. */
+  readonly runs: number
+  readonly stored: Stored | undefined
+}
+
+interface Running {
+  readonly port: number
+  readonly backend: Backend | undefined
+  stored(): Promise<Stored | undefined>
+}
+
+const argument: ServerArgument = JSON.parse(process.argv[2] ?? '{}')
+const work = orderWork(argument.workMs)
+const running = await start(argument, work)
+const reaper = running.backend && createWorkers(latchkeyOn(running.backend), { only: ['reaper'] })
+
+process.on('message', question => void answer(question as ServerQuestion).then(told => process.send?.(told)))
+process.on('disconnect', () => process.exit(0))
+process.send?.({ port: running.port })
+
+async function start({ subject, place, peerFile }: ServerArgument, work: Work): Promise<Running> {
+  if (peerFile !== undefined) {
+    const { port, stored } = await openPeer(peerFile, place, work)
+    const counted = async () => asStored(await stored())
+    return { port, backend: undefined, stored: counted }
+  }
+  const backend = await openBackend(subject.store, place)
+  const { frame, guard } = subject
+  const port =
+    frame === 'plain'
+      ? await listenPlain(await routeOf(guard, backend, work))
+      : await frameworks[frame](work, guard === 'none' ? undefined : backend)
+  const pool = guard === 'naive' ? backend?.pool : undefined
+  return { port, backend, stored: async () => (pool === undefined ? backend?.stored() : naiveStored(pool)) }
+}
+
+async function routeOf(guard: Subject['guard'], backend: Backend | undefined, work: Work): Promise<PlainRoute> {
+  if (guard === 'none') return bareRoute(work)
+  if (backend === undefined) throw new Error(`${guard} needs a store`)
+  switch (guard) {
+    case 'guarded':
+      return guardedRoute(backend, work)
+    case 'atomic':
+      return atomicRoute(backend, work)
+    case 'own-transaction':
+      return ownTransactionRoute(backend, work)
+    case 'naive':
+      if (backend.pool === undefined) throw new Error('the naive guard is written for PostgreSQL')
+      return naiveRoute(backend.pool, work)
+    case 'peer':
+      throw new Error('a peer comes with its own file')
+  }
+}
+
+/** A peer's store says how many keys it holds, and no more. */
+function asStored(rows: number | undefined): Stored | undefined {
+  return rows === undefined ? undefined : { rows, completed: rows, businessRows: 0 }
+}
+
+async function answer(question: ServerQuestion): Promise<unknown> {
+  switch (question) {
+    case 'proof':
+      return { runs: work.runs(), stored: argument.counted ? await running.stored() : undefined } satisfies Proof
+    case 'settings':
+      return (await running.backend?.settings()) ?? ''
+    case 'reaper on':
+      reaper?.start()
+      return 'on'
+    case 'reaper off':
+      return reaper?.drain()
+  }
+}
