@@ -31,10 +31,14 @@ function askedInDoubt(evidence: Evidence): Violation[] {
   ]
   return [...groupBy(moments, ({ key }) => key)].flatMap(([key, ofKey]) => {
     let doubts = 0
+    // A question that ended in the millisecond in which it was asked: the sort has put its end first.
+    let endedAt: number | undefined
     return ofKey
       .sort((a, b) => a.at - b.at || a.change - b.change)
       .flatMap(({ at, change }): Violation[] => {
-        doubts = Math.max(0, doubts + change)
+        const endsAtOnce = change === 1 && endedAt === at
+        endedAt = change === -1 && doubts === 0 ? at : undefined
+        doubts = endsAtOnce ? doubts : Math.max(0, doubts + change)
         return doubts < 2 ? [] : [{ kind: 'asked-in-doubt', key, detail: `at ${at}, ${doubts} questions are open` }]
       })
   })

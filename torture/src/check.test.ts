@@ -260,6 +260,7 @@ describe('the checker', () => {
     expect(kindsOf(withApps(...twice))).toEqual(['asked-in-doubt'])
     const [first, , second] = twice as [AppEvent, AppEvent, AppEvent]
     expect(kindsOf(withApps(first, ended('payouts-1', 'd-5', 150, 'never-left'), second))).toEqual([])
+    expect(kindsOf(withApps(first, ended('payouts-1', 'd-5', 100, 'never-left'), second))).toEqual([])
     expect(kindsOf(withApps(asked('payments-1', 'd-6', 100), asked('payments-1', 'd-6', 200)))).toEqual([])
     const off = { ...cleanRun().facts, terms: { quarantineMs, dedup: false, webhooks: true } }
     const repeated = withApps(asked('payments-1', 'd-6', 100), asked('payments-1', 'd-6', 200))
