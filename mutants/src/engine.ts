@@ -54,8 +54,8 @@ export const engineMutants: readonly Mutant[] = [
     patches: [
       {
         file: `${folder}/finishing.ts`,
-        find: 'written = await writeOnce(core, owned, { judgement, limitMs: storeRetryMsMax })',
-        replace: `void writeOnce(core, owned, { judgement, limitMs: storeRetryMsMax }).catch(() => undefined)\n    written = 'written'`,
+        find: 'const written = await writeUntilStored(core, owned, judgement)',
+        replace: `void writeUntilStored(core, owned, judgement)\n  const written = 'written' as OwnerResult | 'failed'`,
       },
     ],
     caughtBy: [recovering('gets the winner’s outcome, never its own success'), simulation],

@@ -32,13 +32,7 @@ export async function finishAs<Tx, C>(
   owned: Owned<C>,
   { attempt, judgement }: { attempt: Attempt; judgement: Judgement },
 ): Promise<Answer> {
-  const startedAtMs = core.clock.monotonicMs()
-  let written: OwnerResult | 'failed'
-  try {
-    written = await writeOnce(core, owned, { judgement, limitMs: storeRetryMsMax })
-  } catch {
-    written = await writeUntilStored(core, owned, { judgement, startedAtMs })
-  }
+  const written = await writeUntilStored(core, owned, judgement)
   const { operation, id } = owned.request.identity
   if (written === 'claim-lost') return answerAfterLoss(core, owned)
   if (written === 'failed') core.telemetry.count('outcome.store_failed', { operation, identity: id })
@@ -49,10 +43,21 @@ export async function finishAs<Tx, C>(
 }
 
 /**
- * A store that failed here is retried while the lease lasts: the work is done, and the row must not be left to its recovery
+ * A store that fails here is retried while the lease lasts: the work is done, and the row must not be left to its recovery
  * for a hiccup. Never released: that would let a retry run it again.
  */
-async function writeUntilStored<Tx, C>(
+function writeUntilStored<Tx, C>(
+  core: Core<Tx>,
+  owned: Owned<C>,
+  judgement: Judgement,
+): Promise<OwnerResult | 'failed'> {
+  const startedAtMs = core.clock.monotonicMs()
+  return writeOnce(core, owned, { judgement, limitMs: storeRetryMsMax }).catch(() =>
+    writeAgain(core, owned, { judgement, startedAtMs }),
+  )
+}
+
+async function writeAgain<Tx, C>(
   core: Core<Tx>,
   owned: Owned<C>,
   { judgement, startedAtMs }: { judgement: Judgement; startedAtMs: number },

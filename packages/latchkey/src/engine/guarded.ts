@@ -58,7 +58,7 @@ async function runOwned<Tx, C>(
 /** Adapters report a throw as a value; one that rejects instead is a throw without an answer. */
 export function attemptOf<X>(work: Work<X>, context: X): Promise<Attempt> {
   try {
-    return work(context).catch(threw)
+    return Promise.resolve(work(context)).catch(threw)
   } catch (error) {
     return Promise.resolve(threw(error))
   }

@@ -3,7 +3,7 @@
  * replace both. Leases are never decided by it: they are decided by the store's clock.
  */
 import { randomFillSync } from 'node:crypto'
-import { after } from './shared-timers.ts'
+import { sharedTimers } from './shared-timers.ts'
 
 export interface Clock {
   /** Wall time. For dates shown to people only. */
@@ -21,9 +21,12 @@ export interface Clock {
 /** Node fires a longer timer at once; 24 days are as good as never here. */
 const timerMsMax = 2 ** 31 - 1
 
+const monotonicMs = () => performance.now()
+const after = sharedTimers(monotonicMs)
+
 export const systemClock: Clock = {
   nowMs: () => Date.now(),
-  monotonicMs: () => performance.now(),
+  monotonicMs,
   after: (delayMs, run) => after(Math.min(delayMs, timerMsMax), run),
   random: () => Math.random(),
   randomId,

@@ -1,6 +1,6 @@
 /**
  * Many deadlines of one length behind one timer of the runtime. Nearly all of them are cancelled before they are reached (a store
- * answers, a handler ends), and setting and clearing a timer for each cost a request four microseconds.
+ * answers, a handler ends), and setting and clearing a timer for each took about four microseconds of a request.
  */
 
 interface Deadline {
@@ -26,37 +26,59 @@ interface Line {
 /** A length that was asked for more often than this comes again: its timer is left to run out. Any other is cleared at once. */
 const usesMax = 16
 
-const lines = new Map<number, Line>()
+type After = (delayMs: number, run: () => void) => () => void
 
 /** Calls `run` once after `delayMs`; the returned function cancels. Never keeps the process alive by itself. */
-export function after(delayMs: number, run: () => void): () => void {
-  const line = lines.get(delayMs) ?? openLine(delayMs)
-  const atMs = performance.now() + delayMs
-  const deadline: Deadline = { atMs, run, line, before: line.last, next: undefined, waiting: true }
-  if (line.last === undefined) line.first = deadline
-  else line.last.next = deadline
-  line.last = deadline
-  line.uses += 1
-  if (line.timer === undefined) arm(line, delayMs, atMs)
-  return () => cancel(deadline)
-}
+export function sharedTimers(monotonicMs: () => number): After {
+  const lines = new Map<number, Line>()
 
-function openLine(delayMs: number): Line {
-  const line = { delayMs, first: undefined, last: undefined, timer: undefined, armedForMs: 0, uses: 0 }
-  lines.set(delayMs, line)
-  return line
-}
+  function openLine(delayMs: number): Line {
+    const line: Line = { delayMs, first: undefined, last: undefined, timer: undefined, armedForMs: 0, uses: 0 }
+    lines.set(delayMs, line)
+    return line
+  }
 
-function arm(line: Line, delayMs: number, armedForMs: number): void {
-  line.armedForMs = armedForMs
-  line.timer = setTimeout(fire, delayMs, line).unref()
-}
+  function arm(line: Line, delayMs: number, armedForMs: number): void {
+    line.armedForMs = armedForMs
+    line.timer = setTimeout(fire, delayMs, line).unref()
+  }
 
-function cancel(deadline: Deadline): void {
-  const { line } = deadline
-  if (!deadline.waiting) return
-  leave(deadline)
-  if (line.first === undefined && line.uses <= usesMax) close(line)
+  /** Due is what the timer was set for, and not what the clock says: a timer may fire a fraction of a millisecond early. */
+  function fire(line: Line): void {
+    line.timer = undefined
+    for (let due = line.first; due !== undefined && due.atMs <= line.armedForMs; due = line.first) {
+      leave(due)
+      tell(due.run)
+    }
+    const { first } = line
+    if (first === undefined) close(line)
+    else if (line.timer === undefined) arm(line, Math.max(0, first.atMs - monotonicMs()), first.atMs)
+  }
+
+  function cancel(deadline: Deadline): void {
+    const { line } = deadline
+    if (!deadline.waiting) return
+    leave(deadline)
+    if (line.first === undefined && line.uses <= usesMax) close(line)
+  }
+
+  function close(line: Line): void {
+    clearTimeout(line.timer)
+    line.timer = undefined
+    if (lines.get(line.delayMs) === line) lines.delete(line.delayMs)
+  }
+
+  return (delayMs, run) => {
+    const line = lines.get(delayMs) ?? openLine(delayMs)
+    const atMs = monotonicMs() + delayMs
+    const deadline: Deadline = { atMs, run, line, before: line.last, next: undefined, waiting: true }
+    if (line.last === undefined) line.first = deadline
+    else line.last.next = deadline
+    line.last = deadline
+    line.uses += 1
+    if (line.timer === undefined) arm(line, delayMs, atMs)
+    return () => cancel(deadline)
+  }
 }
 
 function leave(deadline: Deadline): void {
@@ -68,18 +90,6 @@ function leave(deadline: Deadline): void {
   else next.before = before
 }
 
-/** Due is what the timer was set for, and not what the clock says: a timer may fire a fraction of a millisecond early. */
-function fire(line: Line): void {
-  line.timer = undefined
-  for (let due = line.first; due !== undefined && due.atMs <= line.armedForMs; due = line.first) {
-    leave(due)
-    tell(due.run)
-  }
-  const { first } = line
-  if (first === undefined) close(line)
-  else if (line.timer === undefined) arm(line, Math.max(0, first.atMs - performance.now()), first.atMs)
-}
-
 /** One that throws is the process's to hear of, as from a timer of its own, and keeps no other from its turn. */
 function tell(run: () => void): void {
   try {
@@ -89,10 +99,4 @@ function tell(run: () => void): void {
       throw error
     })
   }
-}
-
-function close(line: Line): void {
-  clearTimeout(line.timer)
-  line.timer = undefined
-  if (lines.get(line.delayMs) === line) lines.delete(line.delayMs)
 }

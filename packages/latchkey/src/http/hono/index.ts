@@ -1,5 +1,4 @@
 /** Hono. Mount it after authentication and validation: what they refuse is not Latchkey's business. */
-import type { Attempt } from '../../engine/answer.ts'
 import type { Execution } from '../../engine/execution.ts'
 import type { DefinedOperation, Operation } from '../../engine/operation.ts'
 import { uncoveredExecution } from '../../engine/uncovered.ts'
@@ -120,8 +119,14 @@ async function cover<X extends Execution, C extends HonoContext>(
   const before = headersOf(context.body(null))
   const result = await exchange(operation, honoView(context), async execution => {
     hideDisconnect(context.req.raw)
-    capture = await attempt(context, before, () => run.covered(execution))
-    return capture.attempt
+    try {
+      const error = await run.covered(execution)
+      const captured = captureFetchResponse(context.res, { before, error })
+      capture = captured instanceof Promise ? await captured : captured
+      return capture.attempt
+    } catch (error) {
+      return { kind: 'threw', error }
+    }
   })
   switch (result.kind) {
     case 'pass':
@@ -132,20 +137,6 @@ async function cover<X extends Execution, C extends HonoContext>(
       // A throw goes on to app.onError, whose answer would take over the head of a response that broke off.
       if (capture?.response === undefined) context.res = undefined
       return replaceResponse(context, releaseFetch(capture, result))
-  }
-}
-
-async function attempt<C extends HonoContext>(
-  context: C,
-  before: readonly Header[],
-  run: () => Promise<unknown>,
-): Promise<FetchCapture> {
-  try {
-    const error = await run()
-    const captured = captureFetchResponse(context.res, { before, error })
-    return captured instanceof Promise ? await captured : captured
-  } catch (error) {
-    return { response: undefined, attempt: { kind: 'threw', error } satisfies Attempt }
   }
 }
 
