@@ -69,10 +69,11 @@ describe('the playground', () => {
     expect(payout).toMatchObject({ amount: 800, charge: 'ch_1' })
     expect(chargesOf(await paste(line('/ledger')), 800)).toBe(1)
     const row = line('/payouts -H', 2).replace('/payouts', `/operator/rows/${payout.reference}`)
-    expect(JSON.parse(await paste(row))).toMatchObject({
-      row: { state: 'completed', attempts: 2 },
-      evidence: [{ source: 'webhook', verdict: 'happened', applied: true }],
-    })
+    const { row: settled, evidence } = JSON.parse(await paste(row))
+    expect(settled).toMatchObject({ state: 'completed', attempts: 2 })
+    // The comparison of the ledgers, which begins with the playground, may have seen the charge, too: it settles nothing twice.
+    expect(evidence.map(({ source }: { source: string }) => source)).toContain('webhook')
+    expect(evidence.filter(({ applied }: { applied: boolean }) => applied)).toHaveLength(1)
     expect(await stop()).toBe(0)
   })
 
