@@ -22,10 +22,10 @@ interface Engine {
 }
 
 /** Often enough that a run is short, seldom enough that it is cheap. */
-const sweepEveryMs = 16_000
+const sweepEveryMs = 20_000
 const resumeEveryMs = 8_000
 const reapEveryMs = 60_000
-const reconcileEveryMs = 14_000
+const reconcileEveryMs = 15_000
 
 export function createFleet(stage: Stage): Fleet {
   const { world, plan, history } = stage

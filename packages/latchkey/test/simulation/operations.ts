@@ -5,9 +5,11 @@ import type { AtomicExecution, GuardedExecution } from '../../src/engine/executi
 import { fingerprintInput } from '../../src/engine/fingerprint/fingerprint.ts'
 import { json } from '../../src/engine/json-outcome.ts'
 import type { Latchkey } from '../../src/engine/latchkey.ts'
+import { classifyNetworkFailure } from '../../src/engine/network-failure.ts'
 import type { DeferredOperation, GuardedOperation, PhasedOperation } from '../../src/engine/operation.ts'
 import type { Definition } from '../../src/engine/phased.ts'
 import type { PhasedExecution } from '../../src/engine/phased-execution.ts'
+import { notExecuted } from '../../src/ports/errors.ts'
 import type { History } from './history.ts'
 import type { ModelTx } from './model-transactions.ts'
 import type { Network } from './network.ts'
@@ -118,7 +120,9 @@ async function guardedWork(shop: Shop, x: GuardedExecution, { id, amount }: Inpu
     const result = await provider.call(process, { ...charge, effect: 'work' })
     return { kind: 'answered', outcome: json(201, { result, fence: x.fence }) }
   } catch (error) {
-    return { kind: 'threw', error }
+    // It holds what failed, unless the handler knows that nothing happened.
+    const neverLeft = classifyNetworkFailure(error) === 'never-left'
+    return { kind: 'threw', error: neverLeft ? notExecuted(error) : error }
   }
 }
 

@@ -89,7 +89,15 @@ export function provider({ world, history, asksInVain, announce }: ProviderOptio
       new Promise((resolve, reject) => {
         if (!process.alive) return
         if (call.intended) history.called(call)
-        const fault = faultOf(world, ['out of reach', 'no connection', 'silent', 'late', 'late', 'broken'])
+        const fault = faultOf(world, [
+          'out of reach',
+          'no connection',
+          'no connection',
+          'silent',
+          'late',
+          'late',
+          'broken',
+        ])
         world.tell(() => `${process.name} → provider: ${call.effect} ${call.key.slice(0, 4)} ${fault ?? ''}`)
         const fail = failing(world, process, reject)
         if (fault === 'out of reach') return fail('ECONNREFUSED', chance.between(1, 200))

@@ -31,8 +31,8 @@ interface Run {
 
 export async function simulate(seed: number, { traced = false }: { traced?: boolean } = {}): Promise<Simulated> {
   const stage = setStage(seed, traced)
-  const run: Run = { stage, fleet: createFleet(stage), clients: stage.plan.clients, steps: 0 }
   const restore = withoutTimersAndStacks()
+  const run: Run = { stage, fleet: createFleet(stage), clients: stage.plan.clients, steps: 0 }
   try {
     await act(run)
   } finally {
