@@ -38,6 +38,7 @@ const mustBeMet = [
   'store.error read after commit',
   'store.error result',
   'late owner: complete unknown → completed',
+  'late owner: fail unknown → failed_retryable',
   'late owner: fail unknown → pending',
   'late owner: apply unknown → pending',
   'operator: settle unknown → pending',
