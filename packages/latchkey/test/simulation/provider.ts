@@ -56,6 +56,9 @@ export interface ProviderOptions {
   readonly announce: (entry: Entry) => void
 }
 
+/** What is there twice comes up twice as often. */
+const chargeFaults = ['out of reach', 'no connection', 'no connection', 'silent', 'late', 'late', 'broken'] as const
+
 export function provider({ world, history, asksInVain, announce }: ProviderOptions): Provider {
   const { chance } = world
   const books = new Map<string, readonly Entry[]>()
@@ -89,15 +92,7 @@ export function provider({ world, history, asksInVain, announce }: ProviderOptio
       new Promise((resolve, reject) => {
         if (!process.alive) return
         if (call.intended) history.called(call)
-        const fault = faultOf(world, [
-          'out of reach',
-          'no connection',
-          'no connection',
-          'silent',
-          'late',
-          'late',
-          'broken',
-        ])
+        const fault = faultOf(world, chargeFaults)
         world.tell(() => `${process.name} → provider: ${call.effect} ${call.key.slice(0, 4)} ${fault ?? ''}`)
         const fail = failing(world, process, reject)
         if (fault === 'out of reach') return fail('ECONNREFUSED', chance.between(1, 200))
