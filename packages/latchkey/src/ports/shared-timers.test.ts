@@ -1,5 +1,7 @@
 import { createHook } from 'node:async_hooks'
 import { setTimeout as pause } from 'node:timers/promises'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { describe, expect, it } from 'vitest'
 import { sharedTimers } from './shared-timers.ts'
 
@@ -46,6 +48,26 @@ describe('deadlines of one length', () => {
     cancels[1]?.()
     await pause(50)
     expect(ran).toEqual(['b', 'd'])
+  })
+
+  it('hold nothing of those that came after them once they are cancelled', async () => {
+    setFlagsFromString('--expose-gc')
+    // Only a context made after the flag was set has it.
+    const collect = runInNewContext('gc') as () => void
+    const first = after(60_000, () => {})
+    const later = (() => {
+      const run = () => {}
+      const cancel = after(60_000, run)
+      const kept = new WeakRef(run)
+      first()
+      cancel()
+      return kept
+    })()
+    // What a WeakRef was made of lives on until the end of the turn.
+    await pause(1)
+    collect()
+    expect(later.deref()).toBeUndefined()
+    first()
   })
 
   it('are kept when the one that the timer was set for is cancelled', async () => {

@@ -3,20 +3,18 @@
  * answers, a handler ends), and setting and clearing a timer for each took about four microseconds of a request.
  */
 
-interface Deadline {
+import { emptyLine, type Line, type Link, stepIn, stepOut } from './line.ts'
+
+interface Deadline extends Link<Deadline> {
   readonly atMs: number
   readonly run: () => void
-  readonly line: Line
-  before: Deadline | undefined
-  next: Deadline | undefined
+  readonly line: Deadlines
   waiting: boolean
 }
 
 /** All deadlines of one length, in the order in which they were set, which is the order in which they fall due. */
-interface Line {
+interface Deadlines extends Line<Deadline> {
   readonly delayMs: number
-  first: Deadline | undefined
-  last: Deadline | undefined
   timer: NodeJS.Timeout | undefined
   /** What the timer is set for: it may stand for a deadline that was cancelled since. */
   armedForMs: number
@@ -30,21 +28,21 @@ type After = (delayMs: number, run: () => void) => () => void
 
 /** Calls `run` once after `delayMs`; the returned function cancels. Never keeps the process alive by itself. */
 export function sharedTimers(monotonicMs: () => number): After {
-  const lines = new Map<number, Line>()
+  const lines = new Map<number, Deadlines>()
 
-  function openLine(delayMs: number): Line {
-    const line: Line = { delayMs, first: undefined, last: undefined, timer: undefined, armedForMs: 0, uses: 0 }
+  function openLine(delayMs: number): Deadlines {
+    const line: Deadlines = { ...emptyLine<Deadline>(), delayMs, timer: undefined, armedForMs: 0, uses: 0 }
     lines.set(delayMs, line)
     return line
   }
 
-  function arm(line: Line, delayMs: number, armedForMs: number): void {
+  function arm(line: Deadlines, delayMs: number, armedForMs: number): void {
     line.armedForMs = armedForMs
     line.timer = setTimeout(fire, delayMs, line).unref()
   }
 
   /** Due is what the timer was set for, and not what the clock says: a timer may fire a fraction of a millisecond early. */
-  function fire(line: Line): void {
+  function fire(line: Deadlines): void {
     line.timer = undefined
     for (let due = line.first; due !== undefined && due.atMs <= line.armedForMs; due = line.first) {
       leave(due)
@@ -62,7 +60,7 @@ export function sharedTimers(monotonicMs: () => number): After {
     if (line.first === undefined && line.uses <= usesMax) close(line)
   }
 
-  function close(line: Line): void {
+  function close(line: Deadlines): void {
     clearTimeout(line.timer)
     line.timer = undefined
     if (lines.get(line.delayMs) === line) lines.delete(line.delayMs)
@@ -71,10 +69,8 @@ export function sharedTimers(monotonicMs: () => number): After {
   return (delayMs, run) => {
     const line = lines.get(delayMs) ?? openLine(delayMs)
     const atMs = monotonicMs() + delayMs
-    const deadline: Deadline = { atMs, run, line, before: line.last, next: undefined, waiting: true }
-    if (line.last === undefined) line.first = deadline
-    else line.last.next = deadline
-    line.last = deadline
+    const deadline: Deadline = { atMs, run, line, before: undefined, next: undefined, waiting: true }
+    stepIn(line, deadline)
     line.uses += 1
     if (line.timer === undefined) arm(line, delayMs, atMs)
     return () => cancel(deadline)
@@ -82,12 +78,8 @@ export function sharedTimers(monotonicMs: () => number): After {
 }
 
 function leave(deadline: Deadline): void {
-  const { line, before, next } = deadline
   deadline.waiting = false
-  if (before === undefined) line.first = next
-  else before.next = next
-  if (next === undefined) line.last = before
-  else next.before = before
+  stepOut(deadline.line, deadline)
 }
 
 /** One that throws is the process's to hear of, as from a timer of its own, and keeps no other from its turn. */

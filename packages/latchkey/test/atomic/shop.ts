@@ -49,10 +49,12 @@ export interface Counted {
   readonly work: Work<AtomicExecution<unknown>>
 }
 
-const countSql = (schema: string, parameter: (at: number) => string, inRow = '0') => `select
+// A small outcome is a column of its key.
+const countSql = (schema: string, parameter: (at: number) => string) => `select
   (select count(*) from orders where sku = ${parameter(1)}) as orders,
   (select count(*) from ${schema}keys where id = ${parameter(2)}) as keys,
-  (select count(*) from ${schema}outcomes where id = ${parameter(2)}) + ${inRow} as outcomes`
+  (select count(*) from ${schema}outcomes where id = ${parameter(2)})
+    + (select count(outcome) from ${schema}keys where id = ${parameter(2)}) as outcomes`
 
 /** `settings`: of the server, for every connection of the stores. */
 export async function postgresShop(url: string, { max = 10, settings = '' } = {}): Promise<Shop & { pool: pg.Pool }> {
@@ -78,8 +80,7 @@ export async function postgresShop(url: string, { max = 10, settings = '' } = {}
     order: async (tx, sku) => void (await (tx as pg.PoolClient).query('insert into orders values ($1)', [sku])),
     async committed(name) {
       const { rows } = await outside.query<Record<string, string>>(
-        // A small outcome is a column of its key.
-        countSql('latchkey.', at => `$${at}`, '(select count(outcome) from latchkey.keys where id = $2)'),
+        countSql('latchkey.', at => `$${at}`),
         [name, idOf(name)],
       )
       return counts(rows[0] ?? {})

@@ -62,20 +62,27 @@ export function resumable(handle: Handle, { limit }: { limit: number }): readonl
   }))
 }
 
-/** Ordered by id, so that a page continues where the last one ended whatever happened to the rows in between. */
-export function list(handle: Handle, { state, parked, operation, limit, after }: Listing): Page {
-  const size = Math.max(1, Math.min(limit, listLimitMax))
-  const parameters: SqliteParameter[] = [after ?? '', size + 1]
+const unusualSql = `k.state <> ${inProgress} AND k.state <> ${completed}`
+
+/** Of the identities after ?1 the first ?2; ?3 is the operation. Ordered by id, so that a page continues where the last one ended. */
+export function listSql({ state, parked, operation }: Listing): string {
   const conditions = ['k.id > ?1']
   // Literals: a partial index is used only where the statement itself says what the index is about.
   if (state !== undefined) conditions.push(`k.state = ${stateCodes[state]}`)
+  if (state !== undefined && state !== 'in_progress' && state !== 'completed') conditions.push(unusualSql)
   if (parked) conditions.push('k.parked_at_ms IS NOT NULL')
-  if (operation !== undefined) conditions.push(`k.operation = ?${parameters.push(storable(operation))}`)
-  const found = handle.rows(
-    `SELECT ${nowMsSql} AS now_ms, ${keyColumns} FROM latchkey_keys AS k
-     WHERE ${conditions.join(' AND ')} ORDER BY k.id LIMIT ?2`,
-    parameters,
-  )
+  if (operation !== undefined) conditions.push('k.operation = ?3')
+  return `
+    SELECT ${nowMsSql} AS now_ms, ${keyColumns} FROM latchkey_keys AS k
+    WHERE ${conditions.join(' AND ')} ORDER BY k.id LIMIT ?2`
+}
+
+export function list(handle: Handle, listing: Listing): Page {
+  const { operation, limit, after } = listing
+  const size = Math.max(1, Math.min(limit, listLimitMax))
+  const parameters: SqliteParameter[] = [after ?? '', size + 1]
+  if (operation !== undefined) parameters.push(storable(operation))
+  const found = handle.rows(listSql(listing), parameters)
   const records = found.slice(0, size).map(recordFrom)
   return { records, next: found.length > size ? records.at(-1)?.id : undefined }
 }

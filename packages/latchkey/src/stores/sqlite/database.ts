@@ -4,11 +4,13 @@
  */
 import { realpathSync } from 'node:fs'
 import type { Clock } from '../../ports/clock.ts'
+import type { KeyRecord } from '../../ports/store.ts'
 import { checkPath, connect, type Connection, untilFree, useWriteAheadLog } from './connection.ts'
 import type { SqliteDatabase } from './driver.ts'
 import { asStoreError, notMigrated, unavailable } from './failure.ts'
 import { groupCommit, type ShortWrite } from './group-commit.ts'
 import type { Handle } from './handle.ts'
+import { gatherLooks } from './looks.ts'
 import { appliedVersion, applyMigrations, sqliteMigrations } from './schema.ts'
 import { writeQueue } from './write-queue.ts'
 
@@ -26,6 +28,10 @@ export interface Database {
   readonly atomic: Connection
   /** One statement, at once, also while a transaction of this process is open. */
   read<T>(work: (handle: Handle) => T): Promise<T>
+  /** The row of one identity, as `read` would find it; shares its statement with others that ask in the same turn. */
+  look<T>(id: string, then: (record: KeyRecord | undefined, handle: Handle) => T): Promise<T>
+  /** As `look`, and as `write` where that gives `undefined`. */
+  lookOrWrite<T>(id: string, ways: LookOrWrite<T>): Promise<T>
   /** As `read`, for several statements that must see the same moment. */
   snapshot<T>(work: (handle: Handle) => T): Promise<T>
   /** Begins and ends without an await, after the writers before it. Shares its transaction with others that wait. */
@@ -42,11 +48,17 @@ export interface Database {
   close(): Promise<void>
 }
 
+export interface LookOrWrite<T> {
+  seen(record: KeyRecord | undefined, handle: Handle): T | undefined
+  write(handle: Handle): T
+}
+
 export function openDatabase({ path, open, clock, waitMs, waitersMax }: DatabaseOptions): Database {
   const file = checkPath(path)
   const own = connect(file, open)
   const atomic = connect(file, open)
-  const queue = writeQueue<ShortWrite>({ clock, waitersMax })
+  const looks = gatherLooks({ own, clock, waitMs })
+  const queue = writeQueue<ShortWrite>({ clock, waitersMax, beforeTurn: looks.flush })
   const commit = groupCommit({ own, queue, clock })
   const gate = createGate({ own, file, clock, waitMs })
 
@@ -57,9 +69,14 @@ export function openDatabase({ path, open, clock, waitMs, waitersMax }: Database
       throw asStoreError(error, file)
     }
   }
-  const whenReady = <T>(run: () => Promise<T>) => told(() => (gate.isReady() ? run() : gate.ready().then(run)))
-  const looking = <T>(work: () => T) => whenReady(() => untilFree(clock, waitMs, work))
-  const writing = <T>(limitMs: number, work: (handle: Handle) => T) => whenReady(() => commit(limitMs, work))
+  const whenReady = <T>(run: () => Promise<T>) => (gate.isReady() ? run() : told(gate.ready).then(run))
+  const looking = <T>(work: () => T) => whenReady(() => told(() => untilFree(clock, waitMs, work)))
+  /** What a driver throws becomes one of our errors, without an async function around every call. */
+  const promised = <T>(start: (done: (value: T) => void, failed: (error: unknown) => void) => void) =>
+    new Promise<T>((resolve, reject) => start(resolve, error => reject(asStoreError(error, file))))
+  const written = <T>(limitMs: number, work: (handle: Handle) => T) =>
+    promised<T>((committed, failed) => commit(limitMs, { work, committed, failed }))
+  const writing = <T>(limitMs: number, work: (handle: Handle) => T) => whenReady(() => written(limitMs, work))
 
   return {
     clock,
@@ -70,17 +87,33 @@ export function openDatabase({ path, open, clock, waitMs, waitersMax }: Database
     snapshot: work => looking(() => oneTransaction(own, 'BEGIN', () => work(own.handle))),
     write: work => writing(waitMs, work),
     readAfterWriters: writing,
+    look: (id, then) =>
+      whenReady(() =>
+        promised((done, failed) => looks.join({ id, found: (record, handle) => done(then(record, handle)), failed })),
+      ),
+    lookOrWrite: (id, { seen, write }) =>
+      whenReady(() =>
+        promised((done, failed) => {
+          const found = (record: KeyRecord | undefined, handle: Handle) => {
+            const answer = seen(record, handle)
+            if (answer === undefined) commit(waitMs, { work: write, committed: done, failed })
+            else done(answer)
+          }
+          looks.join({ id, found, failed })
+        }),
+      ),
     enter: limitMs => whenReady(() => queue.enter(limitMs)),
     isSameFile: name => name !== '' && realpathSync(name) === realpathSync(file),
     migrate: () =>
       told(async () => {
         await gate.useFile()
-        await commit(waitMs, applyMigrations)
+        await written(waitMs, applyMigrations)
       }),
     async close() {
       if (!gate.shut()) return
       // A transaction that does not end in time is rolled back by SQLite when its connection closes.
       await queue.close(waitMs)
+      looks.flush()
       atomic.close()
       own.close()
     },

@@ -1,15 +1,11 @@
 /** Work for later: the row waits for a worker, with its input beside it. */
-import type { EnqueueRequest, EnqueueResult } from '../../ports/store.ts'
+import type { EnqueueRequest, EnqueueResult, KeyRecord } from '../../ports/store.ts'
 import type { Handle } from './handle.ts'
 import { deleteJournal, keepInput } from './journal.ts'
 import { putRow, readNowMs, readRecord } from './key-row.ts'
 
 /** A look without the write lock: whether the work is queued is decided under it, once more. */
-export function notQueued(
-  handle: Handle,
-  { identity }: EnqueueRequest,
-): Extract<EnqueueResult, { kind: 'seen' }> | undefined {
-  const record = readRecord(handle, identity.id)
+export function notQueued(record: KeyRecord | undefined): Extract<EnqueueResult, { kind: 'seen' }> | undefined {
   return record === undefined || record.expired ? undefined : { kind: 'seen', record }
 }
 

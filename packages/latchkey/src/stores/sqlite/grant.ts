@@ -11,7 +11,8 @@ import type {
 } from '../../ports/store.ts'
 import type { Handle } from './handle.ts'
 import { deleteJournal, isStuck, keepInput, readJournal } from './journal.ts'
-import { type NewRow, putOutcome, putRow, readNowMs, readRecord } from './key-row.ts'
+import { addOwned, type NewRow, putRow, readNowMs, readRecord } from './key-row.ts'
+import { packedOutcome, putOutcome } from './outcome-row.ts'
 
 /** Why the row may be granted to this fingerprint; `undefined`: it may not. */
 export function grantedFrom(
@@ -41,9 +42,9 @@ function mayGoOn(handle: Handle, { id, recovery }: KeyRecord): boolean {
 /** What a request that cannot be granted gets to see. A look without the write lock: a grant is decided under it, once more. */
 export function notGranted(
   handle: Handle,
-  { identity, fingerprint }: Pick<ClaimRequest, 'identity' | 'fingerprint'>,
+  record: KeyRecord | undefined,
+  { fingerprint }: Pick<ClaimRequest, 'fingerprint'>,
 ): Extract<ClaimResult, { kind: 'seen' }> | undefined {
-  const record = readRecord(handle, identity.id)
   if (record === undefined || grantedFrom(handle, record, fingerprint) !== undefined) return undefined
   return { kind: 'seen', record }
 }
@@ -52,8 +53,7 @@ export function notGranted(
 export function claim(handle: Handle, request: ClaimRequest): ClaimResult {
   const nowMs = readNowMs(handle)
   // Nearly every claim is of a new key: then this is the only statement.
-  const fresh = ownedRow(undefined, request, nowMs)
-  if (putRow(handle, fresh, 'if-absent')) return won(handle, request, { row: fresh, from: 'none' })
+  if (addOwned(handle, request, nowMs)) return won(handle, request, { row: firstGrant, from: 'none' })
   const record = readRecord(handle, request.identity.id)
   const from = grantedFrom(handle, record, request.fingerprint)
   if (record !== undefined && from === undefined) return { kind: 'seen', record }
@@ -75,10 +75,16 @@ function ownedRow(record: KeyRecord | undefined, request: ClaimRequest, nowMs: n
   }
 }
 
-function won(handle: Handle, request: ClaimRequest, { row, from }: { row: NewRow; from: GrantedFrom }): ClaimResult {
-  const { id, fence, claimId, attempts: attempt, crashes } = row
+type Granted = Pick<NewRow, 'fence' | 'attempts' | 'crashes'>
+
+/** As `addOwned` writes it. */
+const firstGrant: Granted = { fence: 1, attempts: 1, crashes: 0 }
+
+function won(handle: Handle, request: ClaimRequest, { row, from }: { row: Granted; from: GrantedFrom }): ClaimResult {
+  const { fence, attempts: attempt, crashes } = row
   const journal = openJournal(handle, request, from)
-  const granted = { kind: 'won', claim: { id, fence, claimId }, attempt, crashes, from } as const
+  const claim = { id: request.identity.id, fence, claimId: request.claimId }
+  const granted = { kind: 'won', claim, attempt, crashes, from } as const
   return journal === undefined ? granted : { ...granted, journal }
 }
 
@@ -117,9 +123,10 @@ export function record(
     expiresAtMs: nowMs + request.retentionMs,
     ...grantedRow(before, request, nowMs),
   }
-  putRow(handle, row)
+  const packed = packedOutcome(answer.outcome, row.fence)
+  putRow(handle, { packed, ...row })
   if (before?.expired) deleteJournal(handle, row.id)
-  putOutcome(handle, row, { outcome: answer.outcome, byOwner: true })
+  if (packed === undefined) putOutcome(handle, row, { outcome: answer.outcome, byOwner: true })
   return 'recorded'
 }
 

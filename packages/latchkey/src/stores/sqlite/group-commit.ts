@@ -29,25 +29,31 @@ interface Parts {
   readonly clock: Clock
 }
 
-export type GroupCommit = <T>(limitMs: number, work: (handle: Handle) => T) => Promise<T>
+export interface Wanted<T> {
+  work(handle: Handle): T
+  committed(value: T): void
+  failed(error: unknown): void
+}
+
+/** Throws when there is no room for it. */
+export type GroupCommit = <T>(limitMs: number, wanted: Wanted<T>) => void
 
 export function groupCommit(parts: Parts): GroupCommit {
   const { queue, clock } = parts
-  return <T>(limitMs: number, work: (handle: Handle) => T) =>
-    new Promise<T>((resolve, reject) => {
-      let tell = () => {}
-      const write: ShortWrite = {
-        deadlineMs: clock.monotonicMs() + limitMs,
-        lead: done => void commit(parts, [write], queue.takeWrites()).finally(done),
-        run(handle) {
-          const value = work(handle)
-          tell = () => resolve(value)
-        },
-        committed: () => tell(),
-        failed: reject,
-      }
-      queue.join(write, limitMs)
-    })
+  return <T>(limitMs: number, wanted: Wanted<T>) => {
+    let tell = () => {}
+    const write: ShortWrite = {
+      deadlineMs: clock.monotonicMs() + limitMs,
+      lead: done => void commit(parts, [write], queue.takeWrites()).finally(done),
+      run(handle) {
+        const value = wanted.work(handle)
+        tell = () => wanted.committed(value)
+      },
+      committed: () => tell(),
+      failed: error => wanted.failed(error),
+    }
+    queue.join(write, limitMs)
+  }
 }
 
 /** Settles every one of them, and whoever of the company it took along; the company is taken once the lock is there. */

@@ -3,13 +3,12 @@ import { systemClock, type Clock } from '../../ports/clock.ts'
 import { misconfigured } from '../../ports/errors.ts'
 import type { Outbox } from '../../ports/outbox.ts'
 import type { Steps } from '../../ports/steps.ts'
-import type { Store, Transactor } from '../../ports/store.ts'
+import type { ClaimResult, EnqueueResult, Store, Transactor } from '../../ports/store.ts'
 import { forget, inspect, list, resumable, sweep } from './care.ts'
 import { openDatabase } from './database.ts'
 import type { SqliteDatabase } from './driver.ts'
 import { enqueue, notQueued } from './enqueue.ts'
 import { claim, notGranted } from './grant.ts'
-import { readRecord } from './key-row.ts'
 import { sqliteOutbox } from './outbox.ts'
 import { complete, fail, heartbeat, release } from './owner.ts'
 import { park, unpark } from './parking.ts'
@@ -93,16 +92,18 @@ export function sqliteStore(options: SqliteStoreOptions): SqliteStore {
     outbox: sqliteOutbox(database, scopes),
     reconciliation: sqliteReconciliation(database),
 
-    async claim(request) {
-      // A duplicate is answered without the write lock, also while another key's transaction is open.
-      const seen = await database.read(handle => notGranted(handle, request))
-      return seen ?? database.write(handle => claim(handle, request))
-    },
-    async enqueue(request) {
-      const seen = await database.read(handle => notQueued(handle, request))
-      return seen ?? database.write(handle => enqueue(handle, request))
-    },
-    read: id => database.read(handle => readRecord(handle, id)),
+    // A duplicate is answered without the write lock, also while another key's transaction is open.
+    claim: request =>
+      database.lookOrWrite<ClaimResult>(request.identity.id, {
+        seen: (record, handle) => notGranted(handle, record, request),
+        write: handle => claim(handle, request),
+      }),
+    enqueue: request =>
+      database.lookOrWrite<EnqueueResult>(request.identity.id, {
+        seen: notQueued,
+        write: handle => enqueue(handle, request),
+      }),
+    read: id => database.look(id, record => record),
     heartbeat: (owned, leaseMs) => database.write(handle => heartbeat(handle, owned, leaseMs)),
     complete: (owned, outcome, retentionMs) =>
       database.write(handle => complete(handle, owned, { outcome, retentionMs })),

@@ -1,8 +1,6 @@
 /** One key's row: reading it, and writing it whole. */
-import type { Outcome } from '../../ports/outcome.ts'
-import type { Claim, KeyRecord } from '../../ports/store.ts'
+import type { ClaimRequest, KeyRecord } from '../../ports/store.ts'
 import { recoveryCodes, stateCodes } from '../../sql/codes.ts'
-import { headersToText } from '../../sql/outcome-codec.ts'
 import { type OutcomeRow, recordOf, type RecordRow } from '../../sql/record-row.ts'
 import type { SqliteRow } from './driver.ts'
 import type { Handle } from './handle.ts'
@@ -16,7 +14,7 @@ export const keyColumns: string = [
 
 const readSql = `
   SELECT ${nowMsSql} AS now_ms, ${keyColumns}, o.status AS outcome_status, o.version AS outcome_version,
-         o.headers AS outcome_headers, o.body AS outcome_body
+         o.headers AS outcome_headers, o.body AS outcome_body, k.outcome AS outcome_packed
   FROM latchkey_keys AS k LEFT JOIN latchkey_outcomes AS o ON o.id = k.id AND o.fence = k.fence
   WHERE k.id = ?1`
 
@@ -49,17 +47,19 @@ export interface NewRow extends Pick<
   readonly tombstoneMs: number | undefined
   readonly description: string | undefined
   readonly lastErrorCode: string | undefined
+  /** A small outcome of its owner; only of a completed row. */
+  readonly packed?: Uint8Array | undefined
 }
 
 const putSql = `
   REPLACE INTO latchkey_keys (id, scope, operation, state, recovery, fingerprint, fence, claim_id, attempts, crashes,
-    locked_until_ms, due_at_ms, created_at_ms, completed_at_ms, expires_at_ms, tombstone_ms, description, last_error_code)
-  VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)`
-const addSql = `${putSql.replace('REPLACE', 'INSERT')} ON CONFLICT (id) DO NOTHING`
+    locked_until_ms, due_at_ms, created_at_ms, completed_at_ms, expires_at_ms, tombstone_ms, description, last_error_code,
+    outcome)
+  VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19)`
 
-/** False: it was to be written only if absent, and there is a row. */
-export function putRow(handle: Handle, row: NewRow, only?: 'if-absent'): boolean {
-  const written = handle.run(only === 'if-absent' ? addSql : putSql, [
+/** What was there before is gone, its outcome too. */
+export function putRow(handle: Handle, row: NewRow): void {
+  handle.run(putSql, [
     row.id,
     storable(row.scope),
     storable(row.operation),
@@ -78,23 +78,34 @@ export function putRow(handle: Handle, row: NewRow, only?: 'if-absent'): boolean
     wholeOrNull(row.tombstoneMs),
     storableOrNull(row.description),
     storableOrNull(row.lastErrorCode),
+    row.packed ?? null,
   ])
-  return written > 0
 }
 
-// by_operator: anybody but the owner, since there is more evidence than an operator's.
-const putOutcomeSql = `
-  REPLACE INTO latchkey_outcomes (id, fence, by_operator, status, version, headers, body)
-  VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)`
+// Literals for all that a new row has in common with the others: every value that is bound costs as much as a check.
+const addOwnedSql = `
+  INSERT INTO latchkey_keys (id, scope, operation, state, recovery, fingerprint, fence, claim_id, attempts, crashes,
+    locked_until_ms, created_at_ms, expires_at_ms, tombstone_ms, description)
+  VALUES (?1, ?2, ?3, ${stateCodes.in_progress}, ?4, ?5, 1, ?6, 1, 0, ?7, ?8, ?9, ?10, ?11)
+  ON CONFLICT (id) DO NOTHING`
 
-export function putOutcome(
-  handle: Handle,
-  grant: Pick<Claim, 'id' | 'fence'>,
-  answer: { outcome: Outcome; byOwner: boolean },
-): void {
-  const { status, version, headers, body } = answer.outcome
-  const text = headersToText(headers)
-  handle.run(putOutcomeSql, [grant.id, grant.fence, !answer.byOwner, status, version, text, body ?? null])
+/** The first grant of a new key. False: there is a row. */
+export function addOwned(handle: Handle, request: ClaimRequest, nowMs: number): boolean {
+  const { identity, recovery, fingerprint, claimId, leaseMs, expiresInMs, tombstoneMs, description } = request
+  const written = handle.run(addOwnedSql, [
+    identity.id,
+    storable(identity.scope),
+    storable(identity.operation),
+    recoveryCodes[recovery],
+    fingerprint,
+    claimId,
+    Math.ceil(nowMs + leaseMs),
+    nowMs,
+    Math.ceil(nowMs + expiresInMs),
+    wholeOrNull(tombstoneMs),
+    storableOrNull(description),
+  ])
+  return written > 0
 }
 
 /** libsql ends a text at U+0000. These texts are for people, so they get to see that something stood there. */

@@ -4,8 +4,9 @@ import type { Claim, Evidence, Failure, OwnerResult, State } from '../../ports/s
 import { recoveryCodes, stateCodes, stateOf, stepStateCodes } from '../../sql/codes.ts'
 import type { Handle } from './handle.ts'
 import { allowAgain } from './journal.ts'
-import { putOutcome, readNowMs, storable } from './key-row.ts'
+import { readNowMs, storable } from './key-row.ts'
 import { addEvidence, hasSettled } from './notes.ts'
+import { packedOutcome, putOutcome } from './outcome-row.ts'
 
 const { pending, in_progress: inProgress, completed, failed_retryable: failedRetryable, unknown } = stateCodes
 
@@ -29,16 +30,15 @@ export function isOwner(handle: Handle, { id, fence, claimId }: Claim): boolean 
 // An answer for the whole says nothing about an effect that is in doubt: phased work needs that one settled first.
 const completeSql = `
   UPDATE latchkey_keys SET state = ${completed}, completed_at_ms = ?4, expires_at_ms = MAX(expires_at_ms, ?5),
-         locked_until_ms = NULL, due_at_ms = NULL, parked_at_ms = NULL
+         locked_until_ms = NULL, due_at_ms = NULL, parked_at_ms = NULL, outcome = ?6
   WHERE id = ?1 AND fence = ?2 AND claim_id = ?3 AND state IN (${inProgress}, ${unknown})
     AND NOT (state = ${unknown} AND recovery = ${recoveryCodes.resume}
-      AND EXISTS (SELECT 1 FROM latchkey_steps AS s WHERE s.id = latchkey_keys.id AND s.state = ${stepStateCodes.open}))
-  RETURNING id`
+      AND EXISTS (SELECT 1 FROM latchkey_steps AS s WHERE s.id = latchkey_keys.id AND s.state = ${stepStateCodes.open}))`
 
 // The usual case, which leaves no doubt about what the row was before.
 const completeInTimeSql = `
   UPDATE latchkey_keys SET state = ${completed}, completed_at_ms = ?4, expires_at_ms = MAX(expires_at_ms, ?5),
-         locked_until_ms = NULL
+         locked_until_ms = NULL, outcome = ?6
   WHERE id = ?1 AND fence = ?2 AND claim_id = ?3 AND state = ${inProgress}`
 
 export function complete(
@@ -48,13 +48,15 @@ export function complete(
 ): OwnerResult {
   const nowMs = readNowMs(handle)
   const keepUntilMs = Math.ceil(nowMs + retentionMs)
-  const values = [claim.id, claim.fence, claim.claimId, nowMs, keepUntilMs]
+  const packed = packedOutcome(outcome, claim.fence)
+  const values = [claim.id, claim.fence, claim.claimId, nowMs, keepUntilMs, packed ?? null]
   const inTime = handle.run(completeInTimeSql, values) === 1
   const before = inTime ? undefined : lookAt(handle, claim)
-  const written = inTime ? [claim] : handle.rows(completeSql, values)
+  const written = inTime || handle.run(completeSql, values) === 1
+  if (written && packed === undefined) putOutcome(handle, claim, { outcome, byOwner: true })
+  if (inTime) return 'written'
   const evidence = { claim, outcome, ...lateOwner('happened', nowMs) }
-  if (written.length === 1) {
-    putOutcome(handle, claim, { outcome, byOwner: true })
+  if (written) {
     if (before?.state === 'unknown') addEvidence(handle, claim.id, { ...evidence, applied: true })
     return 'written'
   }
@@ -109,7 +111,7 @@ interface Glance {
 }
 
 const glanceSql = `
-  SELECT k.state, k.fence = ?2 AND k.claim_id = ?3 AS is_owner, o.by_operator
+  SELECT k.state, k.fence = ?2 AND k.claim_id = ?3 AS is_owner, k.outcome IS NOT NULL OR o.by_operator = 0 AS by_owner
   FROM latchkey_keys AS k LEFT JOIN latchkey_outcomes AS o ON o.id = k.id AND o.fence = k.fence
   WHERE k.id = ?1`
 
@@ -117,7 +119,7 @@ const glanceSql = `
 function lookAt(handle: Handle, claim: Claim): Glance | undefined {
   const [row] = handle.rows(glanceSql, [claim.id, claim.fence, claim.claimId])
   if (row === undefined) return undefined
-  return { state: stateOf(Number(row.state)), isOwner: row.is_owner === 1, byOwner: row.by_operator === 0 }
+  return { state: stateOf(Number(row.state)), isOwner: row.is_owner === 1, byOwner: row.by_owner === 1 }
 }
 
 function lateOwner(verdict: Evidence['verdict'], atMs: number) {

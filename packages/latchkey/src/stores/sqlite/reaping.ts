@@ -14,7 +14,8 @@ export const expiredSql: string = `
   ORDER BY k.expires_at_ms LIMIT ?2`
 
 const stripSql = `
-  UPDATE latchkey_keys SET gone_at_ms = ?2, expires_at_ms = expires_at_ms + tombstone_ms WHERE id = ?1`
+  UPDATE latchkey_keys SET gone_at_ms = ?2, expires_at_ms = expires_at_ms + tombstone_ms, outcome = NULL
+  WHERE id = ?1`
 const deleteSql = 'DELETE FROM latchkey_keys WHERE id = ?1'
 
 /** The row's evidence ends with its outcome, because it may hold a whole answer; its audit is kept for good. */

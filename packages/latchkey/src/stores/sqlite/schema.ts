@@ -1,6 +1,7 @@
 /** The tables. STRICT, so that a column holds what it says; text compares bytewise (BINARY is SQLite's default). */
 import { migrationsAfter, type Migration } from '../../sql/migrations.ts'
 import type { Handle } from './handle.ts'
+import { keyTable } from './key-table.ts'
 import { outboxTables } from './outbox-tables.ts'
 import { reconciliationTables } from './reconciliation-tables.ts'
 
@@ -155,6 +156,13 @@ INSERT INTO latchkey_migrations VALUES (3, 'outbox', ${nowMsSql});
     name: 'reconciliation',
     sql: `${reconciliationTables(nowMsSql)}
 INSERT INTO latchkey_migrations VALUES (4, 'reconciliation', ${nowMsSql});
+`,
+  },
+  {
+    version: 5,
+    name: 'keys in order of arrival, with small outcomes',
+    sql: `${keyTable(nowMsSql)}
+INSERT INTO latchkey_migrations VALUES (5, 'keys in order of arrival, with small outcomes', ${nowMsSql});
 `,
   },
 ]

@@ -5,8 +5,9 @@ import { recoveryCodes, stateCodes } from '../../sql/codes.ts'
 import { refusal } from './care.ts'
 import type { Handle } from './handle.ts'
 import { allowAgain, finishEffect, openEffect, raiseEpoch } from './journal.ts'
-import { putOutcome, readNowMs } from './key-row.ts'
+import { readNowMs } from './key-row.ts'
 import { addAudit, addEvidence, type NewEvidence } from './notes.ts'
+import { putOutcome } from './outcome-row.ts'
 
 const { unknown } = stateCodes
 

@@ -4,7 +4,7 @@ import { type SqliteHarness, sqliteHarness } from '../../../test/sqlite/harness.
 import { atomicRequest, claimRequest, hourMs, identity, outcome } from '../../../test/sqlite/requests.ts'
 import { isLatchkeyError } from '../../ports/errors.ts'
 import type { Claim, ClaimRequest } from '../../ports/store.ts'
-import { resumableSql } from './care.ts'
+import { listSql, resumableSql } from './care.ts'
 import { sqliteMigrations, type SqliteStore } from './index.ts'
 
 let harness: SqliteHarness
@@ -162,11 +162,12 @@ describe('the tables', () => {
 
   it('give resumers and operators a way in without a scan', async () => {
     await harness.open()
-    const parked =
-      'SELECT id FROM latchkey_keys AS k WHERE k.id > ?1 AND k.parked_at_ms IS NOT NULL ORDER BY k.id LIMIT ?2'
     for (const [sql, ...indexes] of [
       [resumableSql, 'latchkey_keys_owned', 'latchkey_keys_waiting'],
-      [parked, 'latchkey_keys_parked'],
+      [listSql({ parked: true, limit: 1 }), 'latchkey_keys_parked'],
+      [listSql({ state: 'pending', limit: 1 }), 'latchkey_keys_unusual (state=? AND id>?)'],
+      [listSql({ state: 'failed_retryable', limit: 1 }), 'latchkey_keys_unusual (state=? AND id>?)'],
+      [listSql({ state: 'unknown', limit: 1 }), 'latchkey_keys_unusual (state=? AND id>?)'],
     ]) {
       const steps = outside.prepare(`EXPLAIN QUERY PLAN ${sql}`).all([0, 1]) as { detail: string }[]
       const plan = steps.map(({ detail }) => detail).join('\n')

@@ -56,7 +56,7 @@ export function sqliteTransactor({ database, scopes, transactionMs }: Transactor
       const { id } = request.identity
       if (scope.phase() === 'idle') {
         // A replay needs no lock: it is answered while others write.
-        const seen = await database.read(handle => notGranted(handle, request))
+        const seen = await database.look(id, (record, handle) => notGranted(handle, record, request))
         if (seen) return seen
         const holder = holders.get(id)
         if (holder !== undefined && holder !== scope) return { kind: 'busy' }

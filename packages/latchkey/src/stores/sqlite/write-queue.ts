@@ -4,6 +4,7 @@
  */
 import type { Clock } from '../../ports/clock.ts'
 import { unavailable } from './failure.ts'
+import { everyoneIn, type Line, type Link, stepIn, stepOut } from '../../ports/line.ts'
 
 /** What stands in the queue. */
 export interface Waiting {
@@ -27,28 +28,36 @@ export interface WriteQueue<Write extends Waiting> {
   close(limitMs: number): Promise<void>
 }
 
-interface Place<Write> {
+interface Place<Write> extends Link<Place<Write>> {
   readonly waiting: Waiting
   readonly write: Write | undefined
-  cancel(): void
+  cancel: () => void
 }
 
-export function writeQueue<Write extends Waiting>(options: { clock: Clock; waitersMax: number }): WriteQueue<Write> {
-  const { clock, waitersMax } = options
-  const places = new Set<Place<Write>>()
+export interface QueueOptions {
+  readonly clock: Clock
+  readonly waitersMax: number
+  /** Called before each turn: whoever comes now shares it. */
+  readonly beforeTurn?: () => void
+}
+
+export function writeQueue<Write extends Waiting>(options: QueueOptions): WriteQueue<Write> {
+  const { clock, waitersMax, beforeTurn = () => {} } = options
+  const line: Line<Place<Write>> = { first: undefined, last: undefined, length: 0 }
   let taken = false
   let closed = false
 
   const leave = (place: Place<Write>) => {
     place.cancel()
-    places.delete(place)
+    stepOut(line, place)
   }
   const refuse = (place: Place<Write>, reason: string) => {
     leave(place)
     place.waiting.failed(unavailable(reason))
   }
   const next = () => {
-    const [place] = places
+    beforeTurn()
+    const place = line.first
     if (place === undefined) return void (taken = false)
     leave(place)
     place.waiting.lead(turn())
@@ -63,15 +72,15 @@ export function writeQueue<Write extends Waiting>(options: { clock: Clock; waite
     }
   }
   const stand = (waiting: Waiting, limitMs: number, write?: Write) => {
-    const cancel = clock.after(limitMs, () => refuse(place, waitedTooLong(limitMs)))
-    const place: Place<Write> = { waiting, write, cancel }
-    places.add(place)
+    const place: Place<Write> = { waiting, write, cancel: () => {}, before: undefined, next: undefined }
+    place.cancel = clock.after(limitMs, () => refuse(place, waitedTooLong(limitMs)))
+    stepIn(line, place)
   }
   const wait = (limitMs: number) =>
     new Promise<() => void>((resolve, reject) => stand({ lead: resolve, failed: reject }, limitMs))
   const checkRoom = () => {
     if (closed) throw unavailable('the SQLite store is closed')
-    if (places.size >= waitersMax) throw noRoom(waitersMax)
+    if (line.length >= waitersMax) throw noRoom(waitersMax)
   }
 
   return {
@@ -89,7 +98,7 @@ export function writeQueue<Write extends Waiting>(options: { clock: Clock; waite
       taken = true
     },
     *takeWrites() {
-      for (const place of places) {
+      for (const place of everyoneIn(line)) {
         if (place.write === undefined) continue
         leave(place)
         yield place.write
@@ -97,7 +106,7 @@ export function writeQueue<Write extends Waiting>(options: { clock: Clock; waite
     },
     async close(limitMs) {
       closed = true
-      for (const place of places) refuse(place, 'the SQLite store was closed while this write waited')
+      for (const place of everyoneIn(line)) refuse(place, 'the SQLite store was closed while this write waited')
       if (taken) await wait(limitMs).catch(() => undefined)
     },
   }
