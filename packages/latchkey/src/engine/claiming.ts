@@ -51,12 +51,13 @@ async function undo<Tx>(core: Core<Tx>, { identity, claimId, leaseMs }: ClaimReq
   if (undoing.size >= undoingMax)
     return core.telemetry.report('too many uncertain claims to undo', { identity: identity.id })
   const until = clock.monotonicMs() + leaseMs
-  undoing.add(claimId)
+  const over = new AbortController()
+  undoing.add(over)
   for (let pauseMs = undoFirstAfterMs; clock.monotonicMs() < until && !closing.signal.aborted; pauseMs *= 2) {
-    await sleep(clock, Math.min(pauseMs, leaseMs / 6), closing.signal)
+    await sleep(clock, Math.min(pauseMs, leaseMs / 6), over.signal)
     if (!calls.circuit.admits()) continue
     const released = await calls.call('release', () => core.store.release(identity.id, claimId)).catch(() => 'failed')
     if (released === 'released') break
   }
-  undoing.delete(claimId)
+  undoing.delete(over)
 }

@@ -1,5 +1,6 @@
 /** What every execution of one Latchkey shares. */
 import type { Clock } from '../ports/clock.ts'
+import { emptyLine, type Line, type Link } from '../ports/line.ts'
 import type { Store } from '../ports/store.ts'
 import { silentTelemetry, type Telemetry } from '../ports/telemetry.ts'
 import { type StoreCalls, storeCalls } from './store-calls.ts'
@@ -12,15 +13,25 @@ export interface Core<Tx> {
   readonly telemetry: Telemetry
   readonly waiters: Waiters
   /** Executions under way, so that a shutdown can wait for them. */
-  readonly running: Set<Promise<unknown>>
+  readonly running: Running
   /** Aborted when a shutdown begins: nothing new is started. */
   readonly draining: AbortController
-  /** What ends every heartbeat. A set, not listeners on a signal: an execution adds and removes one in constant time. */
-  readonly heartbeats: Set<() => void>
-  /** Uncertain claims that are being undone, by claimId. */
-  readonly undoing: Set<string>
+  /** Of every execution that holds a claim. */
+  readonly heartbeats: Line<Heartbeat>
+  /** What ends the pauses of every undoing of an uncertain claim. A set: more than ten listeners on a signal look like a leak. */
+  readonly undoing: Set<AbortController>
   /** Aborted when the instance closes: background work of the engine ends. */
   readonly closing: AbortController
+}
+
+export interface Running {
+  count: number
+  /** Called, and forgotten, when none is left. */
+  whenIdle: (() => void)[]
+}
+
+export interface Heartbeat extends Link<Heartbeat> {
+  readonly stop: () => void
 }
 
 export interface CoreOptions<Tx> {
@@ -32,17 +43,20 @@ export interface CoreOptions<Tx> {
 
 export function createCore<Tx>({ store, clock, telemetry, storeTimeoutMs }: CoreOptions<Tx>): Core<Tx> {
   const safe = harmless(telemetry)
+  const closing = new AbortController()
+  const undoing: Core<Tx>['undoing'] = new Set()
+  closing.signal.addEventListener('abort', () => undoing.forEach(over => over.abort()))
   return {
     store,
     clock,
     telemetry: safe,
     calls: storeCalls({ storeName: store.name, timeoutMs: storeTimeoutMs, clock, telemetry: safe }),
     waiters: waiters(clock),
-    running: new Set(),
-    heartbeats: new Set(),
-    undoing: new Set(),
+    running: { count: 0, whenIdle: [] },
+    heartbeats: emptyLine(),
+    undoing,
     draining: new AbortController(),
-    closing: new AbortController(),
+    closing,
   }
 }
 

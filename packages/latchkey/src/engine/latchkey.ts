@@ -1,6 +1,7 @@
 /** The front door: one store, one scope rule, and the operations declared on them. */
 import { type Clock, sleep, systemClock } from '../ports/clock.ts'
 import { misconfigured } from '../ports/errors.ts'
+import { everyoneIn } from '../ports/line.ts'
 import type { Store } from '../ports/store.ts'
 import { silentTelemetry, type Telemetry } from '../ports/telemetry.ts'
 import { unlessTooOld } from './age.ts'
@@ -26,7 +27,7 @@ import { deferredOperation, type DeferredOptions, phasedOperation, type PhasedOp
 import { attemptFunction, executeRequest, valueOf } from './plain-function.ts'
 import { type GuardedOptions, type OperationOptions, settingsOf } from './settings.ts'
 import { type Statuses, statuses } from './status.ts'
-import { tracked, withWaiting } from './waiting.ts'
+import { tracked, untilIdle, withWaiting } from './waiting.ts'
 
 export interface LatchkeyOptions<Tx, Context> {
   readonly store: Store<Tx>
@@ -280,11 +281,11 @@ function checkName(name: string): void {
 
 async function close<Tx>(core: Core<Tx>, timeoutMs: number): Promise<{ drained: boolean }> {
   core.draining.abort()
-  const settled = Promise.allSettled(core.running).then(() => true)
-  const drained = await Promise.race([settled, sleep(core.clock, timeoutMs, core.closing.signal).then(() => false)])
+  const idle = untilIdle(core).then(() => true)
+  const drained = await Promise.race([idle, sleep(core.clock, timeoutMs, core.closing.signal).then(() => false)])
   // Also ends the sleep above, which would keep the process alive for the rest of its time.
   core.closing.abort()
-  for (const stop of core.heartbeats) stop()
+  for (const { stop } of everyoneIn(core.heartbeats)) stop()
   core.waiters.wakeAll()
   return { drained }
 }

@@ -1,7 +1,8 @@
 /** Keeps a claim alive while its handler runs, and tells the handler when the claim is gone. */
 import { LatchkeyError } from '../ports/errors.ts'
+import { stepIn, stepOut } from '../ports/line.ts'
 import type { Claim } from '../ports/store.ts'
-import type { Core } from './core.ts'
+import type { Core, Heartbeat } from './core.ts'
 
 export interface Lease {
   /** Fires when the claim is lost, or held for too long. Made when it is first asked for: most handlers never look. */
@@ -33,7 +34,8 @@ export function holdLease<Tx>(core: Core<Tx>, options: LeaseOptions): Lease {
   let cancelBeat = clock.after(beatMs, beat)
   // Most handlers have ended before the first beat: only then is the second timer set, unless it would be the first to fire.
   let cancelHold = options.holdMsMax > beatMs ? undefined : limitHold()
-  core.heartbeats.add(stopEarly)
+  const heartbeat: Heartbeat = { stop: stopEarly, before: undefined, next: undefined }
+  stepIn(core.heartbeats, heartbeat)
 
   function limitHold(): () => void {
     const leftMs = options.holdMsMax - (clock.monotonicMs() - startedAtMs)
@@ -83,7 +85,7 @@ export function holdLease<Tx>(core: Core<Tx>, options: LeaseOptions): Lease {
     end() {
       stopBeating()
       cancelHold?.()
-      core.heartbeats.delete(stopEarly)
+      stepOut(core.heartbeats, heartbeat)
       const usedMs = clock.monotonicMs() - renewedAtMs
       core.telemetry.observe('lease.used_ratio', usedMs / leaseMs, { operation: options.operation })
     },

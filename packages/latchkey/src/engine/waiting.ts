@@ -41,10 +41,18 @@ async function waitForTwin<Tx, C, X>(core: Core<Tx>, settings: Settings<C>, wait
 }
 
 export function tracked<Tx, T>(core: Core<Tx>, promise: Promise<T>): Promise<T> {
-  core.running.add(promise)
-  const forget = () => core.running.delete(promise)
-  promise.then(forget, forget)
+  const { running } = core
+  running.count += 1
+  const ended = () => {
+    running.count -= 1
+    if (running.count === 0) for (const tell of running.whenIdle.splice(0)) tell()
+  }
+  promise.then(ended, ended)
   return promise
+}
+
+export function untilIdle<Tx>({ running }: Core<Tx>): Promise<void> {
+  return running.count === 0 ? Promise.resolve() : new Promise(resolve => running.whenIdle.push(resolve))
 }
 
 function isInProgress(answer: Answer): boolean {

@@ -75,6 +75,23 @@ describe('a claim whose reply is lost', () => {
     expect(runs).toBe(1)
   })
 
+  it('is no reason to warn of a leak when many of them are undone at once', async () => {
+    const warnings: string[] = []
+    const listen = (warning: Error) => void warnings.push(warning.name)
+    process.on('warning', listen)
+    const keys = Array.from({ length: 12 }, (_, n) => `k${n}`)
+    faulty.break(
+      'claim',
+      keys.map(() => delayed(600)),
+    )
+    const answers = await Promise.all(keys.map(key => operation().execute(executeRequest(key), work)))
+    expect(new Set(answers.map(told))).toEqual(new Set(['refused store-unavailable']))
+    for (const key of keys)
+      await eventually(async () => (await faulty.inner.read(idOf(key)))?.state === 'failed_retryable')
+    process.off('warning', listen)
+    expect(warnings).toEqual([])
+  })
+
   it('and cannot be read back either: it is released although it was applied at once', async () => {
     faulty.break('claim', [losesReply])
     faulty.break('read', [rejects])
