@@ -1,6 +1,7 @@
 /** The outbox conformance cases, as data: every store with transactions passes them against its real server. */
 import { type StoreHarness, withHarness } from './store-harness.ts'
 import type { TestFunction } from './store.ts'
+import { aheadCases } from './outbox/ahead.ts'
 import { appendCases } from './outbox/appending.ts'
 import type { OutboxCase } from './outbox/bench.ts'
 import { failureCases } from './outbox/failing.ts'
@@ -11,6 +12,7 @@ import { volumeCases } from './outbox/volume.ts'
 export const outboxCases: readonly OutboxCase[] = [
   ...appendCases,
   ...leaseCases,
+  ...aheadCases,
   ...failureCases,
   ...suspectCases,
   ...volumeCases,

@@ -2,6 +2,7 @@
 import type { DeliveryResult, Target } from '../ports/broker.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Batch, DeliveryEnd, Message } from '../ports/outbox.ts'
+import { type Attempts, openAttempts } from './attempts.ts'
 import type { RelayPolicy } from './policy.ts'
 
 export interface DeliveryParts {
@@ -18,53 +19,64 @@ export async function deliverBatch(
   lost: AbortSignal,
 ): Promise<readonly DeliveryEnd[]> {
   const lines = linesOf(messages)
-  const ends: DeliveryEnd[] = []
-  const worker = async () => {
-    for (let line = lines.shift(); line !== undefined; line = lines.shift()) {
-      for await (const end of deliverLine(parts, line, lost)) ends.push(end)
-    }
-  }
-  await Promise.all(Array.from({ length: Math.min(parts.policy.concurrency, lines.length) }, worker))
-  return ends
+  const waiting = lines.values()
+  const attempts = openAttempts({ clock: parts.clock, timeoutMs: parts.policy.timeoutMs, lost })
+  const batch: BatchParts = { ...parts, lost, attempts, ends: [] }
+  const workers = Math.min(parts.policy.concurrency, lines.length)
+  await Promise.all(Array.from({ length: workers }, () => deliverLines(batch, waiting)))
+  attempts.close()
+  return batch.ends
 }
 
 /** One line for each aggregate, and one for each message without. */
 function linesOf(messages: readonly Message[]): Message[][] {
-  const lines = new Map<string, Message[]>()
+  const lines: Message[][] = []
+  const ofAggregate = new Map<string, Message[]>()
   for (const message of messages) {
-    const name = message.aggregate === undefined ? `m${message.position}` : `a${message.aggregate}`
-    const line = lines.get(name)
-    if (line === undefined) lines.set(name, [message])
-    else line.push(message)
+    const { aggregate } = message
+    const line = aggregate === undefined ? undefined : ofAggregate.get(aggregate)
+    if (line !== undefined) {
+      line.push(message)
+      continue
+    }
+    const begun = [message]
+    lines.push(begun)
+    if (aggregate !== undefined) ofAggregate.set(aggregate, begun)
   }
-  return [...lines.values()]
+  return lines
 }
 
-async function* deliverLine(
-  parts: DeliveryParts,
-  line: readonly Message[],
-  lost: AbortSignal,
-): AsyncGenerator<DeliveryEnd> {
-  for (const message of line) {
-    if (lost.aborted) return
-    const result = await deliverOne(parts, message, lost)
-    // Cut off by us, not by the target: it counts as not tried.
-    if (lost.aborted && result.kind !== 'delivered') return
-    const end = endOf(parts, message, result)
-    yield end
-    if (end.kind === 'failed' && end.aggregate === 'block') return
+interface BatchParts extends DeliveryParts {
+  readonly lost: AbortSignal
+  readonly attempts: Attempts
+  readonly ends: DeliveryEnd[]
+}
+
+/** One line after the other, until there is none left that nobody has begun. */
+async function deliverLines(batch: BatchParts, lines: Iterable<readonly Message[]>): Promise<void> {
+  const { lost, ends } = batch
+  for (const line of lines) {
+    for (const message of line) {
+      if (lost.aborted) return
+      const result = await deliverOne(batch, message)
+      // Cut off by us, not by the target: it counts as not tried.
+      if (lost.aborted && result.kind !== 'delivered') return
+      const end = endOf(batch, message, result)
+      ends.push(end)
+      if (end.kind === 'failed' && end.aggregate === 'block') break
+    }
   }
 }
 
-async function deliverOne(parts: DeliveryParts, message: Message, lost: AbortSignal): Promise<DeliveryResult> {
-  const { targets, policy, clock, faultPoint } = parts
+async function deliverOne(batch: BatchParts, message: Message): Promise<DeliveryResult> {
+  const { targets, policy, attempts, faultPoint } = batch
   if (message.crashes >= policy.crashBudget) {
     return { kind: 'refused', error: `poison: ${message.crashes} relays died while delivering it` }
   }
   const target = targetOf(targets, message.topic)
   if (target === undefined) return { kind: 'failed', error: 'no-target' }
   faultPoint('relay:before-deliver')
-  const result = await bounded(clock, policy.timeoutMs, lost, signal => target.deliver(message, { signal }))
+  const result = await attempts.deliver(target, message)
   faultPoint('relay:after-deliver')
   return result
 }
@@ -72,38 +84,6 @@ async function deliverOne(parts: DeliveryParts, message: Message, lost: AbortSig
 function targetOf(targets: Readonly<Record<string, Target>>, topic: string): Target | undefined {
   if (Object.hasOwn(targets, topic)) return targets[topic]
   return Object.hasOwn(targets, '*') ? targets['*'] : undefined
-}
-
-/** A target that heeds no signal is not waited for: what it does later is a copy with the same dedup id. */
-async function bounded(
-  clock: Clock,
-  timeoutMs: number,
-  lost: AbortSignal,
-  deliver: (signal: AbortSignal) => Promise<DeliveryResult>,
-): Promise<DeliveryResult> {
-  const over = new AbortController()
-  const given = new Promise<DeliveryResult>(resolve => {
-    over.signal.addEventListener('abort', () => resolve({ kind: 'failed', error: String(over.signal.reason) }))
-  })
-  const giveUp = () => over.abort('lease-lost')
-  lost.addEventListener('abort', giveUp, { once: true })
-  const cancel = clock.after(timeoutMs, () => over.abort('timeout'))
-  try {
-    return await Promise.race([Promise.resolve().then(() => deliver(over.signal)), given])
-  } catch (error) {
-    return { kind: 'failed', error: errorCode(error) }
-  } finally {
-    cancel()
-    lost.removeEventListener('abort', giveUp)
-  }
-}
-
-/** A name or code, never a message: that may hold personal data, and the list of parked messages is shown to people. */
-export function errorCode(error: unknown): string {
-  if (!(error instanceof Error)) return 'error'
-  const cause = 'code' in error ? error : (error.cause ?? error)
-  const code: unknown = typeof cause === 'object' && cause !== null ? Reflect.get(cause, 'code') : undefined
-  return typeof code === 'string' ? code : error.name
 }
 
 function endOf({ policy, clock }: DeliveryParts, message: Message, result: DeliveryResult): DeliveryEnd {

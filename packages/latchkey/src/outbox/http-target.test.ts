@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net'
 import { afterEach, expect, it } from 'vitest'
 import { systemClock } from '../ports/clock.ts'
 import type { Message } from '../ports/outbox.ts'
-import { errorCode } from './delivery.ts'
+import { errorCode } from './attempts.ts'
 import { httpTarget, type HttpTargetOptions } from './http-target.ts'
 import { webhookKey, webhookSignature } from './webhook-signature.ts'
 

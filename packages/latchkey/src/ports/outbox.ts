@@ -124,6 +124,12 @@ export interface Outbox<Tx> {
    */
   next(lease: LaneLease, options: { readonly limit: number }): Promise<Batch | 'lease-lost'>
   /**
+   * What `next` would read after `after`, the `through` of a batch that is being settled right now as delivered to the last
+   * message: so that the relay need not wait for the commit before it asks. Nothing of it may be delivered before that
+   * settlement is written. Undefined: not known yet, `next` will tell. Absent where waiting for a commit costs nothing.
+   */
+  ahead?(lease: LaneLease, options: { readonly limit: number; readonly after: string }): Promise<Batch | undefined>
+  /**
    * The whole batch in one commit: the cursor moves, what failed is set aside, what was delivered is done. A message of the
    * batch without an end stays in line: it is set aside, due when nothing of its aggregate stands before it. Renews the
    * lease, or gives it back.

@@ -4,7 +4,7 @@ import { misconfigured } from '../ports/errors.ts'
 import type { FailedDelivery, NewMessage } from '../ports/outbox.ts'
 
 const nameLengthMax = 255
-/** A batch of 100 must fit in memory easily. What is larger belongs somewhere the message points to. */
+/** A batch of 200 must fit in memory easily. What is larger belongs somewhere the message points to. */
 const payloadBytesMax = 64 * 1024
 const headerBytesMax = 8 * 1024
 

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
 import { createRelay, functionTarget, type RelayOptions, type RelayTurn } from '../../src/outbox/index.ts'
 import type { DeliveryOptions, DeliveryResult } from '../../src/ports/broker.ts'
-import type { Message } from '../../src/ports/outbox.ts'
+import type { Batch, Message, Outbox } from '../../src/ports/outbox.ts'
 import { type Bench, message, openBench } from './bench.ts'
 
 let bench: Bench
@@ -131,6 +131,20 @@ it('gives up on a delivery that takes too long, also when the target heeds no si
   expect(turns).toMatchObject([{ kind: 'worked', failed: 1 }])
 })
 
+it('shows a target that looks late that its delivery was given up', async () => {
+  await bench.append(message('m'))
+  const late = new Promise<unknown>(resolve => {
+    const deliver: Deliver = async (_, options) => {
+      await delay(300)
+      const { signal } = { ...options }
+      resolve([signal.aborted, signal.reason])
+      return { kind: 'delivered' }
+    }
+    void drain(relay(deliver, { timeoutMs: 30 }))
+  })
+  expect(await late).toEqual([true, 'timeout'])
+})
+
 it('fails a message whose topic has no target, unless there is one for all others', async () => {
   await bench.append(message('m', { topic: 'constructor' }))
   expect(await drain(relay(takesAll))).toMatchObject([{ failed: 1 }])
@@ -172,11 +186,15 @@ it('keeps its lane while a delivery takes several leases', async () => {
   expect(await relay(slow, { leaseMs: 2_000 }).relayOnce()).toMatchObject({ kind: 'worked', delivered: 1 })
 })
 
-it('gives the lane back after some batches, so that others get their turn', async () => {
-  await bench.append(...Array.from({ length: 25 }, (_, index) => message(`m${index}`, { aggregate: 'a' })))
-  const turns = relay(takesAll, { batch: 1 })
-  expect(await turns.relayOnce()).toMatchObject({ delivered: 10, more: true })
-  expect(await drain(turns)).toMatchObject([{ delivered: 10 }, { delivered: 5 }])
+it.each([
+  ['slow', 200, [10, 10, 10]],
+  ['quick', 0, [25, 5]],
+])('gives the lane back after some %s batches, so that others get their turn', async (_, batchMs, delivered) => {
+  await bench.append(...Array.from({ length: 30 }, (_, index) => message(`m${index}`, { aggregate: 'a' })))
+  let nowMs = 0
+  const clock = { ...bench.clock, monotonicMs: () => nowMs }
+  const turns = relay(() => ((nowMs += batchMs), { kind: 'delivered' }), { batch: 1, clock })
+  expect((await drain(turns)).map(turn => turn.kind === 'worked' && turn.delivered)).toEqual(delivered)
 })
 
 it('parks the message that kills its relays, and delivers the rest', async () => {
@@ -230,4 +248,65 @@ it('refuses a wrong policy at construction', () => {
   }
   const noTarget = { orders: {} as never }
   expect(() => relay(takesAll, { targets: noTarget })).toThrow(/orders/)
+})
+
+/** Reads ahead, as stores do for which a commit takes its time. */
+function readingAhead(seen: string[]): Outbox<unknown> {
+  const { outbox } = bench.store
+  const ahead = async (
+    lease: Parameters<Outbox<unknown>['next']>[0],
+    { limit, after }: { limit: number; after: string },
+  ) => {
+    seen.push('ahead')
+    const batch = await outbox.next(lease, { limit: limit * 2 })
+    if (batch === 'lease-lost') return undefined
+    const from = batch.messages.findIndex(each => each.position === after) + 1
+    const messages = batch.messages.slice(from, from + limit)
+    return { ...batch, messages, through: messages.at(-1)?.position } satisfies Batch
+  }
+  return { ...outbox, ahead }
+}
+
+it('reads ahead while a batch is settled, and delivers that only when it is', async () => {
+  await bench.append(...[1, 2, 3, 4, 5].map(turn => message(`m${turn}`, { aggregate: 'a' })))
+  const seen: string[] = []
+  const outbox = readingAhead(seen)
+  const settle: typeof outbox.settle = async (...args) => {
+    await delay(20)
+    seen.push('settled')
+    return outbox.settle(...args)
+  }
+  const deliver: Deliver = ({ dedupId }) => (seen.push(dedupId), { kind: 'delivered' })
+  await drain(relay(deliver, { outbox: { ...outbox, settle }, batch: 2 }))
+  const batches = [
+    ['m1', 'm2', 'ahead', 'settled'],
+    ['m3', 'm4', 'ahead', 'settled'],
+    ['m5', 'settled'],
+  ]
+  expect(seen).toEqual(batches.flat())
+})
+
+it('delivers nothing of what it read ahead when the batch before could not be settled', async () => {
+  await bench.append(...[1, 2, 3, 4].map(turn => message(`m${turn}`, { aggregate: 'a' })))
+  const seen: string[] = []
+  const outbox = readingAhead(seen)
+  const deliver: Deliver = ({ dedupId }) => (seen.push(dedupId), { kind: 'delivered' })
+  const lost = relay(deliver, { outbox: { ...outbox, settle: async () => 'lease-lost' }, batch: 2 })
+  expect(await lost.relayOnce()).toMatchObject({ kind: 'lease-lost', delivered: 0 })
+  const gone = { ...outbox, settle: () => Promise.reject(new Error('the store is gone')) }
+  bench.expireLeases()
+  await expect(relay(deliver, { outbox: gone, batch: 2 }).relayOnce()).rejects.toThrow('the store is gone')
+  expect(seen).toEqual(['m1', 'm2', 'ahead', 'm1', 'm2', 'ahead'])
+})
+
+it('reads again, instead of ahead, behind a message that failed', async () => {
+  await bench.append(...[1, 2, 3, 4].map(turn => message(`m${turn}`, { aggregate: turn % 2 === 0 ? 'a' : undefined })))
+  const seen: string[] = []
+  const deliver: Deliver = ({ dedupId }) => {
+    seen.push(dedupId)
+    return dedupId === 'm2' ? { kind: 'refused', error: 'HTTP 422' } : { kind: 'delivered' }
+  }
+  await drain(relay(deliver, { outbox: readingAhead(seen), batch: 2 }))
+  expect(seen.filter(text => text !== 'ahead').toSorted()).toEqual(['m1', 'm2', 'm3'])
+  expect(await bench.store.outbox.lag()).toMatchObject({ waiting: 1, parked: 1 })
 })

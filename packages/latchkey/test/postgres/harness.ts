@@ -1,6 +1,8 @@
 /** The store of a conformance case, for the suites that run them directly and through a pooler. */
 import type pg from 'pg'
 import type { StoreHarness } from '../../src/conformance/store-harness.ts'
+import { dialect } from '../../src/stores/postgres/dialect.ts'
+import { addKeyRules } from '../../src/stores/postgres/lean-tables.ts'
 import { openPostgresStore } from '../../src/stores/postgres/store.ts'
 
 let schemas = 0
@@ -17,6 +19,8 @@ export async function postgresHarness(pool: pg.Pool, batching = true): Promise<S
       $$ select clock_timestamp() + (select coalesce(sum(ms), 0) from "${schema}".forward) * interval '1 millisecond' $$`)
   const open = () => openPostgresStore({ pool, schema, batching, clock: `"${schema}".test_clock()` })
   await open().migrate()
+  // What the statements must never break is left to the tests to enforce.
+  await pool.query(addKeyRules(dialect(schema)))
   return {
     open: async () => open(),
     advance: async ms => void (await pool.query(`insert into "${schema}".forward values ($1)`, [ms])),

@@ -49,7 +49,7 @@ export function lockOf(id: string): string {
 
 export function atomicCalls(sql: Dialect): AtomicCalls {
   const texts = {
-    reserve: `select r.locked, r.found_row, r.began from ${sql.schema}.reserve($1::bigint, $2::uuid) r`,
+    reserve: `select ${sql.schema}.reserve($1::bigint, $2::uuid) as reserved`,
     read: readManyStatement(sql),
     look: lookStatement(sql),
     recordFresh: `select ${sql.schema}.record_fresh($1::uuid, $2::uuid, $3::bytea, $4::float8, $5::text, $6::text, $7::text,
@@ -59,18 +59,18 @@ export function atomicCalls(sql: Dialect): AtomicCalls {
   return {
     begin: first =>
       first === undefined || !isUuid(first.identity.id) ? 'BEGIN' : `BEGIN;${reserveText(sql, first.identity)}`,
-    async reserve({ call, run }, { identity, fingerprint }, found) {
+    async reserve({ call, run }, { identity, fingerprint }, lock) {
       // The same columns, whichever way they were asked for.
-      const asked = found as LockRow | undefined
-      const [lock] = asked ? [asked] : await call<LockRow>(texts.reserve, [lockOf(identity.id), identity.id])
-      const [locked, began] = [lock?.locked === true, lock?.began ?? '']
-      if (lock?.found_row !== true) return { reservation: reservationOf(locked, undefined), began }
+      const asked = lock as LockRow | undefined
+      const [row] = asked ? [asked] : await call<LockRow>(texts.reserve, [lockOf(identity.id), identity.id])
+      const { locked, found, began } = lockOfRow(row)
+      if (!found) return { reservation: reservationOf(locked, undefined), began }
       const [read] = await call<KeyRow>(texts.read, [uuidArray([identity.id])])
       const record = read && keyRecord(read)
       // A finished row is seen with and without the lock: those who replay it do not stand in each other's way.
       if (record !== undefined && isPlain(record)) return { reservation: { kind: 'seen', record }, began }
-      const [row] = await run<ReservedRow>(texts.look, [identity.id, fingerprint])
-      return { reservation: reservationOf(locked, row), began }
+      const [reserved] = await run<ReservedRow>(texts.look, [identity.id, fingerprint])
+      return { reservation: reservationOf(locked, reserved), began }
     },
     async record({ call, run }, { request, outcome, reservedFence, began }) {
       const packed = freshOutcome({ request, outcome, reservedFence })
@@ -99,13 +99,17 @@ function freshOutcome({ request, outcome, reservedFence }: Omit<Recording, 'bega
 }
 
 function reserveText({ schema }: Dialect, { id }: AtomicRequest['identity']): string {
-  return `select r.locked, r.found_row, r.began from ${schema}.reserve('${lockOf(id)}'::bigint, ${uuidLiteral(id)}) r`
+  return `select ${schema}.reserve('${lockOf(id)}', ${uuidLiteral(id)}) as reserved`
 }
 
 interface LockRow {
-  readonly locked: boolean
-  readonly found_row: boolean
-  readonly began: string
+  readonly reserved: string
+}
+
+/** As the function writes it. */
+function lockOfRow(row: LockRow | undefined): { locked: boolean; found: boolean; began: string } {
+  const said = row?.reserved ?? 'ff'
+  return { locked: said[0] === 't', found: said[1] === 't', began: said.slice(2) }
 }
 
 /** A finished row is seen with and without the lock: those who replay it do not stand in each other's way. */

@@ -4,6 +4,7 @@ import { stateOf } from '../../sql/codes.ts'
 import type { RawNumber } from '../../sql/record-row.ts'
 import {
   becomesTombstone,
+  expiryOf,
   hasBlockingIntent,
   isExpired,
   milliseconds,
@@ -71,7 +72,7 @@ function sweepOneStatement(sql: Dialect): string {
  * Atomic as the single one. The batch is chosen in a materialized part, because a limit below a join may be evaluated
  * twice; rows that another sweeper or an owner is just writing are skipped, in one order, so that nobody waits.
  */
-function sweepStatement(sql: Dialect): string {
+export function sweepStatement(sql: Dialect): string {
   return `with ${openRows(sql)}, dead as materialized (
       select k.id from ${sql.keys} k
       where k.id = any(array(select o.id from open o where o.locked_until <= ${sql.now} order by o.id)) and ${isDead(sql)}
@@ -84,14 +85,15 @@ function sweepStatement(sql: Dialect): string {
 /**
  * Atomic: rows are locked, compared again and deleted with their outcome, evidence and journal in one statement, or stripped of them
  * where a tombstone is to stay: its expiry moves to the tombstone's, so that no pass meets it again before. The time is read in a
- * sub-select because only then it can be looked up in the index; oldest first.
+ * sub-select because only then it can be looked up in the index; oldest first, to ten seconds.
  */
-function reapStatement(sql: Dialect): string {
+export function reapStatement(sql: Dialect): string {
   const stays = becomesTombstone(sql)
   return `with expired as materialized (
       select k.id, ${stays} as stays from ${sql.keys} k
       where k.expires_at <= (select ${sql.now}) and (${isExpired(sql)} or ${stays})
-      order by k.expires_at limit $1 for update skip locked
+        and ${expiryOf('k.expires_at')} <= (select ${sql.now})
+      order by ${expiryOf('k.expires_at')} limit $1 for update skip locked
     ), deleted as (
       delete from ${sql.keys} k where k.id = any(array(select e.id from expired e where not e.stays)) returning k.id
     ), stripped as (

@@ -4,6 +4,7 @@
  * its settings hold for the function alone.
  */
 import { milliseconds, state, type Dialect } from './dialect.ts'
+import { oneRowFunction } from './lone.ts'
 
 /**
  * The plan is pinned: with these off there is one way left, the primary key, on a new table of which the planner knows nothing
@@ -17,40 +18,7 @@ export const byPrimaryKey: string = `language plpgsql
 const pinned = `${byPrimaryKey} set lock_timeout = '50ms'`
 
 export function batchFunctions(sql: Dialect): string {
-  return claimOne(sql) + completeOne(sql) + claimMany(sql) + completeMany(sql) + heartbeatMany(sql) + readMany(sql)
-}
-
-/** A claim that is alone, without the arrays: false if there is a row. */
-function claimOne(sql: Dialect): string {
-  return `create function ${sql.schema}.claim_one(key_id uuid, key_claim_id uuid, key_fingerprint bytea, key_recovery smallint,
-  lease_ms float8, expires_in_ms float8, key_scope text, key_operation text, key_description text)
-returns boolean ${pinned} as $latchkey$
-begin
-  insert into ${sql.keys} (id, claim_id, fence, created_at, granted_at, expires_at, locked_until,
-    attempts, state, recovery, fingerprint, scope, operation, description)
-  select key_id, key_claim_id, 1, t.now, t.now, t.now + ${milliseconds('expires_in_ms')}, t.now + ${milliseconds('lease_ms')},
-    1, ${state.in_progress}, key_recovery, key_fingerprint, key_scope, key_operation, key_description
-  from (select ${sql.now} as now offset 0) t
-  where not exists (select from ${sql.keys} s where s.id = key_id)
-  on conflict (id) do nothing;
-  return found;
-end $latchkey$;
-
-`
-}
-
-/** A completion that is alone: false if it is not in progress under this claim. */
-function completeOne(sql: Dialect): string {
-  return `create function ${sql.schema}.complete_one(key_id uuid, key_claim_id uuid, retention_ms float8, key_outcome bytea)
-returns boolean ${pinned} as $latchkey$
-begin
-  update ${sql.keys} k set state = ${state.completed}, locked_until = null, completed_at = ${sql.now},
-    outcome = key_outcome, expires_at = greatest(k.expires_at, ${sql.now} + ${milliseconds('retention_ms')})
-  where k.id = key_id and k.fence = 1 and k.claim_id = key_claim_id and k.state = ${state.in_progress};
-  return found;
-end $latchkey$;
-
-`
+  return oneRowFunction(sql) + claimMany(sql) + completeMany(sql) + heartbeatMany(sql) + readMany(sql)
 }
 
 /**

@@ -33,6 +33,20 @@ describePostgres('group commit', database => {
     return { value: await work(), statements: checkouts - before }
   }
 
+  /** A statement of this suite waits for a lock. */
+  const expectOneWaiting = () =>
+    expect
+      .poll(
+        async () => {
+          const { rows } = await pool.query<{ waiting: number }>(
+            `select count(*)::int as waiting from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+          )
+          return rows[0]?.waiting
+        },
+        { timeout: 10_000, interval: 10 },
+      )
+      .toBe(1)
+
   it('sends concurrent claims, heartbeats, completions, reads and replays in one statement each', async () => {
     const requests = Array.from({ length: many }, () => request())
     const claims = await counted(() => Promise.all(requests.map(each => store.claim(each))))
@@ -91,6 +105,37 @@ describePostgres('group commit', database => {
     await twin.query('commit')
     twin.release()
     expect(await waiting).toMatchObject({ kind: 'seen', record: { state: 'in_progress', scope: 's' } })
+  })
+
+  it('goes on without a claim that is alone and waits for its twin', async () => {
+    const held = request()
+    const twin = await pool.connect()
+    await twin.query('begin')
+    await twin.query(
+      `insert into latchkey.keys (id, claim_id, fence, created_at, expires_at, locked_until, attempts, state,
+         recovery, fingerprint, scope, operation)
+       values ($1, $2, 1, now(), now() + interval '1 day', now() + interval '1 minute', 1, 1, 0, $3, 's', 'o')`,
+      [held.identity.id, randomUUID(), held.fingerprint],
+    )
+    const waiting = store.claim(held)
+    await expectOneWaiting()
+    expect((await store.claim(request())).kind).toBe('won')
+    await twin.query('commit')
+    twin.release()
+    expect(await waiting).toMatchObject({ kind: 'seen', record: { state: 'in_progress', scope: 's' } })
+  })
+
+  it('goes on without a completion that is alone and waits for a lock', async () => {
+    const [held, other] = (await ownMany(2)) as [Claim, Claim]
+    const holder = await pool.connect()
+    await holder.query('begin')
+    await holder.query('select from latchkey.keys where id = $1 for update', [held.id])
+    const waiting = store.complete(held, answer('held'), hourMs)
+    await expectOneWaiting()
+    expect(await store.complete(other, answer('other'), hourMs)).toBe('written')
+    await holder.query('commit')
+    holder.release()
+    expect(await waiting).toBe('written')
   })
 
   it('splits a batch of completions over a locked row', async () => {

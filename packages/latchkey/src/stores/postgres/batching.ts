@@ -7,9 +7,10 @@ import { plainClaimValues, isPlain, keyRecord, readManyStatement, type KeyRow } 
 import { readable, recordColumns, recovery, type Dialect } from './dialect.ts'
 import type { PgPool } from './driver.ts'
 import { gather, type GatherLimits } from './gather.ts'
+import { loneStatements, untilLaneIsFree, writes } from './lone.ts'
 import { packedOutcome } from './owner.ts'
 import type { Send } from './prepared.ts'
-import { bounded, type Run } from './run.ts'
+import { bounded, rowsOf, type Run } from './run.ts'
 import { isRefusalOfRows } from './sqlstate.ts'
 
 export interface BatchingOptions {
@@ -52,13 +53,20 @@ export interface Batching {
 
 export function batchedCalls({ sql, pool, send, options, single }: Batching): Gathered {
   const limits = limitsOf(options)
-  const run = bounded(pool, sql.schema, { send, limitMs: limits.waitMsMax })
+  const ask = bounded(pool, sql.schema, { send, limitMs: limits.waitMsMax })
+  const run = rowsOf(ask)
   const texts = batchStatements(sql)
+  const lone = loneStatements(sql)
   const lane = laneOn(limits)
   const claim = lane<ClaimRequest, ClaimResult>({
     name: 'claim',
     keyOf: request => request.identity.id,
     alone: request => single.claim(request),
+    async one(request) {
+      if (await writes(ask, lone.claim, plainClaimValues(request))) return wonFresh(request)
+      const [result = single.claim(request)] = await claimTogether({ run, texts, single }, [request])
+      return result
+    },
     together: requests => claimTogether({ run, texts, single }, requests),
   })
   const read = lane<string, KeyRecord | undefined>({
@@ -71,13 +79,9 @@ export function batchedCalls({ sql, pool, send, options, single }: Batching): Ga
     name: 'complete',
     keyOf: ({ claim: { id } }) => id,
     alone: ({ alone }) => alone(),
+    one: async ({ claim: { id, claimId }, retentionMs, packed, alone }) =>
+      (await writes(ask, lone.complete, [id, claimId, retentionMs, packed])) ? 'written' : alone(),
     together: async completions => {
-      const [first] = completions
-      if (completions.length === 1 && first !== undefined) {
-        const { claim, retentionMs, packed } = first
-        const done = await isDone(run, texts.completeOne, [claim.id, claim.claimId, retentionMs, packed])
-        return [done ? 'written' : first.alone()]
-      }
       const written = await idsWritten(run, texts.complete, [
         uuidArray(completions.map(each => each.claim.id)),
         uuidArray(completions.map(each => each.claim.claimId)),
@@ -135,28 +139,45 @@ function limitsOf({ sizeMax = 250, openMax = 5_000, timeoutMs = 2_000 }: Batchin
 interface Lane<Item, Result> {
   readonly name: string
   readonly keyOf: (item: Item) => string
+  /** The statement that knows every state. */
   readonly alone: (item: Item) => Promise<Result>
+  /** For a batch of one, where there is a cheaper way than the batch's. */
+  readonly one?: (item: Item) => Promise<Result>
   readonly together: (items: readonly Item[]) => Promise<readonly (Result | Promise<Result>)[]>
 }
 
 function laneOn(limits: GatherLimits) {
-  return <Item, Result>({ name, keyOf, alone, together }: Lane<Item, Result>): ((item: Item) => Promise<Result>) =>
-    gather<Item, Result>({
+  return <Item, Result>({
+    name,
+    keyOf,
+    alone,
+    one,
+    together,
+  }: Lane<Item, Result>): ((item: Item) => Promise<Result>) => {
+    // Refused for one of its rows, and nothing of it was written: each goes alone, and stands in nobody's way. Else nobody
+    // knows what was written. Who asked finds out, by claim id.
+    const orElse = <Value>(value: () => Value) => {
+      return (error: unknown): Value => {
+        if (isRefusalOfRows(error)) return value()
+        throw error
+      }
+    }
+    return gather<Item, Result>({
       name,
       keyOf,
       limits,
       clock: systemClock,
       async send(items) {
-        try {
-          return await together(items)
-        } catch (error) {
-          // Refused for one of its rows, and nothing of it was written: each goes alone, and stands in nobody's way.
-          if (isRefusalOfRows(error)) return items.map(alone)
-          // Else nobody knows what was written. Who asked finds out, by claim id.
-          throw error
+        const [first] = items
+        if (one === undefined || items.length > 1 || first === undefined) {
+          return together(items).catch(orElse(() => items.map(alone)))
         }
+        const answer = one(first).catch(orElse(() => alone(first)))
+        await untilLaneIsFree(answer)
+        return [answer]
       },
     })
+  }
 }
 
 interface Together {
@@ -173,10 +194,6 @@ async function claimTogether(
   { run, texts, single }: Together,
   requests: readonly ClaimRequest[],
 ): Promise<readonly (ClaimResult | Promise<ClaimResult>)[]> {
-  const [first] = requests
-  if (requests.length === 1 && first !== undefined && (await isDone(run, texts.claimOne, plainClaimValues(first)))) {
-    return [wonFresh(first)]
-  }
   const seen = recordsById(await run<KeyRow>(texts.claim, claimArrays(requests)))
   return requests.map(request => {
     const record = seen.get(request.identity.id)
@@ -199,11 +216,6 @@ async function readTogether(
 
 function recordsById(rows: readonly KeyRow[]): ReadonlyMap<string, KeyRecord> {
   return new Map(rows.map(row => [row.id, keyRecord(row)]))
-}
-
-async function isDone(run: Run, text: string, values: readonly unknown[]): Promise<boolean> {
-  const [row] = await run<{ readonly done: boolean }>(text, values)
-  return row?.done === true
 }
 
 /** Null: all of them. */
@@ -229,19 +241,14 @@ function claimArrays(requests: readonly ClaimRequest[]): readonly unknown[] {
   ]
 }
 
-type BatchStatements = Readonly<
-  Record<'claim' | 'claimOne' | 'read' | 'complete' | 'completeOne' | 'heartbeat', string>
->
+type BatchStatements = Readonly<Record<'claim' | 'read' | 'complete' | 'heartbeat', string>>
 
 function batchStatements(sql: Dialect): BatchStatements {
   const columns = `${recordColumns(sql)}, k.outcome as outcome_packed`
   return {
     claim: `select ${columns} from ${sql.schema}.claim_many($1::uuid[], $2::uuid[], $3::bytea[], $4::smallint[],
       $5::float8[], $6::float8[], $7::text[], $8::text[], $9::text[]) k`,
-    claimOne: `select ${sql.schema}.claim_one($1::uuid, $2::uuid, $3::bytea, $4::smallint, $5::float8, $6::float8, $7::text,
-      $8::text, $9::text) as done`,
     read: readManyStatement(sql),
-    completeOne: `select ${sql.schema}.complete_one($1::uuid, $2::uuid, $3::float8, $4::bytea) as done`,
     complete: `select ${sql.schema}.complete_many($1::uuid[], $2::uuid[], $3::float8[], $4::bytea[])::text[] as written`,
     heartbeat: `select ${sql.schema}.heartbeat_many($1::uuid[], $2::float8[], $3::uuid[], $4::float8[])::text[] as written`,
   }

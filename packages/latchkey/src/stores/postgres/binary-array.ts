@@ -44,8 +44,10 @@ export function float8Array(values: readonly number[]): Buffer {
   )
 }
 
+const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
+
 export function isUuid(text: string): boolean {
-  return /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i.test(text)
+  return uuid.test(text)
 }
 
 function uuidBytes(text: string): Buffer {

@@ -62,6 +62,11 @@ export function epochMs(instant: string): string {
   return `(extract(epoch from ${instant}) * 1000)::float8`
 }
 
+/** When a row goes, to ten seconds: what the reaper's index holds. Never later than the expiry itself. */
+export function expiryOf(expiresAt: string): string {
+  return `date_bin('10 seconds', ${expiresAt}, timestamptz '2000-01-01 00:00:00+00')`
+}
+
 /** The columns of `RecordRow`, from the row `k`, and the store's time. */
 export function recordColumns({ now }: Dialect): string {
   return `k.id, k.scope, k.operation, k.state, k.recovery, k.fingerprint, k.fence, k.claim_id, k.attempts, k.crashes,

@@ -4,6 +4,8 @@ export interface PgResult {
   readonly command: string
   // What a driver hands back is checked where it is read, not believed here.
   readonly rows: readonly unknown[]
+  /** How many rows a statement wrote. A query builder does not tell. */
+  readonly rowCount?: number | null
 }
 
 export interface PgQueryable {

@@ -1,24 +1,34 @@
 /**
- * Values inside a statement's text, for messages of several statements, which take no parameters. All of it is digits and
- * hexadecimal: whatever the bytes are, nothing in them can end a literal, and no setting of the session reads them otherwise.
+ * Values inside a statement's text, for messages of several statements, which take no parameters. All of it is digits, hexadecimal
+ * and harmless characters: whatever the bytes are, nothing in them can end a literal, and no setting of the session reads them
+ * otherwise. They have no type of their own: the function's parameters have one, and less is to be read.
  */
 import { LatchkeyError } from '../../ports/errors.ts'
 import { isUuid } from './binary-array.ts'
 
 export function uuidLiteral(id: string): string {
   if (!isUuid(id)) throw new LatchkeyError('invariant', `${JSON.stringify(id)} is no uuid`)
-  return `'${id}'::uuid`
+  return `'${id}'`
 }
 
+/** With E, a backslash is an escape whatever the session says. */
 export function bytesLiteral(bytes: Uint8Array): string {
-  return `decode('${Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('hex')}', 'hex')`
+  return `E'\\\\x${hex(bytes)}'`
 }
+
+/** ASCII without quotes, backslashes and what cannot be seen. */
+const harmless = /^[ !#-&(-[\]-~]*$/
 
 export function textLiteral(text: string | null): string {
-  return text === null ? 'null' : `convert_from(${bytesLiteral(Buffer.from(text))}, 'UTF8')`
+  if (text === null) return 'null'
+  return harmless.test(text) ? `'${text}'` : `convert_from(decode('${hex(Buffer.from(text))}', 'hex'), 'UTF8')`
 }
 
 export function numberLiteral(value: number): string {
   if (!Number.isFinite(value)) throw new LatchkeyError('invariant', `${value} is no number to be stored`)
-  return `'${value}'::float8`
+  return `'${value}'`
+}
+
+function hex(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('hex')
 }

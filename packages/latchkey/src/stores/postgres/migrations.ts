@@ -3,6 +3,8 @@ import type { Migration } from '../../sql/migrations.ts'
 import { atomicFunctions } from './atomic-functions.ts'
 import { batchFunctions } from './batch-functions.ts'
 import { dialect, type Dialect } from './dialect.ts'
+import { leanTables } from './lean-tables.ts'
+import { outboxFunctions } from './outbox-functions.ts'
 import { outboxTables } from './outbox-tables.ts'
 import { reconciliationTables } from './reconciliation-tables.ts'
 import { stepTables } from './step-tables.ts'
@@ -25,8 +27,14 @@ export function migrationsOf(sql: Dialect): readonly Migration[] {
     {
       version: 5,
       name: 'batches',
-      sql: leanRows(sql) + batchFunctions(sql) + atomicFunctions(sql) + recorded(sql, 5, 'batches'),
+      sql: leanRows(sql) + recorded(sql, 5, 'batches'),
     },
+    {
+      version: 6,
+      name: 'lean',
+      sql: leanTables(sql) + batchFunctions(sql) + atomicFunctions(sql) + recorded(sql, 6, 'lean'),
+    },
+    { version: 7, name: 'outbox-batches', sql: outboxFunctions(sql) + recorded(sql, 7, 'outbox-batches') },
   ]
 }
 

@@ -26,9 +26,12 @@ export function isAfterCursor(row: string): string {
   return `(${row}.xid, ${row}.id) > (l.cursor_xid, l.cursor_id)`
 }
 
-/** The row `p` from aside may be delivered now: due, and nothing of its aggregate before it is parked or waits. */
+/**
+ * The row `p` from aside may be delivered now: due, and nothing of its aggregate before it is parked or waits. The time is read
+ * in a sub-select, because only then it can be looked up in the index: many may stand behind one that is parked.
+ */
 export function isDeliverable({ now }: Dialect, { parked }: OutboxNames): string {
-  return `p.parked_at is null and p.due_at <= ${now} and not exists (select from ${parked} q
+  return `p.parked_at is null and p.due_at <= (select ${now}) and not exists (select from ${parked} q
       where q.lane = p.lane and q.aggregate = p.aggregate and (q.xid, q.id) < (p.xid, p.id) and q.blocks
         and (q.parked_at is not null or q.due_at is null or q.due_at > ${now}))`
 }

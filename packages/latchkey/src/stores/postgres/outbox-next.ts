@@ -7,39 +7,56 @@ import { isAfterCursor, isBelowHorizon, isDeliverable, isMine, leaseValues } fro
 import type { OutboxNames } from './outbox-tables.ts'
 import type { Run } from './run.ts'
 
-type LaneRow = { readonly crashes: RawNumber; readonly suspects: boolean }
+/** Of `outbox_next`: the first one. */
+type LaneRow = { readonly crashes: RawNumber; readonly suspects: boolean; readonly retries: boolean }
 
-export interface MessageRow {
+interface ContentRow {
   readonly id: RawNumber
-  readonly lane: RawNumber
   readonly topic: string
   readonly aggregate: string | null
   readonly dedup_id: string
   readonly payload: Uint8Array
   readonly headers: string
   readonly created_at_ms: RawNumber
+}
+
+export interface MessageRow extends ContentRow {
+  readonly lane: RawNumber
   readonly attempts: RawNumber
   readonly crashes: RawNumber
 }
 
-type FreshRow = MessageRow & { readonly xid: string; readonly blocked: boolean }
+/** Of `outbox_next`: all but the first one. */
+type FreshRow = ContentRow & { readonly xid: string; readonly blocked: boolean }
+
+interface Read {
+  readonly lane: LaneRow
+  readonly fresh: readonly FreshRow[]
+}
 
 /** The columns of `MessageRow` that the row `o` has. */
 export const messageColumns = `o.id::text as id, o.lane, o.topic, o.aggregate, o.dedup_id, o.payload, o.headers,
       (extract(epoch from o.created_at) * 1000)::float8 as created_at_ms`
 
 export function messageOf(row: MessageRow): Message {
+  return messageAt(row, { lane: Number(row.lane), attempts: Number(row.attempts), crashes: Number(row.crashes) })
+}
+
+function messageAt(
+  row: ContentRow,
+  { lane, attempts, crashes }: Pick<Message, 'lane' | 'attempts' | 'crashes'>,
+): Message {
   return {
     position: String(row.id),
-    lane: Number(row.lane),
+    lane,
     topic: row.topic,
     aggregate: row.aggregate ?? undefined,
     dedupId: row.dedup_id,
     payload: row.payload,
     headers: headersFrom(row.headers),
     createdAtMs: Math.floor(Number(row.created_at_ms)),
-    attempts: Number(row.attempts),
-    crashes: Number(row.crashes),
+    attempts,
+    crashes,
   }
 }
 
@@ -47,46 +64,58 @@ export function messageOf(row: MessageRow): Message {
  * The statements of one call need no common transaction: nobody but the holder of the lease moves the lane's messages, and if
  * the lease is lost in between, the batch is refused when it is settled.
  */
-export function nextCall(sql: Dialect, names: OutboxNames, run: Run): Outbox<unknown>['next'] {
+export function nextCalls(sql: Dialect, names: OutboxNames, run: Run): Pick<Outbox<unknown>, 'next' | 'ahead'> {
   const texts = {
-    lane: laneStatement(sql, names),
+    next: `select * from ${sql.schema}.outbox_next($1, $2, $3, $4, $5, $6)`,
     quarantine: quarantineStatement(sql, names),
     probe: probeStatement(sql, names),
     retries: retriesStatement(sql, names),
-    fresh: freshStatement(names),
   }
   async function suspectBatch(lease: LaneLease): Promise<Batch | undefined> {
     const rows = await run<MessageRow>(texts.probe, leaseValues(lease))
     const messages = rows.map(messageOf)
     return rows.length === 0 ? undefined : { messages, behind: [], through: undefined, more: true }
   }
-  async function bulkBatch({ lane }: LaneLease, limit: number): Promise<Batch> {
+  async function bulkBatch({ lane }: LaneLease, limit: number, read: Read): Promise<Batch> {
     // Half for those that failed before, so that many of them do not keep new ones waiting.
-    const retries = await run<MessageRow>(texts.retries, [lane, Math.ceil(limit / 2)])
+    const retriesMax = Math.ceil(limit / 2)
+    const retries = read.lane.retries ? await run<MessageRow>(texts.retries, [lane, retriesMax]) : []
     const freshMax = limit - retries.length
-    const fresh = await run<FreshRow>(texts.fresh, [lane, freshMax])
+    const fresh = read.fresh.slice(0, freshMax)
     const last = fresh.at(-1)
+    const messages = retries.map(messageOf)
+    for (const row of fresh) if (!row.blocked) messages.push(messageAt(row, { lane, attempts: 0, crashes: 0 }))
     return {
-      messages: [...retries, ...fresh.filter(row => !row.blocked)].map(messageOf),
+      messages,
       behind: fresh.filter(row => row.blocked).map(row => String(row.id)),
       through: last && `${last.xid}/${last.id}`,
-      more: fresh.length === freshMax || retries.length === Math.ceil(limit / 2),
+      more: fresh.length === freshMax || retries.length === retriesMax,
     }
   }
-  return async (lease, { limit }) => {
-    const [lane] = await run<LaneRow>(texts.lane, leaseValues(lease))
-    if (lane === undefined) return 'lease-lost'
-    const quarantined = Number(lane.crashes) >= crashesUntilSuspect
-    if (quarantined) await run(texts.quarantine, [...leaseValues(lease), limit])
-    const suspect = quarantined || lane.suspects ? await suspectBatch(lease) : undefined
-    return suspect ?? bulkBatch(lease, limit)
+  async function readLane(lease: LaneLease, limit: number, after?: string): Promise<Read | undefined> {
+    const [xid = null, id = null] = after?.split('/') ?? []
+    const [lane, ...fresh] = await run<LaneRow | FreshRow>(texts.next, [...leaseValues(lease), limit, xid, id])
+    // The function's first row, and its others.
+    return lane && { lane: lane as LaneRow, fresh: fresh as FreshRow[] }
   }
-}
-
-function laneStatement(sql: Dialect, names: OutboxNames): string {
-  return `select l.crashes, exists (
-      select from ${names.parked} p where p.lane = l.lane and p.suspect and ${isDeliverable(sql, names)}) as suspects
-    from ${names.lanes} l where ${isMine}`
+  return {
+    async next(lease, { limit }) {
+      let read = await readLane(lease, limit)
+      if (read !== undefined && Number(read.lane.crashes) >= crashesUntilSuspect) {
+        await run(texts.quarantine, [...leaseValues(lease), limit])
+        read = await readLane(lease, limit)
+      }
+      if (read === undefined) return 'lease-lost'
+      const suspect = read.lane.suspects ? await suspectBatch(lease) : undefined
+      return suspect ?? bulkBatch(lease, limit, read)
+    },
+    /** What is aside may be what is being settled: it is read again then, and so is all that it might block. */
+    async ahead(lease, { limit, after }) {
+      const read = await readLane(lease, limit, after)
+      if (read === undefined || read.lane.suspects || read.lane.retries) return undefined
+      return bulkBatch(lease, limit, read)
+    },
+  }
 }
 
 /** Atomic: what was in the hands of relays that died is set aside in the statement that moves the cursor past it. */
@@ -127,16 +156,4 @@ function retriesStatement(sql: Dialect, names: OutboxNames): string {
   return `select ${messageColumns}, p.attempts, p.crashes from ${names.parked} p join ${names.outbox} o on o.id = p.id
     where p.lane = $1::smallint and not p.suspect and ${isDeliverable(sql, names)}
     order by p.xid, p.id limit $2::integer`
-}
-
-/** A blocked message is only named: its payload would be read for nothing. */
-function freshStatement(names: OutboxNames): string {
-  return `select ${messageColumns.replace('o.payload', `case when o.blocked then '' else o.payload end as payload`)},
-      o.xid::text as xid, o.blocked, 0 as attempts, 0 as crashes
-    from ${names.lanes} l cross join lateral (
-      select o.*, exists (select from ${names.parked} q
-        where q.lane = o.lane and q.aggregate = o.aggregate and q.blocks) as blocked
-      from ${names.outbox} o where o.lane = l.lane and ${isAfterCursor('o')} and ${isBelowHorizon('o')}
-      order by o.xid, o.id limit $2::integer) o
-    where l.lane = $1::smallint order by o.xid, o.id`
 }

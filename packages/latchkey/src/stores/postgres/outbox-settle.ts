@@ -8,10 +8,20 @@ import type { Run } from './run.ts'
 
 export function settleCall(sql: Dialect, names: OutboxNames, run: Run): Outbox<unknown>['settle'] {
   const text = settleStatement(sql, names)
+  const deliveredText = `select from ${sql.schema}.outbox_delivered($1, $2, $3, $4, $5, $6, $7, $8) w where w`
   return async (lease, settlement) => {
-    const values = [...leaseValues(lease), ...cursorValues(settlement), ...messageValues(settlement)]
-    return (await run(text, values)).length === 1 ? 'written' : 'lease-lost'
+    const values = [...leaseValues(lease), ...cursorValues(settlement), ...deliveredValues(settlement)]
+    const rows = isAllDelivered(settlement)
+      ? await run(deliveredText, values)
+      : await run(text, [...values, ...otherValues(settlement)])
+    return rows.length === 1 ? 'written' : 'lease-lost'
   }
+}
+
+function isAllDelivered({ batch, ends }: Settlement): boolean {
+  return (
+    batch.behind.length === 0 && ends.length === batch.messages.length && ends.every(end => end.kind === 'delivered')
+  )
 }
 
 /** `$4, $5, $6`. */
@@ -20,21 +30,53 @@ function cursorValues({ batch, then }: Settlement): readonly unknown[] {
   return [xid, id, then.kind === 'keep' ? then.leaseMs : null]
 }
 
-/** `$7` to `$13`. */
-function messageValues({ batch, ends }: Settlement): readonly unknown[] {
+/** `$7, $8`: null where the downstream named none, which is as a rule all of them. */
+function deliveredValues({ ends }: Settlement): readonly unknown[] {
   const delivered = ends.filter(end => end.kind === 'delivered')
+  const names = delivered.some(end => end.downstreamId !== undefined)
+    ? delivered.map(end => (end.downstreamId === undefined ? null : readable(end.downstreamId)))
+    : null
+  return [delivered.map(end => end.position), names]
+}
+
+/** `$9` to `$13`. */
+function otherValues({ batch, ends }: Settlement): readonly unknown[] {
   const failed = ends.filter(end => end.kind === 'failed')
   const ended = new Set(ends.map(end => end.position))
   const held = batch.messages.map(message => message.position).filter(position => !ended.has(position))
   return [
-    delivered.map(end => end.position),
-    delivered.map(end => (end.downstreamId === undefined ? null : readable(end.downstreamId))),
     failed.map(end => end.position),
     failed.map(end => readable(end.error)),
     failed.map(end => (end.next.kind === 'retry' ? end.next.dueInMs : null)),
     failed.map(end => end.aggregate === 'block'),
     [...batch.behind, ...held],
   ]
+}
+
+/** The lane's row, by `$1` to `$6`: on to the end of the batch, and leased for longer or given back. */
+export function advanceLane({ now }: Dialect, { lanes }: OutboxNames): string {
+  return `update ${lanes} l set crashes = 0, probing = false,
+        cursor_xid = coalesce($4::text::xid8, l.cursor_xid), cursor_id = coalesce($5::bigint, l.cursor_id),
+        lease_id = case when $6::float8 is null then null else l.lease_id end,
+        locked_until = ${now} + ${milliseconds('$6')}
+      where ${isMine}`
+}
+
+/** Of the messages `$7` those that have a name in `$8`. `from`: what it hangs on. */
+export function nameDelivered({ now }: Dialect, { delivered }: OutboxNames, from: string): string {
+  return `insert into ${delivered} (id, downstream_id, at)
+      select d.id, d.downstream_id, ${now} from ${from} unnest($7::bigint[], $8::text[]) d (id, downstream_id)
+      where d.downstream_id is not null on conflict (id) do nothing`
+}
+
+/** Of every aggregate in `freed`, by its lane, the next ones that stood behind what is gone. */
+export function wakeNext({ now }: Dialect, { parked }: OutboxNames, freed: string): string {
+  return `update ${parked} p set due_at = ${now}
+      from ${freed} cross join lateral (
+        select q.id from ${parked} q
+        where q.lane = ${freed}.lane and q.aggregate = ${freed}.aggregate and q.due_at is null and q.parked_at is null
+        order by q.xid, q.id limit ${wakeMax}) next
+      where p.id = next.id`
 }
 
 /**
@@ -44,17 +86,12 @@ function messageValues({ batch, ends }: Settlement): readonly unknown[] {
  */
 function settleStatement(sql: Dialect, names: OutboxNames): string {
   return `with lease as materialized (
-      update ${names.lanes} l set crashes = 0, probing = false,
-        cursor_xid = coalesce($4::text::xid8, l.cursor_xid), cursor_id = coalesce($5::bigint, l.cursor_id),
-        lease_id = case when $6::float8 is null then null else l.lease_id end,
-        locked_until = ${sql.now} + ${milliseconds('$6')}
-      where ${isMine} returning l.lane
+      ${advanceLane(sql, names)} returning l.lane
     ), named as (
-      insert into ${names.delivered} (id, downstream_id, at)
-      select d.id, d.downstream_id, ${sql.now} from lease, unnest($7::bigint[], $8::text[]) d (id, downstream_id)
-      where d.downstream_id is not null on conflict (id) do nothing
+      ${nameDelivered(sql, names, 'lease,')}
     ), gone as (
-      delete from ${names.parked} p using lease where p.id = any($7::bigint[]) returning p.aggregate
+      delete from ${names.parked} p using lease where p.id = any($7::bigint[])
+      returning p.lane, p.aggregate
     ), failures as materialized (
       select o.id, o.xid, o.lane, o.aggregate, f.error, f.due_in_ms, f.blocks and o.aggregate is not null as blocks,
         jsonb_build_object('atMs', floor(extract(epoch from ${sql.now}) * 1000), 'error', f.error) as entry
@@ -91,16 +128,11 @@ function behindPart(sql: Dialect, { outbox, parked }: OutboxNames): string {
     )`
 }
 
-function wokenPart(sql: Dialect, { parked }: OutboxNames): string {
+function wokenPart(sql: Dialect, names: OutboxNames): string {
   return `freed as (
-      select g.aggregate from gone g where g.aggregate is not null
-      union select f.aggregate from failures f where f.aggregate is not null and not f.blocks
+      select g.lane, g.aggregate from gone g where g.aggregate is not null
+      union select f.lane, f.aggregate from failures f where f.aggregate is not null and not f.blocks
     ), woken as (
-      update ${parked} p set due_at = ${sql.now}
-      from lease cross join freed cross join lateral (
-        select q.id from ${parked} q
-        where q.lane = lease.lane and q.aggregate = freed.aggregate and q.due_at is null and q.parked_at is null
-        order by q.xid, q.id limit ${wakeMax}) next
-      where p.id = next.id
+      ${wakeNext(sql, names, 'freed')}
     )`
 }

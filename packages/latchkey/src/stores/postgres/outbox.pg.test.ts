@@ -44,6 +44,34 @@ describePostgres('the outbox on PostgreSQL', database => {
     expect(await store.outbox?.leaseLane({ leaseId: 'lease', leaseMs: 1_000 })).toBeUndefined()
   })
 
+  it.each([
+    ['new', 1],
+    ['large', 20_000],
+  ])(
+    'reads a batch in the order of the index and no further of a %s table that nobody has analyzed',
+    async (schema, rows) => {
+      await openPostgresStore({ pool, schema }).migrate()
+      await pool.query(`alter table "${schema}".outbox set (autovacuum_enabled = off);
+      insert into "${schema}".outbox (lane, dedup_id, topic, payload, headers, created_at)
+        select 0, i, 't', '{}', '{}', now() from generate_series(1, ${rows}) i`)
+      const plans: string[] = []
+      const watched = new pg.Pool({ connectionString: database.url, max: 1 })
+      watched.on('error', () => {})
+      watched.on('connect', client => client.on('notice', ({ message: text }) => plans.push(text ?? '')))
+      await watched.query(`load 'auto_explain'; set auto_explain.log_nested_statements = on; set client_min_messages = log;
+      set auto_explain.log_min_duration = 0`)
+      const { outbox } = openPostgresStore({ pool: watched, schema })
+      const lease = await vi.waitUntil(() => outbox?.leaseLane({ leaseId: 'lease', leaseMs: 60_000 }), 30_000)
+      const batch = await outbox?.next(lease, { limit: 100 })
+      await watched.end()
+      expect(batch).toMatchObject({ messages: { length: Math.min(rows, 100) } })
+      const reads = plans.filter(plan => plan.includes('message_max'))
+      expect(reads).toHaveLength(1)
+      expect(reads[0]).toContain('Index Scan using outbox_in_order')
+      expect(reads[0]).not.toMatch(/Sort|Bitmap|Seq Scan/)
+    },
+  )
+
   it('touches neither the messages nor any other table when a whole batch was delivered', async () => {
     const store = openPostgresStore({ pool, schema: 'writes' })
     await store.migrate()

@@ -7,7 +7,7 @@ import type { Dialect } from './dialect.ts'
 import type { PgClient } from './driver.ts'
 import { careCalls } from './outbox-care.ts'
 import { laneCalls } from './outbox-lanes.ts'
-import { nextCall } from './outbox-next.ts'
+import { nextCalls } from './outbox-next.ts'
 import { settleCall } from './outbox-settle.ts'
 import { laneCount, outboxNames } from './outbox-tables.ts'
 import { inTransaction, type Run } from './run.ts'
@@ -33,7 +33,7 @@ export function postgresOutbox<Client = PgClient>(sql: Dialect, run: Run): Outbo
       await inTransaction(queryable, sql.schema)(appendText, values)
     },
     ...laneCalls(sql, names, run),
-    next: nextCall(sql, names, run),
+    ...nextCalls(sql, names, run),
     settle: settleCall(sql, names, run),
     ...careCalls(sql, names, run),
   }

@@ -3,11 +3,14 @@ import { systemClock } from '../../ports/clock.ts'
 import { LatchkeyError } from '../../ports/errors.ts'
 import { queryableOf } from './adopt.ts'
 import type { Dialect } from './dialect.ts'
-import type { PgClient, PgPool, PgQueryable } from './driver.ts'
+import type { PgClient, PgPool, PgQueryable, PgResult } from './driver.ts'
 import type { Send } from './prepared.ts'
 import { isDefiniteRefusal, isLostRace, storeError } from './sqlstate.ts'
 
 export type Run = <Row>(text: string, values: readonly unknown[]) => Promise<readonly Row[]>
+
+/** The same, with all that the server says. */
+export type Ask = (text: string, values: readonly unknown[]) => Promise<PgResult>
 
 /** A database whose default isolation is REPEATABLE READ refuses who lost a race; five in a row is not a race any more. */
 const triesMax = 5
@@ -30,9 +33,9 @@ export function autocommit(pool: PgQueryable, schema: string): Run {
  * Through the pool, once, and given up after `limitMs`: with the connection, because whatever still runs on it would be in the
  * way of the next statement.
  */
-export function bounded(pool: PgPool, schema: string, { send, limitMs }: { send: Send; limitMs: number }): Run {
-  return <Row>(text: string, values: readonly unknown[]) =>
-    new Promise<readonly Row[]>((resolve, reject) => {
+export function bounded(pool: PgPool, schema: string, { send, limitMs }: { send: Send; limitMs: number }): Ask {
+  return (text, values) =>
+    new Promise<PgResult>((resolve, reject) => {
       let late: Error | undefined
       let giveBack = (_error?: Error) => {}
       const cancel = systemClock.after(limitMs, () => {
@@ -44,10 +47,9 @@ export function bounded(pool: PgPool, schema: string, { send, limitMs }: { send:
         const client = await pool.connect()
         giveBack = giveBackOnce(client)
         if (late !== undefined) return giveBack()
-        const { rows } = await send(client, text, values)
+        const result = await send(client, text, values)
         giveBack()
-        // Each statement names its columns beside the type it is read with.
-        resolve(rows as readonly Row[])
+        resolve(result)
       }
       work()
         .catch((error: unknown) => {
@@ -56,6 +58,14 @@ export function bounded(pool: PgPool, schema: string, { send, limitMs }: { send:
         })
         .finally(cancel)
     })
+}
+
+export function rowsOf(ask: Ask): Run {
+  return async <Row>(text: string, values: readonly unknown[]) => {
+    const { rows } = await ask(text, values)
+    // Each statement names its columns beside the type it is read with.
+    return rows as readonly Row[]
+  }
 }
 
 /** Until then the connection has a listener: without one, an error of the connection would end the process. */

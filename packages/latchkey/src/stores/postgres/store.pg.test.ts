@@ -4,9 +4,11 @@ import pg from 'pg'
 import { describePostgres } from '../../../../../test/servers/describe-postgres.ts'
 import { uuidText } from '../../ports/clock.ts'
 import type { Claim, ClaimRequest } from '../../ports/store.ts'
+import { reapStatement, sweepStatement } from './background.ts'
 import { claimStatement, readStatement } from './claim.ts'
 import { dialect } from './dialect.ts'
 import { postgresStore, type PostgresStore } from './index.ts'
+import { addKeyRules } from './lean-tables.ts'
 
 const hourMs = 3_600_000
 
@@ -112,6 +114,8 @@ for (const batching of [true, false]) {
       await holder.query('begin')
       await holder.query('select from latchkey.keys where id = $1 for update', [claim.id])
       expect((await again()).kind).toBe('seen')
+      await holder.query('update latchkey.keys set attempts = 2 where id = $1', [claim.id])
+      expect((await again()).kind).toBe('seen')
       await holder.query('rollback')
       holder.release()
     })
@@ -183,8 +187,9 @@ for (const batching of [true, false]) {
       expect(seen).toMatchObject({ kind: 'seen', record: { outcome: { status: 201 } } })
     })
 
-    it('refuses rows of an illegal shape, whoever writes them', async () => {
+    it('has rules for the shape of a row, which the tests add to the table', async () => {
       const { id } = await own()
+      await pool.query(addKeyRules(dialect('latchkey')))
       for (const change of [
         'locked_until = null',
         'state = 2',
@@ -244,6 +249,15 @@ describePostgres('the plans of the postgres store', database => {
       select id, 1, 200, 1, '[]', '\\x00' from latchkey.keys;
       analyze latchkey.keys, latchkey.outcomes`)
     await expectByIndex()
+  })
+
+  it('find expired rows and dead leases among many without reading them all', async () => {
+    await pool.query(`select brin_summarize_new_values('latchkey.keys_granted_at')`)
+    const reap = await planOf(reapStatement(sql), [100])
+    expect(reap).toContain('Index Scan using keys_expires_at on keys k')
+    const sweep = await planOf(sweepStatement(sql), [100, Date.now() / 1000 + 3_600])
+    expect(sweep).toContain('Bitmap Index Scan on keys_granted_at')
+    for (const plan of [reap, sweep]) expect(plan).not.toContain('Seq Scan on keys')
   })
 
   it('keep a normal life off the indexes: every update is heap-only', async () => {
