@@ -26,6 +26,7 @@ export interface ShapeResult {
 /** Each repetition is so many slices of either kind in turn, so that what disturbs one disturbs its partner. */
 const slices = 40
 const sliceBytes = 200_000
+const compiling = 3
 
 export async function measureFingerprint({ repetitions = 5 } = {}): Promise<FingerprintResult> {
   const fingerprint = await loadFingerprint()
@@ -62,14 +63,14 @@ function measureShape(fingerprint: Fingerprint, { shape, text, repetitions }: Me
   const rounds = Math.max(1, Math.round(sliceBytes / body.length))
   const parses: number[] = []
   const fingerprints: number[] = []
-  // The first repetition compiles, and does not count.
-  for (let repetition = 0; repetition <= repetitions; repetition++) {
+  // The first ones compile, and do not count.
+  for (let repetition = 1 - compiling; repetition <= repetitions; repetition++) {
     const [parseUs, fingerprintUs] = interleaved(
       rounds,
       () => JSON.parse(text),
       () => fingerprint(body),
     )
-    if (repetition === 0) continue
+    if (repetition < 1) continue
     parses.push(parseUs)
     fingerprints.push(fingerprintUs)
   }
@@ -112,10 +113,11 @@ function shapes(): { shape: string; text: string }[] {
 
 /** The longest text of at most so many bytes, by doubling and halving the steps. */
 function largest(bytesMax: number, make: (count: number) => string): string {
+  const fits = (count: number) => Buffer.byteLength(make(count)) <= bytesMax
   let count = 0
-  for (let step = 1 << 16; step >= 1; step >>= 1) {
-    if (Buffer.byteLength(make(count + step)) <= bytesMax) count += step
-  }
+  let step = 1
+  while (fits(step * 2)) step *= 2
+  for (; step >= 1; step >>= 1) if (fits(count + step)) count += step
   return make(count)
 }
 

@@ -34,26 +34,31 @@ process.exitCode = report.faults.length > 0 || (given.check && missed.length > 0
 
 async function bench(options: Arguments): Promise<Report> {
   const startedAt = performance.now()
+  const elapsed: string[] = []
   const context = await openContext(options)
   try {
-    const measured = await runSections(options, context)
+    const measured = await runSections(options, context, elapsed)
     const conditions = conditionsOf({ ...options, redis: context.started().redis })
     return reportOf(measured, conditions, readGoals(goalsFile))
   } finally {
     await context.close()
-    console.log(`all of it took ${((performance.now() - startedAt) / 60_000).toFixed(1)} minutes\n`)
+    const minutes = ((performance.now() - startedAt) / 60_000).toFixed(1)
+    console.log(`all of it took ${minutes} minutes: ${elapsed.join(', ')}\n`)
   }
 }
 
-async function runSections({ only }: Arguments, context: Context): Promise<Map<string, SectionResult>> {
+async function runSections(
+  { only }: Arguments,
+  context: Context,
+  elapsed: string[],
+): Promise<Map<string, SectionResult>> {
   const measured = new Map<string, SectionResult>()
   for (const section of sections.filter(({ name }) => only.includes(name))) {
     const startedAt = performance.now()
     const result = await section.run(context)
     measured.set(section.name, result)
-    console.log(
-      `${result.markdown}\n\n(${section.name} took ${((performance.now() - startedAt) / 1_000).toFixed(0)} s)\n`,
-    )
+    elapsed.push(`${section.name} ${((performance.now() - startedAt) / 1_000).toFixed(0)} s`)
+    console.log(`${result.markdown}\n\n(${elapsed.at(-1)})\n`)
   }
   return measured
 }

@@ -21,7 +21,7 @@ export async function measureRun(player: Player, options: RunOptions): Promise<v
   const { replayedKeys = 0 } = scenario
   const seconds = context.quick ? Math.min(scenario.seconds, 0.6) : scenario.seconds
   const keys = replayedKeys > 0 ? replayedOf(replayedKeys) : ({ kind: 'new', prefix: `run${++serial}-` } as const)
-  const { runs: runsBefore } = await player.server.proof()
+  const runsBefore = await player.server.runs()
   const before = clocks(player, context)
   const result = await context.load.run({ port: player.server.port, connections, seconds, keys })
   if (result.acknowledged === 0)

@@ -43,31 +43,33 @@ interface Place {
 export async function openStage(scenario: StageOptions, context: Context): Promise<Stage> {
   const directory = mkdtempSync(join(tmpdir(), 'latchkey-bench-'))
   const databases: Database[] = []
-  const players: Player[] = []
+  const started: Player[] = []
   const leftOut: string[] = []
   const close = async () => {
-    await Promise.all(players.map(({ server }) => server.stop()))
+    await Promise.all(started.map(({ server }) => server.stop()))
     await Promise.all(databases.map(database => database.drop()))
     rmSync(directory, { recursive: true, force: true })
   }
-  try {
-    for (const subject of scenario.subjects.map(subjectOf)) {
-      const found = await placeOf(subject, { context, directory, databases })
-      if ('missing' in found) leftOut.push(`${subject.name}: ${found.missing}`)
-      else
-        players.push(
-          await startPlayer(subject, found, {
-            context,
-            workMs: scenario.workMs ?? 0,
-            counted: scenario.counted ?? true,
-          }),
-        )
+  const open = async (subject: Subject): Promise<Player | undefined> => {
+    const found = await placeOf(subject, { context, directory, databases })
+    if ('missing' in found) {
+      leftOut.push(`${subject.name}: ${found.missing}`)
+      return undefined
     }
-    return { players, leftOut, close }
-  } catch (error) {
-    await close()
-    throw error
+    const { workMs = 0, counted = true } = scenario
+    const player = await startPlayer(subject, found, { context, workMs, counted })
+    started.push(player)
+    return player
   }
+  // All at once: a start is mostly a wait, for the process or for the disk.
+  const opened = await Promise.allSettled(scenario.subjects.map(subjectOf).map(open))
+  const failed = opened.find(({ status }) => status === 'rejected')
+  if (failed?.status === 'rejected') {
+    await close()
+    throw failed.reason
+  }
+  const players = opened.flatMap(result => (result.status === 'fulfilled' && result.value ? [result.value] : []))
+  return { players, leftOut, close }
 }
 
 interface Placing {

@@ -21,7 +21,7 @@ export async function killOwners(place: string, count: number, { programs }: Con
       signal: abandoned.signal,
     }).catch(() => undefined),
   )
-  while ((await server.proof()).runs < count) await delay(50)
+  while ((await server.runs()) < count) await delay(50)
   await server.kill()
   abandoned.abort()
   await Promise.all(requests)

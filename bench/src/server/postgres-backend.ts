@@ -46,9 +46,8 @@ export async function postgresBackend(url: string): Promise<Backend> {
 
 async function storedInPostgres(pool: pg.Pool): Promise<Stored> {
   const { rows } = await pool.query<Record<keyof Stored, string>>(
-    `select (select count(*) from latchkey.keys) as rows,
-       (select count(*) from latchkey.keys where state = 2) as completed,
-       (select count(*) from orders) as "businessRows"`,
+    `select count(*) as rows, count(*) filter (where state = 2) as completed,
+       (select count(*) from orders) as "businessRows" from latchkey.keys`,
   )
   const [row] = rows
   return { rows: Number(row?.rows), completed: Number(row?.completed), businessRows: Number(row?.businessRows) }

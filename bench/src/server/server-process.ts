@@ -5,6 +5,8 @@ import type { Proof, ServerArgument } from './server.ts'
 export interface Server {
   readonly port: number
   readonly pid: number
+  /** How often the handler ran so far; unlike a proof it costs nothing. */
+  runs(): Promise<number>
   proof(): Promise<Proof>
   settings(): Promise<string>
   reaper(state: 'on' | 'off'): Promise<void>
@@ -18,6 +20,7 @@ export async function startServer(program: string, argument: ServerArgument): Pr
   return {
     port,
     pid: child.pid,
+    runs: async () => (await child.ask('runs')) as number,
     proof: async () => (await child.ask('proof')) as Proof,
     settings: async () => (await child.ask('settings')) as string,
     reaper: async state => void (await child.ask(`reaper ${state}`)),

@@ -24,7 +24,7 @@ export interface ServerArgument {
   readonly counted: boolean
 }
 
-export type ServerQuestion = 'proof' | 'settings' | 'reaper on' | 'reaper off'
+export type ServerQuestion = 'runs' | 'proof' | 'settings' | 'reaper on' | 'reaper off'
 
 export interface Proof {
   /** How often the handler ran. */
@@ -88,6 +88,8 @@ function asStored(rows: number | undefined): Stored | undefined {
 
 async function answer(question: ServerQuestion): Promise<unknown> {
   switch (question) {
+    case 'runs':
+      return work.runs()
     case 'proof':
       return { runs: work.runs(), stored: argument.counted ? await running.stored() : undefined } satisfies Proof
     case 'settings':
