@@ -269,6 +269,23 @@ describe('what the handler sees while it is captured', () => {
     expect([body, ends.map(end => end.kind)]).toEqual(['ok', ['unreplayable']])
   })
 
+  it('shows middleware around it the text that was written', async () => {
+    for (const text of ['plain', 'größer']) {
+      const seen: string[] = []
+      const { body } = await captured(res => res.end(text), {
+        before(res) {
+          const real = res.end
+          // Every overload is passed on as it came. Logs take whatever comes for text or bytes, and look at no encoding.
+          res.end = function (this: ServerResponse, ...args: unknown[]) {
+            seen.push(String(args[0]))
+            return Reflect.apply(real, this, args)
+          } as typeof real
+        },
+      })
+      expect([body, seen]).toEqual([text, [text]])
+    }
+  })
+
   it('is captured twice where one operation runs inside of another', async () => {
     const ends: CaptureEnd[] = []
     const heard: string[] = []

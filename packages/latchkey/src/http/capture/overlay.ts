@@ -18,6 +18,8 @@ export interface Overlay {
 interface Members {
   readonly methods: Overlay['methods']
   readonly flags: Overlay['flags']
+  /** All names, in the order in which they leave. */
+  readonly leaving: readonly string[]
 }
 
 /** What was laid where. */
@@ -61,9 +63,7 @@ export function lay(target: object, what: Overlay): Laid {
 /** Also what others laid over these names meanwhile goes away. */
 export function takeAway(target: object, { members, covered }: Laid): void {
   const record = target as Record<string, unknown> // reached by name
-  // Backwards: a member that was added last leaves the object in the shape it had before.
-  for (const [name] of members.flags.toReversed()) delete record[name]
-  for (const [name] of members.methods.toReversed()) delete record[name]
+  for (const name of members.leaving) delete record[name]
   if (covered === undefined) return
   for (const [name, descriptor] of covered) Object.defineProperty(target, name, descriptor)
 }
@@ -83,10 +83,11 @@ function membersOf(target: object, { methods, flags, byPrototype }: Overlay): Me
   const prototype = Object.getPrototypeOf(target) as object // every object with methods has one
   const known = byPrototype.get(prototype)
   if (known !== undefined) return known
-  const members = {
-    methods: methods.filter(([name]) => name in target),
-    flags: flags.filter(([name]) => name in target),
-  }
+  const has = ([name]: readonly [name: string, ...unknown[]]) => name in target
+  const here = { methods: methods.filter(has), flags: flags.filter(has) }
+  // Backwards: when the member that was added last leaves, the object has the shape again that it had before.
+  const leaving = [...here.methods, ...here.flags].map(([name]) => name).toReversed()
+  const members = { ...here, leaving }
   byPrototype.set(prototype, members)
   return members
 }
