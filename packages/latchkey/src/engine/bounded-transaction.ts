@@ -83,7 +83,7 @@ export async function boundedTransaction<Tx>(
     if (begun && raised !== undefined && raised.error === cause) return { kind: 'raised', error: cause }
     // Between its beginning and its end a transaction fails by what the handler did in it: others may well use the store.
     if (!begun || !over) {
-      calls.circuit.failed()
+      calls.circuit.failed(cause)
       telemetry.count('store.error', { detail: 'transaction' })
     }
     telemetry.report('a transaction of the store failed', { error: cause })

@@ -17,6 +17,15 @@ it('stays closed for four failures in a row and opens at the fifth', () => {
   expect(breaker.admits()).toBe(false)
 })
 
+it('counts the calls of a lost batch, which fail with one error, as one failure', () => {
+  const breaker = circuit(fakeClock())
+  const lostBatches = Array.from({ length: 5 }, (_, at) => new Error(`connection ${at} is lost`))
+  for (const lost of lostBatches.slice(0, 4)) for (let member = 0; member < 30; member++) breaker.failed(lost)
+  expect(breaker.admits()).toBe(true)
+  breaker.failed(lostBatches[4])
+  expect(breaker.admits()).toBe(false)
+})
+
 it('counts only failures in a row', () => {
   const breaker = circuit(fakeClock())
   for (let failures = 0; failures < 40; failures++) {

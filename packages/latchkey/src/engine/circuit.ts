@@ -5,7 +5,8 @@ export interface Circuit {
   /** Closed, or open and this call is the probe. */
   admits(): boolean
   succeeded(): void
-  failed(): void
+  /** `cause`: what all the calls that failed together have in common. It counts once. */
+  failed(cause?: unknown): void
 }
 
 /** Five in a row: one lost connection fails a handful of calls at once and should not close the door. */
@@ -16,6 +17,7 @@ const probeEveryMs = 1_000
 export function circuit(clock: Clock): Circuit {
   let failures = 0
   let nextProbeAtMs = 0
+  let lastCause: unknown
   return {
     admits() {
       if (failures < failuresMax) return true
@@ -25,8 +27,12 @@ export function circuit(clock: Clock): Circuit {
     },
     succeeded() {
       failures = 0
+      lastCause = undefined
     },
-    failed() {
+    failed(cause) {
+      // A batch that is lost fails each of its members with the same error.
+      if (cause !== undefined && cause === lastCause) return
+      lastCause = cause
       failures += 1
       if (failures >= failuresMax) nextProbeAtMs = clock.monotonicMs() + probeEveryMs
     },

@@ -26,7 +26,7 @@ export function storeCalls({ storeName, timeoutMs, clock, telemetry }: StoreCall
   function failure(name: string, cause: unknown): unknown {
     // Not migrated, not a transaction: the store answered, and the message says what to do.
     if (isLatchkeyError(cause) && cause.code !== 'store-unavailable') return cause
-    breaker.failed()
+    breaker.failed(cause)
     telemetry.count('store.error', { detail: name })
     telemetry.report(`the ${storeName} store failed at ${name}`, { error: cause, detail: name })
     const message = `the ${storeName} store failed at ${name}: ${String(cause)}`

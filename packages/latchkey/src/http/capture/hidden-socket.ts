@@ -22,51 +22,57 @@ const removers = new Set(['off', 'removeListener'])
 type Method = (...args: unknown[]) => unknown
 
 export function hiddenSocket(use: SocketUse): HiddenSocket {
-  const standIns = new Map<object, { proxy: object; hidden: EventEmitter }>()
+  const standIns: StandIn[] = []
   let revealed = false
   return {
     of(socket) {
       if (revealed || typeof socket !== 'object' || socket === null) return socket
-      const known = standIns.get(socket)
+      const known = standIns.find(one => one.socket === socket)
       if (known !== undefined) return known.proxy
-      const hidden = new EventEmitter()
-      hidden.setMaxListeners(0)
-      const proxy = standIn(socket, { hidden, use, isRevealed: () => revealed })
-      standIns.set(socket, { proxy, hidden })
-      return proxy
+      const made: StandIn = { socket, proxy: socket, hidden: undefined }
+      made.proxy = new Proxy(socket, trapsOf(made, { use, isRevealed: () => revealed }))
+      standIns.push(made)
+      return made.proxy
     },
     reveal() {
       revealed = true
-      for (const [socket, { hidden }] of standIns) giveListeners(hidden, socket)
+      for (const { socket, hidden } of standIns) if (hidden !== undefined) giveListeners(hidden, socket)
     },
   }
 }
 
 interface StandIn {
-  readonly hidden: EventEmitter
+  readonly socket: object
+  proxy: object
+  /** Made for the first listener: most handlers never look at the socket. */
+  hidden: EventEmitter | undefined
+}
+
+interface Hiding {
   readonly use: SocketUse
   isRevealed(): boolean
 }
 
-function standIn(socket: object, { hidden, use, isRevealed }: StandIn): object {
+function trapsOf(standIn: StandIn, { use, isRevealed }: Hiding): ProxyHandler<object> {
+  const { socket } = standIn
   const read = (name: string | symbol): unknown => {
     const value: unknown = Reflect.get(socket, name, socket)
     return typeof value === 'function' ? bound(value as Method, socket) : value // typeof says it can be called
   }
-  return new Proxy(socket, {
+  return {
     // Reads and writes go to the socket itself: its methods check private state that a proxy does not have.
     set: (target, name, value) => Reflect.set(target, name, value, target),
     get(_, name) {
       if (typeof name === 'symbol' || isRevealed()) return read(name)
       if (name in aliveAs) return aliveAs[name]
-      if (adders.has(name) || removers.has(name)) return listening(socket, hidden, name)
+      if (adders.has(name) || removers.has(name)) return listening(standIn, name)
       if (name === 'write' || name === 'end') return before(use.hijacked, read(name))
       if (name === 'destroy' || name === 'destroySoon' || name === 'resetAndDestroy') {
         return (error?: unknown) => use.destroyed(error)
       }
       return read(name)
     },
-  })
+  }
 }
 
 function bound(method: Method, socket: object): Method {
@@ -80,9 +86,11 @@ function before(tell: () => void, method: unknown): Method {
   }
 }
 
-function listening(socket: object, hidden: EventEmitter, name: string): Method {
+function listening(standIn: StandIn, name: string): Method {
+  const { socket } = standIn
   return (event, listener) => {
     const hides = typeof event === 'string' && hiddenEvents.has(event)
+    const hidden = (standIn.hidden ??= new EventEmitter().setMaxListeners(0))
     if (hides) Reflect.apply(Reflect.get(hidden, name) as Method, hidden, [event, listener]) // an emitter's own method
     if (!hides || removers.has(name)) Reflect.apply(Reflect.get(socket, name) as Method, socket, [event, listener]) // likewise
     return socket

@@ -18,24 +18,30 @@ type Noted =
   | { readonly kind: 'whole'; readonly bytes: Uint8Array }
   | { readonly kind: 'too-large'; readonly limitBytes: number }
 
-const noted = new WeakMap<object, Noted>()
+/** On the request itself: a table of all requests would be work for the garbage collector. */
+const noted: unique symbol = Symbol('latchkey: body')
+
+interface Noting {
+  [noted]?: Noted
+}
 
 /** As for stored outcomes. Parsers have limits of their own, and most are lower. */
 export const bodyBytesMaxDefault = 1_048_576
 
 /** Bytes that somebody else saw, such as a parser's `verify` hook. */
 export function keepBody(req: object, bytes: Uint8Array): void {
-  noted.set(req, { kind: 'whole', bytes })
+  const request: Noting = req
+  request[noted] = { kind: 'whole', bytes }
 }
 
 /** Notes what flows to whoever reads the request from now on. Reads nothing itself. */
-export function teeBody(req: NodeBodyRequest, limitBytes: number): void {
+export function teeBody(req: NodeBodyRequest & Noting, limitBytes: number): void {
   // Too late: some of it is gone. What the parser made of it is used instead.
-  if (req.readableDidRead === true || noted.has(req)) return
+  if (req.readableDidRead === true || req[noted] !== undefined) return
   const chunks: Uint8Array[] = []
   let byteLength = 0
   const mine: Noted = { kind: 'reading' }
-  noted.set(req, mine)
+  req[noted] = mine
   const note = (chunk: string | Uint8Array) => {
     const bytes = typeof chunk === 'string' ? Buffer.from(chunk, req.readableEncoding ?? 'utf8') : chunk
     byteLength += bytes.byteLength
@@ -46,9 +52,9 @@ export function teeBody(req: NodeBodyRequest, limitBytes: number): void {
   // (listeners, a pipe, read(), iteration), a stream emits each chunk.
   EventEmitter.prototype.on.call(asEmitter(req), 'data', note)
   req.once('end', () => {
-    if (noted.get(req) !== mine) return
+    if (req[noted] !== mine) return
     const whole = byteLength <= limitBytes
-    noted.set(req, whole ? { kind: 'whole', bytes: Buffer.concat(chunks) } : { kind: 'too-large', limitBytes })
+    req[noted] = whole ? { kind: 'whole', bytes: Buffer.concat(chunks) } : { kind: 'too-large', limitBytes }
   })
 }
 
@@ -65,8 +71,8 @@ export interface BodyLeft {
 }
 
 /** The best that is left of the body. No body is an empty one. */
-export function bodyOf(req: NodeBodyRequest, { raw, parsed, cure }: BodyLeft): BodyRead {
-  const seen = noted.get(req)
+export function bodyOf(req: NodeBodyRequest & Noting, { raw, parsed, cure }: BodyLeft): BodyRead {
+  const seen = req[noted]
   if (seen?.kind === 'whole') return { kind: 'bytes', bytes: seen.bytes }
   if (seen?.kind === 'too-large') {
     return unreadable(

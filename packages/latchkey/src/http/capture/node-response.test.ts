@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { type IncomingMessage, request, type ServerResponse } from 'node:http'
 import { connect, createServer as createHttp2Server } from 'node:http2'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, connect as connectTcp } from 'node:net'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { describe, expect, it } from 'vitest'
@@ -267,6 +267,127 @@ describe('what the handler sees while it is captured', () => {
       },
     )
     expect([body, ends.map(end => end.kind)]).toEqual(['ok', ['unreplayable']])
+  })
+
+  it('shows middleware around it the text that was written', async () => {
+    for (const text of ['plain', 'größer']) {
+      const seen: string[] = []
+      const { body } = await captured(res => res.end(text), {
+        before(res) {
+          const real = res.end
+          // Every overload is passed on as it came. Logs take whatever comes for text or bytes, and look at no encoding.
+          res.end = function (this: ServerResponse, ...args: unknown[]) {
+            seen.push(String(args[0]))
+            return Reflect.apply(real, this, args)
+          } as typeof real
+        },
+      })
+      expect([body, seen]).toEqual([text, [text]])
+    }
+  })
+
+  it('is captured twice where one operation runs inside of another', async () => {
+    const ends: CaptureEnd[] = []
+    const heard: string[] = []
+    const { headers, body } = await captured(
+      (res, req) => {
+        res.on('finish', () => heard.push('between'))
+        const inner = captureResponse(res, req)
+        res.on('finish', () => heard.push('innermost'))
+        res.setHeader('X-Inner', '1')
+        res.end('one')
+        void inner.ended.then(end => {
+          ends.push(end)
+          expect(heard).toEqual(['innermost'])
+          expect([res.headersSent, res.writableEnded, res.finished]).toEqual([true, true, true])
+          inner.release([['X-Between', '2']])
+        })
+      },
+      {
+        after(capture, end) {
+          ends.push(end)
+          capture.release([['X-Outer', '3']])
+        },
+      },
+    )
+    expect([body, headers['x-inner'], headers['x-between'], headers['x-outer']]).toEqual(['one', '1', '2', '3'])
+    expect(ends).toMatchObject([
+      { kind: 'whole', response: { headers: [['X-Inner', '1']] } },
+      {
+        kind: 'whole',
+        response: {
+          headers: expect.arrayContaining([
+            ['X-Inner', '1'],
+            ['X-Between', '2'],
+          ]),
+        },
+      },
+    ])
+    expect(heard).toEqual(['innermost', 'between'])
+  })
+
+  it('calls a listener once for each place it was added from, outside and inside', async () => {
+    const heard: string[] = []
+    let released = false
+    const listener = () => void heard.push(released ? 'really' : 'as if')
+    await captured(res => res.on('finish', listener).end('x'), {
+      before: res => res.on('finish', listener),
+      after(capture) {
+        released = true
+        capture.release([])
+      },
+    })
+    expect(heard).toEqual(['as if', 'really'])
+  })
+
+  it('holds back the answer to a request that was sent behind another one', async () => {
+    const order: string[] = []
+    const app = await listenOn((req, res) => {
+      const path = String(req.url)
+      const capture = captureResponse(res, req)
+      setTimeout(() => res.end(path), path === '/first' ? 100 : 0)
+      void capture.ended.then(() => {
+        order.push(path)
+        // The second is written when its turn comes: until then it has no connection.
+        if (path === '/second') expect(res.socket).toBe(null)
+        capture.release([])
+      })
+    })
+    const socket = connectTcp(Number(new URL(app.url).port), '127.0.0.1')
+    let received = ''
+    socket.setEncoding('latin1').on('data', data => (received += data))
+    socket.write('GET /first HTTP/1.1\r\nHost: x\r\n\r\nGET /second HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n')
+    await once(socket, 'close')
+    expect(order).toEqual(['/second', '/first'])
+    expect(received.match(/\/(first|second)$|\/first(?=HTTP)/g)).toEqual(['/first', '/second'])
+    await app.close()
+  })
+
+  it('hides the disconnect from a request that gets its connection while its handler runs', async () => {
+    const states: unknown[] = []
+    let done = () => {}
+    const ended = new Promise<void>(resolve => (done = resolve))
+    const app = await listenOn((req, res) => {
+      if (req.url === '/first') return void setTimeout(() => res.end('1'), 20)
+      const closed = new Promise<void>(resolve => res.on('close', resolve))
+      const capture = captureResponse(res, req)
+      void closed.then(() => {
+        states.push(res.destroyed, res.socket?.destroyed, req.socket === res.socket)
+        res.end('2')
+      })
+      void capture.ended.then(() => {
+        capture.release([])
+        states.push(res.destroyed)
+        done()
+      })
+    })
+    const socket = connectTcp(Number(new URL(app.url).port), '127.0.0.1')
+    socket.write('GET /first HTTP/1.1\r\nHost: x\r\n\r\nGET /second HTTP/1.1\r\nHost: x\r\n\r\n')
+    await once(socket, 'data')
+    socket.destroy()
+    await ended
+    expect(states).toEqual([false, false, true, true])
+    await app.close()
   })
 
   it('gives the response back as it was', async () => {

@@ -7,6 +7,7 @@ export interface NodeEmitter {
   removeListener(event: string, listener: Listener): unknown
   emit(event: string, ...args: unknown[]): boolean
   listenerCount(event: string): number
+  rawListeners(event: string): readonly object[]
 }
 // Listeners of Node's emitters take whatever their event carries.
 export type Listener = (...args: never[]) => void

@@ -1,4 +1,5 @@
 /** Reading and writing the head of a Node response. */
+import { isAscii } from 'node:buffer'
 import type { Header } from '../../ports/outcome.ts'
 import type { RenderedAnswer } from '../../wire/problem.ts'
 import { mergeHeaders } from '../exchange/merge-headers.ts'
@@ -6,12 +7,13 @@ import type { NodeResponse } from './node-types.ts'
 
 /** Every header set so far, with the spelling it was set in and each value of a repeated name on its own. */
 export function headersOf(res: NodeResponse): Header[] {
-  const names = res.getRawHeaderNames?.() ?? Object.keys(res.getHeaders())
-  return names.flatMap(name => {
+  const headers: Header[] = []
+  for (const name of res.getRawHeaderNames?.() ?? Object.keys(res.getHeaders())) {
     const value = res.getHeader(name)
-    if (value === undefined) return []
-    return (Array.isArray(value) ? value : [value]).map((one): Header => [name, String(one)])
-  })
+    if (Array.isArray(value)) for (const one of value) headers.push([name, String(one)])
+    else if (value !== undefined) headers.push([name, String(value)])
+  }
+  return headers
 }
 
 export function setHeaders(res: NodeResponse, headers: readonly Header[]): void {
@@ -44,7 +46,18 @@ export function sendAnswer(res: NodeResponse, { status, headers, body }: Rendere
   resetHeaders(res, mergeHeaders(outer, headers))
   if (unsized.has(status)) return void res.end()
   res.setHeader('Content-Length', String(body.byteLength))
-  res.end(body)
+  endWith(res, body)
+}
+
+/** Node writes a head and a text at once, and a head and bytes one after the other, which costs the system more than all else. */
+const textBytesMax = 16_384
+
+export function endWith(res: NodeResponse, body: Uint8Array): void {
+  // Plain ASCII is the same in every encoding, also for middleware around `end` that does not look at it.
+  if (body.byteLength > textBytesMax || isHttp2(res) || !isAscii(body)) return void res.end(body)
+  const text = Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('latin1')
+  // The port has one of Node's overloads, because that is the one all frameworks type alike.
+  ;(res as { end(text: string, encoding: 'latin1'): unknown }).end(text, 'latin1')
 }
 
 function isFraming(name: string): boolean {

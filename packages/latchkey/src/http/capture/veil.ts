@@ -2,75 +2,75 @@
  * Hides events of an emitter from listeners that are added while the veil is on. A handler that listens for the client's
  * disconnect must not hear it before it has finished: it would stop half-way, and the retry would find half the work.
  */
-import { EventEmitter } from 'node:events'
-import type { NodeEmitter } from './node-types.ts'
+import type { Listener, NodeEmitter } from './node-types.ts'
 
 export interface Veil {
-  /** Tells the hidden listeners only, and for good: the real event, when it comes, is not for them. */
-  emitOnce(...events: string[]): void
-  /** Ends the hiding: the listeners move to the real emitter, and hear at once what they missed. */
-  lift(): void
+  readonly emitter: NodeEmitter
+  readonly events: readonly string[]
+  /** By event, who listened before: they hear what really happens when it happens. */
+  readonly outer: readonly (readonly Listener[])[]
+  /** What really happened meanwhile, with what it carried. */
+  missed: Map<string, readonly unknown[]> | undefined
 }
-
-type AnyListener = (...args: unknown[]) => void
-
-const adders = ['on', 'addListener', 'once', 'prependListener', 'prependOnceListener'] as const
-const removers = ['off', 'removeListener'] as const
 
 export function veil(emitter: NodeEmitter, events: readonly string[]): Veil {
-  const hidden = new EventEmitter({ captureRejections: false })
-  hidden.setMaxListeners(0)
-  const names = new Set(events)
-  const missed = new Map<string, unknown[]>()
-  const recorders = events.map(event => [event, (...args: unknown[]) => void missed.set(event, args)] as const)
-  // Before the methods are replaced: these listen to the real events.
-  for (const [event, record] of recorders) emitter.on(event, record)
-  const restore = redirect(emitter, hidden, names)
-  return {
-    emitOnce(...once) {
-      for (const event of once) {
-        hidden.emit(event)
-        hidden.removeAllListeners(event)
-      }
-    },
-    lift() {
-      restore()
-      for (const [event, record] of recorders) emitter.removeListener(event, record)
-      for (const event of events) {
-        const args = missed.get(event)
-        if (args === undefined) move(hidden, emitter, event)
-        // An `error` without a listener would throw; one that was missed has nobody left to stop for it.
-        else if (hidden.listenerCount(event) > 0) process.nextTick(() => hidden.emit(event, ...args))
-      }
-    },
+  return { emitter, events, outer: events.map(event => listenersOf(emitter, event)), missed: undefined }
+}
+
+/** A hidden event comes: `tell`, the emitter's own way, reaches those outside only. */
+export function tellOutside(veil: Veil, event: string, { args, tell }: Real): boolean {
+  const { emitter } = veil
+  const hidden = innerListeners(veil, event)
+  for (const listener of hidden) emitter.removeListener(event, listener)
+  veil.missed ??= new Map()
+  veil.missed.set(event, args)
+  try {
+    // An `error` without a listener would throw: those inside hear of it later.
+    return event === 'error' && emitter.listenerCount('error') === 0 ? false : tell()
+  } finally {
+    // Raw: a `once` wrapper keeps being one, since it runs once only.
+    for (const listener of hidden) emitter.on(event, listener)
   }
 }
 
-function move(hidden: EventEmitter, emitter: NodeEmitter, event: string): void {
-  // Raw: a `once` wrapper keeps being one on the real emitter, since it removes itself from `hidden` and runs once only.
-  for (const listener of hidden.rawListeners(event)) emitter.on(event, listener as AnyListener) // Node types it as Function
+interface Real {
+  readonly args: readonly unknown[]
+  tell(): boolean
 }
 
-/** Own properties over the prototype's methods; deleting them gives the emitter back as it was. */
-function redirect(emitter: NodeEmitter, hidden: EventEmitter, names: ReadonlySet<string>): () => void {
-  const methods = [...adders, ...removers]
-  // An emitter has all of these by name, and each takes an event and a listener.
-  const real = emitter as unknown as Record<string, (event: string, listener: AnyListener) => unknown>
-  const before = methods.map(name => [name, Object.getOwnPropertyDescriptor(real, name)] as const)
-  for (const name of methods) {
-    const original = real[name]
-    const value = (event: string, listener: AnyListener): unknown => {
-      if (names.has(event)) hidden[name](event, listener)
-      // A listener that was added before the veil is removed from where it is.
-      if (!names.has(event) || name === 'off' || name === 'removeListener') original?.call(emitter, event, listener)
-      return emitter
-    }
-    Object.defineProperty(real, name, { value, configurable: true, writable: true, enumerable: false })
+/** Tells the hidden listeners only, and for good: the real event, when it comes, is not for them. */
+export function tellInside(veil: Veil, event: string): void {
+  const hidden = innerListeners(veil, event)
+  for (const listener of hidden) veil.emitter.removeListener(event, listener)
+  callAll(veil.emitter, hidden, [])
+}
+
+/** Ends the hiding: the listeners stay, and hear at once what they missed. The emitter's own `emit` must be back. */
+export function liftVeil(veil: Veil): void {
+  if (veil.missed === undefined) return
+  const { emitter } = veil
+  for (const [event, args] of veil.missed) {
+    const hidden = innerListeners(veil, event)
+    for (const listener of hidden) emitter.removeListener(event, listener)
+    if (hidden.length > 0) process.nextTick(() => callAll(emitter, hidden, args))
   }
-  return () => {
-    for (const [name, descriptor] of before) {
-      if (descriptor === undefined) delete real[name]
-      else Object.defineProperty(real, name, descriptor)
-    }
-  }
+}
+
+function callAll(emitter: NodeEmitter, listeners: readonly Listener[], args: readonly unknown[]): void {
+  for (const listener of listeners) Reflect.apply(listener, emitter, args)
+}
+
+/** The same function may listen outside and inside. */
+function innerListeners({ emitter, events, outer }: Veil, event: string): Listener[] {
+  const now = listenersOf(emitter, event)
+  const outside = [...(outer[events.indexOf(event)] ?? [])]
+  return now.filter(listener => {
+    const at = outside.indexOf(listener)
+    if (at >= 0) outside.splice(at, 1)
+    return at < 0
+  })
+}
+
+function listenersOf(emitter: NodeEmitter, event: string): readonly Listener[] {
+  return emitter.rawListeners(event) as Listener[] // Node types them as any function
 }

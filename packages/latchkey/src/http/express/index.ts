@@ -195,7 +195,8 @@ function startRun<X extends Execution, Req extends ExpressRequest>(
   }
 
   async function attempt(): Promise<Attempt> {
-    const [end] = await Promise.all([capture.ended, handle()])
+    await handle()
+    const end = await capture.ended
     return answerIsVoid ? { kind: 'threw', error: visit.error } : attemptOfCapture(end, visit.error)
   }
   return {

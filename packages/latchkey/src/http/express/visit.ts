@@ -8,11 +8,16 @@ export interface Visit {
   error: unknown
 }
 
-const visits = new WeakMap<object, Visit>()
+/** On the request itself: a table of all requests would be work for the garbage collector. */
+const visitOf: unique symbol = Symbol('latchkey: visit')
 
-export function openVisit(req: ExpressRequest, execution: Execution): Visit {
+interface Visited {
+  [visitOf]?: Visit
+}
+
+export function openVisit(req: ExpressRequest & Visited, execution: Execution): Visit {
   const visit: Visit = { execution, error: undefined }
-  visits.set(req, visit)
+  req[visitOf] = visit
   const { next } = req
   if (next !== undefined) {
     req.next = error => {
@@ -33,7 +38,7 @@ function remember(visit: Visit, error: unknown): void {
  * method, or without a key where that is allowed).
  */
 export function executionOf(req: object): GuardedExecution | undefined {
-  return visits.get(req)?.execution
+  return visited(req)?.execution
 }
 
 /**
@@ -45,8 +50,12 @@ export function executionOf(req: object): GuardedExecution | undefined {
 export function rememberErrors(): ExpressErrorMiddleware {
   // Express tells error middleware by its four parameters.
   return (error, req, _res, next) => {
-    const visit = visits.get(req)
+    const visit = visited(req)
     if (visit !== undefined) remember(visit, error)
     next(error)
   }
+}
+
+function visited(req: Visited): Visit | undefined {
+  return req[visitOf]
 }

@@ -7,7 +7,7 @@
  * follows falls on deaf ears.
  */
 import type { NodeResponse } from '../capture/node-types.ts'
-import { overrides } from '../capture/overrides.ts'
+import { callUnder, lay, type Laid, type Method, overlay } from '../capture/overlay.ts'
 import type { NestFastifyReply } from './driver.ts'
 
 const answering = [
@@ -26,18 +26,36 @@ const answering = [
 const heading = ['setHeader', 'setHeaders', 'appendHeader', 'removeHeader', 'writeHead', 'flushHeaders']
 const replying = ['code', 'status', 'send', 'redirect', 'view', 'viewAsync']
 
-/** Call it after the answer was handed to `res.end`. */
-export function muteResponse(res: NodeResponse): void {
-  const own = overrides(res)
-  for (const name of answering) if (name in res) own.method(name, () => res)
-  for (const name of heading) {
-    const real = own.original(name)
-    // Middleware around `end` (sessions, compression) may still be sending our own answer: until its head is out it passes.
-    if (real !== undefined) own.method(name, (...args: unknown[]) => (res.headersSent ? res : real(...args)))
+const muting: unique symbol = Symbol('latchkey: muted')
+
+interface Muted extends NodeResponse {
+  [muting]?: Laid
+}
+
+function deaf(this: object): object {
+  return this
+}
+
+/** Middleware around `end` (sessions, compression) may still be sending our own answer: until its head is out it passes. */
+function deafOnceSent(name: string): Method {
+  return function (this: Muted, ...args: unknown[]) {
+    const laid = this[muting]
+    return this.headersSent || laid === undefined ? this : callUnder(this, laid, [name, args])
   }
 }
 
+const mutedResponse = overlay(
+  Object.fromEntries([...answering.map(name => [name, deaf]), ...heading.map(name => [name, deafOnceSent(name)])]),
+  {},
+)
+const mutedReply = overlay(Object.fromEntries(replying.map(name => [name, deaf])), {})
+
+/** Call it after the answer was handed to `res.end`. */
+export function muteResponse(res: NodeResponse): void {
+  const target: Muted = res
+  target[muting] = lay(target, mutedResponse)
+}
+
 export function muteReply(reply: NestFastifyReply): void {
-  const own = overrides(reply)
-  for (const name of replying) if (name in reply) own.method(name, () => reply)
+  lay(reply, mutedReply)
 }

@@ -8,7 +8,16 @@ import { LatchkeyError } from '../../ports/errors.ts'
 const oid = { bytea: 17, int2: 21, text: 25, float8: 701, uuid: 2950 }
 
 export function uuidArray(values: readonly string[]): Buffer {
-  return arrayOf(oid.uuid, values.map(uuidBytes))
+  const array = arrayHead(oid.uuid, values.length, values.length * (4 + uuidBytes))
+  let at = headerBytes
+  for (const text of values) {
+    at = array.writeInt32BE(uuidBytes, at)
+    if (array.write(text.replaceAll('-', ''), at, uuidBytes, 'hex') !== uuidBytes) {
+      throw new LatchkeyError('invariant', `${JSON.stringify(text)} is no uuid`)
+    }
+    at += uuidBytes
+  }
+  return array
 }
 
 export function byteaArray(values: readonly Uint8Array[]): Buffer {
@@ -16,62 +25,63 @@ export function byteaArray(values: readonly Uint8Array[]): Buffer {
 }
 
 export function textArray(values: readonly (string | null)[]): Buffer {
-  return arrayOf(
-    oid.text,
-    values.map(value => (value === null ? null : Buffer.from(value))),
-  )
+  const elements: (Uint8Array | null)[] = []
+  // The scope and the operation of a batch are often the same in all of its rows.
+  let last: { readonly text: string; readonly bytes: Uint8Array } | undefined
+  for (const text of values) {
+    if (text !== null && last?.text !== text) last = { text, bytes: Buffer.from(text) }
+    elements.push(text === null || last === undefined ? null : last.bytes)
+  }
+  return arrayOf(oid.text, elements)
 }
 
 export function smallintArray(values: readonly number[]): Buffer {
-  return arrayOf(
-    oid.int2,
-    values.map(value => {
-      const bytes = Buffer.allocUnsafe(2)
-      bytes.writeInt16BE(value)
-      return bytes
-    }),
-  )
+  const array = arrayHead(oid.int2, values.length, values.length * 6)
+  let at = headerBytes
+  for (const value of values) at = array.writeInt16BE(value, array.writeInt32BE(2, at))
+  return array
 }
 
 export function float8Array(values: readonly number[]): Buffer {
-  return arrayOf(
-    oid.float8,
-    values.map(value => {
-      const bytes = Buffer.allocUnsafe(8)
-      bytes.writeDoubleBE(value)
-      return bytes
-    }),
-  )
+  const array = arrayHead(oid.float8, values.length, values.length * 12)
+  let at = headerBytes
+  for (const value of values) at = array.writeDoubleBE(value, array.writeInt32BE(8, at))
+  return array
 }
 
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
 
 export function isUuid(text: string): boolean {
-  return uuid.test(text)
+  return text.length === 36 && uuid.test(text)
 }
 
-function uuidBytes(text: string): Buffer {
-  const bytes = Buffer.from(text.replaceAll('-', ''), 'hex')
-  if (bytes.length !== 16) throw new LatchkeyError('invariant', `${JSON.stringify(text)} is no uuid`)
-  return bytes
-}
-
+const uuidBytes = 16
 const headerBytes = 20
+const hasNullsAt = 4
 const nullLength = -1
 
 /** One dimension, counted from one. */
-function arrayOf(type: number, elements: readonly (Uint8Array | null)[]): Buffer {
-  const size = elements.reduce((sum, element) => sum + 4 + (element?.length ?? 0), headerBytes)
-  const array = Buffer.allocUnsafe(size)
+function arrayHead(type: number, length: number, elementBytes: number): Buffer {
+  const array = Buffer.allocUnsafe(headerBytes + elementBytes)
   array.writeInt32BE(1, 0)
-  array.writeInt32BE(elements.includes(null) ? 1 : 0, 4)
+  array.writeInt32BE(0, hasNullsAt)
   array.writeInt32BE(type, 8)
-  array.writeInt32BE(elements.length, 12)
+  array.writeInt32BE(length, 12)
   array.writeInt32BE(1, 16)
+  return array
+}
+
+function arrayOf(type: number, elements: readonly (Uint8Array | null)[]): Buffer {
+  let size = 0
+  for (const element of elements) size += 4 + (element?.length ?? 0)
+  const array = arrayHead(type, elements.length, size)
   let at = headerBytes
   for (const element of elements) {
     at = array.writeInt32BE(element?.length ?? nullLength, at)
-    if (element === null) continue
+    if (element === null) {
+      array.writeInt32BE(1, hasNullsAt)
+      continue
+    }
     array.set(element, at)
     at += element.length
   }
