@@ -62,14 +62,15 @@ export async function measureScenario(scenario: Scenario, context: Context): Pro
 }
 
 /** Completes the keys that a replay run repeats, and compiles the hot paths. */
-async function prepare(player: Player, { replayedKeys = 0 }: Scenario, context: Context): Promise<void> {
+async function prepare(player: Player, { replayedKeys = 0, connections }: Scenario, context: Context): Promise<void> {
   if (replayedKeys > 0) {
     const keys = { kind: 'sequence', prefix: replayedPrefix } as const
     const { port } = player.server
     const order = { port, connections: 16, seconds: 60, keys, requestsMax: replayedKeys }
     player.expected += (await context.load.run(order)).acknowledged
   }
-  await warmUp(player, replayedKeys, context)
+  await warmUp(player, { replayedKeys }, context)
+  if (connections.includes(1)) await warmUp(player, { replayedKeys, connections: 1 }, context)
 }
 
 async function results({ players }: Stage): Promise<SubjectRuns[]> {

@@ -12,12 +12,16 @@ const seconds = 4
 /** No two calls share a key. */
 let serial = 0
 
-/** With replays of so many completed keys; 0: with new keys. */
-export async function warmUp(player: Player, replayedKeys: number, { load }: Context): Promise<void> {
+/** With replays of so many completed keys; 0: with new keys. A request that is alone takes other ways than one among many. */
+export async function warmUp(
+  player: Player,
+  { replayedKeys, connections = 64 }: { replayedKeys: number; connections?: number },
+  { load }: Context,
+): Promise<void> {
   const keys = replayedKeys > 0 ? replayedOf(replayedKeys) : ({ kind: 'new', prefix: `warm${++serial}-` } as const)
   const { subject, server } = player
   const slow = subject.guard === 'naive' || (subject.guard === 'peer' && subject.store !== 'redis')
   const limit = { seconds, requestsMax: slow ? slowRequestsMax : requestsMax }
-  const { acknowledged } = await load.run({ port: server.port, connections: 64, keys, ...limit })
+  const { acknowledged } = await load.run({ port: server.port, connections, keys, ...limit })
   if (replayedKeys === 0) player.expected += acknowledged
 }

@@ -85,7 +85,7 @@ async function interleave(
 ): Promise<{ empty: Run[]; full: Run[] }> {
   const before = { empty: empty.runs.length, full: full.runs.length }
   const replayedKeys = (player: Player) => (replayedOf === undefined ? 0 : player === full ? replayedOf : smallTable)
-  for (const player of [empty, full]) await warmUp(player, replayedKeys(player), context)
+  for (const player of [empty, full]) await warmUp(player, { replayedKeys: replayedKeys(player) }, context)
   for (let repetition = 0; repetition < context.repetitions; repetition++) {
     for (const player of repetition % 2 === 0 ? [empty, full] : [full, empty]) {
       const scenario = { seconds, replayedKeys: replayedKeys(player) }
