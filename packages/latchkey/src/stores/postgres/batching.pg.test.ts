@@ -112,9 +112,9 @@ describePostgres('group commit', database => {
     const twin = await pool.connect()
     await twin.query('begin')
     await twin.query(
-      `insert into latchkey.keys (id, claim_id, fence, created_at, expires_at, locked_until, attempts, state,
+      `insert into latchkey.keys (id, claim_id, fence, created_at, granted_at, expires_at, locked_until, attempts, state,
          recovery, fingerprint, scope, operation)
-       values ($1, $2, 1, now(), now() + interval '1 day', now() + interval '1 minute', 1, 1, 0, $3, 's', 'o')`,
+       values ($1, $2, 1, now(), now(), now() + interval '1 day', now() + interval '1 minute', 1, 1, 0, $3, 's', 'o')`,
       [held.identity.id, randomUUID(), held.fingerprint],
     )
     const waiting = store.claim(held)
