@@ -70,7 +70,7 @@ async function prepare(player: Player, { replayedKeys = 0, connections }: Scenar
     player.expected += (await context.load.run(order)).acknowledged
   }
   await warmUp(player, { replayedKeys }, context)
-  if (connections.includes(1)) await warmUp(player, { replayedKeys, connections: 1 }, context)
+  if (connections.every(count => count === 1)) await warmUp(player, { replayedKeys, connections: 1 }, context)
 }
 
 async function results({ players }: Stage): Promise<SubjectRuns[]> {

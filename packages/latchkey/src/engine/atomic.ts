@@ -53,7 +53,7 @@ async function oneTransaction<Tx, C>(core: Core<Tx>, settings: Settings<C>, run:
     core,
     run.transactor,
     async (tx, edges) => {
-      const ended = await reserveAndRun(core, settings, { ...run, row, tx, edges })
+      const ended = await reserveAndRun(core, settings, { row, tx, edges, ...run })
       inside.ended = ended
       faultPoint('atomic:before-commit')
       return ended.kind === 'ran' && commits(ended) ? 'commit' : 'rollback'
@@ -98,7 +98,8 @@ async function reserveAndRun<Tx, C>(core: Core<Tx>, settings: Settings<C>, run: 
   core.telemetry.count('reserve.created', { operation, identity: row.identity.id })
   if (reservation.from === 'expired') core.telemetry.count('reserve.after_expiry', { operation })
   const attempt = await attemptOf(run.work, atomicExecution(run, reservation.fence + 1))
-  const judgement = judge(attempt, { ...settings, onFailure: 'rerun' })
+  const { storeWhen, outcomeBytesMax, outcomeVersion } = settings
+  const judgement = judge(attempt, { onFailure: 'rerun', storeWhen, outcomeBytesMax, outcomeVersion })
   const ended: Ended = { kind: 'ran', attempt, judgement }
   if (judgement.kind !== 'keep' || !commits(ended)) return ended
   const { outcome } = judgement

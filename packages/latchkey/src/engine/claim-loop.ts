@@ -41,8 +41,8 @@ export async function claimThenRun<Tx, C>(core: Core<Tx>, settings: Settings<C>,
       recovery: claiming.recovery,
       leaseMs: settings.leaseMs,
       expiresInMs: settings.holdMsMax + settings.retentionMs + (claiming.keptLongerMs ?? 0),
-      ...tombstoneOf(settings),
       description: request.description,
+      ...tombstoneOf(settings),
       ...(claiming.work === undefined ? {} : { work: claiming.work }),
     })
     switch (claimed.kind) {

@@ -17,7 +17,7 @@ export function executeGuarded<Tx, C>(
   return claimThenRun(core, settings, {
     request,
     recovery: recoveryOf(settings),
-    run: granted => runOwned(core, settings, { ...granted, work }),
+    run: ({ won, request: asked, claimedAtMs }) => runOwned(core, settings, { won, request: asked, claimedAtMs, work }),
     storeDown: cause => whenStoreIsDown(core, settings, { request, work, cause }),
   })
 }

@@ -78,10 +78,11 @@ function failureOutcome(error: unknown): Outcome {
 const keptWithoutBody = new Set(['location', 'etag'])
 
 function keep(outcome: Outcome, { outcomeBytesMax, outcomeVersion }: Rules): Judgement {
+  const { status, headers, body } = outcome
   const version = outcomeVersion
-  if (outcome.body !== undefined && outcome.body.byteLength <= outcomeBytesMax) {
-    return { kind: 'keep', outcome: { ...outcome, version } }
+  if (body !== undefined && body.byteLength <= outcomeBytesMax) {
+    return { kind: 'keep', outcome: { status, headers, body, version } }
   }
-  const headers = outcome.headers.filter(([name]: Header) => keptWithoutBody.has(name.toLowerCase()))
-  return { kind: 'keep', outcome: { status: outcome.status, headers, body: undefined, version } }
+  const kept = headers.filter(([name]: Header) => keptWithoutBody.has(name.toLowerCase()))
+  return { kind: 'keep', outcome: { status, headers: kept, body: undefined, version } }
 }

@@ -25,7 +25,6 @@ export function executeRequest<C>(
   const age = ageOfKey(key, settings, clock)
   if (age.kind === 'invalid') throw new LatchkeyError('invalid-key', `${operation}: ${age.detail}`)
   return {
-    ...(age.kind === 'too-old' ? { tooOld: true } : {}),
     identity: identify({ scope, operation, key, keyNamespace: settings.keyNamespace }),
     key,
     fingerprint: fingerprintInput(
@@ -34,6 +33,7 @@ export function executeRequest<C>(
       settings.keyNamespace === 'scope' ? operation : undefined,
     ),
     description: describeInput(settings, input),
+    ...(age.kind === 'too-old' ? { tooOld: true } : {}),
   }
 }
 

@@ -3,7 +3,7 @@
  * answers, a handler ends), and setting and clearing a timer for each took about four microseconds of a request.
  */
 
-import { emptyLine, type Line, type Link, stepIn, stepOut } from './line.ts'
+import { type Line, type Link, stepIn, stepOut } from './line.ts'
 
 interface Deadline extends Link<Deadline> {
   readonly atMs: number
@@ -31,7 +31,15 @@ export function sharedTimers(monotonicMs: () => number): After {
   const lines = new Map<number, Deadlines>()
 
   function openLine(delayMs: number): Deadlines {
-    const line: Deadlines = { ...emptyLine<Deadline>(), delayMs, timer: undefined, armedForMs: 0, uses: 0 }
+    const line: Deadlines = {
+      first: undefined,
+      last: undefined,
+      length: 0,
+      delayMs,
+      timer: undefined,
+      armedForMs: 0,
+      uses: 0,
+    }
     lines.set(delayMs, line)
     return line
   }

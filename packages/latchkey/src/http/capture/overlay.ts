@@ -84,10 +84,10 @@ function membersOf(target: object, { methods, flags, byPrototype }: Overlay): Me
   const known = byPrototype.get(prototype)
   if (known !== undefined) return known
   const has = ([name]: readonly [name: string, ...unknown[]]) => name in target
-  const here = { methods: methods.filter(has), flags: flags.filter(has) }
   // Backwards: when the member that was added last leaves, the object has the shape again that it had before.
-  const leaving = [...here.methods, ...here.flags].map(([name]) => name).toReversed()
-  const members = { ...here, leaving }
+  const [ownMethods, ownFlags] = [methods.filter(has), flags.filter(has)]
+  const leaving = [...ownMethods, ...ownFlags].map(([name]) => name).toReversed()
+  const members = { methods: ownMethods, flags: ownFlags, leaving }
   byPrototype.set(prototype, members)
   return members
 }
