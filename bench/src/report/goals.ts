@@ -5,6 +5,8 @@ import type { Figure } from '../statistics.ts'
 export type Goal = {
   /** Why it stands here, in a sentence. */
   readonly why: string
+  /** What was aimed at, where it was not reached: the bar is then what was, and keeps it from being lost again. */
+  readonly aim?: number
 } & ({ readonly atLeast: number } | { readonly atMost: number })
 
 export type Goals = Readonly<Record<string, Goal>>
@@ -36,5 +38,6 @@ function isMet(goal: Goal, value: number): boolean {
 }
 
 export function barOf(goal: Goal): string {
-  return 'atLeast' in goal ? `at least ${goal.atLeast}` : `at most ${goal.atMost}`
+  const bar = 'atLeast' in goal ? `at least ${goal.atLeast}` : `at most ${goal.atMost}`
+  return goal.aim === undefined ? bar : `${bar} (aim: ${goal.aim})`
 }

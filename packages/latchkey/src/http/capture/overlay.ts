@@ -42,6 +42,7 @@ export function overlay(
 }
 
 export function lay(target: object, what: Overlay): Laid {
+  if (isOfItsOwnKind(target)) loosen(target)
   const members = membersOf(target, what)
   const record = target as Record<string, unknown> // reached by name
   let covered: Map<string, PropertyDescriptor> | undefined
@@ -78,6 +79,25 @@ export function callUnder(
   const method: unknown = own === undefined ? Reflect.get(Object.getPrototypeOf(target) as object, name) : own.value
   return typeof method === 'function' ? Reflect.apply(method, target, args) : undefined
 }
+
+/**
+ * Express gives every request and response its prototype by hand. From then on the runtime takes each for a kind of its own, of
+ * which every member more makes another one.
+ */
+function isOfItsOwnKind(target: object): boolean {
+  return Object.getPrototypeOf(target) !== target.constructor.prototype
+}
+
+/** A member that leaves from between others turns the object into a table, which members can join and leave at no such price. */
+function loosen(target: { [between]?: unknown; [last]?: unknown }): void {
+  target[between] = undefined
+  target[last] = undefined
+  delete target[between]
+  delete target[last]
+}
+
+const between: unique symbol = Symbol('between')
+const last: unique symbol = Symbol('last')
 
 function membersOf(target: object, { methods, flags, byPrototype }: Overlay): Members {
   const prototype = Object.getPrototypeOf(target) as object // every object with methods has one
