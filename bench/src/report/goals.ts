@@ -5,7 +5,7 @@ import type { Figure } from '../statistics.ts'
 export type Goal = {
   /** Why it stands here, in a sentence. */
   readonly why: string
-  /** What was aimed at, where it was not reached: the bar is then what was, and keeps it from being lost again. */
+  /** What was aimed at, where it is not reached: the bar is then what was, and keeps that from being lost again. */
   readonly aim?: number
 } & ({ readonly atLeast: number } | { readonly atMost: number })
 
@@ -33,11 +33,16 @@ export function judge(goals: Goals, figures: ReadonlyMap<string, Figure>, sectio
     })
 }
 
-function isMet(goal: Goal, value: number): boolean {
+export function isMet(goal: Goal, value: number): boolean {
   return 'atLeast' in goal ? value >= goal.atLeast : value <= goal.atMost
 }
 
+/** The goal with its aim for a bar. */
+export function aimOf(goal: Goal): Goal {
+  if (goal.aim === undefined) return goal
+  return 'atLeast' in goal ? { why: goal.why, atLeast: goal.aim } : { why: goal.why, atMost: goal.aim }
+}
+
 export function barOf(goal: Goal): string {
-  const bar = 'atLeast' in goal ? `at least ${goal.atLeast}` : `at most ${goal.atMost}`
-  return goal.aim === undefined ? bar : `${bar} (aim: ${goal.aim})`
+  return 'atLeast' in goal ? `at least ${goal.atLeast}` : `at most ${goal.atMost}`
 }

@@ -41,7 +41,9 @@ it('has a section for every goal, and a sentence', () => {
 
 it('says what a missed goal was', () => {
   const verdicts = judge({ 'a: fast': { atLeast: 5, why: 'over naive' } }, new Map([['a: fast', found(4.2)]]), ['a'])
-  expect(summaryTable(verdicts)).toContain('| over naive | at least 5 | 4.20 × (4.20 to 4.20) | **no** |')
+  expect(summaryTable(verdicts)).toContain(
+    '| over naive | at least 5 | 4.20 × (4.20 to 4.20) | **no** | **missed: at least 5** |',
+  )
 })
 
 it('replaces what stands between the marks of a document, and nothing else', () => {

@@ -1,11 +1,21 @@
-/** The table that README quotes: every goal, and what was measured. */
-import { barOf, type Verdict } from './goals.ts'
+/** The table that README quotes: every aim, what was measured, and what a run may not fall below. */
+import { aimOf, barOf, isMet, type Verdict } from './goals.ts'
 import { markdownTable } from './table.ts'
 import type { Figure } from '../statistics.ts'
 
 export function summaryTable(verdicts: readonly Verdict[]): string {
-  const rows = verdicts.map(({ goal, found, met }) => [goal.why, barOf(goal), shown(found), met ? 'yes' : '**no**'])
-  return markdownTable(['what', 'goal', 'measured (min to max)', 'met'], rows)
+  const rows = verdicts.map(({ goal, found, met }) => {
+    const aim = aimOf(goal)
+    const reached = found !== undefined && isMet(aim, found.value)
+    return [
+      goal.why,
+      barOf(aim),
+      shown(found),
+      reached ? 'yes' : '**no**',
+      met ? barOf(goal) : `**missed: ${barOf(goal)}**`,
+    ]
+  })
+  return markdownTable(['what', 'aim', 'measured (min to max)', 'reached', 'checked'], rows)
 }
 
 function shown(found: Figure | undefined): string {
