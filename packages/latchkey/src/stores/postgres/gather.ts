@@ -41,26 +41,21 @@ export function gather<Item, Result>(options: GatherOptions<Item, Result>): (ite
   let open = 0
   let underWay = false
 
-  /** False: there was nothing to send. */
-  function flush(): boolean {
+  function flush(): void {
     const { batch, rest } = nextBatch(waiting, options)
     waiting = rest
-    underWay = batch.length > 0
-    if (!underWay) return false
+    if (batch.length === 0) {
+      underWay = false
+      return
+    }
     // Called in a promise, so that a sender that throws rejects like one that fails.
     Promise.resolve(batch.map(({ item }) => item))
       .then(send)
       .then(
-        results => answer(() => resolveEach(batch, results)),
-        (error: unknown) => answer(() => batch.forEach(({ reject }) => reject(error))),
+        results => resolveEach(batch, results),
+        (error: unknown) => batch.forEach(({ reject }) => reject(error)),
       )
-    return true
-  }
-
-  /** What waits leaves first, so that the server works while this process goes on with the answers. */
-  function answer(tell: () => void): void {
-    if (flush()) setImmediate(tell)
-    else tell()
+      .finally(() => setImmediate(flush))
   }
 
   function counted(
