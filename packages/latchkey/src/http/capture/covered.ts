@@ -28,7 +28,7 @@ export function under(covered: Covered, name: string, args: readonly unknown[]):
   }
 }
 
-/** `emit` of a covered object. True: it was one of the hidden events, and those outside have heard it. */
+/** `emit` of a covered object: those outside hear hidden events, too. True if somebody heard it. */
 export function emitCovered(covered: Covered, event: string, args: readonly unknown[]): boolean {
   const { veil } = covered
   const tell = () => under(covered, 'emit', [event, ...args]) === true

@@ -85,7 +85,8 @@ export function callUnder(
  * which every member more makes another one.
  */
 function isOfItsOwnKind(target: object): boolean {
-  return Object.getPrototypeOf(target) !== target.constructor.prototype
+  // The prototype of a class, and of a constructor function, names it.
+  return !Object.hasOwn(Object.getPrototypeOf(target) as object, 'constructor')
 }
 
 /** A member that leaves from between others turns the object into a table, which members can join and leave at no such price. */

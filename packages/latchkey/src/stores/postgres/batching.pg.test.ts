@@ -87,16 +87,22 @@ describePostgres('group commit', database => {
     for (const result of good) expect(result).toMatchObject({ status: 'fulfilled', value: { kind: 'won' } })
   })
 
-  it('splits a batch over a row whose twin is not committed, and keeps nobody but the one waiting', async () => {
-    const held = request()
+  /** Another process's claim of the same identity, in a transaction that is still open. */
+  const uncommittedTwin = async ({ identity, fingerprint }: ClaimRequest) => {
     const twin = await pool.connect()
     await twin.query('begin')
     await twin.query(
       `insert into latchkey.keys (id, claim_id, fence, created_at, granted_at, expires_at, locked_until, attempts, state,
          recovery, fingerprint, scope, operation)
        values ($1, $2, 1, now(), now(), now() + interval '1 day', now() + interval '1 minute', 1, 1, 0, $3, 's', 'o')`,
-      [held.identity.id, randomUUID(), held.fingerprint],
+      [identity.id, randomUUID(), fingerprint],
     )
+    return twin
+  }
+
+  it('splits a batch over a row whose twin is not committed, and keeps nobody but the one waiting', async () => {
+    const held = request()
+    const twin = await uncommittedTwin(held)
     const waiting = store.claim(held)
     const others = await Promise.all(requests(many).map(each => store.claim(each)))
     expect(others.map(({ kind }) => kind)).toEqual(others.map(() => 'won'))
@@ -109,14 +115,7 @@ describePostgres('group commit', database => {
 
   it('goes on without a claim that is alone and waits for its twin', async () => {
     const held = request()
-    const twin = await pool.connect()
-    await twin.query('begin')
-    await twin.query(
-      `insert into latchkey.keys (id, claim_id, fence, created_at, granted_at, expires_at, locked_until, attempts, state,
-         recovery, fingerprint, scope, operation)
-       values ($1, $2, 1, now(), now(), now() + interval '1 day', now() + interval '1 minute', 1, 1, 0, $3, 's', 'o')`,
-      [held.identity.id, randomUUID(), held.fingerprint],
-    )
+    const twin = await uncommittedTwin(held)
     const waiting = store.claim(held)
     await expectOneWaiting()
     expect((await store.claim(request())).kind).toBe('won')

@@ -49,12 +49,6 @@ export function float8Array(values: readonly number[]): Buffer {
   return array
 }
 
-const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
-
-export function isUuid(text: string): boolean {
-  return text.length === 36 && uuid.test(text)
-}
-
 const uuidBytes = 16
 const headerBytes = 20
 const hasNullsAt = 4
