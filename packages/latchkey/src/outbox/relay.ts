@@ -4,7 +4,7 @@
  */
 import type { Target } from '../ports/broker.ts'
 import { systemClock, type Clock } from '../ports/clock.ts'
-import type { Batch, DeliveryEnd, LaneLease, Outbox } from '../ports/outbox.ts'
+import { type Batch, type DeliveryEnd, isAllDelivered, type LaneLease, type Outbox } from '../ports/outbox.ts'
 import type { Telemetry } from '../ports/telemetry.ts'
 import { silentTelemetry } from '../ports/telemetry.ts'
 import { deliverBatch } from './delivery.ts'
@@ -111,10 +111,6 @@ export function createRelay(options: RelayOptions): Relay {
 /** As good as it goes: otherwise the next relay waits until the lease runs out. */
 function giveBack(outbox: Outbox<unknown>, lease: LaneLease): void {
   outbox.releaseLane(lease).catch(() => undefined)
-}
-
-function isAllDelivered({ messages, behind }: Batch, ends: readonly DeliveryEnd[]): boolean {
-  return behind.length === 0 && ends.length === messages.length && ends.every(end => end.kind === 'delivered')
 }
 
 function add(counts: RelayCounts, batch: Batch, ends: readonly DeliveryEnd[]): RelayCounts {

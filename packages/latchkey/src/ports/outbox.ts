@@ -154,3 +154,8 @@ export interface Settlement {
   readonly ends: readonly DeliveryEnd[]
   readonly then: { readonly kind: 'keep'; readonly leaseMs: number } | { readonly kind: 'release' }
 }
+
+/** Nothing of it failed, was left out or stands behind another: only the cursor has to move. */
+export function isAllDelivered({ messages, behind }: Batch, ends: readonly DeliveryEnd[]): boolean {
+  return behind.length === 0 && ends.length === messages.length && ends.every(end => end.kind === 'delivered')
+}

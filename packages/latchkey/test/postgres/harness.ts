@@ -2,7 +2,7 @@
 import type pg from 'pg'
 import type { StoreHarness } from '../../src/conformance/store-harness.ts'
 import { dialect } from '../../src/stores/postgres/dialect.ts'
-import { addKeyRules } from '../../src/stores/postgres/lean-tables.ts'
+import { addKeyRules } from './key-rules.ts'
 import { openPostgresStore } from '../../src/stores/postgres/store.ts'
 
 let schemas = 0

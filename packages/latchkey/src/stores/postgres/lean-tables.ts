@@ -44,9 +44,3 @@ export const keyRules: Readonly<Record<string, string>> = {
   keys_completed_is_never_parked: 'state <> 2 or parked_at is null',
   keys_gone_was_completed: 'gone_at is null or state = 2',
 }
-
-/** For tests. */
-export function addKeyRules({ keys }: Dialect): string {
-  const rules = Object.entries(keyRules).map(([name, rule]) => `add constraint ${name} check (${rule})`)
-  return `alter table ${keys} ${rules.join(', ')}`
-}

@@ -1,5 +1,5 @@
 /** The end of a batch, in one commit. */
-import type { Outbox, Settlement } from '../../ports/outbox.ts'
+import { isAllDelivered, type Outbox, type Settlement } from '../../ports/outbox.ts'
 import { historyMax, wakeMax } from '../../sql/outbox-message.ts'
 import { milliseconds, readable, type Dialect } from './dialect.ts'
 import { isMine, leaseValues } from './outbox-lanes.ts'
@@ -11,17 +11,11 @@ export function settleCall(sql: Dialect, names: OutboxNames, run: Run): Outbox<u
   const deliveredText = `select from ${sql.schema}.outbox_delivered($1, $2, $3, $4, $5, $6, $7, $8) w where w`
   return async (lease, settlement) => {
     const values = [...leaseValues(lease), ...cursorValues(settlement), ...deliveredValues(settlement)]
-    const rows = isAllDelivered(settlement)
+    const rows = isAllDelivered(settlement.batch, settlement.ends)
       ? await run(deliveredText, values)
       : await run(text, [...values, ...otherValues(settlement)])
     return rows.length === 1 ? 'written' : 'lease-lost'
   }
-}
-
-function isAllDelivered({ batch, ends }: Settlement): boolean {
-  return (
-    batch.behind.length === 0 && ends.length === batch.messages.length && ends.every(end => end.kind === 'delivered')
-  )
 }
 
 /** `$4, $5, $6`. */

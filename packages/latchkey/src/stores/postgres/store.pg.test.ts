@@ -8,7 +8,7 @@ import { reapStatement, sweepStatement } from './background.ts'
 import { claimStatement, readStatement } from './claim.ts'
 import { dialect } from './dialect.ts'
 import { postgresStore, type PostgresStore } from './index.ts'
-import { addKeyRules } from './lean-tables.ts'
+import { addKeyRules } from '../../../test/postgres/key-rules.ts'
 
 const hourMs = 3_600_000
 
