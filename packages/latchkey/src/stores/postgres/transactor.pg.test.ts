@@ -220,8 +220,10 @@ describePostgres('atomic operations on PostgreSQL', database => {
     const failure = lossy.transaction(async tx => {
       await order(tx, 'gone', lossy)
       const { rows } = await tx.query<{ pid: number }>('select pg_backend_pid() as pid')
+      // Listening first: the cut may be heard of before its cause is answered.
+      const cut = new Promise(resolve => tx.once('error', resolve))
       await pool.query('select pg_terminate_backend($1)', [rows[0]?.pid])
-      await new Promise(resolve => tx.once('error', resolve))
+      await cut
       await tx.query('select 1')
       return 'commit'
     })
