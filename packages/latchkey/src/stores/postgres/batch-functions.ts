@@ -62,7 +62,8 @@ end $latchkey$;
 /**
  * Returns null when all were written, and otherwise the ids of those that were. Only for rows at fence 1 and outcomes that are
  * kept with their key. An update promises no order, so the rows are locked first, by identity: two batches, or a batch and
- * the reaper, never wait for each other in a circle.
+ * the reaper, never wait for each other in a circle. What is locked stays in its place, and is found there without the index;
+ * a row that changed while its lock was waited for is in a place that this statement does not see, and is met alone.
  */
 function completeMany(sql: Dialect): string {
   return `create function ${sql.schema}.complete_many(ids uuid[], claim_ids uuid[], retention_ms float8[], outcomes bytea[])
@@ -71,7 +72,7 @@ declare
   written uuid[];
 begin
   with mine as materialized (
-    select a.* from unnest(ids, claim_ids, retention_ms, outcomes) a (id, claim_id, retention_ms, outcome)
+    select a.*, k.ctid as place from unnest(ids, claim_ids, retention_ms, outcomes) a (id, claim_id, retention_ms, outcome)
     join ${sql.keys} k on k.id = a.id
     where k.fence = 1 and k.claim_id = a.claim_id and k.state = ${state.in_progress}
     order by k.id for update of k
@@ -79,7 +80,7 @@ begin
     update ${sql.keys} k set state = ${state.completed}, locked_until = null, completed_at = ${sql.now},
       outcome = m.outcome, expires_at = greatest(k.expires_at, ${sql.now} + ${milliseconds('m.retention_ms')})
     from mine m
-    where k.id = m.id and k.fence = 1 and k.claim_id = m.claim_id and k.state = ${state.in_progress}
+    where k.ctid = m.place and k.id = m.id and k.fence = 1 and k.claim_id = m.claim_id and k.state = ${state.in_progress}
     returning k.id
   )
   select coalesce(array_agg(d.id), '{}') into written from done d;

@@ -62,7 +62,7 @@ describePostgres('the plan of every batch', database => {
     for (const [what, plan] of Object.entries({
       claim: /Insert on keys/,
       look: /Query Text: select k\.\* from unnest\(ids\)/,
-      complete: /LockRows[\s\S]*Update on keys/,
+      complete: /LockRows[\s\S]*Update on keys[\s\S]*Tid Scan on keys/,
       'claim alone': /where s\.id = \$1::uuid/,
       'complete alone': /where k\.id = \$1::uuid/,
       'look of an atomic operation': /where k\.id = key_id/,

@@ -12,12 +12,27 @@ export function uuidArray(values: readonly string[]): Buffer {
   let at = headerBytes
   for (const text of values) {
     at = array.writeInt32BE(uuidBytes, at)
-    if (array.write(text.replaceAll('-', ''), at, uuidBytes, 'hex') !== uuidBytes) {
-      throw new LatchkeyError('invariant', `${JSON.stringify(text)} is no uuid`)
-    }
+    if (!writeUuid(array, at, text)) throw new LatchkeyError('invariant', `${JSON.stringify(text)} is no uuid`)
     at += uuidBytes
   }
   return array
+}
+
+/** By hand: a call of `write` with 'hex' takes three times as long as these steps. */
+function writeUuid(array: Buffer, start: number, text: string): boolean {
+  let from = 0
+  for (let at = start; at < start + uuidBytes; at += 1) {
+    if (text[from] === '-') from += 1
+    const byte = (valueOfDigit(text, from) << 4) | valueOfDigit(text, from + 1)
+    if (byte > 0xff) return false
+    array[at] = byte
+    from += 2
+  }
+  return from === text.length
+}
+
+function valueOfDigit(text: string, index: number): number {
+  return digits[text.charCodeAt(index)] ?? noDigit
 }
 
 export function byteaArray(values: readonly Uint8Array[]): Buffer {
@@ -50,6 +65,13 @@ export function float8Array(values: readonly number[]): Buffer {
 }
 
 const uuidBytes = 16
+/** Makes a byte that is none. */
+const noDigit = 0x10
+/** The value of a hexadecimal digit, by its code. */
+const digits = Uint8Array.from({ length: 128 }, (_, code) => {
+  const value = Number.parseInt(String.fromCharCode(code), 16)
+  return Number.isNaN(value) ? noDigit : value
+})
 const headerBytes = 20
 const hasNullsAt = 4
 const nullLength = -1

@@ -31,7 +31,7 @@ export interface GatherOptions<Item, Result> {
 interface Waiting<Item, Result> {
   readonly item: Item
   readonly sinceMs: number
-  readonly resolve: (result: Result | Promise<Result>) => unknown
+  readonly resolve: (result: Result) => void
   readonly reject: (error: unknown) => void
 }
 
@@ -42,8 +42,11 @@ export function gather<Item, Result>(options: GatherOptions<Item, Result>): (ite
   let underWay = false
 
   function flush(): void {
-    const { batch, rest } = nextBatch(waiting, options)
+    const { batch, rest, late } = nextBatch(waiting, options)
     waiting = rest
+    for (const member of late) {
+      refuse(member, unavailable(`a call of ${name} waited ${limits.waitMsMax} ms for its turn and was not sent`))
+    }
     if (batch.length === 0) {
       underWay = false
       return
@@ -52,29 +55,38 @@ export function gather<Item, Result>(options: GatherOptions<Item, Result>): (ite
     Promise.resolve(batch.map(({ item }) => item))
       .then(send)
       .then(
-        results => resolveEach(batch, results),
-        (error: unknown) => batch.forEach(({ reject }) => reject(error)),
+        results => batch.forEach((member, index) => resolveBy(member, results, index)),
+        (error: unknown) => batch.forEach(member => refuse(member, error)),
       )
       .finally(() => setImmediate(flush))
   }
 
-  function counted(
-    resolve: (result: Result) => void,
-    reject: (error: unknown) => void,
-  ): Pick<Waiting<Item, Result>, 'resolve' | 'reject'> {
-    const refuse = (error: unknown) => {
-      open -= 1
-      reject(error)
+  function resolveBy(
+    member: Waiting<Item, Result>,
+    results: readonly (Result | Promise<Result>)[],
+    index: number,
+  ): unknown {
+    if (index >= results.length) {
+      return refuse(member, new LatchkeyError('invariant', 'a batch has fewer results than members'))
     }
-    const settle = (result: Result) => {
-      open -= 1
-      resolve(result)
-    }
+    // Within the bounds that were just compared.
+    const result = results[index] as Result | Promise<Result>
+    if (!(result instanceof Promise)) return settle(member, result)
     // A member that went on alone is open until its own answer.
-    return {
-      reject: refuse,
-      resolve: result => (result instanceof Promise ? result.then(settle, refuse) : settle(result)),
-    }
+    return result.then(
+      value => settle(member, value),
+      (error: unknown) => refuse(member, error),
+    )
+  }
+
+  function settle(member: Waiting<Item, Result>, result: Result): void {
+    open -= 1
+    member.resolve(result)
+  }
+
+  function refuse(member: Waiting<Item, Result>, error: unknown): void {
+    open -= 1
+    member.reject(error)
   }
 
   return item =>
@@ -83,40 +95,40 @@ export function gather<Item, Result>(options: GatherOptions<Item, Result>): (ite
         return reject(unavailable(`${open} calls of ${name} are already open: the store does not keep up`))
       }
       open += 1
-      waiting.push({ item, sinceMs: clock.monotonicMs(), ...counted(resolve, reject) })
+      waiting.push({ item, sinceMs: clock.monotonicMs(), resolve, reject })
       if (underWay) return
       underWay = true
       setImmediate(flush)
     })
 }
 
-function resolveEach<Item, Result>(
-  batch: readonly Waiting<Item, Result>[],
-  results: readonly (Result | Promise<Result>)[],
-): void {
-  batch.forEach((member, index) => {
-    if (index >= results.length) member.reject(new LatchkeyError('invariant', 'a batch has fewer results than members'))
-    // Within the bounds that were just compared.
-    else member.resolve(results[index] as Result | Promise<Result>)
-  })
+interface Gathered<Member> {
+  readonly batch: readonly Member[]
+  readonly rest: Member[]
+  /** Waited too long. */
+  readonly late: readonly Member[]
 }
 
-/** In the order of arrival, without those that waited too long; who shares a key with an earlier member waits on. */
+/** In the order of arrival; who shares a key with an earlier member waits on. */
 function nextBatch<Item, Result>(
   waiting: readonly Waiting<Item, Result>[],
-  { name, keyOf, limits, clock }: GatherOptions<Item, Result>,
-): { readonly batch: readonly Waiting<Item, Result>[]; readonly rest: Waiting<Item, Result>[] } {
+  { keyOf, limits, clock }: GatherOptions<Item, Result>,
+): Gathered<Waiting<Item, Result>> {
   const nowMs = clock.monotonicMs()
-  const batch = new Map<string, Waiting<Item, Result>>()
+  const keys = new Set<string>()
+  const batch: Waiting<Item, Result>[] = []
   const rest: Waiting<Item, Result>[] = []
+  const late: Waiting<Item, Result>[] = []
   for (const member of waiting) {
     const key = keyOf(member.item)
-    if (nowMs - member.sinceMs > limits.waitMsMax) {
-      member.reject(unavailable(`a call of ${name} waited ${limits.waitMsMax} ms for its turn and was not sent`))
-    } else if (batch.size < limits.sizeMax && !batch.has(key)) batch.set(key, member)
-    else rest.push(member)
+    if (nowMs - member.sinceMs > limits.waitMsMax) late.push(member)
+    else if (batch.length === limits.sizeMax || keys.has(key)) rest.push(member)
+    else {
+      keys.add(key)
+      batch.push(member)
+    }
   }
-  return { batch: [...batch.values()], rest }
+  return { batch, rest, late }
 }
 
 function unavailable(message: string): LatchkeyError {

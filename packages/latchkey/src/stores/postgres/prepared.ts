@@ -13,15 +13,15 @@ export function preparedWherePossible(): Send {
   const names = new Map<string, string>()
   let possible = true
 
-  async function isOurs(client: PgClient): Promise<boolean> {
-    if (!possible) return false
-    const known = direct.get(client) ?? (await isDirect(client))
-    direct.set(client, known)
-    return known
+  async function findOut(client: PgClient): Promise<boolean> {
+    const found = await isDirect(client)
+    direct.set(client, found)
+    return found
   }
 
   return async (client, text, values) => {
-    if (!(await isOurs(client))) return client.query(text, [...values])
+    const isOurs = possible && (direct.get(client) ?? (await findOut(client)))
+    if (!isOurs) return client.query(text, [...values])
     const name = names.get(text) ?? nameOf(text)
     names.set(text, name)
     try {
