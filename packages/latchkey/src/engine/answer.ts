@@ -15,7 +15,7 @@ export interface ExecuteRequest {
   /** For operators, at most 80 characters. */
   readonly description: string | undefined
   /** May this caller see what the row holds? Asked before anything of a row is told. Absent: yes. */
-  readonly authorizeReplay?: (record: KeyRecord) => Promise<boolean>
+  readonly authorizeReplay?: ((record: KeyRecord) => Promise<boolean>) | undefined
 }
 
 /** How the handler ended, as the adapter saw it. */

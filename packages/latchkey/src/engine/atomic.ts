@@ -53,7 +53,8 @@ async function oneTransaction<Tx, C>(core: Core<Tx>, settings: Settings<C>, run:
     core,
     run.transactor,
     async (tx, edges) => {
-      const ended = await reserveAndRun(core, settings, { row, tx, edges, ...run })
+      const { transactor, request, work } = run
+      const ended = await reserveAndRun(core, settings, { transactor, request, work, row, tx, edges })
       inside.ended = ended
       faultPoint('atomic:before-commit')
       return ended.kind === 'ran' && commits(ended) ? 'commit' : 'rollback'
@@ -130,7 +131,7 @@ function atomicRequest<Tx, C>(core: Core<Tx>, settings: Settings<C>, request: Ex
   const { identity, fingerprint, description } = request
   const { retentionMs } = settings
   const claimId = core.clock.randomId()
-  return { identity, fingerprint, description, claimId, retentionMs, ...tombstoneOf(settings) }
+  return { identity, fingerprint, description, claimId, retentionMs, tombstoneMs: tombstoneOf(settings) }
 }
 
 /** In the caller's own transaction: the caller commits, and whatever its database throws is the caller's to see. */

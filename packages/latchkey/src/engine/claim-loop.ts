@@ -23,7 +23,7 @@ export interface Granted {
 export interface Claiming {
   readonly request: ExecuteRequest
   readonly recovery: Recovery
-  readonly work?: WorkInput
+  readonly work?: WorkInput | undefined
   /** How much longer than others the row is kept, should it come to no end. Default 0. */
   readonly keptLongerMs?: number
   readonly run: (granted: Granted) => Promise<Answer>
@@ -42,8 +42,8 @@ export async function claimThenRun<Tx, C>(core: Core<Tx>, settings: Settings<C>,
       leaseMs: settings.leaseMs,
       expiresInMs: settings.holdMsMax + settings.retentionMs + (claiming.keptLongerMs ?? 0),
       description: request.description,
-      ...tombstoneOf(settings),
-      ...(claiming.work === undefined ? {} : { work: claiming.work }),
+      tombstoneMs: tombstoneOf(settings),
+      work: claiming.work,
     })
     switch (claimed.kind) {
       case 'unavailable':

@@ -31,7 +31,7 @@ export async function executeDeferred<Tx, C>(
       work,
       // Begun at the last moment and held for as long as work may be, its outcome is still there for a whole retention.
       expiresInMs: work.deadlineInMs + settings.holdMsMax + settings.retentionMs,
-      ...tombstoneOf(settings),
+      tombstoneMs: tombstoneOf(settings),
     })
     if (queued.kind === 'unavailable') return refused('store-unavailable', { cause: queued.cause, retryAfterMs: 1_000 })
     if (queued.kind === 'queued') {

@@ -52,7 +52,7 @@ export function executePhased<Tx, C>(core: Core<Tx>, settings: Settings<C>, work
   return claimThenRun(core, settings, {
     request: work.request,
     recovery: 'resume',
-    ...(work.input === undefined ? {} : { work: { version: work.version, input: work.input } }),
+    work: work.input === undefined ? undefined : { version: work.version, input: work.input },
     keptLongerMs: work.deadlineMs,
     run: granted => runGranted(core, settings, { ...granted, work }),
     storeDown: async cause => refused('store-unavailable', { cause, retryAfterMs: 1_000 }),

@@ -144,10 +144,11 @@ export function settingsOf<C>(
 }
 
 /** What a claim carries of `afterExpiry`. */
-export function tombstoneOf({ afterExpiry, tombstoneMs }: Pick<Settings, 'afterExpiry' | 'tombstoneMs'>): {
-  tombstoneMs?: number
-} {
-  return afterExpiry === 'gone' ? { tombstoneMs } : {}
+export function tombstoneOf({
+  afterExpiry,
+  tombstoneMs,
+}: Pick<Settings, 'afterExpiry' | 'tombstoneMs'>): number | undefined {
+  return afterExpiry === 'gone' ? tombstoneMs : undefined
 }
 
 function checkAfterExpiry<C>(operation: string, { afterExpiry = 'run', tombstoneMs }: OperationOptions<C>): void {

@@ -33,47 +33,52 @@ export function storeCalls({ storeName, timeoutMs, clock, telemetry }: StoreCall
     return new LatchkeyError('store-unavailable', message, { cause })
   }
 
+  const watch: Watch = {
+    before: name => faultPoint(name, 'before'),
+    after(name) {
+      faultPoint(name, 'after')
+      breaker.succeeded()
+    },
+    failure,
+  }
   return {
     circuit: breaker,
     timeoutMs,
-    call(name, run, limitMs = timeoutMs) {
-      return bounded(clock, limitMs, {
-        run() {
-          faultPoint(name, 'before')
-          return run()
-        },
-        ok() {
-          faultPoint(name, 'after')
-          breaker.succeeded()
-        },
-        failure: cause => failure(name, cause),
-      })
-    },
+    call: (name, run, limitMs = timeoutMs) => bounded(clock, limitMs, { name, run, watch }),
   }
 }
 
 /** The promise, or a rejection after `limitMs`. What comes later is ignored; the caller resolves what it may have done. */
 export function within<T>(clock: Clock, limitMs: number, run: () => Promise<T>): Promise<T> {
-  return bounded(clock, limitMs, { run, ok() {}, failure: cause => cause })
+  return bounded(clock, limitMs, { name: '', run, watch: unwatched })
 }
 
-interface Bounded<T> {
-  run(): Promise<T>
-  /** Before the value is given out; what it throws is a failure. */
-  ok(): void
+/** What is told of every call, by its name. What `before` or `after` throws is a failure of the call. */
+interface Watch {
+  before(name: string): void
+  /** Before the value is given out. */
+  after(name: string): void
   /** What to reject with. */
-  failure(cause: unknown): unknown
+  failure(name: string, cause: unknown): unknown
+}
+
+const unwatched: Watch = { before() {}, after() {}, failure: (_, cause) => cause }
+
+interface Bounded<T> {
+  readonly name: string
+  readonly run: () => Promise<T>
+  readonly watch: Watch
 }
 
 /** One promise around the store's own, because two of these are on the way of every request. */
-function bounded<T>(clock: Clock, limitMs: number, { run, ok, failure }: Bounded<T>): Promise<T> {
+function bounded<T>(clock: Clock, limitMs: number, { name, run, watch }: Bounded<T>): Promise<T> {
   return new Promise((resolve, reject) => {
     let over = false
     const fail = (cause: unknown) => {
       if (over) return
       over = true
       cancel()
-      reject(failure(cause))
+      reject(watch.failure(name, cause))
     }
     const cancel = clock.after(limitMs, () =>
       fail(new LatchkeyError('store-unavailable', `no answer within ${limitMs} ms`)),
@@ -81,7 +86,7 @@ function bounded<T>(clock: Clock, limitMs: number, { run, ok, failure }: Bounded
     const answered = (value: T) => {
       if (over) return
       try {
-        ok()
+        watch.after(name)
       } catch (error) {
         return fail(error)
       }
@@ -90,6 +95,7 @@ function bounded<T>(clock: Clock, limitMs: number, { run, ok, failure }: Bounded
       resolve(value)
     }
     try {
+      watch.before(name)
       Promise.resolve(run()).then(answered, fail)
     } catch (error) {
       // A port that throws instead of rejecting must not leave the timer behind.

@@ -83,11 +83,11 @@ export interface ClaimRequest {
   /** `expiresAt` is written once, at the grant: now + this. It covers maximum hold and retention. */
   readonly expiresInMs: number
   /** How long a completed row is known to be gone after its retention. Absent: not at all, the key is new again. */
-  readonly tombstoneMs?: number
+  readonly tombstoneMs?: number | undefined
   /** Absent: the row keeps the one it has. */
   readonly description: string | undefined
   /** Phased work: kept with the row if this grant begins it; a resumed row keeps the one it has. */
-  readonly work?: WorkInput
+  readonly work?: WorkInput | undefined
 }
 
 /** Work for later: the row and its input in one commit. Its fence is 1, or the expired row's + 1; no attempt counts yet. */
@@ -290,7 +290,7 @@ export interface AtomicRequest {
   readonly fingerprint: Uint8Array
   readonly retentionMs: number
   /** As in a claim. */
-  readonly tombstoneMs?: number
+  readonly tombstoneMs?: number | undefined
   readonly description: string | undefined
 }
 

@@ -118,9 +118,7 @@ function executeRequest<C>(
     tooOld,
     fingerprint: fingerprintView(whole, settings.fingerprint, settings.keyNamespace === 'scope' ? name : undefined),
     description: describeRequest(whole, settings),
-    ...(authorizeReplay === undefined
-      ? {}
-      : { authorizeReplay: async record => await authorizeReplay(context, record) }),
+    authorizeReplay: authorizeReplay && (async record => await authorizeReplay(context, record)),
   }
 }
 

@@ -121,7 +121,8 @@ function reservationOf(locked: boolean, row: ReservedRow | undefined): Reservati
     : { kind: 'free', fence: Number(row.fence), from: row.grant_from ?? 'none' }
 }
 
-function freshValues({ identity, ...request }: AtomicRequest, packed: Buffer, began: string): readonly unknown[] {
+function freshValues(request: AtomicRequest, packed: Buffer, began: string): readonly unknown[] {
+  const { identity } = request
   return [
     identity.id,
     request.claimId,
@@ -136,7 +137,8 @@ function freshValues({ identity, ...request }: AtomicRequest, packed: Buffer, be
 }
 
 /** In the order of `freshValues`. */
-function freshLiterals({ identity, ...request }: AtomicRequest, packed: Buffer, began: string): string {
+function freshLiterals(request: AtomicRequest, packed: Buffer, began: string): string {
+  const { identity } = request
   return [
     uuidLiteral(identity.id),
     uuidLiteral(request.claimId),
@@ -150,11 +152,12 @@ function freshLiterals({ identity, ...request }: AtomicRequest, packed: Buffer, 
   ].join(', ')
 }
 
-function recordValues({ identity, claimId, ...request }: AtomicRequest, reservedFence: number): readonly unknown[] {
+function recordValues(request: AtomicRequest, reservedFence: number): readonly unknown[] {
+  const { identity } = request
   return [
     identity.id,
     reservedFence,
-    claimId,
+    request.claimId,
     request.fingerprint,
     request.retentionMs,
     readable(identity.scope),

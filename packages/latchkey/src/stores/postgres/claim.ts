@@ -94,11 +94,12 @@ function claimResult(request: ClaimRequest, row: ClaimRow): ClaimResult | undefi
 }
 
 /** Without what a batch of one does not write. */
-export function plainClaimValues({ identity, claimId, fingerprint, ...request }: ClaimRequest): readonly unknown[] {
+export function plainClaimValues(request: ClaimRequest): readonly unknown[] {
+  const { identity } = request
   return [
     identity.id,
-    claimId,
-    fingerprint,
+    request.claimId,
+    request.fingerprint,
     recovery[request.recovery],
     request.leaseMs,
     request.expiresInMs,
