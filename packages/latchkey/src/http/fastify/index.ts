@@ -28,7 +28,7 @@ import type {
 } from './driver.ts'
 import { answerPhased } from './phased.ts'
 import { layAnswer } from './reply-head.ts'
-import { claim, newVisit, type Visit } from './visit.ts'
+import { claim, openVisit, type Visit, visitOf } from './visit.ts'
 
 export { corsHeaders } from '../../wire/headers.ts'
 export type { PhasedRoute } from '../exchange/phased.ts'
@@ -36,7 +36,6 @@ export type { StatusHost, StatusOptions } from '../exchange/status.ts'
 export { statusOf } from './status.ts'
 export type { AppShape, ReplyOf, ReplyShape, RequestShape, RouteShape } from './driver.ts'
 
-const visits = new WeakMap<RequestShape, Visit>()
 const operations = new WeakMap<object, Operation<Execution, unknown> | DefinedOperation<unknown, unknown>>()
 /** Handlers whose route has the hooks. */
 const hooked = new WeakSet<object>()
@@ -92,7 +91,7 @@ function phasedHandler(
   const route = given as PhasedRoute<RequestShape, unknown>
   checkPhased(operation, route)
   async function phased(request: RequestShape, reply: ReplyShape): Promise<ReplyShape> {
-    const visit = visits.get(request)
+    const visit = visitOf(request)
     if (visit === undefined) throw misconfigured(cure(operation.name))
     return answerPhased(operation, route, { visit, request, reply })
   }
@@ -107,7 +106,7 @@ function coveredHandler<X extends Execution>(
   function covered(this: unknown, request: RequestShape, reply: ReplyShape): unknown {
     const execution = executionOf(operation, request)
     // Fastify's handlers find their instance in `this`.
-    return follow(visits.get(request), () => handler.call(this, request, reply, execution))
+    return follow(visitOf(request), () => handler.call(this, request, reply, execution))
   }
   // The hooks hand it only the requests of this handler's own routes.
   operations.set(covered, operation as Operation<Execution, unknown>)
@@ -143,26 +142,26 @@ function cover(route: RouteShape): void {
 }
 
 const arrive: PreParsing = (request, _reply, payload, done) => {
-  visits.set(request, newVisit(tapBody(payload)))
+  openVisit(request, tapBody(payload))
   done()
 }
 
 function claimFor(operation: Operation<Execution, unknown>): PreHandler {
   return async (request, reply) => {
-    const visit = visits.get(request)
+    const visit = visitOf(request)
     if (visit !== undefined) await claim(visit, { operation, request, reply })
   }
 }
 
 const noteError: OnError = (request, _reply, error, done) => {
-  const visit = visits.get(request)
+  const visit = visitOf(request)
   if (visit?.stage.kind === 'running') visit.error ??= error
   done()
 }
 
 /** A replay was stored after the application's `onSend` hooks; whatever they do to it a second time is undone. */
 const restore: OnSend = (request, reply, payload, done) => {
-  const stage = visits.get(request)?.stage
+  const stage = visitOf(request)?.stage
   if (stage?.kind !== 'answered') return done(null, payload)
   layAnswer(reply, stage.answer)
   // Null, because undefined means "as it was".
@@ -170,7 +169,7 @@ const restore: OnSend = (request, reply, payload, done) => {
 }
 
 function executionOf<X extends Execution, C>(operation: Operation<X, C>, request: RequestShape): X {
-  const stage = visits.get(request)?.stage
+  const stage = visitOf(request)?.stage
   // The claim of this very operation put it there.
   if (stage?.kind === 'running') return stage.execution as X
   const uncovered = stage === undefined && !covers(operation.settings.methods, request.method)

@@ -34,17 +34,27 @@ export type Stage =
   /** Latchkey answers; the handler must not run. */
   | { readonly kind: 'answered'; readonly answer: RenderedAnswer }
 
-export function newVisit(body: BodyTap): Visit {
-  const handler = Promise.resolve()
-  return {
+/** On the request itself: a table of all requests would be work for the garbage collector. */
+const ofRequest: unique symbol = Symbol('latchkey: visit')
+
+interface Visited {
+  [ofRequest]?: Visit
+}
+
+export function openVisit(request: RequestShape & Visited, body: BodyTap): void {
+  request[ofRequest] = {
     body,
     stage: { kind: 'arrived' },
     error: undefined,
     hijacked: false,
     handlerEnded: true,
-    handler,
+    handler: Promise.resolve(),
     threw() {},
   }
+}
+
+export function visitOf(request: RequestShape & Visited): Visit | undefined {
+  return request[ofRequest]
 }
 
 export interface Inbound<X extends Execution> {
@@ -123,11 +133,11 @@ async function attempt<X extends Execution>(
   if (operation.kind === 'atomic' || !isGood(end)) await visit.handler
   if (running.answerIsVoid) return { kind: 'threw', error: late }
   if (end.kind !== 'whole') return attemptOfCapture(end, visit.error)
-  const { status, headers } = end.response
+  const { status, headers, body } = end.response
   if (visit.hijacked && visit.error === undefined && operation.settings.storeWhen(status)) {
     return { kind: 'unreplayable', status, why: 'the handler took the reply over with reply.hijack()' }
   }
-  const response = { ...end.response, headers: addedHeaders(running.before, headers) }
+  const response = { status, headers: addedHeaders(running.before, headers), body }
   return attemptOfCapture({ kind: 'whole', response }, visit.error)
 }
 

@@ -11,10 +11,19 @@ interface Remembered {
   readonly execution: Execution
 }
 
-const executions = new WeakMap<object, Remembered>()
+/** On the request itself: a table of all requests would be work for the garbage collector. */
+const ofRequest: unique symbol = Symbol('latchkey: execution')
 
-export function rememberExecution(request: object, remembered: Remembered): void {
-  executions.set(request, remembered)
+interface Executing {
+  [ofRequest]?: Remembered
+}
+
+export function rememberExecution(request: object & Executing, remembered: Remembered): void {
+  request[ofRequest] = remembered
+}
+
+function rememberedOf(request: object & Executing): Remembered | undefined {
+  return request[ofRequest]
 }
 
 /**
@@ -22,7 +31,7 @@ export function rememberExecution(request: object, remembered: Remembered): void
  * request that is not covered (another method, or without a key where that is allowed) there is no claim behind it.
  */
 export function executionOf<X extends Execution, Request>(operation: Operation<X, Request>, request: object): X {
-  const known = executions.get(request)
+  const known = rememberedOf(request)
   if (known !== undefined && known.operation !== operation) {
     throw misconfigured(
       `${operation.name}: the request is executing ${known.execution.operation}. Ask with the operation of its @Idempotent()`,
@@ -41,7 +50,7 @@ export function LatchkeyExecution(): ParameterDecorator {
     if (method === undefined)
       throw misconfigured('@LatchkeyExecution() belongs to a parameter of a method, not of a constructor')
     addParameter({ prototype, method, index }, context =>
-      context.getType() === 'http' ? executions.get(context.switchToHttp().getRequest())?.execution : undefined,
+      context.getType() === 'http' ? rememberedOf(context.switchToHttp().getRequest())?.execution : undefined,
     )
   }
 }
