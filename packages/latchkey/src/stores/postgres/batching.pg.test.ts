@@ -150,6 +150,22 @@ describePostgres('group commit', database => {
     expect(await waiting).toBe('written')
   })
 
+  it('completes a row that a heartbeat moved while its batch waited for the lock', async () => {
+    const claims = await ownMany()
+    const holder = await pool.connect()
+    await holder.query('begin')
+    await holder.query(`update latchkey.keys set locked_until = locked_until + interval '1 second' where id = $1`, [
+      claims[many >> 1]?.id,
+    ])
+    const ends = Promise.all(claims.map(claim => store.complete(claim, answer(claim.id), hourMs)))
+    await expectOneWaiting()
+    await holder.query('commit')
+    holder.release()
+    expect(new Set(await ends)).toEqual(new Set(['written']))
+    const records = await Promise.all(claims.map(({ id }) => store.read(id)))
+    expect(records.map(record => record?.outcome)).toEqual(claims.map(({ id }) => answer(id)))
+  })
+
   it('tells each owner its own end: written, repeated, late, lost', async () => {
     const [completed, unknown, stale, ...fresh] = (await ownMany(6)) as [Claim, Claim, Claim, ...Claim[]]
     await store.complete(completed, answer('first'), hourMs)
