@@ -1,5 +1,6 @@
 import { engineMutants } from './engine.ts'
 import type { Mutant } from './mutant.ts'
+import { postgresBatchMutants } from './postgres-batches.ts'
 import { postgresEvidenceMutants } from './postgres-evidence.ts'
 import { postgresMutants } from './postgres.ts'
 import { reconcileMutants } from './reconcile.ts'
@@ -8,6 +9,7 @@ import { sqliteMutants } from './sqlite.ts'
 
 export const mutants: readonly Mutant[] = [
   ...postgresMutants,
+  ...postgresBatchMutants,
   ...postgresEvidenceMutants,
   ...sqliteMutants,
   ...sqliteEvidenceMutants,

@@ -47,7 +47,18 @@ export const sqliteMutants: readonly Mutant[] = [
     caughtBy: [conforms('tells that an open intent may be repeated for as long as the provider recognises its key')],
   },
   {
-    name: 'sqlite: application clock in a lease',
+    name: 'sqlite: application clock in a first lease',
+    patches: [
+      {
+        file: `${folder}/key-row.ts`,
+        find: 'Math.ceil(nowMs + leaseMs)',
+        replace: 'Math.ceil(Date.now() + leaseMs)',
+      },
+    ],
+    caughtBy: [{ path: `${folder}/clock.test.ts`, test: 'grants a lease of the length that was asked for' }],
+  },
+  {
+    name: 'sqlite: application clock in a later lease',
     patches: [
       {
         file: `${folder}/grant.ts`,
@@ -55,7 +66,7 @@ export const sqliteMutants: readonly Mutant[] = [
         replace: 'lockedUntilMs: Date.now() + request.leaseMs',
       },
     ],
-    caughtBy: [{ path: `${folder}/clock.test.ts`, test: 'grants a lease of the length that was asked for' }],
+    caughtBy: [{ path: `${folder}/clock.test.ts`, test: 'takes over and sweeps a lease that ran out' }],
   },
   {
     name: 'sqlite: reaper ignoring state',

@@ -80,6 +80,14 @@ describePostgres('group commit', database => {
     }
   })
 
+  it('claims new keys and sees old ones in one batch', async () => {
+    const old = requests(many)
+    await Promise.all(old.map(each => store.claim(each)))
+    const again = old.map(each => ({ ...each, claimId: randomUUID() }))
+    const results = await Promise.all([...again, ...requests(many)].map(each => store.claim(each)))
+    expect(results.map(({ kind }) => kind)).toEqual([...old.map(() => 'seen'), ...old.map(() => 'won')])
+  })
+
   it('splits a batch over a row that cannot be: the others have their answer', async () => {
     const impossible = request({ expiresInMs: 1e300 })
     const [bad, ...good] = await Promise.allSettled([impossible, ...requests(many)].map(each => store.claim(each)))

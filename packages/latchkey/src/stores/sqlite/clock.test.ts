@@ -75,6 +75,7 @@ describe.each([
     await harness.advance(leaseMs + 1)
     await withClockOff(offsetMs, async () => {
       expect(await store.claim(request())).toMatchObject({ kind: 'won', from: 'dead-lease' })
+      await expectWholeLease()
       await harness.advance(leaseMs + 1)
       expect(await store.sweep({ limit: 10 })).toHaveLength(1)
     })
