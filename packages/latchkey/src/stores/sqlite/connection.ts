@@ -36,14 +36,27 @@ export function connect(path: string, open: (path: string) => SqliteDatabase): C
   }
 }
 
+/**
+ * While somebody mends the log that a killed process left, or closes the file as its last user, even the first look at it is refused. Nobody
+ * can be told of that later, so opening waits, and blocks.
+ */
+const openWaitMs = 5_000
+
 function openHandle(path: string, open: (path: string) => SqliteDatabase): Handle {
   const database = opened(path, open)
   const handle = handleOf(database)
-  // FULL and fullfsync: a commit that was answered survives a power cut, also on macOS. busy_timeout 0: SQLite would wait
-  // by blocking the whole process; we wait in `untilFree`.
-  handle.exec(
-    'PRAGMA busy_timeout = 0; PRAGMA synchronous = FULL; PRAGMA fullfsync = ON; PRAGMA checkpoint_fullfsync = ON',
-  )
+  try {
+    // FULL and fullfsync: a commit that was answered survives a power cut, also on macOS. busy_timeout 0 from then on: SQLite
+    // would wait by blocking the whole process; we wait in `untilFree`.
+    handle.exec(
+      `PRAGMA busy_timeout = ${openWaitMs}; PRAGMA synchronous = FULL; PRAGMA fullfsync = ON;
+      PRAGMA checkpoint_fullfsync = ON; PRAGMA busy_timeout = 0`,
+    )
+  } catch (cause) {
+    handle.close()
+    if (!isBusy(cause)) throw cause
+    throw unavailable(`the SQLite file ${path} could not be opened: others kept it locked for ${openWaitMs} ms`, cause)
+  }
   return handle
 }
 
