@@ -14,6 +14,11 @@ export interface Scenario {
   readonly workMs?: number
   /** Every request repeats one of this many keys that were completed before. Default: every key is new. */
   readonly replayedKeys?: number
+  /**
+   * How often the servers are started anew, with new stores. Default 1. What the runtime decides while a process is young (what it
+   * compiles, what it takes for long-lived) stays with it, and differs more from start to start than from run to run.
+   */
+  readonly starts?: number
 }
 
 export interface Run extends LoadResult {
@@ -45,10 +50,19 @@ export interface ScenarioResult {
 }
 
 export async function measureScenario(scenario: Scenario, context: Context): Promise<ScenarioResult> {
+  const { starts = 1 } = scenario
+  const parts: ScenarioResult[] = []
+  for (let start = 0; start < Math.min(starts, context.repetitions); start++) {
+    parts.push(await measureStart(scenario, context, Math.ceil((context.repetitions - start) / starts)))
+  }
+  return parts.reduce(joined)
+}
+
+async function measureStart(scenario: Scenario, context: Context, repetitions: number): Promise<ScenarioResult> {
   const stage = await openStage(scenario, context)
   try {
     for (const player of stage.players) await prepare(player, scenario, context)
-    for (let repetition = 0; repetition < context.repetitions; repetition++) {
+    for (let repetition = 0; repetition < repetitions; repetition++) {
       // Every second repetition runs backwards, so that nobody always comes after the same neighbour.
       const order = repetition % 2 === 0 ? stage.players : stage.players.toReversed()
       for (const connections of scenario.connections) {
@@ -58,6 +72,30 @@ export async function measureScenario(scenario: Scenario, context: Context): Pro
     return { subjects: await results(stage), leftOut: stage.leftOut }
   } finally {
     await stage.close()
+  }
+}
+
+function joined(first: ScenarioResult, second: ScenarioResult): ScenarioResult {
+  const subjects = first.subjects.map(subject => {
+    const again = second.subjects.find(({ id }) => id === subject.id)
+    if (again === undefined) throw new Error(`${subject.id} was measured at one start and not at the next`)
+    return {
+      ...subject,
+      runs: [...subject.runs, ...again.runs],
+      proof: subject.proof && again.proof && sumOf(subject.proof, again.proof),
+      faults: [...subject.faults, ...again.faults],
+    }
+  })
+  return { subjects, leftOut: first.leftOut }
+}
+
+type RowProof = NonNullable<SubjectRuns['proof']>
+
+function sumOf(one: RowProof, other: RowProof): RowProof {
+  return {
+    acknowledged: one.acknowledged + other.acknowledged,
+    rows: one.rows + other.rows,
+    completed: one.completed + other.completed,
   }
 }
 

@@ -33,6 +33,7 @@ const saturation: HttpSection = {
   ],
   connections: [64],
   seconds: 1.5,
+  starts: 2,
   remark: 'Subjects on Express are compared with bare Express, all others with bare node:http.',
   figures: {
     'postgres over bare': {
@@ -70,6 +71,7 @@ const work: HttpSection = {
   subjects: ['bare', 'postgres', 'sqlite', 'naive', 'node-idempotency-redis'],
   connections: [50],
   seconds: 2,
+  starts: 2,
   workMs: 50,
   figures: {
     'postgres over bare': { of: 'postgres', over: 'bare', what: 'throughput over the bare server' },
@@ -100,6 +102,7 @@ const replay: HttpSection = {
   ],
   connections: [64],
   seconds: 1,
+  starts: 2,
   replayedKeys: 1_000,
   figures: {
     'postgres over bare': { of: 'postgres', over: 'bare', what: 'throughput of replays over the bare server' },
@@ -114,6 +117,7 @@ const atomic: HttpSection = {
   subjects: ['own-postgres', 'atomic-postgres', 'own-sqlite', 'atomic-sqlite'],
   connections: [64],
   seconds: 1.5,
+  starts: 2,
   figures: {
     'postgres over own transaction': {
       of: 'atomic-postgres',
@@ -135,6 +139,7 @@ const single: HttpSection = {
   subjects: ['bare', 'postgres', 'naive'],
   connections: [1],
   seconds: 1,
+  starts: 2,
   figures: {
     'latency over naive': { of: 'postgres', over: 'naive', by: run => run.p50Ms, what: 'median latency over naive' },
   },
