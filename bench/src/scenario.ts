@@ -14,10 +14,7 @@ export interface Scenario {
   readonly workMs?: number
   /** Every request repeats one of this many keys that were completed before. Default: every key is new. */
   readonly replayedKeys?: number
-  /**
-   * How often the servers are started anew, with new stores. Default 1. What the runtime decides while a process is young (what it
-   * compiles, what it takes for long-lived) stays with it, and differs more from start to start than from run to run.
-   */
+  /** How often the servers are started anew, with new stores. Default 1. Runs of one process are more alike than runs of two. */
   readonly starts?: number
 }
 

@@ -145,14 +145,16 @@ it('opens a file that another process keeps locked for a moment', async () => {
   const locks = `const file = new (require('libsql'))(process.argv[1])
     file.exec('PRAGMA locking_mode = EXCLUSIVE; BEGIN IMMEDIATE; INSERT INTO orders VALUES (1)')
     console.log('locked')
-    setTimeout(() => file.close(), 500)`
+    process.stdin.once('data', () => setTimeout(() => file.close(), 500))`
   const here = fileURLToPath(new URL('.', import.meta.url))
-  const holder = spawn(process.execPath, ['-e', locks, path], { cwd: here, stdio: ['ignore', 'pipe', 'inherit'] })
+  const holder = spawn(process.execPath, ['-e', locks, path], { cwd: here, stdio: ['pipe', 'pipe', 'inherit'] })
   await once(holder.stdout, 'data')
   // What others meet while it is locked: without patience, the opening would.
   const impatient = new Database(path)
   expect(() => impatient.exec('SELECT count(*) FROM orders')).toThrow('locked')
   impatient.close()
+  // Opening blocks this process, so the other one lets go by itself.
+  holder.stdin.end('soon')
   const store = sqliteStore({ path, open: file => new Database(file) })
   await store.migrate()
   await store.close()
