@@ -18,7 +18,10 @@ export function readEvidence(directory: string): Evidence {
   const facts: Facts = JSON.parse(readFileSync(join(directory, factsFile), 'utf8'))
   return {
     facts,
-    charges: readHistories<LedgerCharge>(directory, 'provider-ledger'),
+    // The ledger's other lines are keys that were declined.
+    charges: readHistories<LedgerCharge | { declined: string }>(directory, 'provider-ledger').filter(
+      line => 'id' in line,
+    ),
     clients: readHistories<ClientEvent>(directory, 'clients'),
     apps: readHistories<AppEvent>(directory, 'app-'),
     nemesis: readHistories<NemesisEvent>(directory, 'nemesis'),

@@ -100,8 +100,10 @@ function transferRoute<Tx>(app: Hono<Env>, latchkey: Latchkey<Tx, Context<Env>>,
       createTransfer,
       async (c: Context<Env>, { downstreamKey, signal }) => {
         const { account, amount } = await paymentInput(c)
-        const charge = await provider.charge({ key: downstreamKey('transfer'), account, amount, dedup: false }, signal)
-        return c.json({ transfer: charge.id, amount }, 201)
+        const asked = { key: downstreamKey('transfer'), account, amount, dedup: false }
+        const answer = await provider.charge(asked, signal)
+        if ('declined' in answer) return c.json({ declined: true, amount }, 402)
+        return c.json({ transfer: answer.id, amount }, 201)
       },
       { onError: renderError },
     ),

@@ -10,6 +10,11 @@ export interface Charge {
   readonly reference?: string
 }
 
+/** A definite no: nothing was charged, and under the same idempotency key nothing will be. */
+export interface Declined {
+  readonly declined: true
+}
+
 /** What the provider tells by webhook, signed as Standard Webhooks has it. */
 export interface ChargeEvent {
   readonly type: 'charge.succeeded'
@@ -26,7 +31,7 @@ export const lostAnswerAmount = 1313
  * hold           charges, and answers `ms` later
  * lose-response  charges, and closes the connection instead of answering
  * fail-after     charges, and answers 500
- * refuse         charges nothing and answers 402
+ * refuse         charges nothing and answers 402, from then on to each request with this idempotency key
  * late           answers nothing; charges `ms` after the client gave up
  * swallow        charges nothing and answers nothing: for the client no different from the one above
  * fall           charges, and is `down` for `ms` before it answers

@@ -1,4 +1,7 @@
-/** A payment in three steps: recorded, charged, receipted. A crash between any two is resumed, and nothing is charged twice. */
+/**
+ * A payment in three steps: recorded, charged, receipted. A crash between any two is resumed, and nothing is charged twice.
+ * A declined card is an answer like any other: it is kept, and whoever wants to pay with another card asks under a new key.
+ */
 import { json, type Outcome, type PhasedExecution } from 'latchkey'
 import { functionTarget, type Target } from 'latchkey/outbox'
 import type { ProviderClient } from './provider-client.ts'
@@ -36,9 +39,14 @@ async function moveMoney<Tx>(
   const dedup = direction === 'in'
   const reference = x.id
   const id = await x.phase('record', tx => database.insertPayment(tx, { account, amount, direction, reference }))
-  const { id: charge } = await x.effect('charge', dedup ? charging : transferring, ({ key, signal }) =>
+  const answer = await x.effect('charge', dedup ? charging : transferring, ({ key, signal }) =>
     provider.charge({ key, account, amount, reference, dedup }, signal),
   )
+  if ('declined' in answer) {
+    await x.phase('decline', tx => database.removePayment(tx, id))
+    return json(402, { declined: true, amount })
+  }
+  const charge = answer.id
   await x.phase('receipt', async tx => {
     await database.markCharged(tx, { id, charge })
     await x.outbox.append(tx, { topic: 'receipts', aggregate: account, payload: { payment: id, charge, amount } })

@@ -39,6 +39,9 @@ export async function postgresDatabase(url: string): Promise<ShopDatabase<pg.Poo
     async markCharged(tx, { id, charge }) {
       await tx.query('update payments set charge = $1 where id = $2', [charge, id])
     },
+    async removePayment(tx, id) {
+      await tx.query('delete from payments where id = $1', [id])
+    },
     payments: account => rows<Payment>('select * from payments where account = $1 order by id', account),
     paymentsAfter: (reference, limit) =>
       rows<Payment>('select * from payments where reference > $1 order by reference limit $2', reference, limit),

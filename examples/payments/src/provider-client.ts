@@ -1,6 +1,6 @@
 /** Asking the payment provider, wherever it runs. */
 import { classifyNetworkFailure, notExecuted, outcomeUnknown } from 'latchkey'
-import type { AskedFor, Charge, Fault, ProviderState, WebhookTarget } from './charge.ts'
+import type { AskedFor, Charge, Declined, Fault, ProviderState, WebhookTarget } from './charge.ts'
 
 export interface ProviderAddress {
   readonly url: string
@@ -14,7 +14,7 @@ export interface AskedCharge extends Omit<Charge, 'id'> {
 }
 
 export interface ProviderClient {
-  charge(asked: AskedCharge, signal: AbortSignal): Promise<Charge>
+  charge(asked: AskedCharge, signal: AbortSignal): Promise<Charge | Declined>
   charges(): Promise<readonly Charge[]>
   /** What it knows under a downstream key. */
   find(key: string, signal: AbortSignal): Promise<readonly Charge[]>
@@ -44,7 +44,7 @@ export function providerClient({ url, controlUrl }: ProviderAddress): ProviderCl
         signal: AbortSignal.any([signal, AbortSignal.timeout(chargeTimeoutMs)]),
       })
       if (response.status === 201) return (await response.json()) as Charge
-      if (response.status === 402) throw notExecuted(new Error('the provider declined the charge'))
+      if (response.status === 402) return { declined: true }
       throw outcomeUnknown(new Error(`the provider answered ${response.status}`))
     },
     charges: () => get<readonly Charge[]>(url),

@@ -6,7 +6,7 @@
  *   GET /                              {"idempotency":true,"fault":null,"webhook":null,"books":true}
  *   GET /charges, GET /asked           the ledger; the last requests for charges, whatever became of them
  *   PUT /fault    {"kind":"slow","ms":500,"requests":3}, or null
- *   PUT /idempotency    true or false: whether a known key gets its first charge, or is charged again
+ *   PUT /idempotency    true or false: whether a known key gets its first answer, or is charged again
  *   PUT /webhook    {"url":"http://…","secret":"whsec_…","delayMs":0}, or null: where charges are told
  *   PUT /books    true or false: whether the shop may look charges up
  *
@@ -66,14 +66,15 @@ async function handleCharge(request: IncomingMessage, response: ServerResponse):
   switch (fault?.kind) {
     case 'refuse':
       // What was charged before under this key cannot be declined any more.
-      return known ? answer(response, 201, known) : answer(response, 402, { error: 'card declined' })
+      if (known === undefined && bindsKey(asked)) ledger.decline(key)
+      return answerCharge(response, known)
     case 'slow':
       await delay(fault.ms ?? defaultDelayMs)
-      return answer(response, 201, charge(asked))
+      return answerCharge(response, charge(asked))
     case 'hold': {
       const made = charge(asked)
       await delay(fault.ms ?? defaultDelayMs)
-      return answer(response, 201, made)
+      return answerCharge(response, made)
     }
     case 'late':
       await Promise.race([once(response, 'close'), delay(patienceMs, undefined, { ref: false })])
@@ -91,7 +92,7 @@ async function handleCharge(request: IncomingMessage, response: ServerResponse):
       charge(asked)
       return answer(response, 500, { error: 'internal error' })
     default:
-      answer(response, 201, charge(asked))
+      answerCharge(response, charge(asked))
   }
 }
 
@@ -105,17 +106,31 @@ function remember(asked: AskedFor): void {
   if (askedFor.length > askedMax) askedFor.shift()
 }
 
-/** Looked up when the charge is made, not when the request came: the same key may have been charged meanwhile. */
-function charge({ dedup, ...asked }: AskedFor): Charge {
+/**
+ * Looked up when the charge is made, not when the request came: the same key may have been charged meanwhile, or declined.
+ * Undefined: declined.
+ */
+function charge({ dedup, ...asked }: AskedFor): Charge | undefined {
   const known = knownCharge({ dedup, key: asked.key })
   if (known !== undefined) return known
+  if (bindsKey({ dedup }) && ledger.isDeclined(asked.key)) return undefined
   const made = ledger.add(asked)
   void sendWebhook(made, () => webhook)
   return made
 }
 
 function knownCharge({ dedup, key }: Pick<AskedFor, 'dedup' | 'key'>): Charge | undefined {
-  return idempotency && dedup ? ledger.find(key) : undefined
+  return bindsKey({ dedup }) ? ledger.find(key) : undefined
+}
+
+/** Whether all requests with this key get one answer. */
+function bindsKey({ dedup }: Pick<AskedFor, 'dedup'>): boolean {
+  return idempotency && dedup
+}
+
+function answerCharge(response: ServerResponse, made: Charge | undefined): void {
+  if (made === undefined) answer(response, 402, { error: 'card declined' })
+  else answer(response, 201, made)
 }
 
 async function handleControl(request: IncomingMessage, response: ServerResponse): Promise<void> {

@@ -35,6 +35,8 @@ export interface ShopDatabase<Tx> {
   orders(account: string): Promise<readonly Order[]>
   insertPayment(tx: Tx, payment: Omit<Payment, 'id' | 'charge'>): Promise<number>
   markCharged(tx: Tx, payment: { id: number; charge: string }): Promise<void>
+  /** What was declined: both ledgers are then without it. */
+  removePayment(tx: Tx, id: number): Promise<void>
   payments(account: string): Promise<readonly Payment[]>
   /** All accounts, by ascending reference, a page at a time: the shop's side of a ledger comparison. */
   paymentsAfter(reference: string, limit: number): Promise<readonly Payment[]>

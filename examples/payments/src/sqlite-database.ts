@@ -37,6 +37,9 @@ export async function sqliteDatabase(directory: string): Promise<ShopDatabase<Sq
     async markCharged(tx, { id, charge }) {
       tx.run('update payments set charge = ? where id = ?', [charge, id])
     },
+    async removePayment(tx, id) {
+      tx.run('delete from payments where id = ?', [id])
+    },
     async payments(account) {
       return rows<Payment>('select * from payments where account = ? order by id', account)
     },

@@ -52,6 +52,20 @@ describe('the playground', () => {
     expect(await stop()).toBe(0)
   })
 
+  it('answers a declined payment with 402 for good, and leaves no payment behind', async () => {
+    const { paste, line, stop } = await startPlayground('--dir', join(directory, 'declined'))
+    await paste(line('lose-response').replace('lose-response', 'refuse'))
+    const payment = line('"amount":600')
+    const declined = await paste(payment)
+    expect(declined).toContain('HTTP/1.1 402')
+    const again = await paste(payment)
+    expect(again.toLowerCase()).toContain('idempotent-replayed: true')
+    expect(bodyOf(again)).toBe(bodyOf(declined))
+    expect(JSON.parse(await paste(line('/ledger')))).toEqual([])
+    expect(JSON.parse(await paste(line('/ledger').replace('/ledger', '/payments')))).toEqual([])
+    expect(await stop()).toBe(0)
+  })
+
   it('settles a payout by the bank’s webhook, and pays once', async () => {
     const { paste, line, stop } = await startPlayground('--dir', join(directory, 'told'))
     await paste(line('lose-response', 1))

@@ -31,13 +31,18 @@ afterAll(async () => {
 })
 
 const newKey = () => `key-${count++}`
-const charge = (key: string, timeoutMs = 20_000) =>
-  provider.charge({ key, account: 'acme', amount: 5, reference: `r-${key}` }, AbortSignal.timeout(timeoutMs))
+const ask = (key: string, { timeoutMs = 20_000, dedup = true, at = provider } = {}) =>
+  at.charge({ key, account: 'acme', amount: 5, reference: `r-${key}`, dedup }, AbortSignal.timeout(timeoutMs))
+const charge = async (key: string, options?: Parameters<typeof ask>[1]) => {
+  const answer = await ask(key, options)
+  if ('declined' in answer) throw new Error('declined')
+  return answer
+}
 const charged = async (key: string) => (await provider.charges()).filter(known => known.key === key).length
-/** How the shop sees a charge that did not come back. */
+/** How the shop sees a charge, also one that did not come back. */
 const failure = (key: string, timeoutMs?: number) =>
-  charge(key, timeoutMs).then(
-    () => 'charged',
+  ask(key, timeoutMs === undefined ? {} : { timeoutMs }).then(
+    answer => ('declined' in answer ? 'declined' : 'charged'),
     (error: unknown) => (isLatchkeyError(error) ? error.code : String(error)),
   )
 
@@ -56,17 +61,59 @@ describe('the payment provider', () => {
     expect((await charge(key)).id).not.toBe((await charge(key)).id)
   })
 
-  it.each<[Fault['kind'], string, number]>([
-    ['lose-response', 'outcome-unknown', 1],
-    ['fail-after', 'outcome-unknown', 1],
-    ['refuse', 'not-executed', 0],
-  ])('%s: the shop sees %s, and the ledger has %i charge', async (kind, seen, charges) => {
-    await provider.setFault({ kind, requests: 1 })
+  it.each<Fault['kind']>(['lose-response', 'fail-after'])(
+    '%s: the shop does not know, and the ledger has one charge',
+    async kind => {
+      await provider.setFault({ kind, requests: 1 })
+      const key = newKey()
+      expect(await failure(key)).toBe('outcome-unknown')
+      expect(await charged(key)).toBe(1)
+      expect(await failure(key)).toBe('charged')
+      expect(await charged(key)).toBe(1)
+    },
+  )
+
+  it.each<Fault['kind']>(['slow', 'late'])(
+    'never charges for a key that it declined, also not for a request that came before and was %s',
+    async kind => {
+      const key = newKey()
+      await provider.setFault({ kind, ms: 400, requests: 1 })
+      expect(await failure(key, 100)).toBe('outcome-unknown')
+      await provider.setFault({ kind: 'refuse', requests: 1 })
+      expect(await failure(key)).toBe('declined')
+      await new Promise(resolve => setTimeout(resolve, 600))
+      expect(await charged(key)).toBe(0)
+      expect(await failure(key)).toBe('declined')
+    },
+  )
+
+  it('declines nothing that it charged', async () => {
     const key = newKey()
-    expect(await failure(key)).toBe(seen)
-    expect(await charged(key)).toBe(charges)
+    await charge(key)
+    await provider.setFault({ kind: 'refuse', requests: 1 })
     expect(await failure(key)).toBe('charged')
-    expect(await charged(key)).toBe(1)
+  })
+
+  it('keeps to a refusal when it is started again', async () => {
+    const file = join(directory, 'restarted.jsonl')
+    const [declined, paid] = [newKey(), newKey()]
+    const before = await startProvider(file)
+    await before.setFault({ kind: 'refuse', requests: 1 })
+    expect(await ask(declined, { at: before })).toEqual({ declined: true })
+    const first = await charge(paid, { at: before })
+    await before.stop()
+    const after = await startProvider(file)
+    expect(await ask(declined, { at: after })).toEqual({ declined: true })
+    expect(await charge(paid, { at: after })).toEqual(first)
+    expect(await after.charges()).toEqual([first])
+    await after.stop()
+  })
+
+  it('binds nothing by a refusal of a request without an idempotency key', async () => {
+    const key = newKey()
+    await provider.setFault({ kind: 'refuse', requests: 1 })
+    expect(await ask(key, { dedup: false })).toEqual({ declined: true })
+    expect(await failure(key)).toBe('charged')
   })
 
   it('refuses connections while it is down, and listens again at the same address', async () => {
@@ -115,8 +162,8 @@ describe('the payment provider', () => {
 
   it('charges as often as it is asked without an idempotency key', async () => {
     const key = newKey()
-    const ask = () => provider.charge({ key, account: 'acme', amount: 5, dedup: false }, AbortSignal.timeout(20_000))
-    expect((await ask()).id).not.toBe((await ask()).id)
+    const again = () => charge(key, { dedup: false })
+    expect((await again()).id).not.toBe((await again()).id)
     expect(await provider.find(key, AbortSignal.timeout(20_000))).toHaveLength(2)
   })
 
