@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { type Arguments, readArguments, usage } from './arguments.ts'
 import { type Context, openContext } from './context.ts'
 import { conditionsOf } from './machine/conditions.ts'
+import { agreementTable, type Figures, readFigures } from './report/agreement.ts'
 import { barOf, readGoals } from './report/goals.ts'
 import { publish } from './report/publish.ts'
 import { jsonOf, markdownOf, type Report, reportOf } from './report/report.ts'
@@ -22,8 +23,10 @@ if ('wrong' in given) {
   console.error(`${given.wrong}\n\n${usage}`)
   process.exit(2)
 }
+const earlier = given.compare === undefined ? undefined : earlierFigures(given.compare)
 const report = await bench(given)
 tell(report)
+if (earlier !== undefined) console.log(`\n${agreementTable(report.verdicts, earlier)}`)
 if (given.publish) publish(report)
 const missed = report.verdicts.filter(({ met }) => !met)
 if (given.check) {
@@ -31,6 +34,15 @@ if (given.check) {
     console.error(`missed: ${name} is ${found?.value.toFixed(3) ?? 'not measured'}, and must be ${barOf(goal)}`)
 }
 process.exitCode = report.faults.length > 0 || (given.check && missed.length > 0) ? 1 : 0
+
+function earlierFigures(file: string): Figures {
+  try {
+    return readFigures(file)
+  } catch (error) {
+    console.error(`cannot compare with ${file}: ${error instanceof Error ? error.message : String(error)}`)
+    return process.exit(2)
+  }
+}
 
 async function bench(options: Arguments): Promise<Report> {
   const startedAt = performance.now()

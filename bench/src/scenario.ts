@@ -4,6 +4,7 @@ import type { LoadResult } from './load/load.ts'
 import { replayedPrefix } from './load/request.ts'
 import { openStage, type Player, type Stage } from './stage.ts'
 import { measureRun } from './run.ts'
+import { byStart } from './starts.ts'
 import { warmUp } from './warm-up.ts'
 
 export interface Scenario {
@@ -14,7 +15,7 @@ export interface Scenario {
   readonly workMs?: number
   /** Every request repeats one of this many keys that were completed before. Default: every key is new. */
   readonly replayedKeys?: number
-  /** How often the servers are started anew, with new stores. Default 1. Runs of one process are more alike than runs of two. */
+  /** How often the servers are started anew, with new stores. Default 1. */
   readonly starts?: number
 }
 
@@ -49,8 +50,8 @@ export interface ScenarioResult {
 export async function measureScenario(scenario: Scenario, context: Context): Promise<ScenarioResult> {
   const { starts = 1 } = scenario
   const parts: ScenarioResult[] = []
-  for (let start = 0; start < Math.min(starts, context.repetitions); start++) {
-    parts.push(await measureStart(scenario, context, Math.ceil((context.repetitions - start) / starts)))
+  for (const repetitions of byStart(context.repetitions, starts)) {
+    parts.push(await measureStart(scenario, context, repetitions))
   }
   return parts.reduce(joined)
 }

@@ -12,7 +12,10 @@ import { type Subject, subjectOf } from './subjects.ts'
 
 export interface Player {
   readonly subject: Subject
-  readonly server: Server
+  /** Another one after `restart`. */
+  server: Server
+  /** Starts its server anew, on the same store. */
+  restart(): Promise<void>
   /** The address of its store. */
   readonly place: string
   /** Processor time of its database so far; 0 without one. */
@@ -102,6 +105,12 @@ async function startPlayer(
   { context, workMs, counted }: { context: Context; workMs: number; counted: boolean },
 ): Promise<Player> {
   const peerFile = subject.peer === undefined ? undefined : pathToFileURL(join(context.peers(), subject.peer)).href
-  const server = await startServer(context.programs.server, { subject, place, workMs, peerFile, counted })
-  return { subject, server, place, databaseUs, runs: [], faults: [], expected: 0, proof: undefined }
+  const start = () => startServer(context.programs.server, { subject, place, workMs, peerFile, counted })
+  const restart = async () => {
+    await player.server.stop()
+    player.server = await start()
+  }
+  const measured = { runs: [], faults: [], expected: 0, proof: undefined }
+  const player: Player = { subject, server: await start(), restart, place, databaseUs, ...measured }
+  return player
 }

@@ -9,6 +9,9 @@ export interface Programs {
   readonly server: string
   readonly load: string
   readonly outbox: string
+  readonly fingerprint: string
+  /** What that program measures: a file of the library. */
+  readonly fingerprintCode: string
 }
 
 const root = fileURLToPath(new URL('../../..', import.meta.url))
@@ -18,7 +21,9 @@ const sources = {
   server: '../server/server.ts',
   load: '../load/load-process.ts',
   outbox: '../outbox/process.ts',
-} as const
+  fingerprint: '../fingerprint/process.ts',
+  fingerprintCode: '../../../packages/latchkey/src/engine/fingerprint/fingerprint.ts',
+} as const satisfies Programs
 /** What an application brings itself. */
 const external = ['pg', 'libsql', 'hono', '@hono/node-server', 'express', 'fastify', 'koa']
 
@@ -38,5 +43,12 @@ export async function bundlePrograms(): Promise<Programs> {
     external,
     logLevel: 'warning',
   })
-  return { server: `${directory}/server.mjs`, load: `${directory}/load.mjs`, outbox: `${directory}/outbox.mjs` }
+  const at = (name: keyof Programs) => `${directory}/${name}.mjs`
+  return {
+    server: at('server'),
+    load: at('load'),
+    outbox: at('outbox'),
+    fingerprint: at('fingerprint'),
+    fingerprintCode: at('fingerprintCode'),
+  }
 }

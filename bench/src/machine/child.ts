@@ -44,6 +44,14 @@ export async function startChild(program: string, args: readonly string[]): Prom
   }
 }
 
+/** Runs a program that says one thing and ends: its answer. */
+export async function askApart<Answer>(program: string, order: object): Promise<Answer> {
+  const child = await startChild(program, [JSON.stringify(order)])
+  await child.stop()
+  // Our own program, and what it says is the one thing that it is for.
+  return child.ready as Answer
+}
+
 function hasEnded({ exitCode, signalCode }: ChildProcess): boolean {
   return exitCode !== null || signalCode !== null
 }

@@ -14,6 +14,8 @@ export interface OutboxOrder {
   readonly messages: number
   /** Messages that are drained one by one. */
   readonly singles: number
+  /** Whether the latency is measured, too. */
+  readonly latency: boolean
 }
 
 export interface OutboxResult {
@@ -21,8 +23,7 @@ export interface OutboxResult {
   readonly oneByOne: readonly number[]
   readonly inBatches: readonly number[]
   /** From the commit to the delivery, at 200 messages a second. */
-  readonly hinted: Latency
-  readonly polled: Latency
+  readonly latency: { readonly hinted: Latency; readonly polled: Latency } | undefined
 }
 
 export interface Latency {
@@ -39,7 +40,8 @@ interface Parts {
 const warmUp = { messages: 20_000, singles: 500 }
 const payload = { order: 7, note: 'z'.repeat(100) }
 
-export async function measureOutbox({ url, repetitions, messages, singles }: OutboxOrder): Promise<OutboxResult> {
+export async function measureOutbox(order: OutboxOrder): Promise<OutboxResult> {
+  const { url, repetitions, messages, singles } = order
   const pool = new pg.Pool({ connectionString: url, max: 10 })
   const store = postgresStore({ pool })
   const parts = { pool, store, latchkey: createLatchkey({ store, scope: singleTenant }) }
@@ -55,9 +57,11 @@ export async function measureOutbox({ url, repetitions, messages, singles }: Out
       rates[name].push(await (name === 'oneByOne' ? drainNaively(pool, singles) : drain(parts, messages)))
     }
   }
-  const latencies = { hinted: await latency(parts, true), polled: await latency(parts, false) }
+  const latency = order.latency
+    ? { hinted: await latencyOf(parts, true), polled: await latencyOf(parts, false) }
+    : undefined
   await pool.end()
-  return { ...rates, ...latencies }
+  return { ...rates, latency }
 }
 
 /** Relays a backlog until nothing is left. */
@@ -110,7 +114,7 @@ async function drainNaively(pool: pg.Pool, singles: number): Promise<number> {
   return (singles * 1_000) / (performance.now() - startedAt)
 }
 
-async function latency({ pool, latchkey }: Parts, hinted: boolean): Promise<Latency> {
+async function latencyOf({ pool, latchkey }: Parts, hinted: boolean): Promise<Latency> {
   const committedAt = new Map<number, number>()
   const takenMs: number[] = []
   const deliver = functionTarget(message => {

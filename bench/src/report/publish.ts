@@ -22,8 +22,11 @@ export function publish(report: Report): void {
     `${folder}results.md`,
     `${markdownOf(report)}\n![throughput](throughput.svg)\n\n![latency](latency.svg)\n`,
   )
+  const { sentence, figures } = report
+  const told = { sentence, figures: Object.fromEntries(figures) }
+  writeFileSync(`${folder}figures.json`, `${JSON.stringify(told, null, 2)}\n`)
   const readme = `${root}README.md`
-  writeFileSync(readme, quoted(readFileSync(readme, 'utf8'), `${report.sentence}\n\n${summaryTable(report.verdicts)}`))
+  writeFileSync(readme, quoted(readFileSync(readme, 'utf8'), `${sentence}\n\n${summaryTable(report.verdicts)}`))
 }
 
 /** Replaces what stands between the two marks. */

@@ -2,6 +2,7 @@ import { expect, it } from 'vitest'
 import { readArguments } from '../arguments.ts'
 import { sections } from '../sections/all.ts'
 import type { Figure } from '../statistics.ts'
+import { agreementTable } from './agreement.ts'
 import { judge, readGoals } from './goals.ts'
 import { lineChart, rangeChart } from './plot.ts'
 import { quoted } from './publish.ts'
@@ -44,6 +45,22 @@ it('says what a missed goal was', () => {
   expect(summaryTable(verdicts)).toContain(
     '| over naive | at least 5 | 4.20 × (4.20 to 4.20) | **no** | **missed: at least 5** |',
   )
+})
+
+it('agrees with an earlier run inside the spread of that, and not with one that did not measure', () => {
+  const why = (name: string) => ({ atLeast: 0, why: name })
+  const goals = { 'a: inside': why('inside'), 'a: outside': why('outside'), 'a: new': why('new') }
+  const now = new Map(Object.keys(goals).map(name => [name, found(4)]))
+  const spread = (min: number, max: number): Figure => ({ ...found(3), min, max })
+  const earlier = { 'a: inside': spread(2, 4), 'a: outside': spread(2, 3.9) }
+  const lines = agreementTable(judge(goals, now, ['a']), earlier)
+    .split('\n')
+    .slice(2)
+  expect(lines).toEqual([
+    '| inside | 3.00 × (2.00 to 4.00) | 4.00 × (4.00 to 4.00) | yes |',
+    '| outside | 3.00 × (2.00 to 3.90) | 4.00 × (4.00 to 4.00) | **no** |',
+    '| new | not measured | 4.00 × (4.00 to 4.00) | **no** |',
+  ])
 })
 
 it('replaces what stands between the marks of a document, and nothing else', () => {

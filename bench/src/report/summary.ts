@@ -18,7 +18,7 @@ export function summaryTable(verdicts: readonly Verdict[]): string {
   return markdownTable(['what', 'aim', 'measured (min to max)', 'reached', 'checked'], rows)
 }
 
-function shown(found: Figure | undefined): string {
+export function shown(found: Figure | undefined): string {
   if (found === undefined) return 'not measured'
   const { value, min, max, unit } = found
   return `${short(value)} ${unit} (${short(min)} to ${short(max)})`

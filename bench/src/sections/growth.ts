@@ -12,9 +12,11 @@ import type { Run } from '../scenario.ts'
 import type { Section, SectionResult } from '../section.ts'
 import { startServer } from '../server/server-process.ts'
 import { openStage, type Player } from '../stage.ts'
+import { byStart } from '../starts.ts'
 import { type Figure, figure, median, pairwise } from '../statistics.ts'
 
 const deadLeases = 10
+const starts = 2
 /** As many as the reaper deletes in all of its runs, and more. */
 const expiredShare = 0.03
 
@@ -85,11 +87,16 @@ async function interleave(
 ): Promise<{ empty: Run[]; full: Run[] }> {
   const before = { empty: empty.runs.length, full: full.runs.length }
   const replayedKeys = (player: Player) => (replayedOf === undefined ? 0 : player === full ? replayedOf : smallTable)
-  for (const player of [empty, full]) await warmUp(player, { replayedKeys: replayedKeys(player) }, context)
-  for (let repetition = 0; repetition < context.repetitions; repetition++) {
-    for (const player of repetition % 2 === 0 ? [empty, full] : [full, empty]) {
-      const scenario = { seconds, replayedKeys: replayedKeys(player) }
-      await measureRun(player, { scenario, connections: 64, context })
+  for (const repetitions of byStart(context.repetitions, starts)) {
+    for (const player of [empty, full]) {
+      await player.restart()
+      await warmUp(player, { replayedKeys: replayedKeys(player) }, context)
+    }
+    for (let repetition = 0; repetition < repetitions; repetition++) {
+      for (const player of repetition % 2 === 0 ? [empty, full] : [full, empty]) {
+        const scenario = { seconds, replayedKeys: replayedKeys(player) }
+        await measureRun(player, { scenario, connections: 64, context })
+      }
     }
   }
   return { empty: empty.runs.slice(before.empty), full: full.runs.slice(before.full) }

@@ -1,10 +1,10 @@
 /** What a completed key leaves on disk, and what it costs to write. */
 import pg from 'pg'
 import type { Context } from '../context.ts'
-import { markdownTable } from '../report/table.ts'
+import { markdownTable, withSpread } from '../report/table.ts'
 import type { Section, SectionResult } from '../section.ts'
 import { openStage, type Player } from '../stage.ts'
-import { figure } from '../statistics.ts'
+import { figure, median } from '../statistics.ts'
 
 interface RowCost {
   readonly rows: number
@@ -25,21 +25,27 @@ export const rows: Section = {
   name: 'rows',
   what: 'bytes of a small completed row with its indexes, WAL per request, and the share of heap-only updates',
   async run(context) {
-    const stage = await openStage({ subjects: ['postgres'] }, context)
-    try {
-      const [player] = stage.players
-      if (player === undefined) throw new Error('PostgreSQL is missing')
-      return resultOf(await measure(player, context))
-    } finally {
-      await stage.close()
-    }
+    const costs: RowCost[] = []
+    for (let repetition = 0; repetition < context.repetitions; repetition++) costs.push(await measureNew(context))
+    return resultOf(costs)
   },
+}
+
+async function measureNew(context: Context): Promise<RowCost> {
+  const stage = await openStage({ subjects: ['postgres'] }, context)
+  try {
+    const [player] = stage.players
+    if (player === undefined) throw new Error('PostgreSQL is missing')
+    return await measure(player, context)
+  } finally {
+    await stage.close()
+  }
 }
 
 async function measure({ server, place }: Player, { load, quick }: Context): Promise<RowCost> {
   const pool = new pg.Pool({ connectionString: place, max: 2 })
   pool.on('error', () => {})
-  const requestsMax = quick ? 400 : 10_000
+  const requestsMax = quick ? 400 : 4_000
   const walBefore = await walBytes(pool)
   const empty = await sizes(pool)
   let rows = 0
@@ -82,8 +88,9 @@ async function updatesOf(pool: pg.Pool): Promise<{ all: number; hot: number }> {
   return { all: Number(rows[0]?.all), hot: Number(rows[0]?.hot) }
 }
 
-function resultOf(cost: RowCost): SectionResult {
-  const { rows, bytesPerRow, indexBytesPerRow, walBytesPerRequest, hotShare, updatesPerRequest } = cost
+function resultOf(costs: readonly RowCost[]): SectionResult {
+  const each = (member: keyof RowCost) => costs.map(cost => cost[member])
+  const percent = each('hotShare').map(share => share * 100)
   const table = markdownTable(
     [
       'rows',
@@ -95,23 +102,23 @@ function resultOf(cost: RowCost): SectionResult {
     ],
     [
       [
-        String(rows),
-        bytesPerRow.toFixed(0),
-        indexBytesPerRow.toFixed(0),
-        walBytesPerRequest.toFixed(0),
-        updatesPerRequest.toFixed(2),
-        `${(hotShare * 100).toFixed(0)} %`,
+        median(each('rows')).toFixed(0),
+        withSpread(each('bytesPerRow'), 0),
+        withSpread(each('indexBytesPerRow'), 0),
+        withSpread(each('walBytesPerRequest'), 0),
+        withSpread(each('updatesPerRequest'), 2),
+        `${withSpread(percent, 0)} %`,
       ],
     ],
   )
   return {
     markdown: ['### Rows: what a small completed key leaves on disk', table].join('\n\n'),
     figures: {
-      'bytes per row': figure([bytesPerRow], 'B', 'bytes per small completed row, with indexes'),
-      'WAL per request': figure([walBytesPerRequest], 'B', 'WAL bytes per request'),
-      'heap-only updates': figure([hotShare * 100], '%', 'share of heap-only updates'),
+      'bytes per row': figure(each('bytesPerRow'), 'B', 'bytes per small completed row, with indexes'),
+      'WAL per request': figure(each('walBytesPerRequest'), 'B', 'WAL bytes per request'),
+      'heap-only updates': figure(percent, '%', 'share of heap-only updates'),
     },
     faults: [],
-    data: cost,
+    data: costs,
   }
 }

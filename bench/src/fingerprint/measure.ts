@@ -1,81 +1,50 @@
-/**
- * What the fingerprint of a JSON body costs, over JSON.parse of the same body. Alone:
- *
- *   npx tsx bench/src/fingerprint.ts
- */
-import { fileURLToPath } from 'node:url'
-import { build } from 'esbuild'
-import { type Figure, figure, median, pairwise } from './statistics.ts'
+/** What the fingerprint of a JSON body costs, and JSON.parse of the same body. */
+import { median } from '../statistics.ts'
 
-export interface FingerprintResult {
-  /** As goals.json names them: the order at both sizes, as clients send it (not sorted, no white space). */
-  readonly figures: Readonly<Record<string, Figure>>
-  readonly shapes: readonly ShapeResult[]
-}
-
-export interface ShapeResult {
+export interface ShapeCost {
   readonly shape: string
   readonly bytes: number
-  /** Medians of the repetitions. */
   readonly parseUs: number
   readonly fingerprintUs: number
-  /** Fingerprint over JSON.parse, per repetition. */
-  readonly ratios: readonly number[]
 }
 
-/** Each repetition is so many slices of either kind in turn, so that what disturbs one disturbs its partner. */
+/** So many slices of either kind in turn: what disturbs one disturbs its partner. */
 const slices = 40
 const sliceBytes = 200_000
+/** The first rounds of slices compile, and do not count. */
 const compiling = 3
 
-export async function measureFingerprint({ repetitions = 5 } = {}): Promise<FingerprintResult> {
-  const fingerprint = await loadFingerprint()
-  const results = shapes().map(({ shape, text }) => measureShape(fingerprint, { shape, text, repetitions }))
-  const goal = (name: string): [string, Figure][] => {
-    const ratios = results.find(({ shape }) => shape === `${name} order`)?.ratios ?? []
-    return [[`${name} over JSON.parse`, figure(ratios, '×', `fingerprint of a ${name} body over JSON.parse of it`)]]
-  }
-  return { figures: Object.fromEntries([...goal('2 KB'), ...goal('256 KiB')]), shapes: results }
+export interface FingerprintOrder {
+  /** The library's own file, bundled: no public subpath computes a fingerprint alone. */
+  readonly code: string
 }
 
-type Fingerprint = (body: Uint8Array) => Uint8Array
+/** What that file exports, in the one shape that is called here. */
+export type FingerprintRequest = (request: object) => Uint8Array
 
-/** Bundled as the servers are. By its file, because no public subpath computes a fingerprint alone. */
-async function loadFingerprint(): Promise<Fingerprint> {
-  const path = (place: string) => fileURLToPath(new URL(place, import.meta.url))
-  const outfile = path('../../node_modules/.cache/latchkey-bench/fingerprint.mjs')
-  const entry = path('../../packages/latchkey/src/engine/fingerprint/fingerprint.ts')
-  await build({ entryPoints: [entry], outfile, bundle: true, platform: 'node', target: 'node20', format: 'esm' })
-  // What the file exports, in the one shape that is called here.
-  const { fingerprintRequest } = (await import(outfile)) as { fingerprintRequest: (request: object) => Uint8Array }
-  const parts = { method: 'POST', path: '/orders', query: '', mediaType: 'application/json', header: () => undefined }
-  return body => fingerprintRequest({ ...parts, body })
+export function measureFingerprint(fingerprintRequest: FingerprintRequest): ShapeCost[] {
+  return shapes().map(shape => measureShape(shape, fingerprintRequest))
 }
 
-interface Measured {
+const parts = { method: 'POST', path: '/orders', query: '', mediaType: 'application/json', header: () => undefined }
+
+interface Shape {
   readonly shape: string
   readonly text: string
-  readonly repetitions: number
 }
 
-function measureShape(fingerprint: Fingerprint, { shape, text, repetitions }: Measured): ShapeResult {
+function measureShape({ shape, text }: Shape, fingerprintRequest: FingerprintRequest): ShapeCost {
   const body = Buffer.from(text)
   const rounds = Math.max(1, Math.round(sliceBytes / body.length))
-  const parses: number[] = []
-  const fingerprints: number[] = []
-  // The first ones compile, and do not count.
-  for (let repetition = 1 - compiling; repetition <= repetitions; repetition++) {
-    const [parseUs, fingerprintUs] = interleaved(
+  const timed = () =>
+    interleaved(
       rounds,
       () => JSON.parse(text),
-      () => fingerprint(body),
+      () => fingerprintRequest({ ...parts, body }),
     )
-    if (repetition < 1) continue
-    parses.push(parseUs)
-    fingerprints.push(fingerprintUs)
-  }
-  const ratios = pairwise(fingerprints, parses)
-  return { shape, bytes: body.length, parseUs: median(parses), fingerprintUs: median(fingerprints), ratios }
+  for (let round = 0; round < compiling; round++) timed()
+  const [parseUs, fingerprintUs] = timed()
+  return { shape, bytes: body.length, parseUs, fingerprintUs }
 }
 
 /** The faster half of the slices: a slice during which somebody else had the processor says nothing about the code. */
@@ -101,7 +70,7 @@ const sizes = [
   { name: '256 KiB', bytes: 256 * 1_024 },
 ]
 
-function shapes(): { shape: string; text: string }[] {
+function shapes(): Shape[] {
   return sizes.flatMap(({ name, bytes }) => [
     { shape: `${name} order`, text: largest(bytes, items => JSON.stringify(order(items))) },
     { shape: `${name} order, names sorted`, text: largest(bytes, items => JSON.stringify(sorted(order(items)))) },
@@ -164,15 +133,4 @@ function sorted(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value
   const members = Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1))
   return Object.fromEntries(members.map(([name, member]) => [name, sorted(member)]))
-}
-
-function lineOf({ shape, bytes, parseUs, fingerprintUs, ratios }: ShapeResult): string {
-  const times = `JSON.parse ${parseUs.toFixed(1)} µs, fingerprint ${fingerprintUs.toFixed(1)} µs`
-  const spread = `${Math.min(...ratios).toFixed(2)} to ${Math.max(...ratios).toFixed(2)}`
-  return `${shape.padEnd(28)} ${String(bytes).padStart(7)} bytes: ${times}, ${median(ratios).toFixed(2)} × (${spread})`
-}
-
-if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  const { shapes: results } = await measureFingerprint()
-  for (const result of results) console.log(lineOf(result))
 }
