@@ -98,7 +98,8 @@ function sumOf(one: RowProof, other: RowProof): RowProof {
 }
 
 /** Completes the keys that a replay run repeats, and compiles the hot paths. */
-async function prepare(player: Player, { replayedKeys = 0, connections }: Scenario, context: Context): Promise<void> {
+async function prepare(player: Player, scenario: Scenario, context: Context): Promise<void> {
+  const { replayedKeys = 0, connections, workMs = 0 } = scenario
   if (replayedKeys > 0) {
     const keys = { kind: 'sequence', prefix: replayedPrefix } as const
     const { port } = player.server
@@ -106,6 +107,8 @@ async function prepare(player: Player, { replayedKeys = 0, connections }: Scenar
     player.expected += (await context.load.run(order)).acknowledged
   }
   await warmUp(player, { replayedKeys }, context)
+  // What is compiled for one way is compiled again when requests take another.
+  if (workMs > 0) await warmUp(player, { replayedKeys, work: 'on' }, context)
   if (connections.every(count => count === 1)) await warmUp(player, { replayedKeys, connections: 1 }, context)
 }
 

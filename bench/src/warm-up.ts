@@ -8,20 +8,30 @@ const requestsMax = 16_000
 /** Of those that wait for several commits in a row and have little code of their own to compile. */
 const slowRequestsMax = 3_000
 /** A server that has not got so far by then is slow, and not cold. */
-const seconds = 4
+const secondsMax = { off: 4, on: 2 }
 /** No two calls share a key. */
 let serial = 0
 
-/** With replays of so many completed keys; 0: with new keys. A request that is alone takes other ways than one among many. */
+export interface WarmUp {
+  /** With replays of so many completed keys; 0: with new keys. */
+  readonly replayedKeys: number
+  /** Default 64. A request that is alone takes other ways than one among many. */
+  readonly connections?: number
+  /** Whether the handlers work meanwhile. Default off: behind 50 ms of work a server would stay cold. */
+  readonly work?: 'on' | 'off'
+}
+
 export async function warmUp(
   player: Player,
-  { replayedKeys, connections = 64 }: { replayedKeys: number; connections?: number },
+  { replayedKeys, connections = 64, work = 'off' }: WarmUp,
   { load }: Context,
 ): Promise<void> {
   const keys = replayedKeys > 0 ? replayedOf(replayedKeys) : ({ kind: 'new', prefix: `warm${++serial}-` } as const)
   const { subject, server } = player
   const slow = subject.guard === 'naive' || (subject.guard === 'peer' && subject.store !== 'redis')
-  const limit = { seconds, requestsMax: slow ? slowRequestsMax : requestsMax }
+  const limit = { seconds: secondsMax[work], requestsMax: slow ? slowRequestsMax : requestsMax }
+  await server.work(work)
   const { acknowledged } = await load.run({ port: server.port, connections, keys, ...limit })
+  await server.work('on')
   if (replayedKeys === 0) player.expected += acknowledged
 }

@@ -9,10 +9,10 @@ export interface ShapeCost {
 }
 
 /** So many slices of either kind in turn: what disturbs one disturbs its partner. */
-const slices = 40
+const slices = 30
 const sliceBytes = 200_000
 /** The first rounds of slices compile, and do not count. */
-const compiling = 3
+const compiling = 2
 
 export interface FingerprintOrder {
   /** The library's own file, bundled: no public subpath computes a fingerprint alone. */

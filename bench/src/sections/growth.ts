@@ -113,16 +113,17 @@ async function reap(full: Player, context: Context): Promise<{ off: Run[]; on: R
   const server = await startServer(context.programs.server, argument)
   const runs = { off: new Array<Run>(), on: new Array<Run>() }
   const { connections, seconds } = reaperLoad
+  const measured = (state: 'off' | 'on'): Player => ({ ...full, server, runs: runs[state] })
   const measure = async (state: 'off' | 'on') => {
     if (state === 'on') {
       await server.reaper('on')
       await delay(reaperStartMs)
     }
-    await measureRun({ ...full, server, runs: runs[state] }, { scenario: { seconds }, connections, context })
+    await measureRun(measured(state), { scenario: { seconds }, connections, context })
     if (state === 'on') await server.reaper('off')
   }
   try {
-    await context.load.run({ port: server.port, connections, seconds: 1, keys: { kind: 'new', prefix: 'warm-' } })
+    for (const work of ['off', 'on'] as const) await warmUp(measured('off'), { replayedKeys: 0, work }, context)
     for (let repetition = 0; repetition < context.repetitions; repetition++) {
       for (const state of repetition % 2 === 0 ? (['off', 'on'] as const) : (['on', 'off'] as const))
         await measure(state)

@@ -8,7 +8,7 @@ import type { Section, SectionResult } from '../section.ts'
 import { byStart } from '../starts.ts'
 import { figure, pairwise } from '../statistics.ts'
 
-const starts = 3
+const starts = 2
 
 export const outbox: Section = {
   name: 'outbox',

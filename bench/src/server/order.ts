@@ -19,19 +19,23 @@ export interface Work {
   handle(order: Order, insert?: Insert): Promise<Receipt>
   /** How often the handler ran. */
   runs(): number
+  /** While it is off, the handler answers at once. */
+  switch(state: 'on' | 'off'): void
 }
 
 const note = 'y'.repeat(100)
 
 export function orderWork(workMs: number): Work {
   let runs = 0
+  let delayMs = workMs
   return {
     async handle({ sku }, insert) {
       runs += 1
-      if (workMs > 0) await delay(workMs)
+      if (delayMs > 0) await delay(delayMs)
       const id = insert === undefined ? runs : await insert(sku)
       return { id, sku, state: 'accepted', note }
     },
     runs: () => runs,
+    switch: state => void (delayMs = state === 'on' ? workMs : 0),
   }
 }

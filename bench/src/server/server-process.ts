@@ -10,6 +10,8 @@ export interface Server {
   proof(): Promise<Proof>
   settings(): Promise<string>
   reaper(state: 'on' | 'off'): Promise<void>
+  /** Off: handlers answer at once. */
+  work(state: 'on' | 'off'): Promise<void>
   stop(): Promise<void>
   kill(): Promise<void>
 }
@@ -24,6 +26,7 @@ export async function startServer(program: string, argument: ServerArgument): Pr
     proof: async () => (await child.ask('proof')) as Proof,
     settings: async () => (await child.ask('settings')) as string,
     reaper: async state => void (await child.ask(`reaper ${state}`)),
+    work: async state => void (await child.ask(`work ${state}`)),
     stop: child.stop,
     kill: child.kill,
   }

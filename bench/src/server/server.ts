@@ -24,7 +24,7 @@ export interface ServerArgument {
   readonly counted: boolean
 }
 
-export type ServerQuestion = 'runs' | 'proof' | 'settings' | 'reaper on' | 'reaper off'
+export type ServerQuestion = 'runs' | 'proof' | 'settings' | 'reaper on' | 'reaper off' | 'work on' | 'work off'
 
 export interface Proof {
   /** How often the handler ran. */
@@ -99,5 +99,11 @@ async function answer(question: ServerQuestion): Promise<unknown> {
       return 'on'
     case 'reaper off':
       return reaper?.drain()
+    case 'work on':
+      work.switch('on')
+      return 'on'
+    case 'work off':
+      work.switch('off')
+      return 'off'
   }
 }
