@@ -3,12 +3,12 @@ import type { Context } from './context.ts'
 import { replayedOf } from './load/request.ts'
 import type { Player } from './stage.ts'
 
-/** The cost of a request falls until about here; with half as many it was half as high again. */
-const requestsMax = 16_000
+/** The cost of a request falls steeply until about here, and by a fifth again until 60,000, which would take too long. */
+const requestsMax = 28_000
 /** Of those that wait for several commits in a row and have little code of their own to compile. */
 const slowRequestsMax = 3_000
 /** A server that has not got so far by then is slow, and not cold. */
-const secondsMax = { off: 4, on: 2 }
+const secondsMax = { off: 5, on: 2 }
 /** No two calls share a key. */
 let serial = 0
 

@@ -30,7 +30,7 @@ export const connections: Section = {
       'node-idempotency-redis',
       'steadykey-postgres',
     ]
-    const scenario = { name: 'connections', subjects, connections: counts, seconds: 0.4 }
+    const scenario = { name: 'connections', subjects, connections: counts, seconds: 0.3 }
     const result = await measureScenario(scenario, context)
     const curves = curvesOf(result)
     return { markdown: markdownOf(curves), figures: {}, faults: faultsOf(result), data: { curves, ...result } }

@@ -66,7 +66,7 @@ async function grow(pair: Pair, rows: number, context: Context): Promise<Grown> 
   const preloadSeconds = (performance.now() - startedAt) / 1_000
   await killOwners(full.place, deadLeases, context)
   const diedAtMs = performance.now()
-  const newKeys = await interleave(pair, { context, seconds: 2 })
+  const newKeys = await interleave(pair, { context, seconds: 1.5 })
   const keys = { kind: 'sequence', prefix: replayedPrefix } as const
   await context.load.run({ port: empty.server.port, connections: 32, seconds: 30, keys, requestsMax: smallTable })
   const replays = await interleave(pair, { context, seconds: 1.5, replayedOf: rows - expired })
@@ -103,7 +103,7 @@ async function interleave(
 }
 
 /** Steady load with room to spare, so that the tail shows what the reaper does to it. */
-const reaperLoad = { workMs: 20, connections: 32, seconds: 3 }
+const reaperLoad = { workMs: 20, connections: 32, seconds: 2 }
 /** Its first turn comes within a second of its start. */
 const reaperStartMs = 1_200
 

@@ -32,7 +32,7 @@ const saturation: HttpSection = {
     'express-idempotency',
   ],
   connections: [64],
-  seconds: 1.5,
+  seconds: 1.2,
   starts: 2,
   remark: 'Subjects on Express are compared with bare Express, all others with bare node:http.',
   figures: {
@@ -151,7 +151,7 @@ const adapters: HttpSection = {
   what: 'each framework with Latchkey on PostgreSQL over the same framework without',
   subjects: frameNames.flatMap(frame => [frame, `${frame}-postgres`]),
   connections: [64],
-  seconds: 0.7,
+  seconds: 0.5,
   remark: 'Each over the same framework without Latchkey. Nest runs on the Express or the Fastify adapter.',
   figures: Object.fromEntries(
     frameNames.map(frame => [

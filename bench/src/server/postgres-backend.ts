@@ -5,7 +5,8 @@ import type { Backend, Stored } from './backend.ts'
 import type { Insert } from './order.ts'
 
 export async function postgresBackend(url: string): Promise<Backend> {
-  const pool = new pg.Pool({ connectionString: url, max: 10 })
+  // Kept between its turns: while the others are measured it is idle for longer than a pool keeps a connection.
+  const pool = new pg.Pool({ connectionString: url, max: 10, idleTimeoutMillis: 0 })
   // The database is dropped by force when the section ends.
   pool.on('error', () => {})
   const clients = new Set<pg.PoolClient>()
