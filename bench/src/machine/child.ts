@@ -16,14 +16,14 @@ export interface Child {
  * While others are measured, a program is idle for longer than it ever is under load. After about ten seconds of that the runtime
  * collects what it can spare, compiled code with it, and the next requests cost three times as much. No subject is measured so.
  */
-const flags = ['--no-memory-reducer']
+export const programFlags: readonly string[] = ['--no-memory-reducer']
 /** Longer than any measurement; a child that says nothing for so long has hung. */
 const answerLimitMs = 300_000
 
 export async function startChild(program: string, args: readonly string[]): Promise<Child> {
   // Without the parent's flags, and as in production: the programs are bundled, and run as a published package does.
   const env = { ...process.env, NODE_ENV: 'production' }
-  const child = fork(program, [...args], { execArgv: flags, env })
+  const child = fork(program, [...args], { execArgv: [...programFlags], env })
   const ready = await nextMessage(child, program)
   const { pid } = child
   if (pid === undefined) throw new Error(`${program} did not start`)

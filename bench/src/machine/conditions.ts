@@ -2,6 +2,7 @@
 import { execFileSync } from 'node:child_process'
 import { cpus, totalmem } from 'node:os'
 import { findPostgres } from '../../../test/servers/postgres-binaries.ts'
+import { programFlags } from './child.ts'
 import { type RedisServer, redisSettings } from './redis.ts'
 
 export interface Conditions {
@@ -41,7 +42,7 @@ export function conditionsSentence(conditions: Conditions, othersCores: number):
   return [
     quick ? 'A quick run for development, not to be quoted.' : '',
     `Measured on ${date}: ${cores} cores (${machine}) shared by load, application and database, all on loopback;`,
-    `Node ${node}, PostgreSQL ${postgres}, Redis ${redis};`,
+    `Node ${node} ${programFlags.join(' ')}, PostgreSQL ${postgres}, Redis ${redis};`,
     `medians of ${repetitions} interleaved repetitions, in brackets the lowest and the highest.`,
     Number.isNaN(othersCores) ? '' : `Other processes kept ${othersCores.toFixed(2)} cores busy meanwhile (median).`,
   ]
