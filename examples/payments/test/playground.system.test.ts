@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
 import { describePostgres } from '../../../test/servers/describe-postgres.ts'
-import { failToStart, killTheRest, startPlayground } from './playground-process.ts'
+import { failToStart, killTheRest, type Playground, startPlayground } from './playground-process.ts'
 
 const directory = mkdtempSync(join(tmpdir(), 'latchkey-playground-test-'))
 afterAll(() => {
@@ -52,18 +52,10 @@ describe('the playground', () => {
     expect(await stop()).toBe(0)
   })
 
-  it('answers a declined payment with 402 for good, and leaves no payment behind', async () => {
-    const { paste, line, stop } = await startPlayground('--dir', join(directory, 'declined'))
-    await paste(line('lose-response').replace('lose-response', 'refuse'))
-    const payment = line('"amount":600')
-    const declined = await paste(payment)
-    expect(declined).toContain('HTTP/1.1 402')
-    const again = await paste(payment)
-    expect(again.toLowerCase()).toContain('idempotent-replayed: true')
-    expect(bodyOf(again)).toBe(bodyOf(declined))
-    expect(JSON.parse(await paste(line('/ledger')))).toEqual([])
-    expect(JSON.parse(await paste(line('/ledger').replace('/ledger', '/payments')))).toEqual([])
-    expect(await stop()).toBe(0)
+  it.each(['/payments', '/payouts', '/transfers'])('answers %s with 402 for good when it is declined', async path => {
+    const playground = await startPlayground('--dir', join(directory, `declined${path}`))
+    await expectDeclined(playground, path)
+    expect(await playground.stop()).toBe(0)
   })
 
   it('settles a payout by the bank’s webhook, and pays once', async () => {
@@ -212,12 +204,32 @@ describePostgres('the playground on PostgreSQL', database => {
     expect(await playground.stop()).toBe(0)
   })
 
+  it('leaves no payment behind that was declined', async () => {
+    const playground = await startPlayground('--dir', join(directory, 'postgres-declined'), '--store', database.url)
+    await expectDeclined(playground, '/payments')
+    expect(await playground.stop()).toBe(0)
+  })
+
   it('says which database it cannot use, without its password', async () => {
     const refused = await failToStart('--store', 'postgres://user:secret@127.0.0.1:1/none')
     expect(refused).toMatchObject({ code: 2, said: expect.stringContaining('127.0.0.1:1/none') })
     expect(refused.said).not.toContain('secret')
   })
 })
+
+/** The provider refuses one request, at `path`: nothing is charged, nothing stays, and a retry hears the same. */
+async function expectDeclined({ paste, line }: Playground, path: string): Promise<void> {
+  await paste(line('lose-response').replace('lose-response', 'refuse'))
+  const request = line('"amount":600').replace('/payments', path)
+  const declined = await paste(request)
+  expect(declined).toContain('HTTP/1.1 402')
+  const again = await paste(request)
+  expect(again.toLowerCase()).toContain('idempotent-replayed: true')
+  expect(bodyOf(again)).toBe(bodyOf(declined))
+  expect(chargesOf(await paste(line('/ledger')), 600)).toBe(0)
+  if (path === '/transfers') return
+  expect(chargesOf(await paste(line('/ledger').replace('/ledger', path)), 600)).toBe(0)
+}
 
 function bodyOf(answer: string): string {
   return answer.slice(answer.indexOf('\r\n\r\n') + 4)

@@ -77,11 +77,13 @@ describe('the payment provider', () => {
     'never charges for a key that it declined, also not for a request that came before and was %s',
     async kind => {
       const key = newKey()
-      await provider.setFault({ kind, ms: 400, requests: 1 })
+      // Long enough for a slow machine to decline meanwhile.
+      const waitsMs = 1_500
+      await provider.setFault({ kind, ms: waitsMs, requests: 1 })
       expect(await failure(key, 100)).toBe('outcome-unknown')
       await provider.setFault({ kind: 'refuse', requests: 1 })
       expect(await failure(key)).toBe('declined')
-      await new Promise(resolve => setTimeout(resolve, 600))
+      await new Promise(resolve => setTimeout(resolve, waitsMs + 200))
       expect(await charged(key)).toBe(0)
       expect(await failure(key)).toBe('declined')
     },
