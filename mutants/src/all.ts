@@ -1,6 +1,7 @@
 import { engineMutants } from './engine.ts'
 import type { Mutant } from './mutant.ts'
 import { postgresBatchMutants } from './postgres-batches.ts'
+import { postgresConnectionMutants } from './postgres-connections.ts'
 import { postgresEvidenceMutants } from './postgres-evidence.ts'
 import { postgresMutants } from './postgres.ts'
 import { reconcileMutants } from './reconcile.ts'
@@ -10,6 +11,7 @@ import { sqliteMutants } from './sqlite.ts'
 export const mutants: readonly Mutant[] = [
   ...postgresMutants,
   ...postgresBatchMutants,
+  ...postgresConnectionMutants,
   ...postgresEvidenceMutants,
   ...sqliteMutants,
   ...sqliteEvidenceMutants,

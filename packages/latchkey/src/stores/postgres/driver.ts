@@ -19,6 +19,8 @@ export interface PgClient extends PgQueryable {
   release(error?: Error | boolean): void
   on(event: 'error', listener: (error: Error) => void): unknown
   removeListener(event: 'error', listener: (error: Error) => void): unknown
+  /** Of an event emitter. */
+  listeners?(event: 'error'): readonly unknown[]
 }
 
 /** A client of `pg` itself: it takes named statements, too. */
@@ -28,8 +30,11 @@ export interface PgNamingClient {
 
 export interface PgPool extends PgQueryable {
   connect(): Promise<PgClient>
-  /** Of a pool that tells of its new connections. */
-  on?(event: 'connect', listener: (client: PgClient) => void): unknown
+  /** Of a pool that emits what happens to its connections. */
+  on?: {
+    (event: 'acquire', listener: (client: PgClient) => void): unknown
+    (event: 'error', listener: (error: Error) => void): unknown
+  }
   readonly options?: { readonly max?: number | undefined }
 }
 

@@ -2,6 +2,7 @@
 import { systemClock } from '../../ports/clock.ts'
 import { LatchkeyError } from '../../ports/errors.ts'
 import { queryableOf } from './adopt.ts'
+import { ignoreErrors } from './connection-errors.ts'
 import type { Dialect } from './dialect.ts'
 import type { PgClient, PgPool, PgQueryable, PgResult } from './driver.ts'
 import type { Send } from './prepared.ts'
@@ -68,15 +69,13 @@ export function rowsOf(ask: Ask): Run {
   }
 }
 
-/** Until then the connection has a listener: without one, an error of the connection would end the process. */
 function giveBackOnce(client: PgClient): (error?: Error) => void {
-  const ignore = () => {}
-  client.on('error', ignore)
+  const stopIgnoring = ignoreErrors(client)
   let given = false
   return error => {
     if (given) return
     given = true
-    client.removeListener('error', ignore)
+    stopIgnoring()
     client.release(isDefiniteRefusal(error) ? undefined : error)
   }
 }

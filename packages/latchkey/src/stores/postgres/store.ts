@@ -4,6 +4,7 @@ import type { Store, Transactor } from '../../ports/store.ts'
 import { backgroundCalls } from './background.ts'
 import { batchedCalls, type BatchingOptions } from './batching.ts'
 import { claimCalls } from './claim.ts'
+import { ignoreErrorsOfPool } from './connection-errors.ts'
 import { dialect } from './dialect.ts'
 import type { ClientOf, PgPool } from './driver.ts'
 import { enqueueCall } from './enqueue.ts'
@@ -16,14 +17,14 @@ import { postgresReconciliation } from './reconciliation.ts'
 import { resumableCall } from './resumable.ts'
 import { autocommit } from './run.ts'
 import { postgresSteps } from './steps.ts'
-import { bridgeFirstError } from './transaction.ts'
 import { postgresTransactor } from './transactor.ts'
 
 export interface PostgresStoreOptions<Pool extends PgPool = PgPool> {
   /**
    * A pool of `pg`, shared with the application or Latchkey's own. Guarded operations need at least two connections: one
-   * cannot hold a handler's query and its heartbeat. Listen to the pool's `error` event, as `pg` asks for: an idle
-   * connection that breaks ends the process otherwise. PgBouncer in transaction mode may stand in between.
+   * cannot hold a handler's query and its heartbeat. The store listens to the `error` events of the pool and of its
+   * connections, so that none of them ends the process; listen to the pool's yourself to log connections that break while
+   * they are idle. PgBouncer in transaction mode may stand in between.
    */
   readonly pool: Pool
   /** The schema of Latchkey's tables. Default: `latchkey`. Change it when several applications share one database. */
@@ -49,7 +50,7 @@ export function openPostgresStore<Pool extends PgPool>({
 }: PostgresStoreOptions<Pool> & { readonly clock?: string }): PostgresStore<ClientOf<Pool>> {
   const sql = dialect(schema, clock)
   const run = autocommit(pool, sql.schema)
-  bridgeFirstError(pool)
+  ignoreErrorsOfPool(pool)
   const send = preparedWherePossible()
   const single = { ...claimCalls(sql, run), ...ownerCalls(sql, run) }
   return {

@@ -1,6 +1,7 @@
 /** One transaction on a connection of the pool: begin, and exactly one of commit and rollback. */
 import { systemClock } from '../../ports/clock.ts'
 import type { TransactionEnd } from '../../ports/store.ts'
+import { ignoreErrors } from './connection-errors.ts'
 import type { PgClient, PgPool, PgResult } from './driver.ts'
 import { isConflictAtCommit, isDefiniteRefusal, storeError } from './sqlstate.ts'
 
@@ -26,33 +27,13 @@ const endLimitMs = 10_000
  */
 export const beginReadCommitted = 'BEGIN ISOLATION LEVEL READ COMMITTED'
 
-/** Several stores may share a pool. */
-const bridged = new WeakSet<PgPool>()
-
-/**
- * A new connection can bring its end in the same bytes as its beginning. The pool listens no more by then, and whoever awaits it not yet: an
- * 'error' in between would end the process.
- */
-export function bridgeFirstError(pool: PgPool): void {
-  if (bridged.has(pool)) return
-  bridged.add(pool)
-  const ignore = () => {}
-  pool.on?.('connect', client => {
-    client.on('error', ignore)
-    systemClock.after(0, () => client.removeListener('error', ignore))
-  })
-}
-
 export async function openTransaction(pool: PgPool, schema: string, begin = 'BEGIN'): Promise<OpenTransaction> {
   const client = await pool.connect().catch((error: unknown) => {
     throw storeError(error, schema)
   })
-  // A connection that breaks while no query runs emits 'error', and without a listener that would end the process. The
-  // next query on it fails, which is where it is dealt with.
-  const ignore = () => {}
-  client.on('error', ignore)
+  const stopIgnoring = ignoreErrors(client)
   const giveBack = (error?: unknown) => {
-    client.removeListener('error', ignore)
+    stopIgnoring()
     client.release(error === undefined ? undefined : asError(error))
   }
   let beginning: PgResult

@@ -3,6 +3,7 @@ import { LatchkeyError } from '../../ports/errors.ts'
 import type { AtomicRequest, KeyRecord, Transactor } from '../../ports/store.ts'
 import { atomicCalls, lockOf, type AtomicRuns } from './atomic.ts'
 import { proveTransaction } from './adopt.ts'
+import { ignoreErrorsOfCaller } from './connection-errors.ts'
 import { keyRecord, readStatement, type KeyRow } from './claim.ts'
 import type { Dialect } from './dialect.ts'
 import type { PgClient, PgPool } from './driver.ts'
@@ -57,6 +58,7 @@ export function postgresTransactor(options: TransactorOptions): Transactor<PgCli
       return { kind: 'rolled-back' }
     },
     async adopt(tx) {
+      ignoreErrorsOfCaller(tx)
       await proveTransaction(tx, sql.schema)
       // The caller's own object comes back, so that a handler gets what its caller handed in, Drizzle's tx included;
       // `reserve` and `record` know all of these shapes.
