@@ -5,26 +5,29 @@ import type { Place } from '../processes/place.ts'
 export const kinds = ['hold', 'rerun', 'atomic', 'phased', 'phased-without-dedup'] as const
 export type Kind = (typeof kinds)[number]
 
-/** Every named place in the engine where a process can die on the way of that kind: both sides of every commit. */
-export const points: Readonly<Record<Kind, readonly string[]>> = {
-  hold: ['claim:before', 'claim:after', 'finish:before', 'finish:after'],
-  rerun: ['claim:before', 'claim:after', 'finish:before', 'finish:after'],
-  atomic: ['atomic:before-commit', 'atomic:after-commit'],
-  phased: phasedPoints(),
-  'phased-without-dedup': phasedPoints(),
+const around = { 'claim:before': 1, 'claim:after': 1, 'finish:before': 1, 'finish:after': 1 }
+const steps = {
+  // Two phases around one effect.
+  'phase:before-commit': 2,
+  'phase:after-commit': 2,
+  'intent:before': 1,
+  'intent:after': 1,
+  'effect:before-call': 1,
+  'effect:after-call': 1,
+  'result:before': 1,
+  'result:after': 1,
 }
 
-function phasedPoints(): readonly string[] {
-  const phase = ['phase:before-commit', 'phase:after-commit']
-  const effect = [
-    'intent:before',
-    'intent:after',
-    'effect:before-call',
-    'effect:after-call',
-    'result:before',
-    'result:after',
-  ]
-  return ['claim:before', 'claim:after', ...phase, ...effect, 'finish:before', 'finish:after']
+/**
+ * Every named place in the engine where a process can die on the way of that kind, both sides of every commit, and how often
+ * one run comes by.
+ */
+export const points: Readonly<Record<Kind, Readonly<Record<string, number>>>> = {
+  hold: around,
+  rerun: around,
+  atomic: { 'atomic:before-commit': 1, 'atomic:after-commit': 1 },
+  phased: { ...around, ...steps },
+  'phased-without-dedup': { ...around, ...steps },
 }
 
 /** Short, because every killed process leaves a lease that has to end. */

@@ -33,12 +33,10 @@ export function itSettlesUnknowns(placeName: () => string): void {
       const hook = mountWebhook(stage)
       await stage.work({ reconcile: stage.reconcile, reconciler: { everyMs: 600_000 } })
       const id = await stage.unknownPayment('hooked')
-      const beganAtMs = performance.now()
       const response = await hook(signedWebhook({ charge: stage.provider.charges[0] }, { id: 'msg_hooked' }))
       expect(response.status).toBe(200)
+      // Nobody polls for ten minutes, which is longer than this waits.
       await eventually(async () => (await stage.stateOf(id)) === 'completed')
-      // A second on a machine that is not busy; polling would have taken minutes.
-      expect(performance.now() - beganAtMs).toBeLessThan(10_000)
       await expectPaid(stage, 'hooked')
       const { evidence } = await stage.latchkey.inspect({ id })
       expect(evidence).toMatchObject([{ source: 'webhook', verdict: 'happened', effect: 'charge', applied: true }])

@@ -251,9 +251,10 @@ describePostgres('group commit', database => {
     await blocker.query(`alter function latchkey.heartbeat_many rename to heartbeat_kept;
       create function latchkey.heartbeat_many(uuid[], float8[], uuid[], float8[]) returns uuid[] language sql as
         $$ select null::uuid[] from pg_sleep(30) $$`)
-    const started = performance.now()
-    await expect(slow.heartbeat(claim as Claim, 1_000)).rejects.toMatchObject({ code: 'store-unavailable' })
-    expect(performance.now() - started).toBeLessThan(20_000)
+    await expect(slow.heartbeat(claim as Claim, 1_000)).rejects.toMatchObject({
+      code: 'store-unavailable',
+      message: 'PostgreSQL did not answer within 300 ms',
+    })
     expect(own.totalCount).toBe(0)
     await blocker.query(`drop function latchkey.heartbeat_many;
       alter function latchkey.heartbeat_kept rename to heartbeat_many`)
