@@ -1,0 +1,29 @@
+// npm run proof                       what is too long for npm test, one after the other, within an hour
+// npm run proof -- --only story,torture  those parts whose names contain one of these
+// The last line is `N passed, M failed`, and the exit code is 0 only if something passed and nothing failed.
+import { parseArgs } from 'node:util'
+import { type Part, runParts } from './proof/run-parts.ts'
+
+const npm = (script: string, ...args: readonly string[]): readonly [string, ...string[]] => [
+  'npm',
+  'run',
+  '--silent',
+  script,
+  '--',
+  ...args,
+]
+
+// The quick ones first: a proof that fails should fail early.
+const PARTS: readonly Part[] = [
+  { name: 'story', command: npm('story', '--quiet'), minutesMax: 5 },
+  { name: 'simulation', command: npm('simulate', '--seeds', '20000'), minutesMax: 15 },
+  { name: 'torture, seed 1', command: npm('torture', '--seconds', '240', '--seed', '1'), minutesMax: 12 },
+  { name: 'torture, seed 770011', command: npm('torture', '--seconds', '240', '--seed', '770011'), minutesMax: 12 },
+  { name: 'mutants', command: npm('mutants'), minutesMax: 45 },
+]
+
+const { values } = parseArgs({ options: { only: { type: 'string' } } })
+const wanted = values.only?.split(',') ?? ['']
+const chosen = PARTS.filter(({ name }) => wanted.some(part => name.includes(part)))
+const { passed, failed } = await runParts(chosen, line => console.log(line))
+process.exitCode = passed > 0 && failed === 0 ? 0 : 1
