@@ -14,6 +14,9 @@ const examples: [Problem, number, 'later' | 'no'][] = [
   [{ code: 'store-unavailable', retryAfterMs: 1 }, 503, 'later'],
   [{ code: 'fingerprint-version', retryAfterMs: 5000 }, 503, 'later'],
   [{ code: 'body-unreadable', detail: 'Mount captureBody() before the parser.' }, 500, 'no'],
+  [{ code: 'body-too-large', max: 1_048_576, unit: 'bytes' }, 413, 'no'],
+  [{ code: 'body-too-large', max: 256, unit: 'levels' }, 413, 'no'],
+  [{ code: 'body-unsupported' }, 415, 'no'],
   [{ code: 'parked' }, 409, 'later'],
   [{ code: 'key-expired' }, 410, 'no'],
   [{ code: 'key-too-old' }, 400, 'no'],
@@ -55,6 +58,13 @@ describe('problem details', () => {
       differing_parts: ['path', 'body'],
       detail: expect.stringContaining('path, body'),
     })
+  })
+
+  it.each<[Problem, string, object]>([
+    [{ code: 'body-too-large', max: 1_048_576, unit: 'bytes' }, '1048576 bytes', { bytes_max: 1_048_576 }],
+    [{ code: 'body-too-large', max: 256, unit: 'levels' }, '256 levels of nesting', { levels_max: 256 }],
+  ])('names the limit of %j', (problem, text, members) => {
+    expect(json(renderProblem(problem))).toMatchObject({ ...members, detail: expect.stringContaining(text) })
   })
 
   it('carries the original status, Location and ETag of a response it did not keep', () => {
@@ -99,6 +109,12 @@ describe('the stripe profile', () => {
     [{ code: 'outcome-unknown', attempt: 'earlier', retryAfterMs: 1 }, 409, { type: 'api_error' }],
     [{ code: 'response-not-stored', originalStatus: 201 }, 410, { type: 'api_error', original_status: 201 }],
     [{ code: 'store-unavailable', retryAfterMs: 1 }, 503, { type: 'api_error' }],
+    [
+      { code: 'body-too-large', max: 9, unit: 'bytes' },
+      413,
+      { type: 'invalid_request_error', code: 'body_too_large', bytes_max: 9 },
+    ],
+    [{ code: 'body-unsupported' }, 415, { type: 'invalid_request_error', code: 'body_unsupported' }],
   ])('renders %j as %i', (problem, status, error) => {
     const answer = renderProblem(problem, { profile: 'stripe' })
     expect(answer.status).toBe(status)

@@ -4,6 +4,9 @@ import type { KeyFieldFault } from './key-field.ts'
 /** The parts of a request that can differ under one key. */
 export type RequestPart = 'method' | 'path' | 'query' | 'body' | 'headers'
 
+/** What the limit of a body counts: its bytes, or how deep its arrays and objects are nested. */
+export type BodyUnit = 'bytes' | 'levels'
+
 /** Every answer that Latchkey makes itself, with what the answer has to say. */
 export type Problem =
   | { code: 'missing-key' }
@@ -16,6 +19,8 @@ export type Problem =
   | { code: 'store-unavailable'; retryAfterMs: number }
   | { code: 'fingerprint-version'; retryAfterMs: number }
   | { code: 'body-unreadable'; detail: string }
+  | { code: 'body-too-large'; max: number; unit: BodyUnit }
+  | { code: 'body-unsupported' }
   | { code: 'parked'; retryAfterMs?: number }
   | { code: 'replay-not-authorized' }
   | { code: 'key-expired' }
@@ -99,6 +104,20 @@ export const problemKinds: { readonly [Code in ProblemCode]: ProblemKind } = {
     status: 500,
     title: 'Request body not available',
     detail: 'The bytes of the request body were consumed before they could be compared. The request was not executed.',
+    retry: 'no',
+  },
+  'body-too-large': {
+    status: 413,
+    title: 'Request body too large',
+    detail: 'The request body is over the limit of this operation. The request was not executed.',
+    retry: 'no',
+  },
+  'body-unsupported': {
+    status: 415,
+    title: 'Request body not supported',
+    detail:
+      'A body of this media type, or with these values, cannot be compared with an earlier one exactly. The request ' +
+      'was not executed.',
     retry: 'no',
   },
   parked: {
@@ -231,8 +250,13 @@ function statusOf(problem: Problem, stripe: boolean): number {
 
 function detailOf(problem: Problem): string {
   const { detail } = problemKinds[problem.code]
+  if (problem.code === 'body-too-large') return `${detail} The limit: ${limitText(problem)}.`
   if (problem.code !== 'key-reused' || problem.differing.length === 0) return detail
   return `${detail} What differs: ${problem.differing.join(', ')}.`
+}
+
+function limitText({ max, unit }: { max: number; unit: BodyUnit }): string {
+  return unit === 'bytes' ? `${max} bytes` : `${max} levels of nesting`
 }
 
 function extensionsOf(problem: Problem): Record<string, unknown> {
@@ -241,6 +265,8 @@ function extensionsOf(problem: Problem): Record<string, unknown> {
       return { reason: problem.reason }
     case 'key-reused':
       return { differing_parts: problem.differing }
+    case 'body-too-large':
+      return problem.unit === 'bytes' ? { bytes_max: problem.max } : { levels_max: problem.max }
     case 'response-not-stored':
       return { original_status: problem.originalStatus }
     default:
@@ -263,6 +289,8 @@ function stripeError(code: ProblemCode): { type: string; code?: string } {
       return { type: 'invalid_request_error' }
     case 'key-expired':
     case 'key-too-old':
+    case 'body-too-large':
+    case 'body-unsupported':
       return { type: 'invalid_request_error', code: code.replaceAll('-', '_') }
     case 'no-such-operation':
       return { type: 'invalid_request_error', code: 'resource_missing' }
