@@ -41,6 +41,8 @@ export interface JsonCursor {
   objectsLength: number
   orders: Int32Array
   ordersLength: number
+  /** How many bytes the two names compared last share before they differ: see name-order.ts. */
+  common: number
   stop: JsonStop | undefined
 }
 
@@ -71,6 +73,7 @@ const cursor: JsonCursor = {
   objectsLength: 0,
   orders: new Int32Array(512),
   ordersLength: 0,
+  common: 0,
   stop: undefined,
 }
 
@@ -123,18 +126,14 @@ export function nextByte(cursor: JsonCursor): number {
   return byte
 }
 
-/** Appends a spelling that may be longer than its source, such as 1e20 written out. */
-export function append(cursor: JsonCursor, spelling: Uint8Array): true {
-  const room = cursor.length + spelling.length + cursor.end - cursor.at + slack
-  if (room > cursor.out.length) {
-    const larger = Buffer.allocUnsafeSlow(2 * room)
-    larger.set(cursor.out.subarray(0, cursor.length))
-    cursor.out = larger
-    cursor.outWords = wordsOf(larger, cursor.outWords)
-  }
-  cursor.out.set(spelling, cursor.length)
-  cursor.length += spelling.length
-  return true
+/** Room for a spelling that may be longer than its source, such as 1e20 written out, and for what is left of the source. */
+export function makeRoom(cursor: JsonCursor, bytes: number): void {
+  const room = cursor.length + bytes + cursor.end - cursor.at + slack
+  if (room <= cursor.out.length) return
+  const larger = Buffer.allocUnsafeSlow(2 * room)
+  larger.set(cursor.out.subarray(0, cursor.length))
+  cursor.out = larger
+  cursor.outWords = wordsOf(larger, cursor.outWords)
 }
 
 export function stopAtSyntax(cursor: JsonCursor): false {

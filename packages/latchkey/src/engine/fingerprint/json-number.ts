@@ -1,10 +1,15 @@
-import { append, stopAtLoss, stopAtSyntax } from './json-cursor.ts'
+import { makeRoom, stopAtLoss, stopAtSyntax } from './json-cursor.ts'
 import type { JsonCursor } from './json-cursor.ts'
-
-const numberSyntax = /^-?(?:0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/
+import { type Decimal, decimal, scanDecimal, spelledBytesMax, writeDecimal } from './decimal.ts'
 
 // A double keeps every decimal number of so many digits, and spells it with the same digits.
 const safeDigits = 15
+// Where it does: from 10^-307, above the numbers that have fewer digits than that, to below 10^308.
+const safePointMin = -306
+const safePointMax = 308
+// No double needs more to be told from every other.
+const digitsMax = 17
+
 const minus = 0x2d
 const point = 0x2e
 const zero = 0x30
@@ -57,44 +62,35 @@ function isNumberByte(byte: number): boolean {
   return (byte >= zero && byte <= nine) || byte === minus || byte === 0x2b || byte === point || (byte | 0x20) === 0x65
 }
 
-function readAnyNumber(cursor: JsonCursor): boolean {
-  const { source, at: start } = cursor
-  let end = start
-  while (isNumberByte(source[end] ?? 0)) end++
-  const text = Buffer.from(source.buffer, source.byteOffset + start, end - start).toString('latin1')
-  const match = numberSyntax.exec(text)
-  if (match === null) return stopAtSyntax(cursor)
-  cursor.at = end
-  const value = Number(text)
-  if (!Number.isFinite(value)) return stopAtLoss(cursor, 'number-range')
-  // The spelling of ECMAScript is that of RFC 8785, section 3.2.2.3; -0 becomes 0 there as well.
-  const canonical = String(value)
-  if (canonical === text || sameDecimal(text, canonical)) return append(cursor, Buffer.from(canonical, 'latin1'))
-  if (value === 0) return stopAtLoss(cursor, 'number-range')
-  return stopAtLoss(cursor, match[1] === undefined && match[2] === undefined ? 'integer-range' : 'precision')
-}
+const read: Decimal = decimal()
 
-/** Whether two spellings mean the same decimal number. Then the double stands for this text and for no other number. */
-function sameDecimal(a: string, b: string): boolean {
-  const left = toDecimal(a)
-  const right = toDecimal(b)
-  return left.digits === right.digits && (left.digits === '' || left.exponent === right.exponent)
+function readAnyNumber(cursor: JsonCursor): boolean {
+  const start = cursor.at
+  const end = scanDecimal(cursor.source, start, read)
+  if (end === start || isNumberByte(cursor.source[end] ?? 0)) return stopAtSyntax(cursor)
+  cursor.at = end
+  makeRoom(cursor, spelledBytesMax)
+  const isSafe = read.point >= safePointMin && read.point <= safePointMax
+  if (read.count === 0 || (read.count <= safeDigits && isSafe)) {
+    cursor.length = writeDecimal(read, cursor.out, cursor.length)
+    return true
+  }
+  const value = Number(cursor.source.toString('latin1', start, end))
+  if (!Number.isFinite(value) || value === 0) return stopAtLoss(cursor, 'number-range')
+  if (read.count <= digitsMax && keepsDigits(cursor, value)) return true
+  return stopAtLoss(cursor, read.isInteger ? 'integer-range' : 'precision')
 }
 
 /**
- * The digits without zeros at either end, times ten to the exponent. Rounding never loses a sign, save that of zero.
+ * Writes the number if a double keeps its digits, that is, if the double is spelled with them: then it stands for this number
+ * and for no other. The spelling of ECMAScript is that of RFC 8785, section 3.2.2.3.
  */
-function toDecimal(text: string): { digits: string; exponent: number } {
-  const [mantissa = '', exponent = '0'] = text.replace(/^-/, '').toLowerCase().split('e', 2)
-  const [whole = '', fraction = ''] = mantissa.split('.')
-  const all = (whole + fraction).replace(/^0+/, '')
-  const digits = trimZerosAtEnd(all)
-  return { digits, exponent: Number(exponent) - fraction.length + (all.length - digits.length) }
-}
-
-// A loop, because /0+$/ takes quadratic time on a run of zeros that something follows.
-function trimZerosAtEnd(digits: string): string {
-  let end = digits.length
-  while (end > 0 && digits.charCodeAt(end - 1) === zero) end--
-  return digits.slice(0, end)
+function keepsDigits(cursor: JsonCursor, value: number): boolean {
+  const { out, length } = cursor
+  const spelling = String(value)
+  const end = writeDecimal(read, out, length)
+  if (end - length !== spelling.length) return false
+  for (let i = 0; i < spelling.length; i++) if (out[length + i] !== spelling.charCodeAt(i)) return false
+  cursor.length = end
+  return true
 }
