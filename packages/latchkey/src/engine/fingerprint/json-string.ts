@@ -1,3 +1,4 @@
+import { hexDigit, noDigit } from './hex-digit.ts'
 import { stopAtLoss, stopAtSyntax } from './json-cursor.ts'
 import type { JsonCursor } from './json-cursor.ts'
 
@@ -100,16 +101,10 @@ function hexUnit(bytes: Uint8Array, at: number): number {
   let unit = 0
   for (let i = at; i < at + 4; i++) {
     const digit = hexDigit(bytes[i] ?? 0)
-    if (digit === noUnit) return noUnit
+    if (digit === noDigit) return noUnit
     unit = unit * 16 + digit
   }
   return unit
-}
-
-function hexDigit(byte: number): number {
-  if (byte >= 0x30 && byte <= 0x39) return byte - 0x30
-  const lower = byte | 0x20
-  return lower >= 0x61 && lower <= 0x66 ? lower - 0x57 : noUnit
 }
 
 /** As RFC 8785, section 3.2.2.2, spells it: an escape only where JSON needs one, everything else as UTF-8. */
