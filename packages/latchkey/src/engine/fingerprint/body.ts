@@ -1,5 +1,5 @@
 import { canonicalizeBytes, jsonBytesMax } from './canonical-json.ts'
-import { excludeFields, includeFields, parseFieldPath } from './field-paths.ts'
+import { type FieldOptions, type OnMissing, selectFields } from './select-fields.ts'
 import { framePairs } from './form-pairs.ts'
 import { frame } from './framing.ts'
 import { roomBefore } from './json-cursor.ts'
@@ -12,16 +12,11 @@ export interface BodyParts {
   body: Uint8Array
 }
 
-export interface FieldOptions {
-  include?: readonly string[]
-  exclude?: readonly string[]
-}
-
 /** The media type and the body, with the rule by which it was read, so that no two rules share a form. */
-export function frameBody({ mediaType, body }: BodyParts, options: FieldOptions): Uint8Array {
+export function frameBody({ mediaType, body }: BodyParts, options: FieldOptions, onMissing?: OnMissing): Uint8Array {
   const essence = essenceOf(mediaType)
   if (essence === 'application/json' || essence.endsWith('+json')) {
-    const json = canonicalBody(body, options)
+    const json = canonicalBody(body, options, onMissing)
     if (json !== undefined) return frameJson(essence, json)
   }
   // Forms past the limit of JSON are hashed raw too: sorting is work that grows faster than the body.
@@ -51,13 +46,11 @@ function frameJson(essence: string, json: Uint8Array): Uint8Array {
 }
 
 /** Undefined when the body has no canonical form; then all its bytes count, whatever the options leave out. */
-function canonicalBody(body: Uint8Array, { include, exclude }: FieldOptions): Uint8Array | undefined {
+function canonicalBody(body: Uint8Array, options: FieldOptions, onMissing?: OnMissing): Uint8Array | undefined {
   const canonical = canonicalizeBytes(body)
   if (canonical.kind !== 'canonical') return undefined
-  if (include === undefined && exclude === undefined) return canonical.bytes
-  let value: unknown = JSON.parse(decode(canonical.bytes))
-  if (include !== undefined) value = includeFields(value, include.map(parseFieldPath))
-  if (exclude !== undefined) value = excludeFields(value, exclude.map(parseFieldPath))
+  if (options.include === undefined && options.exclude === undefined) return canonical.bytes
+  const value = selectFields(JSON.parse(decode(canonical.bytes)), options, onMissing)
   // Canonical once, hence canonical again: JSON.stringify only changes the order of names that look like integers.
   const selected = canonicalizeBytes(Buffer.from(JSON.stringify(value)))
   return selected.kind === 'canonical' ? selected.bytes : undefined

@@ -1,5 +1,21 @@
-/** The names on the way to a field: `customer.email`, or as a JSON pointer `/customer/e-mail.address`. */
-export function parseFieldPath(path: string): string[] {
+/** Paths to fields as a tree, so that a body is walked once, however many paths there are. */
+export interface FieldTree {
+  /** The path that ends here, as it was written. What lies below an end belongs to it. */
+  readonly path: string | undefined
+  readonly below: ReadonlyMap<string, FieldTree>
+}
+
+/** `customer.email`, or as a JSON pointer `/customer/e-mail.address`. */
+export function fieldTree(paths: readonly string[]): FieldTree {
+  return grow(paths.map(path => ({ path, names: namesOf(path) })))
+}
+
+interface Path {
+  readonly path: string
+  readonly names: readonly string[]
+}
+
+function namesOf(path: string): string[] {
   if (!path.startsWith('/')) return path.split('.')
   return path
     .slice(1)
@@ -7,36 +23,74 @@ export function parseFieldPath(path: string): string[] {
     .map(name => name.replaceAll('~1', '/').replaceAll('~0', '~'))
 }
 
+function grow(paths: readonly Path[]): FieldTree {
+  const end = paths.find(({ names }) => names.length === 0)
+  if (end !== undefined) return { path: end.path, below: new Map() }
+  const byName = new Map<string, Path[]>()
+  for (const { path, names } of paths) {
+    const [name = '', ...rest] = names
+    byName.set(name, [...(byName.get(name) ?? []), { path, names: rest }])
+  }
+  return { path: undefined, below: new Map([...byName].map(([name, own]) => [name, grow(own)])) }
+}
+
+export interface Included {
+  readonly value: unknown
+  /** The paths that led to a field, or to something without fields. */
+  readonly found: ReadonlySet<string>
+}
+
 /**
- * Keeps the fields that the paths name. Arrays are walked through: `items.sku` keeps it in each item. A path that ends
+ * Keeps the fields that the tree names. Arrays are walked through: `items.sku` keeps it in each item. A path that ends
  * early at something without fields keeps that, so that a body of an unexpected shape still counts.
  */
-export function includeFields(value: unknown, paths: readonly string[][]): unknown {
-  if (paths.some(path => path.length === 0)) return value
-  if (Array.isArray(value)) return value.map((element: unknown) => includeFields(element, paths))
-  if (!isRecord(value)) return value
-  const kept = Object.keys(value).flatMap(name => {
-    const below = pathsBelow(paths, name)
-    return below.length === 0 ? [] : [[name, includeFields(value[name], below)] as const]
-  })
+export function includeFields(value: unknown, tree: FieldTree): Included {
+  const found = new Set<string>()
+  return { value: include(value, tree, found), found }
+}
+
+function include(value: unknown, tree: FieldTree, found: Set<string>): unknown {
+  if (tree.path !== undefined) {
+    found.add(tree.path)
+    return value
+  }
+  if (Array.isArray(value) && value.length > 0) return value.map((element: unknown) => include(element, tree, found))
+  if (!isRecord(value) || Array.isArray(value)) {
+    addAll(tree, found)
+    return value
+  }
+  const kept: [string, unknown][] = []
+  for (const name of Object.keys(value)) {
+    const below = tree.below.get(name)
+    if (below !== undefined) kept.push([name, include(value[name], below, found)])
+  }
   // fromEntries defines members, so that one named __proto__ is a member like any other.
   return Object.fromEntries(kept)
 }
 
-/** Drops the fields that the paths name, in each element of an array on the way. */
-export function excludeFields(value: unknown, paths: readonly string[][]): unknown {
-  if (paths.length === 0) return value
-  if (Array.isArray(value)) return value.map((element: unknown) => excludeFields(element, paths))
-  if (!isRecord(value)) return value
-  const kept = Object.keys(value).flatMap(name => {
-    const below = pathsBelow(paths, name)
-    return below.some(path => path.length === 0) ? [] : [[name, excludeFields(value[name], below)] as const]
-  })
-  return Object.fromEntries(kept)
+function addAll({ path, below }: FieldTree, found: Set<string>): void {
+  if (path !== undefined) found.add(path)
+  for (const tree of below.values()) addAll(tree, found)
 }
 
-function pathsBelow(paths: readonly string[][], name: string): string[][] {
-  return paths.filter(path => path[0] === name).map(path => path.slice(1))
+/** The paths of a tree that count, that is, without those below another one. */
+export function pathsIn(tree: FieldTree): string[] {
+  const all = new Set<string>()
+  addAll(tree, all)
+  return [...all]
+}
+
+/** Drops the fields that the tree names, in each element of an array on the way. */
+export function excludeFields(value: unknown, tree: FieldTree): unknown {
+  if (Array.isArray(value)) return value.map((element: unknown) => excludeFields(element, tree))
+  if (!isRecord(value)) return value
+  const kept: [string, unknown][] = []
+  for (const name of Object.keys(value)) {
+    const below = tree.below.get(name)
+    if (below === undefined) kept.push([name, value[name]])
+    else if (below.path === undefined) kept.push([name, excludeFields(value[name], below)])
+  }
+  return Object.fromEntries(kept)
 }
 
 function isRecord(value: unknown): value is Record<string, unknown> {

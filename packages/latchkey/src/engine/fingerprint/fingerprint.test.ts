@@ -174,6 +174,38 @@ describe('the options', () => {
     expect(differing({ body: '{"customer":1}' }, { body: '{"customer":2}' }, options)).toEqual(['body'])
   })
 
+  it('include that leads to nothing makes the whole body count, and says which path it was', () => {
+    const missing: string[] = []
+    const of = (body: string, options: FingerprintOptions) =>
+      Buffer.from(fingerprintRequest(request({ body }), options, { onMissing: path => missing.push(path) })).toString(
+        'hex',
+      )
+    const misspelt = { include: ['currency', 'ammount'] }
+    const whole = of('{"amount":1,"currency":"EUR"}', {})
+    expect(of('{"amount":1,"currency":"EUR"}', misspelt)).toBe(whole)
+    expect(of('{"amount":2,"currency":"EUR"}', misspelt)).not.toBe(whole)
+    expect(missing).toEqual(['ammount', 'ammount'])
+  })
+
+  it.each<[string, string]>([
+    ['an empty list on the way', '{"items":[]}'],
+    ['no fields on the way', '{"items":null}'],
+    ['the field in some elements only', '{"items":[{},{"price":1}]}'],
+    ['no fields at all', '5'],
+  ])('include is content with %s', (_, body) => {
+    const missing: string[] = []
+    fingerprintRequest(request({ body }), { include: ['items.price'] }, { onMissing: path => missing.push(path) })
+    expect(missing).toEqual([])
+  })
+
+  it('includeIfPresent adds fields that a body may lack', () => {
+    const options = { include: ['sku'], includeIfPresent: ['note', 'sku.size'] }
+    expect(differing({ body: '{"sku":1,"t":1}' }, { body: '{"sku":1,"t":2}' }, options)).toEqual(same)
+    expect(differing({ body: '{"sku":1}' }, { body: '{"sku":1,"note":"x"}' }, options)).toEqual(['body'])
+    expect(differing({ body: '{"sku":1,"note":"x"}' }, { body: '{"sku":1,"note":"y"}' }, options)).toEqual(['body'])
+    expect(findFingerprintFault({ includeIfPresent: ['note'] })).toMatch(/includeIfPresent/)
+  })
+
   it('exclude names the fields that do not', () => {
     const options = { exclude: ['sentAt', '/meta/a.b', 'items.note', '__proto__'] }
     const first = { body: '{"a":1,"sentAt":1,"meta":{"a.b":1,"c":1},"items":[{"note":1}],"__proto__":1}' }

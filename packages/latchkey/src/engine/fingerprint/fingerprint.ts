@@ -3,6 +3,7 @@ import { frameBody } from './body.ts'
 import { canonicalizeValue } from './canonical-value.ts'
 import { framePairs } from './form-pairs.ts'
 import { frame } from './framing.ts'
+import type { OnMissing } from './select-fields.ts'
 
 /** What was asked, as far as it counts. */
 export interface RequestParts {
@@ -21,9 +22,12 @@ export interface RequestParts {
 export interface FingerprintOptions {
   /**
    * Fields of a JSON body that count, as `customer.id` or `/customer/id`; a path through an array means each element.
-   * Default: all. Set it where a body carries more than what was asked. A body that is not JSON counts whole.
+   * Default: all. Set it where a body carries more than what was asked. A body that is not JSON counts whole, and so does one in
+   * which a path leads to nothing: that is reported, once for each path, because the path may be misspelt.
    */
   include?: readonly string[]
+  /** With `include`: fields that count as well where a body has them, written in the same way. Default none. */
+  includeIfPresent?: readonly string[]
   /**
    * Fields of a JSON body that do not count, written as in `include`. Default none. For a timestamp of sending, say.
    */
@@ -52,11 +56,16 @@ export const currentFingerprintVersion = 1
 const wholeBytes = 16
 const partBytes = 8
 
-/** `operation`: where one key spans several, so that what was asked of one is never taken for what was asked of another. */
+export interface FingerprintContext {
+  /** Where one key spans several operations, so that what was asked of one is never taken for what was asked of another. */
+  readonly operation?: string | undefined
+  readonly onMissing?: OnMissing | undefined
+}
+
 export function fingerprintRequest(
   request: RequestParts,
   options: FingerprintOptions = {},
-  operation?: string,
+  { operation, onMissing }: FingerprintContext = {},
 ): Fingerprint {
   if (options.custom !== undefined)
     return assemble({ ...pathOf(operation), body: frame(['custom', options.custom(request)]) }, options.hmac)
@@ -65,7 +74,7 @@ export function fingerprintRequest(
       method: request.method,
       path: request.path,
       query: request.query === '' ? '' : framePairs(request.query),
-      body: frameBody(request, options),
+      body: frameBody(request, options, onMissing),
       headers: options.headers === undefined ? '' : frameHeaders(request, options.headers),
     },
     options.hmac,
@@ -174,13 +183,16 @@ function sameBytes(a: Uint8Array, b: Uint8Array, start: number, length: number):
 
 /** What is wrong with the options, for the check at construction; undefined when nothing is. */
 export function findFingerprintFault(options: FingerprintOptions): string | undefined {
-  const { include, exclude, headers, hmac, custom } = options
+  const { include, includeIfPresent, exclude, headers, hmac, custom } = options
   if (hmac !== undefined && hmac.length === 0)
     return 'fingerprint.hmac is empty: give a secret of 32 bytes, or leave it out.'
-  const others = [include, exclude, headers].some(option => option !== undefined)
-  if (custom !== undefined && others) return 'fingerprint.custom replaces include, exclude and headers: give it alone.'
+  const others = [include, includeIfPresent, exclude, headers].some(option => option !== undefined)
+  if (custom !== undefined && others)
+    return 'fingerprint.custom replaces include, includeIfPresent, exclude and headers: give it alone.'
   if (include?.length === 0) return 'fingerprint.include is empty, so that every body would be equal: name a field.'
-  if ([...(include ?? []), ...(exclude ?? []), ...(headers ?? [])].includes(''))
+  if (include === undefined && includeIfPresent !== undefined)
+    return 'fingerprint.includeIfPresent adds to include: name there at least one field that every body has.'
+  if ([...(include ?? []), ...(includeIfPresent ?? []), ...(exclude ?? []), ...(headers ?? [])].includes(''))
     return 'fingerprint names an empty field.'
   return undefined
 }

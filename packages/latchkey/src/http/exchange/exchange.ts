@@ -106,17 +106,18 @@ interface Named {
 }
 
 function executeRequest<C>(
-  { name, settings }: DeclaredOperation<C>,
+  operation: DeclaredOperation<C>,
   whole: WholeRequest<C>,
   { identity, key, tooOld }: Named,
 ): ExecuteRequest {
+  const { settings } = operation
   const { authorizeReplay } = settings
   const { context } = whole.view
   return {
     identity,
     key,
     tooOld,
-    fingerprint: fingerprintView(whole, settings.fingerprint, settings.keyNamespace === 'scope' ? name : undefined),
+    fingerprint: fingerprintView(whole, operation),
     description: describeRequest(whole, settings),
     authorizeReplay: authorizeReplay && (async record => await authorizeReplay(context, record)),
   }

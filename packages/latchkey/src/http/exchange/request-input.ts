@@ -1,5 +1,6 @@
 /** What was asked: the fingerprint and the operator's line of a complete request. */
-import { fingerprintRequest, type FingerprintOptions } from '../../engine/fingerprint/fingerprint.ts'
+import { type FingerprintContext, fingerprintRequest } from '../../engine/fingerprint/fingerprint.ts'
+import type { DeclaredOperation } from '../../engine/operation.ts'
 import { describeInput } from '../../engine/plain-function.ts'
 import type { Settings } from '../../engine/settings.ts'
 import { headerValue, type RequestView } from './request-view.ts'
@@ -9,11 +10,7 @@ export interface WholeRequest<Context> {
   readonly body: Uint8Array
 }
 
-export function fingerprintView(
-  { view, body }: WholeRequest<unknown>,
-  options: FingerprintOptions,
-  operation?: string,
-): Uint8Array {
+export function fingerprintView<C>({ view, body }: WholeRequest<C>, operation: DeclaredOperation<C>): Uint8Array {
   return fingerprintRequest(
     {
       method: view.method.toUpperCase(),
@@ -23,8 +20,30 @@ export function fingerprintView(
       header: name => headerValue(view, name),
       body,
     },
-    options,
-    operation,
+    operation.settings.fingerprint,
+    contextOf(operation),
+  )
+}
+
+function contextOf<C>(operation: DeclaredOperation<C>): FingerprintContext | undefined {
+  const { name, settings } = operation
+  const named = settings.keyNamespace === 'scope' ? name : undefined
+  if (settings.fingerprint.include === undefined) return named === undefined ? undefined : { operation: named }
+  return { operation: named, onMissing: path => reportMissing(operation, path) }
+}
+
+/** The paths that were reported, so that a misspelt one does not fill the log: each once for each operation. */
+const reported = new WeakMap<object, Set<string>>()
+
+function reportMissing<C>(operation: DeclaredOperation<C>, path: string): void {
+  const { name, shared } = operation
+  const paths = reported.get(operation) ?? new Set()
+  if (paths.has(path)) return
+  reported.set(operation, paths.add(path))
+  shared.telemetry.report(
+    `fingerprint.include names ${JSON.stringify(path)}, which a body does not have, so the whole body counts: ` +
+      'correct the path, or move it to includeIfPresent if the field is optional',
+    { operation: name, detail: path },
   )
 }
 
