@@ -21,7 +21,8 @@ export type {
   SubjectName,
 } from './verdict.ts'
 export type { WebhookHandler, WebhookOptions } from './webhook.ts'
-export { nodeWebhook, type NodeWebhook, type NodeWebhookRequest } from './node-webhook.ts'
+export type { NodeWebhookRequest } from './fetch-request.ts'
+export { nodeWebhook, type NodeWebhook, type NodeWebhookResponse } from './node-webhook.ts'
 export {
   type SignatureOptions,
   standardWebhooks,

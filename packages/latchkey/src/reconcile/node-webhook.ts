@@ -1,73 +1,76 @@
-/** A webhook handler for servers that speak Node's request and response: Express, Koa, Fastify, Nest, node:http. */
-import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { WebhookHandler } from './webhook.ts'
+/** A webhook handler for servers that speak Node's request and response: Express, Koa, Fastify, Nest, node:http, node:http2. */
+import { fetchRequestOf, isHttp2, type NodeWebhookRequest } from './fetch-request.ts'
+import { hostOf, type WebhookHandler, type WebhookHost } from './webhook.ts'
 
-/** Raw bytes that a framework has kept: Nest's `rawBody`, or a body that a raw parser left as bytes. */
-export interface NodeWebhookRequest extends IncomingMessage {
-  readonly rawBody?: unknown
-  readonly body?: unknown
+/** The few members of Node's response that are called. HTTP/1 and HTTP/2 fit. */
+export interface NodeWebhookResponse {
+  readonly headersSent: boolean
+  statusCode: number
+  setHeader(name: string, value: string): unknown
+  end(chunk: string): unknown
+  destroy(error?: Error): unknown
 }
 
-export type NodeWebhook = (req: NodeWebhookRequest, res: ServerResponse) => void
+export type NodeWebhook = (req: NodeWebhookRequest, res: NodeWebhookResponse) => void
 
 /** Mount it before body parsers: a signature covers the bytes, not what a parser made of them. */
 export function nodeWebhook(handler: WebhookHandler): NodeWebhook {
+  const host = hostOf(handler)
   return (req, res) => {
-    answer(handler, req)
-      .then(async response => send(res, response, await response.text()))
+    answer(handler, host, req)
+      .then(({ response, text }) => send(req, res, { response, text }))
+      // Nobody is there to be answered, or something else answered already.
       .catch(() => res.destroy())
   }
 }
 
-async function answer(handler: WebhookHandler, req: NodeWebhookRequest): Promise<Response> {
-  const kept = [req.rawBody, req.body].find(body => body instanceof Uint8Array)
-  if (kept === undefined && req.readableDidRead) {
-    const cure = 'The body was read before the webhook: mount it before body parsers, or keep the raw bytes.'
-    return new Response(cure, { status: 500 })
-  }
-  const hasBody = req.method !== 'GET' && req.method !== 'HEAD'
-  const headers = new Headers()
-  for (const [name, value] of Object.entries(req.headers)) {
-    for (const one of [value ?? []].flat()) headers.append(name, one)
-  }
-  // The host plays no part in a signature, and may be no URL's host.
-  const request = new Request(new URL(req.url ?? '/', 'http://webhook.invalid'), {
-    method: req.method ?? 'POST',
-    headers,
-    ...(hasBody ? { body: kept ?? streamOf(req), duplex: 'half' } : {}),
-  })
-  return handler(request)
+interface Answer {
+  readonly response: Response
+  readonly text: string
 }
 
-/** Cancelled, it leaves the socket alone: the answer still has to go through it. */
-function streamOf(req: IncomingMessage): ReadableStream<Uint8Array> {
-  let open = true
-  const end = (finish: () => void) => () => {
-    if (open) finish()
-    open = false
+/** Never rejects: a sender without an answer waits, and nobody would know. */
+async function answer(handler: WebhookHandler, host: WebhookHost, req: NodeWebhookRequest): Promise<Answer> {
+  try {
+    return await whole(await respond(handler, host, req))
+  } catch (error) {
+    return whole(host.fail(error))
   }
-  return new ReadableStream({
-    start(controller) {
-      const broken = end(() => controller.error(new Error('the webhook ended before its body did')))
-      req.on('data', (chunk: Uint8Array) => {
-        if (open) controller.enqueue(chunk)
-        req.pause()
-      })
-      req.on(
-        'end',
-        end(() => controller.close()),
-      )
-      req.on('error', broken)
-      req.on('close', broken)
-    },
-    pull: () => void req.resume(),
-    cancel: end(() => void req.pause()),
-  })
 }
 
-function send(res: ServerResponse, { status, headers }: Response, body: string): void {
+async function respond(handler: WebhookHandler, host: WebhookHost, req: NodeWebhookRequest): Promise<Response> {
+  const made = fetchRequestOf(req)
+  switch (made.kind) {
+    case 'request':
+      return handler(made.request)
+    case 'read-before': {
+      const cure = 'The body was read before the webhook: mount it before body parsers, or keep the raw bytes.'
+      return new Response(cure, { status: 500 })
+    }
+    case 'method':
+    case 'malformed':
+      return host.refuse(made.kind)
+  }
+}
+
+async function whole(response: Response): Promise<Answer> {
+  return { response, text: await response.text() }
+}
+
+function send(req: NodeWebhookRequest, res: NodeWebhookResponse, { response, text }: Answer): void {
+  if (res.headersSent) return
+  const { status, headers } = response
   for (const [name, value] of headers) res.setHeader(name, value)
-  // The rest of a body that is too large is not read.
-  if (status === 413) res.setHeader('connection', 'close')
-  res.writeHead(status).end(body)
+  const leavesRest = status === 413
+  if (leavesRest && !isHttp2(req)) res.setHeader('connection', 'close')
+  res.statusCode = status
+  res.end(text)
+  if (leavesRest && isHttp2(req)) leaveStream(req)
+}
+
+/** The rest of a body that is too large is not read. HTTP/2 gives up the stream alone (RFC 9113, section 8.1). */
+function leaveStream(req: NodeWebhookRequest): void {
+  req.stream?.close()
+  // What had come by then is dropped; as long as it waits to be read, Node does not let go of the stream.
+  req.resume()
 }

@@ -25,6 +25,21 @@ export interface WebhookOptions<Event> {
 /** For any server that speaks fetch; for Node's own requests, wrap it in `nodeWebhook`. Mount it before body parsers. */
 export type WebhookHandler = (request: Request) => Promise<Response>
 
+/** What a server that stands before a handler answers by itself, counted as the handler counts. */
+export interface WebhookHost {
+  /** `method`: one that fetch does not know. */
+  refuse(why: 'malformed' | 'method'): Response
+  fail(error: unknown): Response
+}
+
+const hosts = new WeakMap<WebhookHandler, WebhookHost>()
+/** Of a handler that somebody wrapped: there is nothing to count it with. */
+const silentHost: WebhookHost = { refuse: why => (why === 'method' ? notPost() : refused(why)), fail: failed }
+
+export function hostOf(handler: WebhookHandler): WebhookHost {
+  return hosts.get(handler) ?? silentHost
+}
+
 export const webhookBytesMax = 1_048_576
 /** Senders give up after 5 to 30 s, and try again. */
 const evidenceMsMax = 10_000
@@ -87,17 +102,26 @@ export function webhookHandler<Event>(parts: Parts, options: WebhookOptions<Even
     }
   }
 
-  return async request => {
+  function fail(cause: 'store' | 'evidence' | 'host', error: unknown): Response {
+    parts.telemetry.count('reconcile.failed', { detail: `${name}: ${cause}` })
+    parts.telemetry.report('a webhook could not be taken; its sender tries again', { detail: name, error })
+    return cause === 'store' ? storeDown() : failed()
+  }
+
+  const handler: WebhookHandler = async request => {
     if (request.method !== 'POST') return notPost()
     try {
       return await take(request)
     } catch (error) {
       const isStore = isLatchkeyError(error, 'store-unavailable') && error.cause !== undefined
-      parts.telemetry.count('reconcile.failed', { detail: `${name}: ${isStore ? 'store' : 'evidence'}` })
-      parts.telemetry.report('a webhook could not be taken; its sender tries again', { detail: name, error })
-      return isStore ? storeDown() : failed()
+      return fail(isStore ? 'store' : 'evidence', error)
     }
   }
+  hosts.set(handler, {
+    refuse: why => (why === 'method' ? notPost() : refuse(why)),
+    fail: error => fail('host', error),
+  })
+  return handler
 }
 
 /** The version of an outcome is the operation's, and is known when its row is found. */
