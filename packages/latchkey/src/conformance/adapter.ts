@@ -4,6 +4,7 @@
  */
 import { atomicCases } from './adapter/atomic.ts'
 import { bodyCases } from './adapter/bodies.ts'
+import { bodyLimitCases } from './adapter/body-limit.ts'
 import { captureCases } from './adapter/capture.ts'
 import { concurrencyCases } from './adapter/concurrency.ts'
 import { deferredCases } from './adapter/deferred.ts'
@@ -16,6 +17,7 @@ import type { TestFunction } from './store.ts'
 
 export const adapterCases: readonly AdapterCase[] = [
   ...bodyCases,
+  ...bodyLimitCases,
   ...captureCases,
   ...headerCases,
   ...keyCases,

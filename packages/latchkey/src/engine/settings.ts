@@ -10,6 +10,9 @@ const hour = 60 * minute
 /** setTimeout counts in 31 bits; a longer delay fires at once. */
 const timerMsMax = 2 ** 31 - 1
 
+/** As for stored outcomes. Parsers have limits of their own, and most are lower. */
+export const bodyBytesMaxDefault = 1_048_576
+
 export interface KeyFormat {
   /** Default 1. */
   readonly minLength?: number
@@ -51,6 +54,11 @@ export interface OperationOptions<Context = unknown> {
   readonly missingKey?: 'refuse' | 'run-unprotected'
   /** HTTP: what counts as the same request. */
   readonly fingerprint?: FingerprintOptions
+  /**
+   * HTTP: largest request body. Default 1 MiB. A larger one is 413 `body-too-large` before anything is reserved, and is not held in
+   * memory. Raise it together with the limit of the framework's own parser, and with the one of `captureBody()`.
+   */
+  readonly bodyBytesMax?: number
   /** HTTP: the methods it applies to. Default POST and PATCH; the others are idempotent by themselves. */
   readonly methods?: readonly string[]
   /** May this caller see the stored answer? Needed where the scope is wider than the principal, or rights can be withdrawn. */
@@ -122,6 +130,7 @@ export function settingsOf<C>(
     waitMs: 10 * second,
     missingKey: 'refuse',
     fingerprint: {},
+    bodyBytesMax: bodyBytesMaxDefault,
     methods: ['POST', 'PATCH'],
     afterExpiry: 'run',
     tombstoneMs: 30 * 24 * hour,

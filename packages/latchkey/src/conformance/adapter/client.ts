@@ -10,6 +10,8 @@ export interface SentRequest {
   readonly body?: unknown
   /** Announces the whole body and sends this many bytes of it, then nothing. */
   readonly bodyBytes?: number
+  /** Sends the body without saying how long it is. */
+  readonly chunked?: boolean
   /** Default: a connection of its own. */
   readonly agent?: Agent
   readonly onFirstByte?: () => void
@@ -39,10 +41,14 @@ export function send(url: string, sent: SentRequest = {}): Sending {
   const { bytes, contentType } = encode(sent.body)
   const headers: Record<string, string | string[]> = { 'x-tenant': 'acme', ...contentType, ...sent.headers }
   if (sent.key !== undefined) headers['idempotency-key'] = typeof sent.key === 'string' ? sent.key : [...sent.key]
-  if (bytes !== undefined) headers['content-length'] = String(bytes.byteLength)
+  if (bytes !== undefined && sent.chunked !== true) headers['content-length'] = String(bytes.byteLength)
   const outgoing = httpRequest(url, { method: sent.method ?? 'POST', headers, agent: sent.agent ?? false })
   const received = receive(outgoing, sent)
-  if (sent.bodyBytes === undefined) outgoing.end(bytes)
+  if (sent.chunked === true && bytes !== undefined) {
+    // In two pieces: Node knows the length of a body that comes at once.
+    outgoing.write(bytes.subarray(0, 1))
+    outgoing.end(bytes.subarray(1))
+  } else if (sent.bodyBytes === undefined) outgoing.end(bytes)
   else outgoing.write(bytes?.subarray(0, sent.bodyBytes))
   return { received, drop: () => outgoing.destroy() }
 }

@@ -1,11 +1,11 @@
 /** A fetch `Request` as the exchange wants to see it. */
 import type { BodyRead, RequestView } from '../exchange/request-view.ts'
 
-/** `read` gives the whole body; it runs once. Fetch joins the lines of a field, so `header` has one line at most. */
+/** `read` gives the whole body, up to a limit; it runs once. Fetch joins the lines of a field, so `header` has one line at most. */
 export function fetchView<Context, R extends Request>(
   request: R,
   context: Context,
-  read: (request: R) => Promise<BodyRead>,
+  read: (request: R, bytesMax: number) => Promise<BodyRead>,
 ): RequestView<Context> {
   const { path, query } = targetOf(request.url)
   return {
@@ -17,7 +17,7 @@ export function fetchView<Context, R extends Request>(
       const value = request.headers.get(name)
       return value === null ? [] : [value]
     },
-    body: () => read(request),
+    body: bytesMax => read(request, bytesMax),
   }
 }
 

@@ -16,7 +16,7 @@ export interface NodeBodyRequest extends NodeRequest {
 type Noted =
   | { readonly kind: 'reading' }
   | { readonly kind: 'whole'; readonly bytes: Uint8Array }
-  | { readonly kind: 'too-large'; readonly limitBytes: number }
+  | { readonly kind: 'too-large'; readonly bytesMax: number }
 
 /** On the request itself: a table of all requests would be work for the garbage collector. */
 const noted: unique symbol = Symbol('latchkey: body')
@@ -25,9 +25,6 @@ interface Noting {
   [noted]?: Noted
 }
 
-/** As for stored outcomes. Parsers have limits of their own, and most are lower. */
-export const bodyBytesMaxDefault = 1_048_576
-
 /** Bytes that somebody else saw, such as a parser's `verify` hook. */
 export function keepBody(req: object, bytes: Uint8Array): void {
   const request: Noting = req
@@ -35,7 +32,7 @@ export function keepBody(req: object, bytes: Uint8Array): void {
 }
 
 /** Notes what flows to whoever reads the request from now on. Reads nothing itself. */
-export function teeBody(req: NodeBodyRequest & Noting, limitBytes: number): void {
+export function teeBody(req: NodeBodyRequest & Noting, bytesMax: number): void {
   // Too late: some of it is gone. What the parser made of it is used instead.
   if (req.readableDidRead === true || req[noted] !== undefined) return
   const chunks: Uint8Array[] = []
@@ -45,7 +42,7 @@ export function teeBody(req: NodeBodyRequest & Noting, limitBytes: number): void
   const note = (chunk: string | Uint8Array) => {
     const bytes = typeof chunk === 'string' ? Buffer.from(chunk, req.readableEncoding ?? 'utf8') : chunk
     byteLength += bytes.byteLength
-    if (byteLength <= limitBytes) chunks.push(bytes)
+    if (byteLength <= bytesMax) chunks.push(bytes)
     else chunks.length = 0
   }
   // By the emitter's own method: a stream's would start the flow before the parser is there. However it is read later
@@ -53,8 +50,8 @@ export function teeBody(req: NodeBodyRequest & Noting, limitBytes: number): void
   EventEmitter.prototype.on.call(asEmitter(req), 'data', note)
   req.once('end', () => {
     if (req[noted] !== mine) return
-    const whole = byteLength <= limitBytes
-    req[noted] = whole ? { kind: 'whole', bytes: Buffer.concat(chunks) } : { kind: 'too-large', limitBytes }
+    const whole = byteLength <= bytesMax
+    req[noted] = whole ? { kind: 'whole', bytes: Buffer.concat(chunks) } : { kind: 'too-large', bytesMax }
   })
 }
 
@@ -68,20 +65,19 @@ export interface BodyLeft {
   readonly parsed: unknown
   /** Names the way to keep raw bytes: one sentence. */
   readonly cure: string
+  readonly bytesMax: number
 }
 
 /** The best that is left of the body. No body is an empty one. */
-export function bodyOf(req: NodeBodyRequest & Noting, { raw, parsed, cure }: BodyLeft): BodyRead {
+export function bodyOf(req: NodeBodyRequest & Noting, { raw, parsed, cure, bytesMax }: BodyLeft): BodyRead {
   const seen = req[noted]
   if (seen?.kind === 'whole') return { kind: 'bytes', bytes: seen.bytes }
-  if (seen?.kind === 'too-large') {
-    return unreadable(
-      `The body is larger than the ${seen.limitBytes} bytes that captureBody() keeps. Raise its limitBytes.`,
-    )
-  }
+  if (seen?.kind === 'too-large') return { kind: 'too-large', bytesMax: Math.min(seen.bytesMax, bytesMax) }
   if (raw instanceof Uint8Array) return { kind: 'bytes', bytes: raw }
   if (typeof raw === 'string') return { kind: 'bytes', bytes: Buffer.from(raw) }
   if (hasNoBody(req)) return { kind: 'bytes', bytes: new Uint8Array() }
+  // Said by the client, and nothing of it has to be read: Node throws it away after the answer.
+  if (Number(valueOf(req, 'content-length')) > bytesMax) return { kind: 'too-large', bytesMax }
   if (req.readableEnded === false) {
     return unreadable(
       'The body was not read before Latchkey, so it cannot be compared with a retry. ' +

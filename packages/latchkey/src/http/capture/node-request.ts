@@ -1,5 +1,5 @@
 /** A Node request as the exchange wants to see it. */
-import type { BodyRead, RequestView } from '../exchange/request-view.ts'
+import type { RequestView } from '../exchange/request-view.ts'
 import type { NodeRequest } from './node-types.ts'
 
 /** What of a request says which one it is. */
@@ -8,10 +8,10 @@ export type NodeRequestHead = Pick<NodeRequest, 'method' | 'url' | 'originalUrl'
 export function nodeView<Context>(
   req: NodeRequestHead,
   context: Context,
-  body: () => Promise<BodyRead>,
+  body: RequestView<Context>['body'],
 ): RequestView<Context> {
   // Before a router cut its mount path off: the same operation may be mounted in two places.
-  const target = req.originalUrl ?? req.url ?? '/'
+  const target = originForm(req.originalUrl ?? req.url ?? '/')
   const mark = target.indexOf('?')
   return {
     context,
@@ -21,6 +21,15 @@ export function nodeView<Context>(
     header: name => rawHeader(req.rawHeaders, name),
     body,
   }
+}
+
+/** A proxy may send the absolute form (RFC 9112, section 3.2.2) now and the usual one with the retry. */
+function originForm(target: string): string {
+  if (target.startsWith('/')) return target
+  const authority = /^https?:\/\/[^/?]*/i.exec(target)?.[0]
+  if (authority === undefined) return target
+  const rest = target.slice(authority.length)
+  return rest.startsWith('/') ? rest : `/${rest}`
 }
 
 /** From the raw list, because the parsed one joins or drops repeated fields. */

@@ -14,7 +14,7 @@ import { describeRequest, fingerprintView, type WholeRequest } from './request-i
 import { renderRefusal } from './refusal.ts'
 import { renderReplay } from './replay.ts'
 import { renderQueued } from './queued.ts'
-import { headerValue, type RequestView } from './request-view.ts'
+import { type BodyRead, headerValue, type RequestView } from './request-view.ts'
 
 /** What the adapter does now. */
 export type Exchange =
@@ -59,13 +59,19 @@ export async function exchangeBy<Context>(
   if (identity === undefined) return refuse({ code: 'scope-unresolved' })
 
   // Complete before anything is reserved: an upload that breaks off leaves no row behind.
-  const body = await view.body()
+  const body = bounded(await view.body(settings.bodyBytesMax), settings.bodyBytesMax)
+  if (body.kind === 'too-large') return refuse({ code: 'body-too-large', max: body.bytesMax, unit: 'bytes' })
   if (body.kind === 'unreadable') return refuse({ code: 'body-unreadable', detail: body.cure })
 
   const tooOld = age.kind === 'too-old' || isRequestTooOld(view.context, settings, shared.clock)
   const request = executeRequest(operation, { view, body: body.bytes }, { identity, key, tooOld })
   const concluded = conclude(operation, view, await execute(request))
   return concluded instanceof Promise ? await concluded : concluded
+}
+
+/** A body that the framework had read before may have any size. */
+function bounded(body: BodyRead, bytesMax: number): BodyRead {
+  return body.kind === 'bytes' && body.bytes.byteLength > bytesMax ? { kind: 'too-large', bytesMax } : body
 }
 
 /** Whatever the spelling: a method written `put` in the options must not leave PUT unprotected. */

@@ -10,14 +10,16 @@ export interface RequestView<Context> {
   /** Every line of the field in the order received; empty when it is absent. */
   header(name: string): readonly string[]
   /**
-   * The complete body. Asked for once, after the key and the scope are known to be fine and before anything is reserved. A
-   * rejection (too large, upload cut off) reaches the framework untouched.
+   * The complete body, of at most `bytesMax` bytes: an adapter that reads it stops there, and one whose framework has read it hands
+   * over what there is. Asked for once, after the key and the scope are known to be fine and before anything is reserved. A rejection
+   * (upload cut off) reaches the framework untouched.
    */
-  body(): Promise<BodyRead>
+  body(bytesMax: number): Promise<BodyRead>
 }
 
 export type BodyRead =
   | { readonly kind: 'bytes'; readonly bytes: Uint8Array }
+  | { readonly kind: 'too-large'; readonly bytesMax: number }
   /** Somebody consumed it first. `cure`: one sentence that names the way out. */
   | { readonly kind: 'unreadable'; readonly cure: string }
 

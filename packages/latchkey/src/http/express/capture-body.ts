@@ -2,16 +2,16 @@
  * Two ways to keep the raw bytes of a body that a parser reads. Without one, Latchkey compares what the parser made of
  * it.
  */
-import { misconfigured } from '../../ports/errors.ts'
-import { bodyBytesMaxDefault, keepBody, type NodeBodyRequest, teeBody } from '../capture/node-body.ts'
+import { bodyBytesMaxDefault } from '../../engine/settings.ts'
+import { keepBody, type NodeBodyRequest, teeBody } from '../capture/node-body.ts'
 import type { ExpressMiddleware } from './driver.ts'
 
 export interface CaptureBodyOptions {
   /**
-   * Largest body that is kept. Default 1 MiB. A covered request with a larger one is refused; raise it together with
-   * the parser's limit.
+   * Largest body whose bytes are held. Default 1 MiB, as of the operation. A covered request with a larger one is 413
+   * `body-too-large`; raise it together with the operation's `bodyBytesMax` and the parser's limit.
    */
-  readonly limitBytes?: number
+  readonly bodyBytesMax?: number
 }
 
 /**
@@ -19,10 +19,9 @@ export interface CaptureBodyOptions {
  * request, also multipart ones, and keeps the bytes as they were sent.
  */
 export function captureBody(options: CaptureBodyOptions = {}): ExpressMiddleware<NodeBodyRequest, object> {
-  const { limitBytes = bodyBytesMaxDefault } = options
-  if (!(limitBytes > 0)) throw misconfigured(`captureBody: limitBytes must be a positive number and is ${limitBytes}`)
+  const { bodyBytesMax = bodyBytesMaxDefault } = options
   return (req, _res, next) => {
-    teeBody(req, limitBytes)
+    teeBody(req, bodyBytesMax)
     next()
   }
 }

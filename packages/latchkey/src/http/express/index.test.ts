@@ -291,12 +291,12 @@ describe('the body', () => {
   it('is refused when it is larger than captureBody keeps, with the cure', async () => {
     await listen(
       newApp()
-        .use(captureBody({ limitBytes: 10 }), express5.json())
+        .use(captureBody({ bodyBytesMax: 10 }), express5.json())
         .post('/orders', made()),
     )
     expect((await post('/orders', { body: '{"sku": 1}' })).status).toBe(200)
     const refused = await post('/orders', { body: '{"sku": 10}', headers: { 'idempotency-key': 'k2' } })
-    expect([refused.status, await refused.text()]).toEqual([500, expect.stringContaining('limitBytes')])
+    expect([refused.status, await refused.text()]).toEqual([413, expect.stringContaining('The limit: 10 bytes')])
   })
 
   it('is whole although middleware waited between captureBody and the parser', async () => {

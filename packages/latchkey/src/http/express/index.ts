@@ -132,7 +132,7 @@ const cure =
   'before the parser, or give the parser the hook verify: captureVerify.'
 
 function expressView<Req extends ExpressRequest>(req: Req): RequestView<Req> {
-  return nodeView(req, req, async () => bodyOf(req, { raw: rawBodyOf(req), parsed: req.body, cure }))
+  return nodeView(req, req, async bytesMax => bodyOf(req, { raw: rawBodyOf(req), parsed: req.body, cure, bytesMax }))
 }
 
 async function serve<X extends Execution, Req extends ExpressRequest>(

@@ -11,22 +11,19 @@ export interface BodyTap {
   read(raw: RawRequestShape): BodyRead
 }
 
-/** Sixty-four times Fastify's own default limit, which does not hold for parsers that stream. */
-const bodyBytesMax = 64 * 1_048_576
-
 const unreadCure =
   'The body was not read before the handler, so it cannot be compared with a retry. Read it in a content-type parser with ' +
   "parseAs: 'buffer', or let the multipart plugin attach it to request.body (attachFieldsToBody)."
-const tooLargeCure = `The body is larger than the ${bodyBytesMax} bytes that Latchkey compares. Upload it elsewhere and send a reference.`
 
-export function tapBody(payload: PayloadShape): BodyTap {
+/** `bytesMax`: what comes after it is not held. Fastify's own limit does not hold for parsers that stream. */
+export function tapBody(payload: PayloadShape, bytesMax: number): BodyTap {
   const chunks: Buffer[] = []
   let bytes = 0
   let ended = false
   const note = (chunk: unknown) => {
     const buffer = bufferOf(chunk, payload.readableEncoding)
     bytes += buffer.byteLength
-    if (bytes <= bodyBytesMax) chunks.push(buffer)
+    if (bytes <= bytesMax) chunks.push(buffer)
     else chunks.length = 0
   }
   const { emit } = payload
@@ -42,10 +39,13 @@ export function tapBody(payload: PayloadShape): BodyTap {
   payload.emit = tapped
   return {
     read(raw) {
-      if (bytes > bodyBytesMax) return { kind: 'unreadable', cure: tooLargeCure }
+      if (bytes > bytesMax) return { kind: 'too-large', bytesMax }
       // Handed over: it need not be held twice while the handler runs.
       if (ended) return { kind: 'bytes', bytes: Buffer.concat(chunks.splice(0)) }
-      return hasNoBody(raw) ? { kind: 'bytes', bytes: new Uint8Array() } : { kind: 'unreadable', cure: unreadCure }
+      if (hasNoBody(raw)) return { kind: 'bytes', bytes: new Uint8Array() }
+      // Said by the client, and nothing of it has to be read: Node throws it away after the answer.
+      const declared = Number(raw.headers['content-length'])
+      return declared > bytesMax ? { kind: 'too-large', bytesMax } : { kind: 'unreadable', cure: unreadCure }
     },
   }
 }

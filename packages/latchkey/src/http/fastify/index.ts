@@ -134,16 +134,18 @@ function cover(route: RouteShape): void {
   // A phased handler refuses what it does not cover, and needs its visit to do so.
   if (!isCovered && !isDefined(operation)) return
   // Last of each: after decompression, after authentication, over what other hooks made of a replay.
-  route.preParsing = [route.preParsing ?? [], arrive].flat()
+  route.preParsing = [route.preParsing ?? [], arriveWithin(operation.settings.bodyBytesMax)].flat()
   route.onSend = [route.onSend ?? [], restore].flat()
   if (isDefined(operation)) return
   route.preHandler = [route.preHandler ?? [], claimFor(operation)].flat()
   route.onError = [noteError, route.onError ?? []].flat()
 }
 
-const arrive: PreParsing = (request, _reply, payload, done) => {
-  openVisit(request, tapBody(payload))
-  done()
+function arriveWithin(bodyBytesMax: number): PreParsing {
+  return (request, _reply, payload, done) => {
+    openVisit(request, tapBody(payload, bodyBytesMax))
+    done()
+  }
 }
 
 function claimFor(operation: Operation<Execution, unknown>): PreHandler {

@@ -10,6 +10,7 @@ import { checkPhased, exchangePhased, isDefined, type PhasedRoute } from '../exc
 import { checkStatusHost, exchangeStatus, type StatusHost, type StatusOptions } from '../exchange/status.ts'
 import type { BodyRead } from '../exchange/request-view.ts'
 import { captureFetchResponse, type FetchCapture, fetchAnswer, releaseFetch } from '../capture/fetch-response.ts'
+import { declaredLength, readWithin } from '../capture/fetch-body.ts'
 import { fetchView, hideDisconnect } from '../capture/fetch-request.ts'
 
 export { corsHeaders } from '../../wire/headers.ts'
@@ -134,6 +135,9 @@ export function statusOf<R extends Request>(
 }
 
 /** A clone, because the request stays the server's own kind (a NextRequest has cookies) and its body unread. */
-async function readClone(request: Request): Promise<BodyRead> {
+async function readClone(request: Request, bytesMax: number): Promise<BodyRead> {
+  const declared = declaredLength(request)
+  if (declared === undefined) return readWithin(request.clone().body, bytesMax)
+  if (declared > bytesMax) return { kind: 'too-large', bytesMax }
   return { kind: 'bytes', bytes: new Uint8Array(await request.clone().arrayBuffer()) }
 }

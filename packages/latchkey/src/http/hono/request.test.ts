@@ -7,7 +7,7 @@ async function bothWays<T>(body: Uint8Array<ArrayBuffer>, read: (c: Context) => 
   const seen: T[] = []
   const app = new Hono()
   app.post('/covered', async c => {
-    await honoView(c).body()
+    await honoView(c).body(100_000)
     seen.push(await read(c))
     return c.body(null)
   })
@@ -44,7 +44,7 @@ describe('a body that Latchkey has read', () => {
     const app = new Hono()
     app.post('/', async c => {
       await c.req.json()
-      return c.json(await honoView(c).body())
+      return c.json(await honoView(c).body(100))
     })
     const response = await app.request('/', { method: 'POST', body: '{"tea":"☕"}' })
     expect(await response.json()).toEqual({ kind: 'bytes', bytes: Buffer.from('{"tea":"☕"}').toJSON() })

@@ -1,4 +1,5 @@
 /** A Hono request as the exchange wants to see it. */
+import { declaredLength, readWithin } from '../capture/fetch-body.ts'
 import { fetchView } from '../capture/fetch-request.ts'
 import type { BodyRead, RequestView } from '../exchange/request-view.ts'
 import type { HonoContext, HonoRequest } from './driver.ts'
@@ -8,17 +9,30 @@ const cure =
   'c.req.arrayBuffer(), c.req.text() or c.req.json(), which Hono caches.'
 
 export function honoView<C extends HonoContext>(context: C): RequestView<C> {
-  return fetchView(context.req.raw, context, () => readBody(context.req))
+  return fetchView(context.req.raw, context, (_, bytesMax) => readBody(context.req, bytesMax))
 }
 
 /** Hono caches what it read: the handler's c.req.json() works after this, and this works after a validator's. */
-async function readBody(req: HonoRequest): Promise<BodyRead> {
+async function readBody(req: HonoRequest, bytesMax: number): Promise<BodyRead> {
   const { bodyCache } = req
+  const declared = declaredLength(req.raw)
+  if (declared !== undefined && declared > bytesMax) return { kind: 'too-large', bytesMax }
   // What a validator's c.req.json() leaves behind. Asked for bytes, Hono would put it through a Response.
   if ('text' in bodyCache && !('arrayBuffer' in bodyCache)) return bytesOf(Buffer.from(await req.text()))
   // Parsed parts are written again with another boundary, so every retry would look like another request.
   if (isEmpty(bodyCache) ? req.raw.bodyUsed : !hasBytes(bodyCache)) return { kind: 'unreadable', cure }
+  if (declared === undefined && isEmpty(bodyCache)) return readUnsized(req, bytesMax)
   const bytes = new Uint8Array(await req.arrayBuffer())
+  cacheText(bodyCache, bytes)
+  return bytesOf(bytes)
+}
+
+async function readUnsized({ raw, bodyCache }: HonoRequest, bytesMax: number): Promise<BodyRead> {
+  const read = await readWithin(raw.body, bytesMax)
+  if (read.kind === 'too-large') return read
+  const { bytes } = read
+  const { buffer, byteOffset, byteLength } = bytes
+  Object.assign(bodyCache, { arrayBuffer: Promise.resolve(buffer.slice(byteOffset, byteOffset + byteLength)) })
   cacheText(bodyCache, bytes)
   return bytesOf(bytes)
 }

@@ -1,14 +1,14 @@
 /** Keeps the raw bytes of a body for parsers that leave no `ctx.request.rawBody`. */
-import { misconfigured } from '../../ports/errors.ts'
-import { bodyBytesMaxDefault, teeBody } from '../capture/node-body.ts'
+import { bodyBytesMaxDefault } from '../../engine/settings.ts'
+import { teeBody } from '../capture/node-body.ts'
 import type { KoaContext, KoaMiddleware } from './driver.ts'
 
 export interface CaptureBodyOptions {
   /**
-   * Largest body that is kept. Default 1 MiB. A covered request with a larger one is refused; raise it together with
-   * the parser's limit.
+   * Largest body whose bytes are held. Default 1 MiB, as of the operation. A covered request with a larger one is 413
+   * `body-too-large`; raise it together with the operation's `bodyBytesMax` and the parser's limit.
    */
-  readonly limitBytes?: number
+  readonly bodyBytesMax?: number
 }
 
 /**
@@ -17,10 +17,9 @@ export interface CaptureBodyOptions {
  * as text.
  */
 export function captureBody(options: CaptureBodyOptions = {}): KoaMiddleware<Pick<KoaContext, 'req'>> {
-  const { limitBytes = bodyBytesMaxDefault } = options
-  if (!(limitBytes > 0)) throw misconfigured(`captureBody: limitBytes must be a positive number and is ${limitBytes}`)
+  const { bodyBytesMax = bodyBytesMaxDefault } = options
   return ({ req }, next) => {
-    teeBody(req, limitBytes)
+    teeBody(req, bodyBytesMax)
     return next()
   }
 }

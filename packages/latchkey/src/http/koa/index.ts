@@ -199,8 +199,8 @@ const cure =
 
 function koaView<C extends KoaContext>(context: C): RequestView<C> {
   const { req, request, originalUrl } = context
-  const body = async () =>
-    bodyOf(req, { raw: Reflect.get(request, 'rawBody'), parsed: Reflect.get(request, 'body'), cure })
+  const body = async (bytesMax: number) =>
+    bodyOf(req, { raw: Reflect.get(request, 'rawBody'), parsed: Reflect.get(request, 'body'), cure, bytesMax })
   const { method, rawHeaders } = req
   return nodeView({ method, rawHeaders, originalUrl }, context, body)
 }

@@ -18,7 +18,7 @@ const cure =
   'NestFactory.create(AppModule, { rawBody: true }).'
 
 export function nestView({ req, request }: Platform): RequestView<unknown> {
-  const body = async () => bodyOf(req, { raw: request.rawBody, parsed: request.body, cure })
+  const body = async (bytesMax: number) => bodyOf(req, { raw: request.rawBody, parsed: request.body, cure, bytesMax })
   return nodeView(req, request, body)
 }
 

@@ -1,0 +1,32 @@
+/** The body of a fetch `Request`, up to a limit, with as little of it in memory as there has to be. */
+
+export type FetchBody =
+  | { readonly kind: 'bytes'; readonly bytes: Uint8Array<ArrayBuffer> }
+  | { readonly kind: 'too-large'; readonly bytesMax: number }
+
+/**
+ * What the client said that it sends; undefined where it did not say. Servers hold a client to it (RFC 9112, section 6.3; RFC 9113,
+ * section 8.1.1), so that a body within the limit may be read whole.
+ */
+export function declaredLength({ headers }: Request): number | undefined {
+  const length = headers.get('content-length')
+  return length === null || !/^\d+$/.test(length) || headers.has('transfer-encoding') ? undefined : Number(length)
+}
+
+/**
+ * Reads no further than it must. The rest is left where it is: cancelled, Node's stream would close the connection before the answer
+ * is out, and unread it holds its sender back until the server throws it away.
+ */
+export async function readWithin(stream: Request['body'], bytesMax: number): Promise<FetchBody> {
+  if (stream === null) return { kind: 'bytes', bytes: new Uint8Array() }
+  const reader = stream.getReader()
+  const chunks: Uint8Array[] = []
+  let byteLength = 0
+  for (;;) {
+    const { done, value } = await reader.read()
+    if (done) return { kind: 'bytes', bytes: Buffer.concat(chunks) }
+    byteLength += value.byteLength
+    if (byteLength > bytesMax) return { kind: 'too-large', bytesMax }
+    chunks.push(value)
+  }
+}
