@@ -1,3 +1,4 @@
+import { answerMutants } from './answers.ts'
 import { engineMutants } from './engine.ts'
 import type { Mutant } from './mutant.ts'
 import { postgresBatchMutants } from './postgres-batches.ts'
@@ -16,5 +17,6 @@ export const mutants: readonly Mutant[] = [
   ...sqliteMutants,
   ...sqliteEvidenceMutants,
   ...engineMutants,
+  ...answerMutants,
   ...reconcileMutants,
 ]

@@ -7,7 +7,7 @@ import { busy, afterConflict, afterLostCommit, afterRollback, rememberUnknown } 
 import { done, type Step, unavailable } from './atomic-aftermath.ts'
 import { boundedTransaction, type Edges, unbounded } from './bounded-transaction.ts'
 import type { Core } from './core.ts'
-import type { AtomicExecution } from './execution.ts'
+import { type AtomicExecution, type Listening, saidNotExecuted } from './execution.ts'
 import { faultPoint } from './fault-point.ts'
 import { attemptOf, execution, neverFires } from './guarded.ts'
 import { type Judgement, judge } from './judge.ts'
@@ -98,9 +98,11 @@ async function reserveAndRun<Tx, C>(core: Core<Tx>, settings: Settings<C>, run: 
   const { operation } = row.identity
   core.telemetry.count('reserve.created', { operation, identity: row.identity.id })
   if (reservation.from === 'expired') core.telemetry.count('reserve.after_expiry', { operation })
-  const attempt = await attemptOf(run.work, atomicExecution(run, reservation.fence + 1))
+  const context = atomicExecution(run, reservation.fence + 1)
+  const attempt = await attemptOf(run.work, context)
   const { storeWhen, outcomeBytesMax, outcomeVersion } = settings
-  const judgement = judge(attempt, { onFailure: 'rerun', storeWhen, outcomeBytesMax, outcomeVersion })
+  const rules = { onFailure: 'rerun', storeWhen, outcomeBytesMax, outcomeVersion } as const
+  const judgement = judge(attempt, rules, context[saidNotExecuted])
   const ended: Ended = { kind: 'ran', attempt, judgement }
   if (judgement.kind !== 'keep' || !commits(ended)) return ended
   const { outcome } = judgement
@@ -122,7 +124,7 @@ function isUnknown(ended: Ended | undefined): boolean {
   return ended?.kind === 'ran' && ended.judgement.kind === 'unknown'
 }
 
-function atomicExecution<Tx>({ request, tx }: InTransaction<Tx>, fence: number): AtomicExecution<Tx> {
+function atomicExecution<Tx>({ request, tx }: InTransaction<Tx>, fence: number): AtomicExecution<Tx> & Listening {
   // Onto the object itself: a copy would look at its signal.
   return Object.assign(execution(request, { attempt: fence, fence, signalOf: neverFires }), { tx })
 }

@@ -19,6 +19,19 @@ export interface Execution {
    * expired or was lost. `uuid` (default) or 43 URL-safe characters.
    */
   downstreamKey(effect: string, shape?: 'uuid' | 'opaque'): string
+  /**
+   * Say it before answering: nothing was done, so the key is free for a retry, whatever the answer is and whatever `onFailure` says.
+   * For an answer such as 429 that comes before the first effect. In an atomic operation it also rolls back.
+   */
+  notExecuted(): void
+}
+
+/** Where an execution remembers that its handler said `notExecuted()`. */
+export const saidNotExecuted: unique symbol = Symbol('latchkey: not executed')
+
+/** An execution as the engine sees it. */
+export interface Listening {
+  [saidNotExecuted]: boolean
 }
 
 export type GuardedExecution = Execution

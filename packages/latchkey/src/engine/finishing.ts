@@ -3,7 +3,7 @@ import { sleep } from '../ports/clock.ts'
 import type { Claim, OwnerResult } from '../ports/store.ts'
 import { type Answer, type Attempt, type ExecuteRequest, refused } from './answer.ts'
 import type { Core } from './core.ts'
-import { type Judgement, judge } from './judge.ts'
+import type { Judgement } from './judge.ts'
 import { answerSeen } from './seen.ts'
 import type { Settings } from './settings.ts'
 
@@ -18,14 +18,6 @@ export interface Owned<C> {
 /** The client is waiting with its answer ready: longer than this it is better sent unstored. */
 const storeRetryMsMax = 5_000
 const firstPauseMs = 50
-
-export function finish<Tx, C>(core: Core<Tx>, owned: Owned<C>, attempt: Attempt, retryInMs = 0): Promise<Answer> {
-  const judgement = judge(attempt, owned.settings)
-  return finishAs(core, owned, {
-    attempt,
-    judgement: judgement.kind === 'retryable' ? { ...judgement, dueInMs: retryInMs } : judgement,
-  })
-}
 
 export async function finishAs<Tx, C>(
   core: Core<Tx>,

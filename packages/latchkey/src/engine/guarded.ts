@@ -4,8 +4,9 @@ import type { Recovery } from '../ports/store.ts'
 import { type Answer, type Attempt, type ExecuteRequest, refused, type Work } from './answer.ts'
 import { claimThenRun, type Granted } from './claim-loop.ts'
 import type { Core } from './core.ts'
-import { downstreamKey, type GuardedExecution } from './execution.ts'
-import { finish } from './finishing.ts'
+import { downstreamKey, type GuardedExecution, type Listening, saidNotExecuted } from './execution.ts'
+import { finishAs } from './finishing.ts'
+import { judge } from './judge.ts'
 import { holdLease } from './lease.ts'
 import type { Settings } from './settings.ts'
 
@@ -46,9 +47,11 @@ async function runOwned<Tx, C>(
   })
   try {
     const grant = { attempt: won.attempt, fence: won.claim.fence, signalOf: lease.signal }
-    const attempt = await attemptOf(work, execution(request, grant))
+    const context = execution(request, grant)
+    const attempt = await attemptOf(work, context)
     core.telemetry.observe('execution.duration', core.clock.monotonicMs() - claimedAtMs, { operation })
-    return await finish(core, { claim: won.claim, leftMs: lease.leftMs, request, settings }, attempt)
+    const judgement = judge(attempt, settings, context[saidNotExecuted])
+    return await finishAs(core, { claim: won.claim, leftMs: lease.leftMs, request, settings }, { attempt, judgement })
   } finally {
     lease.end()
     core.waiters.wake(id)
@@ -73,7 +76,10 @@ interface Grant extends Pick<GuardedExecution, 'attempt' | 'fence'> {
   readonly signalOf: () => AbortSignal
 }
 
-export function execution({ identity, key }: ExecuteRequest, { attempt, fence, signalOf }: Grant): GuardedExecution {
+export function execution(
+  { identity, key }: ExecuteRequest,
+  { attempt, fence, signalOf }: Grant,
+): GuardedExecution & Listening {
   const { id, scope, operation } = identity
   const given = {
     id,
@@ -83,6 +89,10 @@ export function execution({ identity, key }: ExecuteRequest, { attempt, fence, s
     attempt,
     fence,
     downstreamKey: (effect: string, shape?: 'uuid' | 'opaque') => downstreamKey(id, effect, shape),
+    notExecuted: () => {
+      given[saidNotExecuted] = true
+    },
+    [saidNotExecuted]: false,
     [signalSource]: signalOf,
   }
   // The one member that is missing is defined here.

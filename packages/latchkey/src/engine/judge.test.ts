@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { notExecuted, outcomeUnknown } from '../ports/errors.ts'
 import type { Attempt } from './answer.ts'
-import { judge } from './judge.ts'
+import { judge, type Judgement } from './judge.ts'
 import { type OperationOptions, settingsOf } from './settings.ts'
 
 type OnFailure = 'hold' | 'rerun' | 'store'
@@ -38,25 +38,6 @@ describe('an answer below 500', () => {
         ],
       },
     })
-  })
-
-  it.each(['hold', 'rerun', 'store'] as const)('leaves the key free when it says not now, under %s too', onFailure => {
-    expect(judge(answered(429), rules(onFailure))).toEqual({ kind: 'retryable', errorCode: 'http-429' })
-  })
-
-  it('is kept as the operation’s storeWhen says', () => {
-    const storeWhen = (status: number) => status === 429
-    expect(judge(answered(429), rules('hold', { storeWhen }))).toMatchObject({ kind: 'keep' })
-    expect(judge(answered(200), rules('hold', { storeWhen }))).toEqual({ kind: 'retryable', errorCode: 'http-200' })
-  })
-
-  it('is kept by default when storeWhen throws: the handler has run', () => {
-    const storeWhen = () => {
-      throw new Error('a hook with a bug')
-    }
-    expect(judge(answered(201), rules('hold', { storeWhen }))).toMatchObject({ kind: 'keep' })
-    expect(judge(answered(429), rules('hold', { storeWhen }))).toMatchObject({ kind: 'retryable' })
-    expect(judge(answered(500), rules('hold', { storeWhen }))).toMatchObject({ kind: 'unknown' })
   })
 
   it('is kept without its body when that is over the cap, with what helps a client to find the result', () => {
@@ -139,10 +120,72 @@ it('remembers that an answer which cannot be replayed has run', () => {
   })
 })
 
-it('takes a throw that is rendered as "not now" for a failure, and the same answer returned for a refusal', () => {
-  const outcome = { status: 429, headers: [], body: new Uint8Array(), version: 0 }
-  const thrown = { kind: 'answered', outcome, error: new Error('the provider is busy') } as const
-  expect(judge(thrown, rules('hold')).kind).toBe('unknown')
-  expect(judge(thrown, rules('rerun')).kind).toBe('retryable')
-  expect(judge({ kind: 'answered', outcome }, rules('hold')).kind).toBe('retryable')
+/**
+ * The whole table, spelt out. Columns: hold, rerun (atomic work too), store, resume (phased work). Each status is judged as returned
+ * and as rendered from a throw: the same.
+ */
+const table: readonly (readonly [statuses: readonly number[], ...expected: readonly Judgement['kind'][]])[] = [
+  [[200, 201, 204, 301, 304, 400, 402, 404, 409, 410, 422, 451], 'keep', 'keep', 'keep', 'keep'],
+  [[401, 403, 408, 425, 429], 'keep', 'retryable', 'keep', 'keep'],
+  [[500, 502, 503, 504], 'unknown', 'retryable', 'keep', 'retryable'],
+]
+const columns = ['hold', 'rerun', 'store', 'resume'] as const
+const cells = table.flatMap(([statuses, ...expected]) =>
+  statuses.flatMap(status =>
+    columns.flatMap((onFailure, column) =>
+      (['returned', 'thrown'] as const).map(how => [status, how, onFailure, expected[column]] as const),
+    ),
+  ),
+)
+const ended = (status: number, how: 'returned' | 'thrown', error: unknown = new Error('a throw')) =>
+  how === 'thrown' ? answered(status, { error }) : answered(status)
+const judged = (attempt: Attempt, onFailure: (typeof columns)[number], more: Parameters<typeof rules>[1] = {}) =>
+  judge(attempt, { ...rules('rerun', more), onFailure })
+
+describe('the table of answers', () => {
+  it.each(cells)('judges a %d that was %s, under %s: %s', (status, how, onFailure, expected) => {
+    expect(judged(ended(status, how), onFailure).kind).toBe(expected)
+  })
+
+  it.each(cells)('asks the handler before the status: %d, %s, under %s', (status, how, onFailure) => {
+    const said = (attempt: Attempt) => judge(attempt, { ...rules('rerun'), onFailure }, true)
+    expect(said(ended(status, how))).toEqual({ kind: 'retryable', errorCode: 'not-executed' })
+    expect(judged(ended(status, 'thrown', notExecuted()), onFailure).kind).toBe('retryable')
+    expect(judged(ended(status, 'thrown', outcomeUnknown()), onFailure).kind).toBe('unknown')
+    // The more careful of two words holds.
+    expect(said(ended(status, 'thrown', outcomeUnknown())).kind).toBe('unknown')
+  })
+
+  it.each(cells)('asks the operation before the status: %d, %s, under %s', (status, how, onFailure, expected) => {
+    expect(judged(ended(status, how), onFailure, { storeWhen: () => true }).kind).toBe('keep')
+    // Refused below 500 is the developer's word that nothing was done. A refused 5xx is everybody's `status < 500`.
+    const refused = judged(ended(status, how), onFailure, { storeWhen: () => false }).kind
+    expect(refused).toBe(status < 500 ? 'retryable' : expected)
+    const broken = () => {
+      throw new Error('a hook with a bug')
+    }
+    expect(judged(ended(status, how), onFailure, { storeWhen: broken }).kind).toBe(expected)
+  })
+
+  it.each([
+    ['hold', 'unknown'],
+    ['rerun', 'retryable'],
+    ['store', 'keep'],
+    ['resume', 'retryable'],
+  ] as const)('takes a throw without an answer for a failure, under %s: %s', (onFailure, expected) => {
+    expect(judged(threw(new Error('x')), onFailure).kind).toBe(expected)
+    expect(judge(threw(new Error('x')), { ...rules('rerun'), onFailure }, true).kind).toBe('retryable')
+  })
+
+  it.each([
+    ['hold', 'unknown'],
+    ['rerun', 'retryable'],
+    ['store', 'keep'],
+    ['resume', 'retryable'],
+  ] as const)('remembers that an answer which cannot be replayed has run, under %s', (onFailure, failed) => {
+    const unreplayable = (status: number): Attempt => ({ kind: 'unreplayable', status, why: 'hijacked' })
+    expect(judged(unreplayable(429), onFailure).kind).toBe('keep')
+    expect(judged(unreplayable(502), onFailure).kind).toBe(failed)
+    expect(judge(unreplayable(200), { ...rules('rerun'), onFailure }, true).kind).toBe('retryable')
+  })
 })

@@ -1,8 +1,13 @@
-/** What a handler's end means for its row. Pure. */
+/**
+ * What a handler's end means for its row, and so which answers are stored. Pure.
+ *
+ * The handler's own word comes first: `notExecuted` frees the key, `outcomeUnknown` holds it. Then `storeWhen`, the operation's
+ * word about a status. Then the table. Returned and thrown answers are judged alike: what the client gets decides.
+ */
 import { isLatchkeyError } from '../ports/errors.ts'
 import type { Header, Outcome } from '../ports/outcome.ts'
 import type { Attempt } from './answer.ts'
-import { keptByDefault, type Settings } from './settings.ts'
+import type { Settings } from './settings.ts'
 
 export type Judgement =
   | { readonly kind: 'keep'; readonly outcome: Outcome }
@@ -10,47 +15,88 @@ export type Judgement =
   | { readonly kind: 'retryable'; readonly errorCode: string; readonly dueInMs?: number }
   | { readonly kind: 'unknown'; readonly errorCode: string }
 
-type Rules = Pick<Settings, 'storeWhen' | 'onFailure' | 'outcomeBytesMax' | 'outcomeVersion'>
+/** `resume`: phased work, whose finished steps are remembered. Atomic work counts as `rerun`: what is not stored was rolled back. */
+type OnFailure = Settings['onFailure'] | 'resume'
 
-export function judge(attempt: Attempt, rules: Rules): Judgement {
-  if (attempt.kind === 'unreplayable') return judgeUnreplayable(attempt.status, rules)
-  const said = saidByHandler(attempt.error)
+interface Rules extends Pick<Settings, 'outcomeBytesMax' | 'outcomeVersion'> {
+  readonly onFailure: OnFailure
+  readonly storeWhen?: Settings['storeWhen'] | undefined
+}
+
+type Answered = 'done' | 'not-now' | 'failed'
+
+/**
+ * Under `hold` no status frees the key, because a handler may have acted before it answered 429. Where repeating is harmless a
+ * "not now" is worth a retry. What a phased definition returns is its outcome; only a failure is run again.
+ */
+const verdicts: Readonly<Record<Answered, Readonly<Record<OnFailure, Judgement['kind']>>>> = {
+  done: { hold: 'keep', rerun: 'keep', store: 'keep', resume: 'keep' },
+  'not-now': { hold: 'keep', rerun: 'retryable', store: 'keep', resume: 'keep' },
+  failed: { hold: 'unknown', rerun: 'retryable', store: 'keep', resume: 'retryable' },
+}
+
+/** They say "not now" rather than "done": a retry must be able to succeed. */
+const notNow: ReadonlySet<number> = new Set([401, 403, 408, 425, 429])
+
+function classOf(status: number): Answered {
+  if (status >= 500) return 'failed'
+  return notNow.has(status) ? 'not-now' : 'done'
+}
+
+/** `saidNotExecuted`: the handler called `execution.notExecuted()` before it answered. */
+export function judge(attempt: Attempt, rules: Rules, saidNotExecuted = false): Judgement {
+  const said = saidByHandler(attempt)
   if (said !== undefined) return said
-  if (attempt.kind === 'threw') return onFailure(attempt, rules)
-  const { status } = attempt.outcome
-  if (isKept(rules, status)) return keep(attempt.outcome, rules)
-  // Returned, below 500 and not kept: the handler answered "not now" (429, 401 …), so it did nothing. A throw says no such thing.
-  const declined = status < 500 && attempt.error === undefined
-  return declined ? { kind: 'retryable', errorCode: `http-${status}` } : onFailure(attempt, rules)
+  if (saidNotExecuted) return { kind: 'retryable', errorCode: 'not-executed' }
+  const kind = attempt.kind === 'threw' ? verdicts.failed[rules.onFailure] : verdictOf(attempt, rules)
+  return kind === 'keep' ? keep(outcomeOf(attempt), rules) : { kind, errorCode: errorCodeOf(attempt) }
 }
 
-/** It ran, and its answer is gone: remember that it ran, unless the answer was a failure. */
-function judgeUnreplayable(status: number, rules: Rules): Judgement {
-  const outcome = { status, headers: [], body: undefined, version: 0 }
-  if (status < 500) return keep(outcome, rules)
-  return onFailure({ kind: 'answered', outcome }, rules)
+/** Whether an answer of this status is stored, if the handler says nothing about it. */
+export function isStored(status: number, rules: Pick<Rules, 'storeWhen' | 'onFailure'>): boolean {
+  return verdictOfStatus(status, rules) === 'keep'
 }
 
-/** The handler has run: a `storeWhen` that throws must not cost its answer. */
-function isKept({ storeWhen }: Rules, status: number): boolean {
+function verdictOf(attempt: Exclude<Attempt, { kind: 'threw' }>, rules: Rules): Judgement['kind'] {
+  if (attempt.kind === 'answered') return verdictOfStatus(attempt.outcome.status, rules)
+  // It ran, and its answer is gone: remember that it ran, unless the answer was a failure.
+  return attempt.status < 500 ? 'keep' : verdicts.failed[rules.onFailure]
+}
+
+function verdictOfStatus(status: number, rules: Pick<Rules, 'storeWhen' | 'onFailure'>): Judgement['kind'] {
+  const byTable = verdicts[classOf(status)][rules.onFailure]
+  const stores = storeWhenOf(rules, status)
+  if (stores === undefined) return byTable
+  if (stores) return 'keep'
+  // To refuse a 5xx is what everybody's `status < 500` does. It says nothing about what happened.
+  return status < 500 ? 'retryable' : byTable
+}
+
+/** Undefined: the operation has no word of its own. The handler has run, so a `storeWhen` that throws must not cost its answer. */
+function storeWhenOf({ storeWhen }: Pick<Rules, 'storeWhen'>, status: number): boolean | undefined {
   try {
-    return storeWhen(status)
+    return storeWhen?.(status)
   } catch {
-    return keptByDefault(status)
+    return undefined
   }
 }
 
-function onFailure(attempt: Exclude<Attempt, { kind: 'unreplayable' }>, rules: Rules): Judgement {
-  const errorCode =
-    attempt.kind === 'threw' || attempt.error !== undefined ? codeOf(attempt.error) : `http-${attempt.outcome.status}`
-  if (rules.onFailure === 'hold') return { kind: 'unknown', errorCode }
-  if (rules.onFailure === 'rerun') return { kind: 'retryable', errorCode }
-  return keep(attempt.kind === 'answered' ? attempt.outcome : failureOutcome(attempt.error), rules)
+function outcomeOf(attempt: Attempt): Outcome {
+  if (attempt.kind === 'answered') return attempt.outcome
+  if (attempt.kind === 'threw') return failureOutcome(attempt.error)
+  return { status: attempt.status, headers: [], body: undefined, version: 0 }
+}
+
+function errorCodeOf(attempt: Attempt): string {
+  if (attempt.kind === 'unreplayable') return `http-${attempt.status}`
+  if (attempt.kind === 'threw' || attempt.error !== undefined) return codeOf(attempt.error)
+  return `http-${attempt.outcome.status}`
 }
 
 /** `notExecuted` and `outcomeUnknown` decide in every kind, also as the cause of the error that was thrown. */
-function saidByHandler(error: unknown): Judgement | undefined {
+function saidByHandler(attempt: Attempt): Judgement | undefined {
   const chainMax = 8
+  let error = attempt.kind === 'unreplayable' ? undefined : attempt.error
   for (let depth = 0; depth < chainMax && error !== undefined; depth++) {
     if (isLatchkeyError(error, 'not-executed')) return { kind: 'retryable', errorCode: codeOf(error.cause ?? error) }
     if (isLatchkeyError(error, 'outcome-unknown')) return { kind: 'unknown', errorCode: codeOf(error.cause ?? error) }

@@ -7,7 +7,7 @@ import { type Answer, type Attempt, type ExecuteRequest, refused } from './answe
 import { claimThenRun, type Granted } from './claim-loop.ts'
 import type { Core } from './core.ts'
 import { runEffect } from './effect.ts'
-import { answerAfterLoss, finish, finishAs, type Owned } from './finishing.ts'
+import { answerAfterLoss, finishAs, type Owned } from './finishing.ts'
 import { Halt, type HaltReason } from './halt.ts'
 import { judge } from './judge.ts'
 import { fromJson } from './json-outcome.ts'
@@ -150,16 +150,17 @@ interface Finishing<Tx> {
   readonly run: PhasedRun<Tx>
 }
 
-/** The definition returned or threw by itself. What is behind it is remembered, so a failure may be run again. */
+/** The definition returned its outcome, or failed by itself. What is behind it is remembered, so a failure may be run again. */
 async function finishEnded<Tx, C>(
   core: Core<Tx>,
   owned: Owned<C>,
   { attempt, tries, run }: Finishing<Tx>,
 ): Promise<Answer> {
-  const settings: Settings<C> = { ...owned.settings, onFailure: 'rerun' }
-  if (run.doubts.size === 0) return finish(core, { ...owned, settings }, attempt, retryInMs(tries))
+  const judgement = judge(attempt, { ...owned.settings, onFailure: 'resume' })
+  const later = judgement.kind === 'retryable' ? { ...judgement, dueInMs: retryInMs(tries) } : judgement
+  if (run.doubts.size === 0) return finishAs(core, owned, { attempt, judgement: later })
   // It ended without coming back to an effect that may have happened: an outcome would deny it, a failure would forget it.
-  if (judge(attempt, settings).kind === 'keep') return park(core, owned, { cause: 'definition-changed', inDoubt: true })
+  if (judgement.kind === 'keep') return park(core, owned, { cause: 'definition-changed', inDoubt: true })
   await core.calls.call('heartbeat', () => core.store.heartbeat(owned.claim, retryInMs(tries))).catch(() => undefined)
   return { kind: 'executed', attempt, stored: 'declined' }
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { keptByDefault, settingsOf } from './settings.ts'
+import { settingsOf } from './settings.ts'
 
 const hour = 3_600_000
 
@@ -97,14 +97,5 @@ describe('settings', () => {
     expect(() => settingsOf('orders', { fingerprint: { include: [] } })).toThrow(
       expect.objectContaining({ code: 'misconfigured' }),
     )
-  })
-})
-
-describe('what is kept by default', () => {
-  it.each([200, 201, 204, 301, 304, 400, 402, 404, 409, 410, 422, 451])('keeps %d', status => {
-    expect(keptByDefault(status)).toBe(true)
-  })
-  it.each([401, 403, 408, 425, 429, 500, 502, 503, 504])('does not keep %d', status => {
-    expect(keptByDefault(status)).toBe(false)
   })
 })

@@ -28,8 +28,10 @@ export interface OperationOptions<Context = unknown> {
   /** Allows a retention under one hour. Default false: a client's retry queue easily outlives an hour. */
   readonly allowShortRetention?: boolean
   /**
-   * Which statuses are kept and replayed. Default: below 500 except 401, 403, 408, 425 and 429, which say "not now" rather
-   * than "done". A status that is not kept leaves the key free for a retry.
+   * Which statuses are stored and replayed. Default: below 500; where repeating is harmless (`onFailure: 'rerun'`, and atomic work,
+   * which was rolled back) without 401, 403, 408, 425 and 429, which say "not now" rather than "done". A status below 500 that it
+   * refuses leaves the key free for a retry, under `hold` too: it is your word that nothing was done. Of a 5xx that it refuses,
+   * `onFailure` decides.
    */
   readonly storeWhen?: (status: number) => boolean
   /** Largest body that is kept. Default 1 MiB. A larger one reaches the first client whole; a retry is told and nothing re-runs. */
@@ -105,14 +107,14 @@ export type Settings<Context = unknown> = Required<Omit<OperationOptions<Context
     readonly holdMsMax: number
     readonly ifStoreDown: 'refuse' | 'run-unprotected'
   }
-type OptionalForGood = 'upgrade' | 'describe' | 'authorizeReplay' | 'maxKeyAgeMs' | 'requestTime' | 'maxRequestAgeMs'
-
-/** A claim that says "not now" is not an outcome: nobody's provider keeps these, and a retry must be able to succeed. */
-const notKept = new Set([401, 403, 408, 425, 429])
-
-export function keptByDefault(status: number): boolean {
-  return status < 500 && !notKept.has(status)
-}
+type OptionalForGood =
+  | 'storeWhen'
+  | 'upgrade'
+  | 'describe'
+  | 'authorizeReplay'
+  | 'maxKeyAgeMs'
+  | 'requestTime'
+  | 'maxRequestAgeMs'
 
 export function settingsOf<C>(
   operation: string,
@@ -121,7 +123,6 @@ export function settingsOf<C>(
   const settings: Settings<C> = {
     retentionMs: 24 * hour,
     allowShortRetention: false,
-    storeWhen: keptByDefault,
     outcomeBytesMax: 1_048_576,
     outcomeVersion: 1,
     keyFormat: {},

@@ -21,6 +21,8 @@ export function uncoveredExecution<X extends Execution, C>({ kind, name }: Opera
     downstreamKey() {
       throw missing('key to derive one from')
     },
+    // There is no key to free.
+    notExecuted() {},
   }
   if (kind === 'atomic') {
     Object.defineProperty(execution, 'tx', {

@@ -101,6 +101,20 @@ export function itEndsAtomically(open: () => Promise<Shop>): void {
     expect(await shop.committed(name)).toEqual(everything)
   })
 
+  it('rolls back what says notExecuted(), whatever it answers, so that the retry runs', async () => {
+    const key = 'said-so'
+    const first = await operation.execute(executeRequest(key), async ({ tx, notExecuted: nothingDone }) => {
+      await shop.order(tx, key)
+      nothingDone()
+      return answered(409)
+    })
+    expect(told(first)).toBe('executed 409 declined')
+    expect(await shop.committed(key)).toEqual(nothing)
+    const retry = ordering(shop, key, () => answered(201))
+    expect(told(await operation.execute(executeRequest(key), retry.work))).toBe('executed 201 yes')
+    expect(await shop.committed(key)).toEqual(everything)
+  })
+
   it('rejects with the very error that was thrown', async () => {
     const bug = new TypeError('x is not a function')
     const run = operation.run({ scope: 'acme', key: 'bug', input: {} }, () => Promise.reject(bug))

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import type { Attempt } from '../../src/engine/answer.ts'
+import type { Attempt, Work } from '../../src/engine/answer.ts'
+import type { GuardedExecution } from '../../src/engine/execution.ts'
 import { notExecuted, outcomeUnknown } from '../../src/ports/errors.ts'
 import type { Store } from '../../src/ports/store.ts'
 import { memoryStore } from '../../src/stores/memory/index.ts'
@@ -137,14 +138,53 @@ describe('what the handler says about itself', () => {
 
 describe('an answer', () => {
   it.each([401, 403, 408, 425, 429])(
-    'of %d reaches the caller and leaves the key free, under hold too',
+    'of %d is stored under hold: nothing proves that nothing was done',
     async status => {
-      const work = endingOnce(answered(status))
-      expect(told(await guarded('hold').execute(executeRequest('k'), work))).toBe(`executed ${status} declined`)
-      expect(told(await guarded('hold').execute(executeRequest('k'), work))).toBe('executed 201 yes')
-      expect(told(await guarded('hold').execute(executeRequest('k'), work))).toBe('replayed 201')
+      for (const [key, error] of [['returned'], ['thrown', new Error('quota')]] as const) {
+        runs = 0
+        const work = endingOnce(answered(status, 'not now', error))
+        expect(told(await guarded('hold').execute(executeRequest(key), work))).toBe(`executed ${status} yes`)
+        expect(told(await guarded('hold').execute(executeRequest(key), work))).toBe(`replayed ${status}`)
+        expect(runs).toBe(1)
+      }
     },
   )
+
+  it.each([401, 403, 408, 425, 429])('of %d leaves the key free under rerun', async status => {
+    for (const [key, error] of [['returned'], ['thrown', new Error('quota')]] as const) {
+      runs = 0
+      const work = endingOnce(answered(status, 'not now', error))
+      expect(told(await guarded('rerun').execute(executeRequest(key), work))).toBe(`executed ${status} declined`)
+      expect(told(await guarded('rerun').execute(executeRequest(key), work))).toBe('executed 201 yes')
+    }
+  })
+
+  it.each(['hold', 'rerun', 'store'] as const)(
+    'leaves the key free under %s when the handler said notExecuted() before it',
+    async onFailure => {
+      const work: Work<GuardedExecution> = async execution => {
+        runs += 1
+        if (runs === 2) return answered(201)
+        // Taken off the execution, as handlers do with what they need of it.
+        const { notExecuted: nothingDone } = execution
+        nothingDone()
+        return answered(429)
+      }
+      expect(told(await guarded(onFailure).execute(executeRequest('k'), work))).toBe('executed 429 declined')
+      expect(await rowOf(store, 'k')).toMatchObject({ state: 'failed_retryable', lastErrorCode: 'not-executed' })
+      expect(told(await guarded(onFailure).execute(executeRequest('k'), work))).toBe('executed 201 yes')
+      expect(told(await guarded(onFailure).execute(executeRequest('k'), work))).toBe('replayed 201')
+    },
+  )
+
+  it('of a plain function leaves the key free when it said notExecuted()', async () => {
+    const busy = (execution: GuardedExecution) => {
+      runs += 1
+      if (runs === 1) execution.notExecuted()
+      return { run: runs }
+    }
+    for (const run of [1, 2, 2]) expect(await guarded('hold').run(runRequest('k'), busy)).toEqual({ run })
+  })
 
   it('over the cap reaches the first caller whole; a retry is told and nothing runs', async () => {
     const capped = guarded('hold', { outcomeBytesMax: 10 })

@@ -1,8 +1,8 @@
 /** What phased work does, whichever store keeps it. Run by a test file per store. */
 import { afterEach, beforeAll, expect, it } from 'vitest'
-import { isLatchkeyError, notExecuted } from 'latchkey'
+import { isLatchkeyError, json, notExecuted } from 'latchkey'
 import { openPlace } from '../processes/place.ts'
-import { ask, openStage, rowOf, type Stage, type StageOptions, withDedup, withoutDedup } from './stage.ts'
+import { ask, openStage, type Pay, rowOf, type Stage, type StageOptions, withDedup, withoutDedup } from './stage.ts'
 
 export function itRunsInPhases(placeName: () => string): void {
   const open: Stage[] = []
@@ -30,6 +30,24 @@ export function itRunsInPhases(placeName: () => string): void {
     expect(await stage.place.businessRows('plain/record')).toBe(1)
     expect(await stage.place.businessRows('plain/receipt')).toBe(1)
   })
+
+  it.each([403, 429])(
+    'stores a %d that its definition returns: it is its outcome, and charged before',
+    async status => {
+      const stage = await stageOf()
+      const charges: string[] = []
+      const limited = stage.latchkey.phased<Pay>('payments.limited', { version: 1 }, async x => {
+        await x.effect('charge', withDedup, async ({ key }) => void charges.push(key))
+        return json(status, { limited: true })
+      })
+      const request = { scope: 'acme', key: `limited ${status}`, input: { label: 'limited' } }
+      const first = await limited.run(request)
+      expect(first).toMatchObject({ status, value: { limited: true } })
+      await expect(limited.run(request)).resolves.toEqual(first)
+      const { record } = await stage.latchkey.inspect({ ...request, operation: 'payments.limited' })
+      expect([record?.state, charges.length]).toEqual(['completed', 1])
+    },
+  )
 
   it('rolls a phase that throws back, and a retry goes on after the last finished step', async () => {
     const stage = await stageOf()

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { LatchkeyError, notExecuted, outcomeUnknown } from '../../ports/errors.ts'
 import type { Store } from '../../ports/store.ts'
 import type { Telemetry } from '../../ports/telemetry.ts'
-import type { AdapterCase, Reply } from '../adapter-harness.ts'
+import type { AdapterCase, Reply, Visit } from '../adapter-harness.ts'
 import { answer, assertProblem, assertReplay, counted, created, eventually, onStage, route } from './stage.ts'
 
 const rerun = { onFailure: 'rerun' } as const
@@ -98,27 +98,51 @@ const failures: readonly AdapterCase[] = [
       )
     },
   },
-  ...(
-    [
-      ['returned', answer(402, '{"declined":true}', [['Content-Type', 'application/json']])],
-      ['thrown', { kind: 'throw', status: 402, message: 'card declined' }],
-    ] as const
-  ).map(([how, reply]): AdapterCase => ({
-    name: `keeps a ${how} 402 and does not run again`,
+  ...[402, 403, 404, 429].flatMap(status =>
+    (
+      [
+        ['returned', answer(status, '{"declined":true}', [['Content-Type', 'application/json']])],
+        ['thrown', { kind: 'throw', status, message: 'declined' }],
+      ] as const
+    ).map(([how, reply]): AdapterCase => ({
+      name: `stores a ${how} ${status} of a held operation and does not run again`,
+      async run(harness) {
+        const count = counted()
+        await onStage(
+          harness,
+          latchkey => [route(latchkey.guarded('orders.create', { onFailure: 'hold' }), reply, { count })],
+          async ({ post }) => {
+            const first = await post('/orders', { key: 'k' })
+            assert.equal(first.status, status)
+            assertReplay(first, await post('/orders', { key: 'k' }))
+            assert.equal(count.runs, 1)
+          },
+        )
+      },
+    })),
+  ),
+  {
+    name: 'frees the key of a held operation whose handler said notExecuted() before it answered',
     async run(harness) {
       const count = counted()
+      const busyFirst = ({ execution }: Visit, run: number) => {
+        if (run > 1) return created(run)
+        execution?.notExecuted()
+        return answer(429, 'slow down', [['Retry-After', '3']])
+      }
       await onStage(
         harness,
-        latchkey => [route(latchkey.guarded('orders.create', { onFailure: 'hold' }), reply, { count })],
+        latchkey => [route(latchkey.guarded('orders.create', { onFailure: 'hold' }), busyFirst, { count })],
         async ({ post }) => {
           const first = await post('/orders', { key: 'k' })
-          assert.equal(first.status, 402)
-          assertReplay(first, await post('/orders', { key: 'k' }))
-          assert.equal(count.runs, 1)
+          assert.deepEqual([first.status, first.header('Retry-After')], [429, '3'])
+          const again = await post('/orders', { key: 'k' })
+          assert.deepEqual([again.status, again.header('Idempotent-Replayed'), count.runs], [201, undefined, 2])
+          assertReplay(again, await post('/orders', { key: 'k' }))
         },
       )
     },
-  })),
+  },
 ]
 
 /** A store that can be switched off, as if the network were. */

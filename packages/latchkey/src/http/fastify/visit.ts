@@ -1,6 +1,7 @@
 /** One request on a covered route: claimed in the last `preHandler`, captured on the raw response, answered when it is stored. */
 import type { Attempt } from '../../engine/answer.ts'
 import type { Execution } from '../../engine/execution.ts'
+import { isStored } from '../../engine/judge.ts'
 import type { Operation } from '../../engine/operation.ts'
 import type { Header } from '../../ports/outcome.ts'
 import type { RenderedAnswer } from '../../wire/problem.ts'
@@ -134,7 +135,7 @@ async function attempt<X extends Execution>(
   if (running.answerIsVoid) return { kind: 'threw', error: late }
   if (end.kind !== 'whole') return attemptOfCapture(end, visit.error)
   const { status, headers, body } = end.response
-  if (visit.hijacked && visit.error === undefined && operation.settings.storeWhen(status)) {
+  if (visit.hijacked && visit.error === undefined && isStored(status, operation.settings)) {
     return { kind: 'unreplayable', status, why: 'the handler took the reply over with reply.hijack()' }
   }
   const response = { status, headers: addedHeaders(running.before, headers), body }
