@@ -3,6 +3,12 @@ import type { Mutant, NamedTest } from './mutant.ts'
 
 const folder = 'packages/latchkey/src/engine'
 const failures = (test: string): NamedTest => ({ path: 'packages/latchkey/test/engine/failures.test.ts', test })
+const inMemory = (test: string): NamedTest => ({ path: 'packages/latchkey/test/authorize/memory.test.ts', test })
+const onSqlite = (test: string): NamedTest => ({ path: 'packages/latchkey/test/authorize/sqlite.test.ts', test })
+const onPostgres = (test: string): NamedTest => ({
+  path: 'packages/latchkey/src/stores/postgres/conformance.pg.test.ts',
+  test,
+})
 const judged = (test: string): NamedTest => ({ path: `${folder}/judge.test.ts`, test })
 
 export const answerMutants: readonly Mutant[] = [
@@ -46,5 +52,89 @@ export const answerMutants: readonly Mutant[] = [
         test: 'stores a 429 that its definition returns: it is its outcome, and charged before',
       },
     ],
+  },
+  {
+    name: 'answers: a row changes hands before its caller is authorised',
+    patches: [
+      {
+        file: `${folder}/claim-loop.ts`,
+        find: `= request.authorizeReplay && 'none'`,
+        replace: '= undefined',
+      },
+    ],
+    caughtBy: [
+      inMemory('guarded, rerun, over a row that is dead lease runs and tells nothing when authorizeReplay gives false'),
+      onSqlite('phased, over a row that is pending runs and tells nothing when authorizeReplay gives false'),
+    ],
+  },
+  {
+    name: 'answers: an atomic row changes hands before its caller is authorised',
+    patches: [
+      {
+        file: `${folder}/atomic.ts`,
+        find: `if (run.request.authorizeReplay !== undefined) run = { ...run, takeOver: 'none' }`,
+        replace: '',
+      },
+    ],
+    caughtBy: [
+      onSqlite('atomic, over a row that is failed_retryable runs and tells nothing when authorizeReplay gives false'),
+    ],
+  },
+  {
+    name: 'answers: authorised for one grant, taken over another',
+    patches: [
+      {
+        file: `${folder}/claim-loop.ts`,
+        find: 'takeOver &&= grantOf(claimed.record)',
+        replace: 'takeOver = undefined',
+      },
+    ],
+    caughtBy: [
+      onSqlite(
+        'phased, over a row that is failed_retryable asks anew about a row that changed hands while its caller was asked about',
+      ),
+    ],
+  },
+  {
+    name: 'answers: whatever is not false authorises',
+    patches: [
+      {
+        file: `${folder}/seen.ts`,
+        find: '(await request.authorizeReplay(record)) === true',
+        replace: '(await request.authorizeReplay(record)) !== false',
+      },
+    ],
+    caughtBy: [
+      inMemory(
+        'guarded, rerun, over a row that is dead lease runs and tells nothing when authorizeReplay gives nothing',
+      ),
+    ],
+  },
+  {
+    name: 'answers: whatever is not false opens the status',
+    patches: [
+      {
+        file: `${folder}/status.ts`,
+        find: '(await settings.authorizeReplay(context, record)) === true',
+        replace: '(await settings.authorizeReplay(context, record)) !== false',
+      },
+    ],
+    caughtBy: [
+      {
+        path: 'packages/latchkey/test/http/status.test.ts',
+        test: 'is not there for another tenant, a kind that has none, a caller whose rights were withdrawn, or nothing',
+      },
+    ],
+  },
+  {
+    name: 'answers: PostgreSQL grants a row that the claim may not take over',
+    patches: [
+      {
+        file: 'packages/latchkey/src/stores/postgres/dialect.ts',
+        find: `'' : \`when not \${mayTakeOver} then null\`}`,
+        replace: `'' : \`when not \${mayTakeOver} and false then null\`}`,
+      },
+    ],
+    caughtBy: [onPostgres('lets a row that is failed_retryable change hands only to a claim that names its grant')],
   },
 ]

@@ -23,6 +23,7 @@ import { reservationCases } from './store/reservations.ts'
 import { resumingCases } from './store/resuming.ts'
 import { settlingEffectCases } from './store/settling-effects.ts'
 import { stepCases } from './store/steps.ts'
+import { takeOverCases } from './store/take-over.ts'
 import { tombstoneBesideCases } from './store/tombstones-beside.ts'
 import { tombstoneCases } from './store/tombstones.ts'
 import { transactionCases } from './store/transactions.ts'
@@ -31,6 +32,7 @@ import { waitingCases } from './store/waiting.ts'
 
 export const storeCases: readonly StoreCase[] = [
   ...claimCases,
+  ...takeOverCases,
   ...ownerCases,
   ...leaseCases,
   ...expiryCases,

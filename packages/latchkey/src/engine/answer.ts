@@ -14,7 +14,7 @@ export interface ExecuteRequest {
   readonly tooOld?: boolean
   /** For operators, at most 80 characters. */
   readonly description: string | undefined
-  /** May this caller see what the row holds? Asked before anything of a row is told. Absent: yes. */
+  /** May this caller have what the row holds? Asked before anything of a row is told or run. Absent: yes. */
   readonly authorizeReplay?: ((record: KeyRecord) => Promise<boolean>) | undefined
 }
 

@@ -105,7 +105,9 @@ export async function rememberUnknown<Tx, C>(
   { row, errorCode }: { row: AtomicRequest; errorCode: string },
 ): Promise<void> {
   const expiresInMs = settings.holdMsMax + settings.retentionMs
-  const claimed = await claim(core, { ...row, recovery: 'hold', leaseMs: settings.leaseMs, expiresInMs })
+  // Whosever the row is meanwhile: what may have happened is noted.
+  const takeOver = undefined
+  const claimed = await claim(core, { ...row, recovery: 'hold', leaseMs: settings.leaseMs, expiresInMs, takeOver })
   if (claimed.kind !== 'won')
     return core.telemetry.report('an unknown outcome could not be recorded', { identity: row.identity.id })
   const failure = { to: 'unknown', errorCode, dueInMs: 0 } as const

@@ -1,7 +1,7 @@
 /** Atomic: key, business rows and answer in one commit of the store's own database. */
 import { sleep } from '../ports/clock.ts'
 import { unreachable } from '../ports/errors.ts'
-import type { AtomicRequest, KeyRecord, Transactor } from '../ports/store.ts'
+import type { AtomicRequest, KeyRecord, TakeOver, Transactor } from '../ports/store.ts'
 import { type Answer, type Attempt, type ExecuteRequest, refused, type Work } from './answer.ts'
 import { busy, afterConflict, afterLostCommit, afterRollback, rememberUnknown } from './atomic-aftermath.ts'
 import { done, type Step, unavailable } from './atomic-aftermath.ts'
@@ -11,7 +11,7 @@ import { type AtomicExecution, type Listening, saidNotExecuted } from './executi
 import { faultPoint } from './fault-point.ts'
 import { attemptOf, execution, neverFires } from './guarded.ts'
 import { type Judgement, judge } from './judge.ts'
-import { answerSeen } from './seen.ts'
+import { answerSeen, grantOf } from './seen.ts'
 import { type Settings, tombstoneOf } from './settings.ts'
 import { tracked } from './waiting.ts'
 
@@ -22,6 +22,7 @@ export interface AtomicRun<Tx> {
   readonly transactor: Transactor<Tx>
   readonly request: ExecuteRequest
   readonly work: Work<AtomicExecution<Tx>>
+  readonly takeOver?: TakeOver | undefined
 }
 
 /** How one transaction of ours ended. `ran`: the handler was called in it. */
@@ -33,6 +34,8 @@ type Ended =
 
 export async function executeAtomic<Tx, C>(core: Core<Tx>, settings: Settings<C>, run: AtomicRun<Tx>): Promise<Answer> {
   if (!core.calls.circuit.admits()) return unavailable(new Error('the store failed repeatedly'))
+  // As for claims: a row of others is only reserved for a caller who was allowed to see it.
+  if (run.request.authorizeReplay !== undefined) run = { ...run, takeOver: 'none' }
   for (let look = 0; look < looksMax; look++) {
     const ended = await oneTransaction(core, settings, run)
     if (ended.kind === 'answer') return ended.answer
@@ -41,13 +44,13 @@ export async function executeAtomic<Tx, C>(core: Core<Tx>, settings: Settings<C>
     if (seen.kind === 'answer') return seen.answer
     // The handler is never called twice for one caller: its request and response are used up.
     if (ran) return unavailable(new Error('rolled back: another transaction held this key'))
-    run = { ...run, request: seen.request }
+    run = { ...run, request: seen.request, takeOver: run.takeOver && grantOf(record) }
   }
   return refused('in-progress', { retryAfterMs: 1_000 })
 }
 
 async function oneTransaction<Tx, C>(core: Core<Tx>, settings: Settings<C>, run: AtomicRun<Tx>): Promise<Step> {
-  const row = atomicRequest(core, settings, run.request)
+  const row = atomicRequest(core, settings, run)
   const inside: { ended?: Ended } = {}
   const end = await boundedTransaction(
     core,
@@ -129,11 +132,12 @@ function atomicExecution<Tx>({ request, tx }: InTransaction<Tx>, fence: number):
   return Object.assign(execution(request, { attempt: fence, fence, signalOf: neverFires }), { tx })
 }
 
-function atomicRequest<Tx, C>(core: Core<Tx>, settings: Settings<C>, request: ExecuteRequest): AtomicRequest {
-  const { identity, fingerprint, description } = request
+function atomicRequest<Tx, C>(core: Core<Tx>, settings: Settings<C>, run: AtomicRun<Tx>): AtomicRequest {
+  const { identity, fingerprint, description } = run.request
   const { retentionMs } = settings
   const claimId = core.clock.randomId()
-  return { identity, fingerprint, description, claimId, retentionMs, tombstoneMs: tombstoneOf(settings) }
+  const { takeOver } = run
+  return { identity, fingerprint, description, claimId, retentionMs, tombstoneMs: tombstoneOf(settings), takeOver }
 }
 
 /** In the caller's own transaction: the caller commits, and whatever its database throws is the caller's to see. */
@@ -144,7 +148,7 @@ export async function executeInTransaction<Tx, C>(
 ): Promise<Answer> {
   const { transactor, request } = run
   const tx = await transactor.adopt(run.tx)
-  const row = atomicRequest(core, settings, request)
+  const row = atomicRequest(core, settings, run)
   const ended = await reserveAndRun(core, settings, { ...run, tx, row, edges: unbounded })
   switch (ended.kind) {
     case 'ran':

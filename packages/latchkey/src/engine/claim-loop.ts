@@ -1,10 +1,10 @@
 /** Claims until the row is ours or has given its answer: what guarded and phased work begin with. */
-import type { Recovery } from '../ports/store.ts'
+import type { Recovery, TakeOver } from '../ports/store.ts'
 import type { WorkInput } from '../ports/steps.ts'
 import { type Answer, type ExecuteRequest, refused } from './answer.ts'
 import { claim, type Claimed } from './claiming.ts'
 import type { Core } from './core.ts'
-import { answerSeen } from './seen.ts'
+import { answerSeen, grantOf } from './seen.ts'
 import { type Settings, tombstoneOf } from './settings.ts'
 
 /** A row that changes hands faster than we can look is contended, not free: after this many looks the caller hears 409. */
@@ -32,6 +32,8 @@ export interface Claiming {
 
 export async function claimThenRun<Tx, C>(core: Core<Tx>, settings: Settings<C>, claiming: Claiming): Promise<Answer> {
   let { request } = claiming
+  // Whoever may be told nothing of a row may not get it either: first only what is nobody's, then the row that was allowed.
+  let takeOver: TakeOver | undefined = request.authorizeReplay && 'none'
   for (let look = 0; look < looksMax; look++) {
     const claimedAtMs = core.clock.monotonicMs()
     const claimed = await claim(core, {
@@ -44,6 +46,7 @@ export async function claimThenRun<Tx, C>(core: Core<Tx>, settings: Settings<C>,
       description: request.description,
       tombstoneMs: tombstoneOf(settings),
       work: claiming.work,
+      takeOver,
     })
     switch (claimed.kind) {
       case 'unavailable':
@@ -55,6 +58,7 @@ export async function claimThenRun<Tx, C>(core: Core<Tx>, settings: Settings<C>,
         const seen = await answerSeen(core, settings, { record: claimed.record, request })
         if (seen.kind === 'answer') return seen.answer
         request = seen.request
+        takeOver &&= grantOf(claimed.record)
       }
     }
   }

@@ -1,7 +1,7 @@
 /** From a row that somebody else owns, or has finished, to an answer. */
 import { LatchkeyError, unreachable } from '../ports/errors.ts'
 import type { Outcome } from '../ports/outcome.ts'
-import type { KeyRecord } from '../ports/store.ts'
+import type { KeyRecord, TakeOver } from '../ports/store.ts'
 import { type Answer, type ExecuteRequest, refused } from './answer.ts'
 import type { Core } from './core.ts'
 import { type Decision, decide } from './decide.ts'
@@ -87,10 +87,16 @@ function compareBy(request: ExecuteRequest, version: number): Seen {
   return answer(refused('fingerprint-version', { cause, retryAfterMs: unknownRetryAfterMs }))
 }
 
+/** What a caller was allowed to see, and so may take over: this grant of the row, and no other. */
+export function grantOf({ fence, claimId }: KeyRecord): TakeOver {
+  return { fence, claimId }
+}
+
 async function mayBeTold<Tx>(core: Core<Tx>, request: ExecuteRequest, record: KeyRecord): Promise<boolean> {
   if (request.authorizeReplay === undefined || record.expired) return true
   try {
-    return await request.authorizeReplay(record)
+    // From JavaScript it may return anything, and nothing but a clear yes opens a row.
+    return (await request.authorizeReplay(record)) === true
   } catch (error) {
     core.telemetry.report('authorizeReplay threw, so the replay is refused', { operation: record.operation, error })
     return false

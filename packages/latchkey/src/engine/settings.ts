@@ -63,7 +63,10 @@ export interface OperationOptions<Context = unknown> {
   readonly bodyBytesMax?: number
   /** HTTP: the methods it applies to. Default POST and PATCH; the others are idempotent by themselves. */
   readonly methods?: readonly string[]
-  /** May this caller see the stored answer? Needed where the scope is wider than the principal, or rights can be withdrawn. */
+  /**
+   * May this caller have what the row holds? Asked before a replay, a status, a wait, and before work that somebody else began is
+   * resumed or run again. Anything but `true` refuses. Needed where the scope is wider than the principal, or rights can be withdrawn.
+   */
   readonly authorizeReplay?: (context: Context, record: KeyRecord) => boolean | Promise<boolean>
   /**
    * What a key is after its answer's retention: new again (`run`, default), or known to be used up (`gone`: a retry gets 410 for

@@ -66,8 +66,9 @@ async function maySee<C>(
   context: C,
   record: KeyRecord,
 ): Promise<boolean> {
+  if (settings.authorizeReplay === undefined) return true
   try {
-    return (await settings.authorizeReplay?.(context, record)) ?? true
+    return (await settings.authorizeReplay(context, record)) === true
   } catch (error) {
     shared.telemetry.report('authorizeReplay threw, so the status is refused', { operation: name, error })
     return false

@@ -88,10 +88,19 @@ export interface ClaimRequest {
   readonly description: string | undefined
   /** Phased work: kept with the row if this grant begins it; a resumed row keeps the one it has. */
   readonly work?: WorkInput | undefined
+  /** Absent: every row that a claim may be granted. */
+  readonly takeOver?: TakeOver | undefined
 }
 
+/**
+ * Which rows of others may change hands. `none`: the claim is granted only where there is no row, or an expired one; what else it
+ * would be granted is `seen`. A grant: besides, the row that still is of this very grant. So a caller can be authorised for a row
+ * before it gets it.
+ */
+export type TakeOver = 'none' | Pick<Claim, 'fence' | 'claimId'>
+
 /** Work for later: the row and its input in one commit. Its fence is 1, or the expired row's + 1; no attempt counts yet. */
-export interface EnqueueRequest extends Omit<ClaimRequest, 'recovery' | 'leaseMs' | 'work'> {
+export interface EnqueueRequest extends Omit<ClaimRequest, 'recovery' | 'leaseMs' | 'work' | 'takeOver'> {
   readonly work: WorkInput
 }
 
@@ -101,7 +110,7 @@ export type EnqueueResult = { readonly kind: 'queued' } | { readonly kind: 'seen
 /**
  * `won` if and only if the row was absent; or finished and expired (not gone); or, with the same fingerprint and not parked,
  * `pending` or `failed_retryable` and due, or `in_progress` with a dead lease and recovery `rerun`,
- * or `resume` without an open intent that may not be repeated.
+ * or `resume` without an open intent that may not be repeated; as far as `takeOver` allows it.
  * Everything else is `seen`, and the row is untouched.
  */
 export type ClaimResult =
@@ -292,6 +301,8 @@ export interface AtomicRequest {
   /** As in a claim. */
   readonly tombstoneMs?: number | undefined
   readonly description: string | undefined
+  /** As in a claim. */
+  readonly takeOver?: TakeOver | undefined
 }
 
 /** `busy`: somebody's transaction holds this identity, and no finished row of it can be seen. `free` carries the fence that `record` must find unchanged (0: no row). */

@@ -21,7 +21,7 @@ afterAll(() => rmSync(directory, { recursive: true, force: true }))
 let place: Place
 let path: string
 let files = 0
-let mayReplay: boolean
+let mayReplay: unknown
 let latchkey: Latchkey<unknown, Context>
 let app: Hono
 
@@ -32,7 +32,8 @@ function serve(http: HttpOptions = {}, over: Partial<Store> = {}): void {
   const options = {
     deadlineMs: hour,
     afterExpiry: 'gone',
-    authorizeReplay: () => mayReplay,
+    // What JavaScript may return.
+    authorizeReplay: () => mayReplay as boolean,
     outcomeBytesMax: 200,
   } as const
   const report = latchkey.deferred('exports.create', options, async (x, { bytes = 5 }: { bytes?: number }) => {
@@ -118,8 +119,10 @@ describe('the status resource', () => {
     ] as const) {
       expect(await traces(await get(at, tenant))).toEqual(absent)
     }
-    mayReplay = false
-    expect(await traces(await get(`/operations/${id}`))).toEqual(absent)
+    for (mayReplay of [false, undefined, null, 'yes', 1]) {
+      expect(await traces(await get(`/operations/${id}`))).toEqual(absent)
+      expect((await post('/exports')).response.status).toBe(403)
+    }
     mayReplay = true
     expect((await get(`/operations/${id}`)).status).toBe(200)
   })

@@ -1,7 +1,7 @@
 /** A key's row in the model, and the rules that look at nothing else. Written from the port, not from a store. */
 import type { Outcome } from '../../src/ports/outcome.ts'
 import type { Journal, StepState, WorkInput } from '../../src/ports/steps.ts'
-import type { Claim, GrantedFrom, Identity, KeyRecord, Recovery, State } from '../../src/ports/store.ts'
+import type { Claim, ClaimRequest, GrantedFrom, Identity, KeyRecord, Recovery, State } from '../../src/ports/store.ts'
 
 export interface ModelStep {
   readonly position: number
@@ -99,14 +99,19 @@ export function openEffect({ recovery, steps }: ModelRow): ModelStep | undefined
   return recovery === 'resume' ? steps.find(step => step.state === 'open') : undefined
 }
 
+export type Asked = Pick<ClaimRequest, 'fingerprint' | 'takeOver'>
+
 /** An open intent that may not be repeated: nobody can go on. */
 export function isStuck(row: ModelRow, nowMs: number): boolean {
   return row.steps.some(step => step.state === 'open' && !isRepeatable(step, nowMs))
 }
 
-export function grantedFrom(row: ModelRow | undefined, fingerprint: Uint8Array, nowMs: number): GrantedFrom | 'seen' {
+export function grantedFrom(row: ModelRow | undefined, asked: Asked, nowMs: number): GrantedFrom | 'seen' {
+  const { fingerprint, takeOver } = asked
   if (row === undefined) return 'none'
   if (isExpired(row, nowMs)) return 'expired'
+  if (takeOver === 'none') return 'seen'
+  if (takeOver !== undefined && (takeOver.fence !== row.fence || takeOver.claimId !== row.claimId)) return 'seen'
   if (row.parked || Buffer.compare(row.fingerprint, fingerprint) !== 0) return 'seen'
   if (row.state === 'failed_retryable' || row.state === 'pending') return row.dueAtMs <= nowMs ? row.state : 'seen'
   if (!isOverdue(row, nowMs) || row.recovery === 'hold') return 'seen'

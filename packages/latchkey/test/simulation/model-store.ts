@@ -34,7 +34,7 @@ function claims({ rows, now, put, granted, working }: Tables) {
     claim(request: ClaimRequest): ClaimResult {
       const { id } = request.identity
       const row = rows.get(id)
-      const from = grantedFrom(row, request.fingerprint, now())
+      const from = grantedFrom(row, request, now())
       if (row !== undefined && from === 'seen') return { kind: 'seen', record: recordOf(row, now()) }
       const after = granted(row, request)
       put(id, after, 'request', `claim from ${from}`)
@@ -150,7 +150,7 @@ function care({ rows, now, put }: Tables, { drop }: Notes) {
 
   function isResumable(row: ModelRow): boolean {
     if (row.recovery !== 'resume' || isExpired(row, now()) || isEmpty(row)) return false
-    return row.state !== 'completed' && grantedFrom(row, row.fingerprint, now()) !== 'seen'
+    return row.state !== 'completed' && grantedFrom(row, row, now()) !== 'seen'
   }
 
   return {

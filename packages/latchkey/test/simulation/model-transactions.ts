@@ -82,9 +82,10 @@ export function modelTransactions(
       tx.key = { id: claim.id, seen, write }
       return 'written'
     },
-    reserve(tx: ModelTx, { identity, fingerprint }: AtomicRequest): Reservation {
+    reserve(tx: ModelTx, request: AtomicRequest): Reservation {
+      const { identity } = request
       const row = store.rows.get(identity.id)
-      const from = grantedFrom(row, fingerprint, now())
+      const from = grantedFrom(row, request, now())
       const finished = row?.state === 'completed' || row?.state === 'unknown'
       const held = tx.ended || holders.has(identity.id)
       if (held && !(finished && from === 'seen')) return { kind: 'busy' }
@@ -95,7 +96,7 @@ export function modelTransactions(
     record(tx: ModelTx, request: AtomicRequest, outcome: Outcome, reservedFence: number): 'recorded' | 'taken' {
       const { id } = request.identity
       const seen = store.rows.get(id)
-      const from = grantedFrom(seen, request.fingerprint, now())
+      const from = grantedFrom(seen, request, now())
       if (tx.ended || (seen?.fence ?? 0) !== reservedFence || from === 'seen') return 'taken'
       const write = () =>
         store.put(id, store.completed(store.granted(seen, request), outcome, request.retentionMs), 'request', 'record')

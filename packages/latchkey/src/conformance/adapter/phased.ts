@@ -16,6 +16,7 @@ interface PhasedSpec {
   /** Runs after the row is recorded; what it gives is the answer's `note`. */
   readonly finish?: (run: number) => unknown
   readonly buildInput?: (body: unknown) => unknown
+  readonly authorizeReplay?: (context: unknown) => boolean
   readonly play: (phased: Phased) => Promise<void>
 }
 
@@ -28,7 +29,8 @@ async function onPhasedStage(harness: AdapterHarness, spec: PhasedSpec): Promise
   const database = await harness.transactional?.()
   assert.ok(database !== undefined, 'the harness provides a transactional store')
   const count = counted()
-  const { buildInput = body => body, finish = () => 'done', play } = spec
+  const { buildInput = body => body, finish = () => 'done', authorizeReplay, play } = spec
+  const options = { version: 1, ...(authorizeReplay === undefined ? {} : { authorizeReplay }) }
   const definition: Definition<unknown, unknown> = async (execution, input) => {
     const run = ++count.runs
     await execution.phase('record', tx => database.insert(tx, `${JSON.stringify(input)} in run ${run}`))
@@ -47,7 +49,7 @@ async function onPhasedStage(harness: AdapterHarness, spec: PhasedSpec): Promise
           {
             method: 'POST',
             path,
-            operation: latchkey.phased(operation, { version: 1 }, definition),
+            operation: latchkey.phased(operation, options, definition),
             input: buildInput,
           },
         ],
@@ -115,6 +117,31 @@ export const phasedCases: readonly AdapterCase[] = [
           assert.deepEqual([retry.status, retry.header('Idempotent-Replayed'), count.runs], [201, undefined, 2])
           assertReplay(retry, await stage.post(path, { key: 'k', body: { cents: 5 } }))
           assert.deepEqual(await database.values(), ['{"cents":5} in run 1'], 'a finished step does not run again')
+        },
+      }),
+  },
+  {
+    name: 'resumes phased work of another caller only for one who may see it',
+    needs,
+    run: harness =>
+      onPhasedStage(harness, {
+        authorizeReplay: context => harness.headerOf(context, 'x-principal') === 'ann',
+        finish(run) {
+          if (run === 1) throw new Error('out of paper')
+          return 'printed'
+        },
+        async play({ stage: { post }, database, count }) {
+          const as = (principal: string) =>
+            post(path, { key: 'k', body: { sku: 7 }, headers: { 'x-principal': principal } })
+          assert.equal((await as('ann')).status, 500)
+          const bob = async () => assertProblem(await as('bob'), 403, 'replay-not-authorized')
+          await bob()
+          await eventually('the work is resumed for its owner', async () => {
+            await bob()
+            return (await as('ann')).status === 201
+          })
+          await bob()
+          assert.deepEqual([count.runs, (await database.values()).length], [2, 1])
         },
       }),
   },

@@ -54,7 +54,7 @@ export function memoryStore({ clock = systemClock }: MemoryStoreOptions = {}): S
     async claim(request) {
       const row = rows.get(request.identity.id)
       if (row === undefined) return grant(tables, undefined, request, 'none')
-      const from = grantedOver(row, request.fingerprint, now())
+      const from = grantedOver(row, request, now())
       return from ? grant(tables, row, request, from) : { kind: 'seen', record: toRecord(row, now()) }
     },
     async enqueue({ identity }) {

@@ -1,6 +1,6 @@
 /** One key's row in memory, and the rules that only look at it. Rows are never changed in place, only replaced. */
 import type { Outcome } from '../../ports/outcome.ts'
-import type { Claim, ClaimRequest, GrantedFrom, KeyRecord, Recovery, State } from '../../ports/store.ts'
+import type { Claim, ClaimRequest, GrantedFrom, KeyRecord, Recovery, State, TakeOver } from '../../ports/store.ts'
 
 export interface Row {
   readonly id: string
@@ -43,8 +43,13 @@ export interface Doubt {
 }
 
 /** Why this claim may be granted; `undefined`: it may not. */
-export function grantedOver(row: Row, fingerprint: Uint8Array, nowMs: number): GrantedFrom | undefined {
+export function grantedOver(
+  row: Row,
+  { fingerprint, takeOver }: Pick<ClaimRequest, 'fingerprint' | 'takeOver'>,
+  nowMs: number,
+): GrantedFrom | undefined {
   if (isExpired(row, nowMs)) return 'expired'
+  if (!mayTakeOver(row, takeOver)) return undefined
   // Before the state: a key reused for another request is never granted, not even over a dead lease.
   if (row.parked || !sameBytes(row.fingerprint, fingerprint)) return undefined
   switch (row.state) {
@@ -57,6 +62,11 @@ export function grantedOver(row: Row, fingerprint: Uint8Array, nowMs: number): G
     default:
       return undefined
   }
+}
+
+function mayTakeOver({ fence, claimId }: Row, takeOver: TakeOver | undefined): boolean {
+  if (takeOver === undefined) return true
+  return takeOver !== 'none' && takeOver.fence === fence && takeOver.claimId === claimId
 }
 
 /** The row after a grant. An expired row counts as absent: only its fence lives on. */

@@ -4,8 +4,8 @@ import type { AtomicRequest, GrantedFrom, Reservation } from '../../ports/store.
 import type { RawNumber } from '../../sql/record-row.ts'
 import { uuidArray } from './binary-array.ts'
 import { isPlain, keyRecord, readManyStatement, type KeyRow } from './claim.ts'
-import { isUuid, grantedFrom, isExpired, keyWithOutcome, milliseconds, outcomeColumns, readable } from './dialect.ts'
-import { recordColumns, recovery, state, storeOutcome, type Dialect } from './dialect.ts'
+import { isUuid, grantedFrom, isExpired, keyWithOutcome, mayTakeOver, milliseconds, outcomeColumns } from './dialect.ts'
+import { readable, recordColumns, recovery, state, storeOutcome, takeOverValues, type Dialect } from './dialect.ts'
 import { bytesLiteral, numberLiteral, textLiteral, uuidLiteral } from './literal.ts'
 import { outcomeValues, packedOutcome } from './owner.ts'
 import type { Run } from './run.ts'
@@ -59,7 +59,7 @@ export function atomicCalls(sql: Dialect): AtomicCalls {
   return {
     begin: first =>
       first === undefined || !isUuid(first.identity.id) ? 'BEGIN' : `BEGIN;${reserveText(sql, first.identity)}`,
-    async reserve({ call, run }, { identity, fingerprint }, lock) {
+    async reserve({ call, run }, { identity, fingerprint, takeOver }, lock) {
       // The same columns, whichever way they were asked for.
       const asked = lock as LockRow | undefined
       const [row] = asked ? [asked] : await call<LockRow>(texts.reserve, [lockOf(identity.id), identity.id])
@@ -69,7 +69,7 @@ export function atomicCalls(sql: Dialect): AtomicCalls {
       const record = read && keyRecord(read)
       // A finished row is seen with and without the lock: those who replay it do not stand in each other's way.
       if (record !== undefined && isPlain(record)) return { reservation: { kind: 'seen', record }, began }
-      const [reserved] = await run<ReservedRow>(texts.look, [identity.id, fingerprint])
+      const [reserved] = await run<ReservedRow>(texts.look, [identity.id, fingerprint, ...takeOverValues(takeOver)])
       return { reservation: reservationOf(locked, reserved), began }
     },
     async record({ call, run }, { request, outcome, reservedFence, began }) {
@@ -167,7 +167,7 @@ function recordValues(request: AtomicRequest, reservedFence: number): readonly u
 }
 
 function lookStatement(sql: Dialect): string {
-  return `select ${recordColumns(sql)}, ${outcomeColumns}, ${grantedFrom(sql, '$2::bytea')} as grant_from
+  return `select ${recordColumns(sql)}, ${outcomeColumns}, ${grantedFrom(sql, '$2::bytea', mayTakeOver('$3', '$4'))} as grant_from
     from ${keyWithOutcome(sql, '$1')}`
 }
 

@@ -2,8 +2,8 @@
 import { LatchkeyError } from '../../ports/errors.ts'
 import type { ClaimRequest, ClaimResult, GrantedFrom, KeyRecord, Store } from '../../ports/store.ts'
 import { recordOf, type OutcomeRow, type RawNumber, type RecordRow } from '../../sql/record-row.ts'
-import { grantedFrom, keyWithOutcome, milliseconds, outcomeColumns, readable } from './dialect.ts'
-import { recordColumns, recovery, state, type Dialect } from './dialect.ts'
+import { grantedFrom, keyWithOutcome, mayTakeOver, milliseconds, outcomeColumns, readable } from './dialect.ts'
+import { recordColumns, recovery, state, takeOverValues, type Dialect } from './dialect.ts'
 import { beginJournal, newJournal, readJournal, workValues } from './journal.ts'
 import type { Run } from './run.ts'
 
@@ -110,7 +110,7 @@ export function plainClaimValues(request: ClaimRequest): readonly unknown[] {
 }
 
 function claimValues(request: ClaimRequest): readonly unknown[] {
-  return [...plainClaimValues(request), request.tombstoneMs ?? null]
+  return [...plainClaimValues(request), request.tombstoneMs ?? null, ...takeOverValues(request.takeOver)]
 }
 
 /**
@@ -125,8 +125,9 @@ function claimValues(request: ClaimRequest): readonly unknown[] {
 export function claimStatement(sql: Dialect, journal?: 'with journal'): string {
   const expired = `(select s.grant_from from seen s) = 'expired'`
   const fresh = `coalesce(${expired}, true)`
+  const hands = mayTakeOver('$11', '$12')
   return `with seen as materialized (
-    select ${recordColumns(sql)}, ${outcomeColumns}, ${grantedFrom(sql, '$3::bytea')} as grant_from, k.locked_until as lease_end
+    select ${recordColumns(sql)}, ${outcomeColumns}, ${grantedFrom(sql, '$3::bytea', hands)} as grant_from, k.locked_until as lease_end
     from ${keyWithOutcome(sql, '$1')}
   ), granted as (
     insert into ${sql.keys} as k (id, claim_id, fence, created_at, granted_at, expires_at, locked_until,
@@ -156,9 +157,9 @@ export function claimStatement(sql: Dialect, journal?: 'with journal'): string {
       gone_at = null
     where k.fence = (select s.fence from seen s) and k.state = (select s.state from seen s)
       and k.locked_until is not distinct from (select s.lease_end from seen s)
-      and ${grantedFrom(sql, 'excluded.fingerprint')} is not null
+      and ${grantedFrom(sql, 'excluded.fingerprint', hands)} is not null
     returning k.fence, k.attempts, k.crashes
-  )${journal ? `, ${beginJournal(sql, { fresh, version: '$11', input: '$12', deadline: '$13' })}` : ''}
+  )${journal ? `, ${beginJournal(sql, { fresh, version: '$13', input: '$14', deadline: '$15' })}` : ''}
   select g.fence as won_fence, g.attempts as won_attempts, g.crashes as won_crashes, s.*
   from (select) one left join granted g on true left join seen s on true`
 }

@@ -1,6 +1,7 @@
 /** The names and fragments that every statement of this store is made of. */
 import { recoveryCodes as recovery, stateCodes as state, stepStateCodes as stepState } from '../../sql/codes.ts'
 import { misconfigured } from '../../ports/errors.ts'
+import type { TakeOver } from '../../ports/store.ts'
 
 export interface Dialect {
   /** Quoted. */
@@ -101,16 +102,31 @@ export function becomesTombstone({ now }: Dialect): string {
   return `coalesce(${tombstoneEnd} > ${now}, false)`
 }
 
-/** What the row `k` would be granted from to a request with this fingerprint; null: not grantable. */
-export function grantedFrom(sql: Dialect, fingerprint: string): string {
+/** What the row `k` would be granted from to a request with this fingerprint; null: not grantable. `mayTakeOver`: a further condition. */
+export function grantedFrom(sql: Dialect, fingerprint: string, mayTakeOver?: string): string {
   return `case
       when ${isExpired(sql)} then 'expired'
+      ${mayTakeOver === undefined ? '' : `when not ${mayTakeOver} then null`}
       when k.parked_at is not null or k.fingerprint <> ${fingerprint} then null
       when k.state = ${state.pending} and k.due_at <= ${sql.now} then 'pending'
       when k.state = ${state.failed_retryable} and k.due_at <= ${sql.now} then 'failed_retryable'
       when k.state = ${state.in_progress} and k.locked_until <= ${sql.now} and (k.recovery = ${recovery.rerun}
         or k.recovery = ${recovery.resume} and not ${hasBlockingIntent(sql)}) then 'dead-lease'
     end`
+}
+
+/** No grant has the fence 0. */
+const noFence = 0
+
+/** The values of `mayTakeOver`. */
+export function takeOverValues(takeOver: TakeOver | undefined): readonly unknown[] {
+  if (takeOver === undefined) return [null, null]
+  return takeOver === 'none' ? [noFence, null] : [takeOver.fence, takeOver.claimId]
+}
+
+/** Whether the row `k` may change hands, by the two parameters that hold these values. */
+export function mayTakeOver(fence: string, claimId: string): string {
+  return `(${fence}::bigint is null or (k.fence = ${fence}::bigint and k.claim_id = ${claimId}::uuid) is true)`
 }
 
 /** Phased work of the row `k` may have done something that may not be repeated: an intent is open, and its window is past. */

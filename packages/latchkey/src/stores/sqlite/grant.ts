@@ -8,20 +8,24 @@ import type {
   GrantedFrom,
   KeyRecord,
   Reservation,
+  TakeOver,
 } from '../../ports/store.ts'
 import type { Handle } from './handle.ts'
 import { deleteJournal, isStuck, keepInput, readJournal } from './journal.ts'
 import { addOwned, type NewRow, putRow, readNowMs, readRecord } from './key-row.ts'
 import { packedOutcome, putOutcome } from './outcome-row.ts'
 
-/** Why the row may be granted to this fingerprint; `undefined`: it may not. */
+type Asked = Pick<ClaimRequest, 'fingerprint' | 'takeOver'>
+
+/** Why the row may be granted to this request; `undefined`: it may not. */
 export function grantedFrom(
   handle: Handle,
   record: KeyRecord | undefined,
-  fingerprint: Uint8Array,
+  { fingerprint, takeOver }: Asked,
 ): GrantedFrom | undefined {
   if (record === undefined) return 'none'
   if (record.expired) return 'expired'
+  if (!mayTakeOver(record, takeOver)) return undefined
   // Before the state: a key reused for another request is never granted, not even over a dead lease.
   if (record.parked || !sameBytes(record.fingerprint, fingerprint)) return undefined
   switch (record.state) {
@@ -35,6 +39,11 @@ export function grantedFrom(
   }
 }
 
+function mayTakeOver({ fence, claimId }: KeyRecord, takeOver: TakeOver | undefined): boolean {
+  if (takeOver === undefined) return true
+  return takeOver !== 'none' && takeOver.fence === fence && takeOver.claimId === claimId
+}
+
 function mayGoOn(handle: Handle, { id, recovery }: KeyRecord): boolean {
   return recovery === 'rerun' || (recovery === 'resume' && !isStuck(handle, id))
 }
@@ -43,9 +52,9 @@ function mayGoOn(handle: Handle, { id, recovery }: KeyRecord): boolean {
 export function notGranted(
   handle: Handle,
   record: KeyRecord | undefined,
-  { fingerprint }: Pick<ClaimRequest, 'fingerprint'>,
+  asked: Asked,
 ): Extract<ClaimResult, { kind: 'seen' }> | undefined {
-  if (record === undefined || grantedFrom(handle, record, fingerprint) !== undefined) return undefined
+  if (record === undefined || grantedFrom(handle, record, asked) !== undefined) return undefined
   return { kind: 'seen', record }
 }
 
@@ -55,7 +64,7 @@ export function claim(handle: Handle, request: ClaimRequest): ClaimResult {
   // Nearly every claim is of a new key: then this is the only statement.
   if (addOwned(handle, request, nowMs)) return won(handle, request, { row: firstGrant, from: 'none' })
   const record = readRecord(handle, request.identity.id)
-  const from = grantedFrom(handle, record, request.fingerprint)
+  const from = grantedFrom(handle, record, request)
   if (record !== undefined && from === undefined) return { kind: 'seen', record }
   const row = ownedRow(record, request, nowMs)
   putRow(handle, row)
@@ -99,7 +108,7 @@ function openJournal(handle: Handle, { identity, work }: ClaimRequest, from: Gra
 /** Inside the transaction that will record: it is the only writer, so what it reads stays true until it ends. */
 export function reserve(handle: Handle, request: AtomicRequest): Reservation {
   const record = readRecord(handle, request.identity.id)
-  const from = grantedFrom(handle, record, request.fingerprint)
+  const from = grantedFrom(handle, record, request)
   if (record !== undefined && from === undefined) return { kind: 'seen', record }
   return { kind: 'free', fence: record?.fence ?? 0, from: from ?? 'none' }
 }
@@ -111,7 +120,7 @@ export function record(
 ): 'recorded' | 'taken' {
   const before = readRecord(handle, request.identity.id)
   if ((before?.fence ?? 0) !== answer.reservedFence) return 'taken'
-  if (grantedFrom(handle, before, request.fingerprint) === undefined) return 'taken'
+  if (grantedFrom(handle, before, request) === undefined) return 'taken'
   const nowMs = readNowMs(handle)
   const row: NewRow = {
     state: 'completed',

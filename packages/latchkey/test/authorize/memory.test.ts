@@ -1,0 +1,24 @@
+import { describe, expect, it } from 'vitest'
+import { memoryStore } from '../../src/stores/memory/index.ts'
+import { answered, executeRequest, faultyStore, latchkeyOn, operationName, told } from '../engine/setup.ts'
+import { itAuthorisesBeforeARowChangesHands } from './cases.ts'
+
+describe('a row of somebody else, in memory', () => {
+  itAuthorisesBeforeARowChangesHands(async () => ({ store: memoryStore(), close: async () => {} }), 'guarded')
+
+  it.each([
+    ['one claim where nobody has to be asked', undefined, 1],
+    ['a second one where the caller is allowed', async () => true, 2],
+  ] as const)('costs %s', async (_, authorizeReplay, claims) => {
+    const { store, calls } = faultyStore()
+    const latchkey = latchkeyOn(store)
+    const operation = latchkey.guarded(operationName, { onFailure: 'rerun' })
+    const ask = (status: number) =>
+      operation.execute(executeRequest('k', { authorizeReplay }), async () => answered(status))
+    expect(told(await ask(503))).toBe('executed 503 declined')
+    calls.claim = 0
+    expect(told(await ask(201))).toBe('executed 201 yes')
+    expect(calls.claim).toBe(claims)
+    await latchkey.close()
+  })
+})
