@@ -50,6 +50,8 @@ export interface Refusal {
   readonly ownAttempt: boolean
   /** `response-not-stored`: the kept status and headers. */
   readonly outcome: Outcome | undefined
+  /** `store-unavailable`: the request, or an earlier one with its key, may be in the store all the same, and may be executed later. */
+  readonly maybeAccepted: boolean
   readonly cause: unknown
 }
 
@@ -67,7 +69,11 @@ export type Answer =
  */
 export type StoredAs = 'yes' | 'declined' | 'failed' | 'unprotected'
 
+const nothing: Omit<Refusal, 'code'> = {
+  ...{ retryAfterMs: undefined, differs: [], ownAttempt: false, outcome: undefined, maybeAccepted: false },
+  cause: undefined,
+}
+
 export function refused(code: RefusalCode, details: Partial<Omit<Refusal, 'code'>> = {}): Answer {
-  const nothing = { retryAfterMs: undefined, differs: [], ownAttempt: false, outcome: undefined, cause: undefined }
   return { kind: 'refused', refusal: { code, ...nothing, ...details } }
 }

@@ -2,7 +2,7 @@
 import type { Recovery, TakeOver } from '../ports/store.ts'
 import type { WorkInput } from '../ports/steps.ts'
 import { type Answer, type ExecuteRequest, refused } from './answer.ts'
-import { claim, type Claimed } from './claiming.ts'
+import { claim, type Claimed, type Unavailable } from './claiming.ts'
 import type { Core } from './core.ts'
 import { answerSeen, grantOf } from './seen.ts'
 import { type Settings, tombstoneOf } from './settings.ts'
@@ -27,7 +27,7 @@ export interface Claiming {
   /** How much longer than others the row is kept, should it come to no end. Default 0. */
   readonly keptLongerMs?: number
   readonly run: (granted: Granted) => Promise<Answer>
-  readonly storeDown: (cause: unknown) => Promise<Answer>
+  readonly storeDown: (down: Unavailable) => Promise<Answer>
 }
 
 export async function claimThenRun<Tx, C>(core: Core<Tx>, settings: Settings<C>, claiming: Claiming): Promise<Answer> {
@@ -50,7 +50,7 @@ export async function claimThenRun<Tx, C>(core: Core<Tx>, settings: Settings<C>,
     })
     switch (claimed.kind) {
       case 'unavailable':
-        return claiming.storeDown(claimed.cause)
+        return claiming.storeDown(claimed)
       case 'won':
         countGrant(core, claimed, request)
         return await claiming.run({ won: claimed, request, claimedAtMs })

@@ -1,17 +1,35 @@
 /** Claiming a row, also when the store's reply is lost: an uncertain claim is either found again by its claimId, or undone. */
 import { sleep } from '../ports/clock.ts'
+import { isLatchkeyError } from '../ports/errors.ts'
 import type { ClaimRequest, ClaimResult } from '../ports/store.ts'
 import type { Core } from './core.ts'
 
-export type Claimed = ClaimResult | { readonly kind: 'unavailable'; readonly cause: unknown }
+export type Claimed = ClaimResult | Unavailable
+
+export interface Unavailable {
+  readonly kind: 'unavailable'
+  readonly cause: unknown
+  /** The call was sent: what it asked for may be in the store, now or later. */
+  readonly inDoubt: boolean
+}
+
+/** Nothing of the call reached the store. */
+export function notSent(why: string): Unavailable {
+  return { kind: 'unavailable', cause: new Error(why), inDoubt: false }
+}
+
+/** The call failed. Only a store that answered, and says what is wrong with it, leaves no doubt. */
+export function sent(cause: unknown): Unavailable {
+  const answered = isLatchkeyError(cause, 'misconfigured') || isLatchkeyError(cause, 'store-not-migrated')
+  return { kind: 'unavailable', cause, inDoubt: !answered }
+}
 
 /** Undoing goes on in the background for as long as the lease could last; more at once than this is a store that is down. */
 const undoingMax = 1_000
 const undoFirstAfterMs = 100
 
 export function claim<Tx>(core: Core<Tx>, request: ClaimRequest): Promise<Claimed> {
-  if (!core.calls.circuit.admits())
-    return Promise.resolve({ kind: 'unavailable', cause: new Error('the store failed repeatedly') })
+  if (!core.calls.circuit.admits()) return Promise.resolve(notSent('the store failed repeatedly'))
   let asked: Promise<ClaimResult> | undefined
   const claimed: Promise<Claimed> = core.calls.call('claim', () => (asked = core.store.claim(request)))
   return claimed.catch((cause: unknown) => findLostClaim(core, request, { cause, asked }))
@@ -32,14 +50,14 @@ async function findLostClaim<Tx>(core: Core<Tx>, request: ClaimRequest, { cause,
     return { kind: 'won', claim: { id, fence, claimId }, attempt: found.attempts, crashes: found.crashes, from: 'none' }
   }
   // Phased work needs no undoing: whoever finds its dead lease goes on from its journal.
-  if (request.recovery === 'resume') return { kind: 'unavailable', cause }
+  if (request.recovery === 'resume') return sent(cause)
   void undo(core, request)
   // A store that stood still for longer than a lease grants it when the undoing has ended, and the lease begins only then.
   asked?.then(
     late => void (late.kind === 'won' && undo(core, request)),
     () => {},
   )
-  return { kind: 'unavailable', cause }
+  return sent(cause)
 }
 
 /**

@@ -3,6 +3,7 @@ import type { Outcome } from '../ports/outcome.ts'
 import type { WorkInput } from '../ports/steps.ts'
 import type { EnqueueRequest, EnqueueResult, KeyRecord } from '../ports/store.ts'
 import { type Answer, type ExecuteRequest, refused } from './answer.ts'
+import { notSent, sent, type Unavailable } from './claiming.ts'
 import type { Core } from './core.ts'
 import type { HttpOptions } from './operation.ts'
 import { answerSeen } from './seen.ts'
@@ -33,7 +34,10 @@ export async function executeDeferred<Tx, C>(
       expiresInMs: work.deadlineInMs + settings.holdMsMax + settings.retentionMs,
       tombstoneMs: tombstoneOf(settings),
     })
-    if (queued.kind === 'unavailable') return refused('store-unavailable', { cause: queued.cause, retryAfterMs: 1_000 })
+    if (queued.kind === 'unavailable') {
+      const { cause, inDoubt } = queued
+      return refused('store-unavailable', { cause, maybeAccepted: inDoubt, retryAfterMs: 1_000 })
+    }
     if (queued.kind === 'queued') {
       core.telemetry.count('reserve.created', {
         operation: identity.operation,
@@ -49,16 +53,16 @@ export async function executeDeferred<Tx, C>(
   return refused('in-progress', { retryAfterMs: 1_000 })
 }
 
-type Enqueued = EnqueueResult | { readonly kind: 'unavailable'; readonly cause: unknown }
+type Enqueued = EnqueueResult | Unavailable
 
 async function enqueue<Tx>(core: Core<Tx>, request: EnqueueRequest): Promise<Enqueued> {
-  if (!core.calls.circuit.admits()) return { kind: 'unavailable', cause: new Error('the store failed repeatedly') }
+  if (!core.calls.circuit.admits()) return notSent('the store failed repeatedly')
   try {
     return await core.calls.call('enqueue', () => core.store.enqueue(request))
   } catch (cause) {
     // Written or not, the row says. If it is written later, a worker runs it, and the retry of the client who heard 503 finds it.
     const record = await core.calls.call('read', () => core.store.read(request.identity.id)).catch(() => undefined)
-    return record?.claimId === request.claimId ? { kind: 'queued' } : { kind: 'unavailable', cause }
+    return record?.claimId === request.claimId ? { kind: 'queued' } : sent(cause)
   }
 }
 

@@ -6,6 +6,7 @@ import type { OwnerResult } from '../ports/store.ts'
 import { keepLateResult } from './late-result.ts'
 import { downstreamKey } from './execution.ts'
 import { faultPoint } from './fault-point.ts'
+import { storeUnavailable } from './halt.ts'
 import { codeOf } from './judge.ts'
 import { boundedJson, fromJson } from './json-outcome.ts'
 import { classifyNetworkFailure, type NetworkFailure } from './network-failure.ts'
@@ -119,7 +120,7 @@ async function openIntent<Tx>(run: PhasedRun<Tx>, { intent, leaseMs, doubtful }:
   } catch (cause) {
     if (run.halted !== undefined) throw run.halted
     // Committed or not, this call was not made. Of an earlier one that is no proof: its intent stays open, and its window goes on.
-    halt(run, { kind: doubtful ? 'abandon' : 'retryable', errorCode: 'store-unavailable', cause })
+    halt(run, { kind: doubtful ? 'abandon' : 'retryable', errorCode: storeUnavailable, cause })
   }
 }
 

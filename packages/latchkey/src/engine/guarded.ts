@@ -19,7 +19,7 @@ export function executeGuarded<Tx, C>(
     request,
     recovery: recoveryOf(settings),
     run: ({ won, request: asked, claimedAtMs }) => runOwned(core, settings, { won, request: asked, claimedAtMs, work }),
-    storeDown: cause => whenStoreIsDown(core, settings, { request, work, cause }),
+    storeDown: ({ cause }) => whenStoreIsDown(core, settings, { request, work, cause }),
   })
 }
 

@@ -15,6 +15,9 @@ export type HaltReason =
   /** The definition no longer fits the recorded steps. */
   | { readonly kind: 'park'; readonly cause: string }
 
+/** The error code of a step that the store, and nothing else, kept from happening. */
+export const storeUnavailable = 'store-unavailable'
+
 export class Halt extends Error {
   override readonly name: string = 'Halt'
   readonly reason: HaltReason

@@ -2,6 +2,7 @@
 import { sleep } from '../ports/clock.ts'
 import { type BoundedEnd, boundedTransaction, type Edges } from './bounded-transaction.ts'
 import { faultPoint } from './fault-point.ts'
+import { storeUnavailable } from './halt.ts'
 import { boundedJson, fromJson } from './json-outcome.ts'
 import { halt, nextStep, type PhasedRun, whileRunning } from './phased-execution.ts'
 
@@ -83,7 +84,7 @@ async function conclude<Tx>(run: PhasedRun<Tx>, { position, end, inside }: Concl
     case 'raised':
       throw end.error
     case 'unavailable':
-      return halt(run, { kind: 'retryable', errorCode: 'store-unavailable', cause: end.cause })
+      return halt(run, { kind: 'retryable', errorCode: storeUnavailable, cause: end.cause })
     case 'commit-unknown':
       return afterLostCommit(run, position)
   }

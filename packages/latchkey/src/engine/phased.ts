@@ -8,7 +8,7 @@ import { claimThenRun, type Granted } from './claim-loop.ts'
 import type { Core } from './core.ts'
 import { runEffect } from './effect.ts'
 import { answerAfterLoss, finishAs, type Owned } from './finishing.ts'
-import { Halt, type HaltReason } from './halt.ts'
+import { Halt, type HaltReason, storeUnavailable } from './halt.ts'
 import { judge } from './judge.ts'
 import { fromJson } from './json-outcome.ts'
 import type { OutboxMessage } from './outbox-message.ts'
@@ -55,7 +55,7 @@ export function executePhased<Tx, C>(core: Core<Tx>, settings: Settings<C>, work
     work: work.input === undefined ? undefined : { version: work.version, input: work.input },
     keptLongerMs: work.deadlineMs,
     run: granted => runGranted(core, settings, { ...granted, work }),
-    storeDown: async cause => refused('store-unavailable', { cause, retryAfterMs: 1_000 }),
+    storeDown: async ({ cause, inDoubt }) => unavailable(cause, inDoubt),
   })
 }
 
@@ -106,8 +106,8 @@ async function runGranted<Tx, C>(core: Core<Tx>, settings: Settings<C>, grant: P
       inDoubt: run.doubts.size > 0,
     })
   } catch (cause) {
-    // The journal could not be read: nothing ran, and the row is resumed when its lease has ended.
-    return refused('store-unavailable', { cause, retryAfterMs: 1_000 })
+    // The journal could not be read: nothing ran yet, and the row is resumed when its lease has ended.
+    return unavailable(cause, true)
   } finally {
     core.waiters.wake(request.identity.id)
   }
@@ -181,7 +181,13 @@ async function finishHalted<Tx, C>(
     case 'retryable': {
       const attempt: Attempt = { kind: 'threw', error: reason.cause }
       const { kind, errorCode } = reason
-      return finishAs(core, owned, { attempt, judgement: { kind, errorCode, dueInMs: retryInMs(tries) } })
+      const answer = await finishAs(core, owned, {
+        attempt,
+        judgement: { kind, errorCode, dueInMs: retryInMs(tries) },
+      })
+      // The definition did nothing wrong: its steps are behind it, and a worker or a retry resumes it.
+      const byStore = errorCode === storeUnavailable && answer.kind === 'executed'
+      return byStore ? unavailable(reason.cause, true) : answer
     }
     default:
       return unreachable(reason)
@@ -220,6 +226,11 @@ function endOverdue<Tx, C>(core: Core<Tx>, owned: Owned<C>, overdue: Outcome): P
 async function giveBack<Tx, C>(core: Core<Tx>, { claim: { id, claimId } }: Owned<C>): Promise<Answer> {
   await core.calls.call('release', () => core.store.release(id, claimId)).catch(() => undefined)
   return refused('in-progress', { retryAfterMs: 1_000 })
+}
+
+/** `maybeAccepted`: the row may be there, and a worker runs it. It is not undone: that would race the workers. */
+function unavailable(cause: unknown, maybeAccepted: boolean): Answer {
+  return refused('store-unavailable', { cause, maybeAccepted, retryAfterMs: 1_000 })
 }
 
 function retryInMs(tries: number): number {

@@ -118,8 +118,9 @@ function decode(operation: string, { status, body }: Outcome): unknown {
   return JSON.parse(new TextDecoder().decode(body))
 }
 
-function refusalError(operation: string, { code, retryAfterMs, cause, differs }: Refusal): LatchkeyError {
-  const details = { cause, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) }
+function refusalError(operation: string, refusal: Refusal): LatchkeyError {
+  const { code, retryAfterMs, cause, differs, maybeAccepted } = refusal
+  const details = { cause, maybeAccepted, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) }
   switch (code) {
     case 'key-reused':
       return new LatchkeyError(
@@ -142,7 +143,11 @@ function refusalError(operation: string, { code, retryAfterMs, cause, differs }:
     case 'replay-not-authorized':
       return new LatchkeyError('scope-unresolved', `${operation}: the caller may not see the stored answer`, details)
     case 'store-unavailable':
-      return new LatchkeyError(code, `${operation}: the store is unavailable and nothing was run or kept`, details)
+      return new LatchkeyError(
+        code,
+        `${operation}: the store is unavailable${unavailableMeans(maybeAccepted)}`,
+        details,
+      )
     case 'fingerprint-version':
       return new LatchkeyError(code, `${operation}: the row was written by a newer version of Latchkey`, details)
     case 'key-expired':
@@ -154,4 +159,10 @@ function refusalError(operation: string, { code, retryAfterMs, cause, differs }:
         details,
       )
   }
+}
+
+function unavailableMeans(maybeAccepted: boolean): string {
+  return maybeAccepted
+    ? '; the request may have been accepted and may run later: ask again with the same key'
+    : ', and nothing was run or kept'
 }

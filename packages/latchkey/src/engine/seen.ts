@@ -48,7 +48,8 @@ async function sweepThenLook<Tx>(core: Core<Tx>, { id, operation }: KeyRecord, r
     if (swept.length > 0) core.telemetry.count('zombie_key', { operation, identity: id })
     return { kind: 'claim-again', request }
   } catch (cause) {
-    return answer(refused('store-unavailable', { cause, retryAfterMs: 1_000 }))
+    // There is a row: an earlier request with this key was accepted, and may have been executed.
+    return answer(refused('store-unavailable', { cause, maybeAccepted: true, retryAfterMs: 1_000 }))
   }
 }
 

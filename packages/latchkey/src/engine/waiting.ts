@@ -28,9 +28,11 @@ async function waitForTwin<Tx, C, X>(core: Core<Tx>, settings: Settings<C>, wait
     ran = true
     return waiting.work(execution)
   }
+  let answer: Answer | undefined
   for (let pollMs = firstPollMs; ; pollMs = Math.min(2 * pollMs, pollMsMax)) {
-    if (closing.signal.aborted) return closed()
-    const answer = await waiting.once(work)
+    // Whoever has seen its twin is not told that nothing was executed.
+    if (closing.signal.aborted) return answer ?? closed()
+    answer = await waiting.once(work)
     // Whoever ran once does not wait: a handler is never called twice for one caller.
     if (!isInProgress(answer) || ran) return answer
     const leftMs = until - clock.monotonicMs()

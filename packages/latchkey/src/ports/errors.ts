@@ -5,7 +5,7 @@ export type ErrorCode =
   | 'misconfigured'
   /** Something that is not an open transaction was handed in where one is required. */
   | 'not-a-transaction'
-  /** The store did not answer in time, or failed. Nothing ran unless the message says so. */
+  /** The store did not answer in time, or failed. Nothing ran and nothing will, unless `maybeAccepted`. */
   | 'store-unavailable'
   /** The store's tables are missing or older than this version. */
   | 'store-not-migrated'
@@ -41,12 +41,15 @@ export type ErrorCode =
 export interface ErrorDetails {
   cause?: unknown
   retryAfterMs?: number
+  maybeAccepted?: boolean
 }
 
 export class LatchkeyError extends Error {
   override readonly name: string = 'LatchkeyError'
   readonly code: ErrorCode
   readonly retryAfterMs: number | undefined
+  /** `store-unavailable`: the request may be in the store all the same, and may be executed later. Ask again with the same key. */
+  readonly maybeAccepted: boolean
   /** Marks the class across two copies of the package, where instanceof fails. */
   readonly isLatchkeyError: true = true
 
@@ -54,6 +57,7 @@ export class LatchkeyError extends Error {
     super(message, details.cause === undefined ? undefined : { cause: details.cause })
     this.code = code
     this.retryAfterMs = details.retryAfterMs
+    this.maybeAccepted = details.maybeAccepted ?? false
   }
 }
 

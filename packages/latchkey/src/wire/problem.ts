@@ -16,7 +16,7 @@ export type Problem =
   | { code: 'in-progress'; retryAfterMs: number }
   | { code: 'outcome-unknown'; attempt: 'own' | 'earlier'; retryAfterMs: number }
   | { code: 'response-not-stored'; originalStatus: number; location?: string; etag?: string }
-  | { code: 'store-unavailable'; retryAfterMs: number }
+  | { code: 'store-unavailable'; retryAfterMs: number; about?: 'request' | 'request-in-doubt' | 'status' }
   | { code: 'fingerprint-version'; retryAfterMs: number }
   | { code: 'body-unreadable'; detail: string }
   | { code: 'body-too-large'; max: number; unit: BodyUnit }
@@ -91,7 +91,9 @@ export const problemKinds: { readonly [Code in ProblemCode]: ProblemKind } = {
   'store-unavailable': {
     status: 503,
     title: 'Idempotency store unavailable',
-    detail: 'The server cannot reach the store of keys. The request was not executed.',
+    detail:
+      'The server cannot reach the store of keys. The request was not executed. What an earlier one with the same key did ' +
+      'is not known. Send it again later, unchanged and with the same key.',
     retry: 'later',
   },
   'fingerprint-version': {
@@ -248,9 +250,18 @@ function statusOf(problem: Problem, stripe: boolean): number {
   return problemKinds[problem.code].status
 }
 
+/** Where "not executed" would not be true, or was not the question. */
+const unavailableDetails: { readonly [about: string]: string } = {
+  'request-in-doubt':
+    'The server lost the store of keys while it recorded the request. The request may have been accepted and may be ' +
+    'executed later. Send it again later, unchanged and with the same key; a new key could make it happen twice.',
+  status: 'The server cannot reach the store of keys, so it cannot say how far the operation is. Ask again later.',
+}
+
 function detailOf(problem: Problem): string {
   const { detail } = problemKinds[problem.code]
   if (problem.code === 'body-too-large') return `${detail} The limit: ${limitText(problem)}.`
+  if (problem.code === 'store-unavailable') return unavailableDetails[problem.about ?? 'request'] ?? detail
   if (problem.code !== 'key-reused' || problem.differing.length === 0) return detail
   return `${detail} What differs: ${problem.differing.join(', ')}.`
 }
@@ -269,6 +280,8 @@ function extensionsOf(problem: Problem): Record<string, unknown> {
       return problem.unit === 'bytes' ? { bytes_max: problem.max } : { levels_max: problem.max }
     case 'response-not-stored':
       return { original_status: problem.originalStatus }
+    case 'store-unavailable':
+      return problem.about === 'request-in-doubt' ? { maybe_accepted: true } : {}
     default:
       return {}
   }

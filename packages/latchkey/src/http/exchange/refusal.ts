@@ -34,9 +34,10 @@ function problemOf(refusal: Refusal): Problem {
     case 'key-expired':
     case 'key-too-old':
       return { code: refusal.code }
+    case 'store-unavailable':
+      return { code: refusal.code, retryAfterMs, about: refusal.maybeAccepted ? 'request-in-doubt' : 'request' }
     case 'in-progress':
     case 'parked':
-    case 'store-unavailable':
     case 'fingerprint-version':
       return { code: refusal.code, retryAfterMs }
     default:

@@ -50,7 +50,7 @@ function problemOf(status: Exclude<Status, { kind: 'found' }>): Problem {
     case 'scope-unresolved':
       return { code: 'scope-unresolved' }
     case 'unavailable':
-      return { code: 'store-unavailable', retryAfterMs: 1_000 }
+      return { code: 'store-unavailable', retryAfterMs: 1_000, about: 'status' }
     default:
       return unreachable(status)
   }
