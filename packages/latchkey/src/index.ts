@@ -32,4 +32,5 @@ export { type ErrorCode, isLatchkeyError, LatchkeyError, notExecuted, outcomeUnk
 export type { Header, Outcome } from './ports/outcome.ts'
 export type { EvidenceSource, EvidenceVerdict } from './ports/reconciliation.ts'
 export type { Act, AuditEntry, Evidence, Inspection, KeyRecord, Page, State, Store } from './ports/store.ts'
+export type { ReadableRecord, RowState, UnreadableRecord } from './ports/store.ts'
 export type { Attributes, Metric, Telemetry } from './ports/telemetry.ts'

@@ -1,6 +1,7 @@
 /** Cases a store has to pass, as data, for any test runner. */
-export type { BusinessTable, StoreCase, StoreHarness } from './store-harness.ts'
-export { runStoreCases, storeCases, type StoreNeed, type TestFunction } from './store.ts'
+export type { BusinessTable, Damage, SpoilableHarness, SpoilCase, StoreCase, StoreHarness } from './store-harness.ts'
+export { runStoreCases, runUnreadableCases, storeCases, type StoreNeed, type TestFunction } from './store.ts'
+export { unreadableCases } from './store/unreadable.ts'
 export { outboxCases, runOutboxCases, type OutboxNeed } from './outbox.ts'
 export type { OutboxCase } from './outbox/bench.ts'
 export { adapterCases, runAdapterCases } from './adapter.ts'

@@ -11,6 +11,31 @@ export interface StoreHarness {
   close(): Promise<void>
 }
 
+/**
+ * What a newer version, or an accident, leaves in a row: a code of its state or of its recovery that this version does not know;
+ * an outcome in a later format, cut off, with headers that are none, or missing; a step in a state that is not known.
+ */
+export type Damage =
+  | 'state'
+  | 'recovery'
+  | 'outcome-format'
+  | 'outcome-cut'
+  | 'outcome-headers'
+  | 'outcome-missing'
+  | 'step'
+
+/** For stores whose rows others can write. */
+export interface SpoilableHarness extends StoreHarness {
+  /** Writes to the row past the store, as another version would. */
+  spoil(id: string, damage: Damage): Promise<void>
+}
+
+export interface SpoilCase {
+  /** A sentence about behaviour. */
+  readonly name: string
+  run(harness: SpoilableHarness): Promise<void>
+}
+
 export interface BusinessTable {
   insert(tx: unknown, value: string): Promise<void>
   /** What is committed, seen from outside any transaction. */
@@ -26,9 +51,9 @@ export interface StoreCase {
 }
 
 /** Runs a case over empty data, and closes the harness whatever happens. */
-export async function withHarness(
-  open: () => Promise<StoreHarness>,
-  run: (harness: StoreHarness) => Promise<void>,
+export async function withHarness<H extends StoreHarness>(
+  open: () => Promise<H>,
+  run: (harness: H) => Promise<void>,
 ): Promise<void> {
   const harness = await open()
   try {

@@ -1,7 +1,7 @@
 /** The store conformance cases, as data: every store passes them against its real server. */
 import assert from 'node:assert/strict'
 import type { StoreTraits } from '../ports/store.ts'
-import { type StoreCase, type StoreHarness, withHarness } from './store-harness.ts'
+import { type SpoilableHarness, type StoreCase, type StoreHarness, withHarness } from './store-harness.ts'
 import { applyingCases } from './store/applying.ts'
 import { byteCases } from './store/bytes.ts'
 import { claimCases } from './store/claims.ts'
@@ -27,6 +27,7 @@ import { takeOverCases } from './store/take-over.ts'
 import { tombstoneBesideCases } from './store/tombstones-beside.ts'
 import { tombstoneCases } from './store/tombstones.ts'
 import { transactionCases } from './store/transactions.ts'
+import { unreadableCases } from './store/unreadable.ts'
 import { verdictCases } from './store/verdicts.ts'
 import { waitingCases } from './store/waiting.ts'
 
@@ -86,6 +87,11 @@ export function runStoreCases(
         assert.equal(hasTrait(traits, need), !denied.includes(need))
       }))
   }
+}
+
+/** The cases of rows that this version cannot read, for a store whose rows others can write. */
+export function runUnreadableCases(open: () => Promise<SpoilableHarness>, test: TestFunction): void {
+  for (const { name, run } of unreadableCases) test(name, () => withHarness(open, run))
 }
 
 function hasTrait(traits: StoreTraits, need: StoreNeed): boolean {

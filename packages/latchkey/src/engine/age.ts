@@ -1,7 +1,7 @@
 /** How old a key or a request is, for operations that refuse what comes after everything about it was forgotten. */
 import type { Clock } from '../ports/clock.ts'
 import type { KeyRecord } from '../ports/store.ts'
-import { type Answer, type ExecuteRequest, refused } from './answer.ts'
+import { type Answer, type ExecuteRequest, refused, unavailable } from './answer.ts'
 import type { Core } from './core.ts'
 import { answerSeen } from './seen.ts'
 import type { Settings } from './settings.ts'
@@ -82,8 +82,7 @@ async function lookFirst<Tx, C>(core: Core<Tx>, settings: Settings<C>, { request
   for (let look = 0; look < looksMax; look++) {
     const { id } = request.identity
     const read = await core.calls.call('read', () => core.store.read(id)).catch((cause: unknown) => ({ cause }))
-    if (read !== undefined && 'cause' in read)
-      return refused('store-unavailable', { cause: read.cause, retryAfterMs: 1_000 })
+    if (read !== undefined && 'cause' in read) return unavailable(read.cause)
     if (read === undefined || !isAlive(read)) return refused('key-too-old')
     // Not at its end, so nothing takes it away: whoever claims it goes on with it, and begins nothing.
     if (read.state !== 'completed') return next(request)

@@ -1,4 +1,5 @@
 /** What goes into one execution and what comes out of it: the engine's boundary with adapters and plain functions. */
+import { isLatchkeyError } from '../ports/errors.ts'
 import type { Outcome } from '../ports/outcome.ts'
 import type { Identity, KeyRecord } from '../ports/store.ts'
 import type { FingerprintPart } from './fingerprint/fingerprint.ts'
@@ -38,6 +39,10 @@ export type RefusalCode =
   | 'parked'
   | 'store-unavailable'
   | 'fingerprint-version'
+  /** The store answered, and this version cannot read the row. */
+  | 'row-unreadable'
+  /** This process has more to do than it may queue: nothing was sent to the store. */
+  | 'overloaded'
   | 'key-expired'
   | 'key-too-old'
 
@@ -72,6 +77,15 @@ export type StoredAs = 'yes' | 'declined' | 'failed' | 'unprotected'
 const nothing: Omit<Refusal, 'code'> = {
   ...{ retryAfterMs: undefined, differs: [], ownAttempt: false, outcome: undefined, maybeAccepted: false },
   cause: undefined,
+}
+
+/**
+ * Of a call to the store that failed: whether the store is away, or this process has too much to ask of it. `maybeAccepted`: the row may be
+ * there, and a worker runs it. It is not undone: that would race the workers.
+ */
+export function unavailable(cause: unknown, maybeAccepted = false): Answer {
+  const code = isLatchkeyError(cause, 'overloaded') ? 'overloaded' : 'store-unavailable'
+  return refused(code, { cause, maybeAccepted, retryAfterMs: 1_000 })
 }
 
 export function refused(code: RefusalCode, details: Partial<Omit<Refusal, 'code'>> = {}): Answer {

@@ -2,7 +2,7 @@
 import { LatchkeyError, unreachable } from '../ports/errors.ts'
 import type { Outcome } from '../ports/outcome.ts'
 import type { AtomicRequest, KeyRecord, Transactor } from '../ports/store.ts'
-import { type Answer, type Attempt, refused } from './answer.ts'
+import { type Answer, type Attempt, refused, unavailable } from './answer.ts'
 import { boundedTransaction } from './bounded-transaction.ts'
 import { claim } from './claiming.ts'
 import type { Core } from './core.ts'
@@ -121,8 +121,4 @@ function errorOf(attempt: Attempt): unknown {
 
 export function done(answer: Answer): Step {
   return { kind: 'answer', answer }
-}
-
-export function unavailable(cause: unknown): Answer {
-  return refused('store-unavailable', { cause, retryAfterMs: 1_000 })
 }

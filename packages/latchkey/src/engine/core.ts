@@ -14,6 +14,8 @@ export interface Core<Tx> {
   readonly waiters: Waiters
   /** Executions under way, so that a shutdown can wait for them. */
   readonly running: Running
+  /** Identities whose handler runs here, of operations that may run without the store. */
+  readonly executing: Set<string>
   /** Aborted when a shutdown begins: nothing new is started. */
   readonly draining: AbortController
   /** Of every execution that holds a claim. */
@@ -53,6 +55,7 @@ export function createCore<Tx>({ store, clock, telemetry, storeTimeoutMs }: Core
     calls: storeCalls({ storeName: store.name, timeoutMs: storeTimeoutMs, clock, telemetry: safe }),
     waiters: waiters(clock),
     running: { count: 0, whenIdle: [] },
+    executing: new Set(),
     heartbeats: emptyLine(),
     undoing,
     draining: new AbortController(),

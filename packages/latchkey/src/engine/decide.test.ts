@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest'
 import type { Outcome } from '../ports/outcome.ts'
-import type { KeyRecord } from '../ports/store.ts'
+import type { ReadableRecord } from '../ports/store.ts'
 import { decide } from './decide.ts'
 import { fingerprintInput, fingerprintRequest } from './fingerprint/fingerprint.ts'
 
 const fingerprint = fingerprintInput({ amount: 1 })
 const outcome: Outcome = { status: 201, headers: [], body: new Uint8Array(), version: 1 }
 
-function record(over: Partial<KeyRecord> = {}): KeyRecord {
+function record(over: Partial<ReadableRecord> = {}): ReadableRecord {
   return {
     id: '00000000-0000-0000-0000-000000000001',
     scope: 'acme',
@@ -47,8 +47,18 @@ describe('decide', () => {
     })
   })
 
-  it('claims again when the answer was reaped between two reads', () => {
-    expect(decide(record({ state: 'completed' }), fingerprint)).toEqual({ kind: 'claim-again' })
+  it('runs nothing of a row that cannot be read, and claims it again once it has expired', () => {
+    const why = 'column state holds 7'
+    const unreadable = { ...record(), state: 'unreadable', recovery: undefined, outcome: undefined, why } as const
+    expect(decide(unreadable, fingerprint)).toEqual({ kind: 'unreadable', why })
+    expect(decide({ ...unreadable, expired: true }, fingerprint)).toEqual({ kind: 'claim-again' })
+    expect(decide({ ...unreadable, gone: true }, fingerprint)).toEqual({ kind: 'gone' })
+  })
+
+  it('takes neither a missing outcome nor a fingerprint that is cut off for another request or for an absent row', () => {
+    expect(decide(record({ state: 'completed' }), fingerprint)).toMatchObject({ kind: 'unreadable' })
+    const cut = fingerprint.subarray(0, 9)
+    expect(decide(record({ fingerprint: cut }), fingerprint)).toMatchObject({ kind: 'unreadable' })
   })
 
   it('tells that a key is used up where a tombstone is kept, whatever is asked under it', () => {

@@ -1,7 +1,7 @@
 /** What a request does about a row it did not win. Pure. */
 import { unreachable } from '../ports/errors.ts'
 import type { Outcome } from '../ports/outcome.ts'
-import type { KeyRecord } from '../ports/store.ts'
+import type { KeyRecord, ReadableRecord } from '../ports/store.ts'
 import { differingParts, type FingerprintPart, fingerprintVersion, sameFingerprint } from './fingerprint/fingerprint.ts'
 
 export type Decision =
@@ -14,6 +14,8 @@ export type Decision =
   | { readonly kind: 'parked' }
   /** Finished long ago, and known to be: never run again. */
   | { readonly kind: 'gone' }
+  /** Stored by a newer version, or damaged: nothing runs, and a person has to look. */
+  | { readonly kind: 'unreadable'; readonly why: string }
   /** Its owner is overdue and its recovery is `hold`: move it to `unknown`, then look again. */
   | { readonly kind: 'sweep' }
   /** It became free after we looked: claim again. */
@@ -25,8 +27,13 @@ export function decide(record: KeyRecord, fingerprint: Uint8Array): Decision {
   if (record.expired) return { kind: 'claim-again' }
   // Before the fingerprint: what was asked then is of no use to anybody now.
   if (record.gone) return { kind: 'gone' }
+  if (record.state === 'unreadable') return { kind: 'unreadable', why: record.why }
   if (fingerprintVersion(record.fingerprint) !== fingerprintVersion(fingerprint)) {
     return { kind: 'compare-by', version: fingerprintVersion(record.fingerprint) }
+  }
+  // Of one version all are of one length. A shorter one would be taken for another request.
+  if (record.fingerprint.length !== fingerprint.length) {
+    return { kind: 'unreadable', why: `its fingerprint has ${record.fingerprint.length} bytes` }
   }
   // Compared before the state is looked at: a client that reused a key by mistake should learn it now, not after the first
   // request has finished.
@@ -36,7 +43,7 @@ export function decide(record: KeyRecord, fingerprint: Uint8Array): Decision {
   return decideByState(record)
 }
 
-function decideByState(record: KeyRecord): Decision {
+function decideByState(record: ReadableRecord): Decision {
   switch (record.state) {
     case 'completed':
       return decideCompleted(record)
@@ -55,8 +62,8 @@ function decideByState(record: KeyRecord): Decision {
   }
 }
 
-function decideCompleted({ outcome }: KeyRecord): Decision {
-  // A reaper may have taken the answer between two reads of one row; then the row is as good as expired.
-  if (outcome === undefined) return { kind: 'claim-again' }
+function decideCompleted({ outcome }: ReadableRecord): Decision {
+  // A store reads row and outcome in one snapshot, and an expired row was told apart above: nothing else may take it.
+  if (outcome === undefined) return { kind: 'unreadable', why: 'it is completed, and no outcome is stored for it' }
   return outcome.body === undefined ? { kind: 'not-stored', outcome } : { kind: 'replay', outcome }
 }

@@ -2,7 +2,7 @@
 import type { Outcome } from '../ports/outcome.ts'
 import type { WorkInput } from '../ports/steps.ts'
 import type { EnqueueRequest, EnqueueResult, KeyRecord } from '../ports/store.ts'
-import { type Answer, type ExecuteRequest, refused } from './answer.ts'
+import { type Answer, type ExecuteRequest, refused, unavailable } from './answer.ts'
 import { notSent, sent, type Unavailable } from './claiming.ts'
 import type { Core } from './core.ts'
 import type { HttpOptions } from './operation.ts'
@@ -34,10 +34,7 @@ export async function executeDeferred<Tx, C>(
       expiresInMs: work.deadlineInMs + settings.holdMsMax + settings.retentionMs,
       tombstoneMs: tombstoneOf(settings),
     })
-    if (queued.kind === 'unavailable') {
-      const { cause, inDoubt } = queued
-      return refused('store-unavailable', { cause, maybeAccepted: inDoubt, retryAfterMs: 1_000 })
-    }
+    if (queued.kind === 'unavailable') return unavailable(queued.cause, queued.inDoubt)
     if (queued.kind === 'queued') {
       core.telemetry.count('reserve.created', {
         operation: identity.operation,

@@ -1,13 +1,14 @@
 /** Guarded: claim, heartbeat while the handler runs, complete. */
-import { LatchkeyError } from '../ports/errors.ts'
+import { isLatchkeyError, LatchkeyError } from '../ports/errors.ts'
 import type { Recovery } from '../ports/store.ts'
-import { type Answer, type Attempt, type ExecuteRequest, refused, type Work } from './answer.ts'
+import { type Answer, type Attempt, type ExecuteRequest, unavailable, type Work } from './answer.ts'
 import { claimThenRun, type Granted } from './claim-loop.ts'
 import type { Core } from './core.ts'
 import { downstreamKey, type GuardedExecution, type Listening, saidNotExecuted } from './execution.ts'
 import { finishAs } from './finishing.ts'
 import { judge } from './judge.ts'
 import { holdLease } from './lease.ts'
+import { runAlone } from './run-alone.ts'
 import type { Settings } from './settings.ts'
 
 export function executeGuarded<Tx, C>(
@@ -18,7 +19,8 @@ export function executeGuarded<Tx, C>(
   return claimThenRun(core, settings, {
     request,
     recovery: recoveryOf(settings),
-    run: ({ won, request: asked, claimedAtMs }) => runOwned(core, settings, { won, request: asked, claimedAtMs, work }),
+    run: ({ won, request: asked, claimedAtMs }) =>
+      runGranted(core, settings, { won, request: asked, claimedAtMs, work }),
     storeDown: ({ cause }) => whenStoreIsDown(core, settings, { request, work, cause }),
   })
 }
@@ -30,6 +32,16 @@ function recoveryOf({ onFailure }: Pick<Settings, 'onFailure'>): Recovery {
 
 interface Run extends Granted {
   readonly work: Work<GuardedExecution>
+}
+
+function runGranted<Tx, C>(core: Core<Tx>, settings: Settings<C>, granted: Run): Promise<Answer> {
+  const run = () => runOwned(core, settings, granted)
+  if (settings.ifStoreDown === 'refuse') return run()
+  const { operation, id } = granted.request.identity
+  const { claimId } = granted.won.claim
+  // The store is back, and a handler of the time without it is still under way: this claim has run nothing.
+  const giveUp = () => core.calls.call('release', () => core.store.release(id, claimId)).catch(() => undefined)
+  return runAlone(core, { id, operation, run, giveUp })
 }
 
 async function runOwned<Tx, C>(
@@ -128,10 +140,15 @@ async function whenStoreIsDown<Tx, C>(
   settings: Settings<C>,
   { request, work, cause }: StoreDown,
 ): Promise<Answer> {
-  if (settings.ifStoreDown === 'refuse') return refused('store-unavailable', { cause, retryAfterMs: 1_000 })
-  core.telemetry.count('unprotected', { operation: request.identity.operation, identity: request.identity.id })
-  const attempt = await attemptOf(work, execution(request, { attempt: 1, fence: 0, signalOf: neverFires }))
-  return { kind: 'executed', attempt, stored: 'unprotected' }
+  // Load is not an outage: a store that was not asked has not failed.
+  if (settings.ifStoreDown === 'refuse' || isLatchkeyError(cause, 'overloaded')) return unavailable(cause)
+  const { operation, id } = request.identity
+  const run = async (): Promise<Answer> => {
+    core.telemetry.count('unprotected', { operation, identity: id })
+    const attempt = await attemptOf(work, execution(request, { attempt: 1, fence: 0, signalOf: neverFires }))
+    return { kind: 'executed', attempt, stored: 'unprotected' }
+  }
+  return runAlone(core, { id, operation, run })
 }
 
 /** Guarded work needs a second connection for its heartbeat while the handler holds the first. */

@@ -98,6 +98,7 @@ async function afterLostCommit<Tx>(run: PhasedRun<Tx>, position: number): Promis
     const record = await core.calls.call('read after commit', read, 2 * commitWaitMs)
     if (record?.claimId !== claim.claimId || record.fence !== claim.fence) return halt(run, { kind: 'claim-lost' })
     const journal = await core.calls.call('read journal', () => steps.readJournal(claim.id))
+    if (journal !== undefined && journal.steps === undefined) return halt(run, { kind: 'abandon', cause: journal.why })
     return journal?.steps.some(step => step.position === position) === true ? 'done' : 'again'
   } catch (cause) {
     if (run.halted !== undefined) throw run.halted

@@ -3,7 +3,7 @@ import { LatchkeyError, unreachable } from '../ports/errors.ts'
 import type { Outcome } from '../ports/outcome.ts'
 import type { Steps } from '../ports/steps.ts'
 import type { Transactor } from '../ports/store.ts'
-import { type Answer, type Attempt, type ExecuteRequest, refused } from './answer.ts'
+import { type Answer, type Attempt, type ExecuteRequest, refused, unavailable } from './answer.ts'
 import { claimThenRun, type Granted } from './claim-loop.ts'
 import type { Core } from './core.ts'
 import { runEffect } from './effect.ts'
@@ -77,6 +77,8 @@ async function runGranted<Tx, C>(core: Core<Tx>, settings: Settings<C>, grant: P
     const journal =
       won.journal ?? (await core.calls.call('read journal', () => work.parts.steps.readJournal(won.claim.id)))
     if (journal === undefined) return await giveBack(core, owned)
+    // Not in doubt: its intents stay open while it is parked, for whoever can read them.
+    if (journal.steps === undefined) return await park(core, owned, { cause: 'journal-unreadable', inDoubt: false })
     if (journal.overdue && journal.steps.length === 0) return await endOverdue(core, owned, work.overdue)
     const definition = work.definitions.get(journal.work.version)
     const inDoubt = journal.steps.some(({ state }) => state === 'open')
@@ -226,11 +228,6 @@ function endOverdue<Tx, C>(core: Core<Tx>, owned: Owned<C>, overdue: Outcome): P
 async function giveBack<Tx, C>(core: Core<Tx>, { claim: { id, claimId } }: Owned<C>): Promise<Answer> {
   await core.calls.call('release', () => core.store.release(id, claimId)).catch(() => undefined)
   return refused('in-progress', { retryAfterMs: 1_000 })
-}
-
-/** `maybeAccepted`: the row may be there, and a worker runs it. It is not undone: that would race the workers. */
-function unavailable(cause: unknown, maybeAccepted: boolean): Answer {
-  return refused('store-unavailable', { cause, maybeAccepted, retryAfterMs: 1_000 })
 }
 
 function retryInMs(tries: number): number {

@@ -148,6 +148,14 @@ function refusalError(operation: string, refusal: Refusal): LatchkeyError {
         `${operation}: the store is unavailable${unavailableMeans(maybeAccepted)}`,
         details,
       )
+    case 'overloaded':
+      return new LatchkeyError(code, `${operation}: too many calls wait for the store; nothing was executed`, details)
+    case 'row-unreadable':
+      return new LatchkeyError(
+        code,
+        `${operation}: the stored record cannot be read by this version; nothing was executed`,
+        details,
+      )
     case 'fingerprint-version':
       return new LatchkeyError(code, `${operation}: the row was written by a newer version of Latchkey`, details)
     case 'key-expired':

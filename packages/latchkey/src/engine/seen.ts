@@ -2,7 +2,7 @@
 import { LatchkeyError, unreachable } from '../ports/errors.ts'
 import type { Outcome } from '../ports/outcome.ts'
 import type { KeyRecord, TakeOver } from '../ports/store.ts'
-import { type Answer, type ExecuteRequest, refused } from './answer.ts'
+import { type Answer, type ExecuteRequest, refused, unavailable } from './answer.ts'
 import type { Core } from './core.ts'
 import { type Decision, decide } from './decide.ts'
 import type { Settings } from './settings.ts'
@@ -49,13 +49,13 @@ async function sweepThenLook<Tx>(core: Core<Tx>, { id, operation }: KeyRecord, r
     return { kind: 'claim-again', request }
   } catch (cause) {
     // There is a row: an earlier request with this key was accepted, and may have been executed.
-    return answer(refused('store-unavailable', { cause, maybeAccepted: true, retryAfterMs: 1_000 }))
+    return answer(unavailable(cause, true))
   }
 }
 
 type Refusing = Exclude<Decision, { kind: 'claim-again' | 'compare-by' | 'sweep' | 'replay' }>
 
-function refuse<Tx>(core: Core<Tx>, { operation }: KeyRecord, decision: Refusing): Answer {
+function refuse<Tx>(core: Core<Tx>, { id, operation }: KeyRecord, decision: Refusing): Answer {
   switch (decision.kind) {
     case 'misuse':
       core.telemetry.count('reserve.key_misuse', { operation })
@@ -73,9 +73,22 @@ function refuse<Tx>(core: Core<Tx>, { operation }: KeyRecord, decision: Refusing
       return refused('parked')
     case 'gone':
       return refused('key-expired')
+    case 'unreadable':
+      return unreadable(core, { id, operation }, decision.why)
     default:
       return unreachable(decision)
   }
+}
+
+/** Only its own caller hears of it, and it is not asked for again: the store has answered. */
+function unreadable<Tx>(core: Core<Tx>, { id, operation }: Pick<KeyRecord, 'id' | 'operation'>, why: string): Answer {
+  const cause = new LatchkeyError('row-unreadable', `the row ${id} cannot be read: ${why}`)
+  core.telemetry.report('a row cannot be read: inspect it, then roll forward or forget it', {
+    operation,
+    identity: id,
+    error: cause,
+  })
+  return refused('row-unreadable', { cause, retryAfterMs: unknownRetryAfterMs })
 }
 
 function compareBy(request: ExecuteRequest, version: number): Seen {

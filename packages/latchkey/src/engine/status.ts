@@ -1,6 +1,6 @@
 /** What a caller may know of work that is under way: its own, and of nobody else even whether there is any. */
 import type { Outcome } from '../ports/outcome.ts'
-import type { KeyRecord } from '../ports/store.ts'
+import type { KeyRecord, ReadableRecord } from '../ports/store.ts'
 import type { Core } from './core.ts'
 import { scopeText } from './identity.ts'
 import type { DefinedOperation, Shared } from './operation.ts'
@@ -9,7 +9,7 @@ import { upgraded } from './seen.ts'
 export type Status =
   | {
       readonly kind: 'found'
-      readonly record: KeyRecord
+      readonly record: ReadableRecord
       /** The last finished step. */
       readonly step: string | undefined
       /** Of completed work. */
@@ -19,6 +19,8 @@ export type Status =
   | { readonly kind: 'absent' }
   /** Finished, and its outcome is no longer kept. */
   | { readonly kind: 'gone' }
+  /** There, and this version cannot read it. */
+  | { readonly kind: 'unreadable'; readonly why: string }
   | { readonly kind: 'scope-unresolved' }
   | { readonly kind: 'unavailable'; readonly cause: unknown }
 
@@ -42,7 +44,9 @@ export function statuses<Tx, C>(core: Core<Tx>, shared: Shared<C>, declared: Dec
         const operation = record === undefined ? undefined : declared.get(record.operation)
         if (record === undefined || operation === undefined || record.scope !== scope) return { kind: 'absent' }
         if (record.expired || !(await maySee(operation, context, record))) return { kind: 'absent' }
-        return record.gone ? { kind: 'gone' } : await found(core, operation, record)
+        if (record.gone) return { kind: 'gone' }
+        if (record.state === 'unreadable') return { kind: 'unreadable', why: record.why }
+        return await found(core, operation, record)
       } catch (cause) {
         return { kind: 'unavailable', cause }
       }
@@ -78,10 +82,11 @@ async function maySee<C>(
 async function found<Tx, C>(
   core: Core<Tx>,
   { settings }: DefinedOperation<never, C>,
-  record: KeyRecord,
+  record: ReadableRecord,
 ): Promise<Status> {
   const { id, outcome } = record
   const journal = await core.calls.call('read journal', async () => core.store.steps?.readJournal(id))
+  if (journal !== undefined && journal.steps === undefined) return { kind: 'unreadable', why: journal.why }
   const step = journal?.steps.findLast(({ state }) => state === 'done')?.name
   return { kind: 'found', record, step, outcome: outcome && upgraded(core, settings, outcome) }
 }

@@ -7,6 +7,8 @@ export type ErrorCode =
   | 'not-a-transaction'
   /** The store did not answer in time, or failed. Nothing ran and nothing will, unless `maybeAccepted`. */
   | 'store-unavailable'
+  /** More calls wait in this process than it may queue, or one waited too long. It was never sent, so nothing ran. */
+  | 'overloaded'
   /** The store's tables are missing or older than this version. */
   | 'store-not-migrated'
   /** The handler says: no effect happened. */
@@ -29,6 +31,8 @@ export type ErrorCode =
   | 'response-not-stored'
   /** The row was written by a fingerprint version this process does not know. */
   | 'fingerprint-version'
+  /** A newer version wrote the row, or it is damaged: nothing runs until an operator has looked at it. */
+  | 'row-unreadable'
   /** A person has to act on this row first. */
   | 'parked'
   /** The claim was taken over while the handler ran, and the winner has no outcome yet. */

@@ -8,7 +8,7 @@
  * and fences it, as `fence` does for claims. The key's own fence stays, so that a late owner can still speak.
  */
 import type { Outcome } from './outcome.ts'
-import type { Identity, OwnerResult, State } from './store.ts'
+import type { Identity, OwnerResult, RowState } from './store.ts'
 
 export type EvidenceSource = 'webhook' | 'look-up' | 'ledger' | 'late-owner' | 'operator'
 
@@ -77,7 +77,7 @@ export type ApplyResult =
   | { readonly kind: 'settled'; readonly to: 'completed' | 'failed_retryable' | 'pending' }
   | { readonly kind: 'applied-before' }
   | { readonly kind: 'too-early'; readonly leftMs: number }
-  | { readonly kind: 'not-applicable'; readonly state: State | undefined }
+  | { readonly kind: 'not-applicable'; readonly state: RowState | undefined }
   | { readonly kind: 'claim-lost' }
 
 export interface LookupClaim {

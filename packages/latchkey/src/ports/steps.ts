@@ -43,6 +43,15 @@ export interface Journal {
   readonly steps: readonly Step[]
 }
 
+/** A newer version wrote a step of it, or it is damaged: no step may be run by it. */
+export interface UnreadableJournal {
+  readonly work: undefined
+  readonly overdue: undefined
+  readonly steps: undefined
+  /** For the operator. */
+  readonly why: string
+}
+
 export interface PhaseDone {
   readonly position: number
   readonly name: string
@@ -65,7 +74,7 @@ export interface EffectDone {
 }
 
 export interface Steps<Tx> {
-  readJournal(id: string): Promise<Journal | undefined>
+  readJournal(id: string): Promise<Journal | UnreadableJournal | undefined>
   /** First in the phase's transaction: takes the identity's lock (as `reserve` does, but waiting) and checks the claim. */
   enterPhase(tx: Tx, claim: Claim): Promise<OwnerResult>
   /** Last in the phase's transaction: the claim is still ours, the step is remembered, the lease renewed. */

@@ -20,9 +20,12 @@
 import type { Outcome } from './outcome.ts'
 import type { Outbox } from './outbox.ts'
 import type { EvidenceSource, EvidenceVerdict, FoundVerdict, Reconciliation } from './reconciliation.ts'
-import type { Journal, Steps, WorkInput } from './steps.ts'
+import type { Journal, Steps, UnreadableJournal, WorkInput } from './steps.ts'
 
 export type State = 'pending' | 'in_progress' | 'completed' | 'failed_retryable' | 'unknown'
+
+/** `unreadable`: a newer version wrote the row, or it is damaged. Nothing of it runs until a person has looked. */
+export type RowState = State | 'unreadable'
 
 /**
  * `hold`: a dead lease becomes `unknown`. `rerun`: repeating is harmless, the next request takes over. `resume`: phased
@@ -44,12 +47,11 @@ export interface Claim {
   readonly claimId: string
 }
 
-export interface KeyRecord {
+/** What can be read of every row. */
+interface RowFacts {
   readonly id: string
   readonly scope: string
   readonly operation: string
-  readonly state: State
-  readonly recovery: Recovery
   readonly fingerprint: Uint8Array
   readonly fence: number
   readonly claimId: string
@@ -70,9 +72,28 @@ export interface KeyRecord {
   readonly expiresAtMs: number
   readonly description: string | undefined
   readonly lastErrorCode: string | undefined
+}
+
+export interface ReadableRecord extends RowFacts {
+  readonly state: State
+  readonly recovery: Recovery
   /** Only when `completed`, and only from `claim`, `read` and `inspect`; a listing leaves it out. */
   readonly outcome: Outcome | undefined
 }
+
+/**
+ * A row that this version cannot read: a state, a recovery or an outcome that it does not know, an outcome that is cut off or
+ * missing. A value, so that it stands in nobody else's way. It is never granted, unless it is finished and `expired`.
+ */
+export interface UnreadableRecord extends RowFacts {
+  readonly state: 'unreadable'
+  readonly recovery: undefined
+  readonly outcome: undefined
+  /** For the operator. */
+  readonly why: string
+}
+
+export type KeyRecord = ReadableRecord | UnreadableRecord
 
 export interface ClaimRequest {
   readonly identity: Identity
@@ -122,7 +143,7 @@ export type ClaimResult =
       readonly crashes: number
       readonly from: GrantedFrom
       /** Present exactly for phased work: its input, and the steps that are behind it. */
-      readonly journal?: Journal
+      readonly journal?: Journal | UnreadableJournal
     }
   | { readonly kind: 'seen'; readonly record: KeyRecord }
 
@@ -204,7 +225,8 @@ export type UnparkResult =
   | { readonly kind: 'not-parked' }
 export interface WrongState {
   readonly kind: 'wrong-state'
-  readonly state: State
+  /** `unreadable`: this version cannot judge the row. `forget` takes it away. */
+  readonly state: RowState
 }
 
 export interface AuditEntry extends Act {
@@ -286,7 +308,7 @@ export interface Store<Tx = unknown> {
    * open effect takes an outcome → `completed`. The fence stays, a parked mark goes. No quarantine: a person answers for it.
    */
   settle(id: string, verdict: FoundVerdict, act: Act, retentionMs: number): Promise<SettleResult>
-  /** `completed` → gone, audited in the same commit. */
+  /** `completed` → gone, audited in the same commit. An unreadable row goes, too, unless its owner's lease still runs. */
   forget(id: string, act: Act): Promise<ForgetResult>
   /** Parked → not parked, due now, crashes 0, its life at least as long again as it was; audited in the same commit. */
   unpark(id: string, act: Act): Promise<UnparkResult>

@@ -50,7 +50,7 @@ interface Asking {
 }
 
 async function questionOf(
-  { store, call }: Parts,
+  { store, call, telemetry }: Parts,
   { kind, lookup: askEffect, lookupWhole }: Registered,
   lookup: Lookup,
 ): Promise<Asking | undefined> {
@@ -62,6 +62,15 @@ async function questionOf(
   }
   const journal = await call('read journal', async () => store.steps?.readJournal(identity.id))
   if (journal === undefined) return undefined
+  if (journal.work === undefined) {
+    const { id, operation } = identity
+    telemetry.report('nobody is asked about a row whose journal cannot be read', {
+      operation,
+      identity: id,
+      detail: journal.why,
+    })
+    return undefined
+  }
   const phased = { ...basic, input: fromJson(journal.work.input), version: journal.work.version }
   if (effect === undefined) return { ask: lookupWhole, question: phased }
   const { name, epoch } = effect

@@ -64,7 +64,7 @@ async function tellUnfit(
 async function contradicts({ store, call }: Parts, { id, effect }: Subject): Promise<boolean> {
   if (effect !== undefined) {
     const journal = await call('read journal', async () => store.steps?.readJournal(id))
-    return journal?.steps.some(step => step.position === effect.position && step.epoch > effect.epoch) ?? false
+    return journal?.steps?.some(step => step.position === effect.position && step.epoch > effect.epoch) ?? false
   }
   const { evidence } = await call('inspect', () => store.inspect(id))
   return evidence.some(one => one.applied && one.verdict === 'never-happened' && one.effect === undefined)

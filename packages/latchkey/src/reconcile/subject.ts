@@ -35,7 +35,7 @@ async function subjectOf(parts: Parts, name: SubjectName): Promise<Subject | und
 
 /** The store knows the latest key of an effect; the earlier ones follow from its epochs. */
 async function byGivenUpKey(parts: Parts, id: string, key: string): Promise<Subject | undefined> {
-  for (const step of await effectsOf(parts, id)) {
+  for (const step of (await effectsOf(parts, id)) ?? []) {
     const effect = effectOfKey(id, step, key)
     if (effect !== undefined) return { id, effect }
   }
@@ -51,6 +51,7 @@ function effectOfKey(id: string, { position, name, epoch }: EffectRef, key: stri
 
 async function byId(parts: Parts, { id, effect }: { id: string; effect?: string }): Promise<Subject | undefined> {
   const steps = await effectsOf(parts, id)
+  if (steps === undefined) return undefined
   const step = steps.findLast(one => (effect === undefined ? one.state === 'open' : one.name === effect))
   if (step === undefined) return effect === undefined ? { id, effect: undefined } : undefined
   const { position, name, epoch, state } = step
@@ -58,10 +59,11 @@ async function byId(parts: Parts, { id, effect }: { id: string; effect?: string 
   return { id, effect: { position, name, epoch: state === 'again' ? Math.max(0, epoch - 1) : epoch } }
 }
 
-/** Guarded work has no journal. */
-async function effectsOf({ store, call }: Parts, id: string): Promise<readonly Step[]> {
+/** Guarded work has no journal. Undefined: there is one, and this version cannot read what it is about. */
+async function effectsOf({ store, call }: Parts, id: string): Promise<readonly Step[] | undefined> {
   const journal = await call('read journal', async () => store.steps?.readJournal(id))
-  return journal?.steps.filter(({ kind }) => kind === 'effect') ?? []
+  if (journal === undefined) return []
+  return journal.steps?.filter(({ kind }) => kind === 'effect')
 }
 
 function isUuid(text: unknown): boolean {

@@ -1,7 +1,7 @@
 /** Numbers for the words of the port: two bytes in a row that is read on every request. Never renumber: rows hold them. */
 import { LatchkeyError } from '../ports/errors.ts'
 import type { Step, StepState } from '../ports/steps.ts'
-import type { Recovery, State } from '../ports/store.ts'
+import type { Recovery, RowState, State } from '../ports/store.ts'
 
 export const stateCodes: { readonly [S in State]: number } = {
   pending: 0,
@@ -22,12 +22,17 @@ const recoveries: readonly Recovery[] = ['hold', 'rerun', 'resume']
 const stepStates: readonly StepState[] = ['open', 'again', 'done']
 const stepKinds: readonly Step['kind'][] = ['phase', 'effect']
 
+/** Of a row that this statement has written itself. */
 export function stateOf(code: number): State {
   return states[code] ?? unknownCode('state', code)
 }
 
-export function recoveryOf(code: number): Recovery {
-  return recoveries[code] ?? unknownCode('recovery', code)
+export function rowStateOf(code: number): RowState {
+  return states[code] ?? 'unreadable'
+}
+
+export function recoveryOf(code: number): Recovery | undefined {
+  return recoveries[code]
 }
 
 export function stepStateOf(code: number): StepState {
@@ -39,8 +44,10 @@ export function stepKindOf(code: number): Step['kind'] {
 }
 
 function unknownCode(column: string, code: number): never {
-  throw new LatchkeyError(
-    'invariant',
-    `column ${column} holds ${code}, which this version does not know: the row was written by a newer one`,
-  )
+  throw new LatchkeyError('invariant', whyUnknown(column, code))
+}
+
+/** For the operator. */
+export function whyUnknown(column: string, code: unknown): string {
+  return `column ${column} holds ${String(code)}, which this version does not know: a newer one may have written the row`
 }

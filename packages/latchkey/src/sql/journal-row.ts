@@ -1,5 +1,5 @@
 /** Raw columns of an input and of its steps, as SQL drivers give them, to a journal. Pure: the store's time comes in. */
-import type { Journal, Step } from '../ports/steps.ts'
+import type { Journal, Step, UnreadableJournal } from '../ports/steps.ts'
 import { stepKindOf, stepStateOf } from './codes.ts'
 import type { RawNumber } from './record-row.ts'
 
@@ -22,7 +22,16 @@ export interface StepRow {
 }
 
 /** `steps` in the order of their positions. */
-export function journalOf(work: InputRow, steps: readonly StepRow[], nowMs: number): Journal {
+export function journalOf(work: InputRow, steps: readonly StepRow[], nowMs: number): Journal | UnreadableJournal {
+  try {
+    return readableJournal(work, steps, nowMs)
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error)
+    return { work: undefined, overdue: undefined, steps: undefined, why }
+  }
+}
+
+function readableJournal(work: InputRow, steps: readonly StepRow[], nowMs: number): Journal {
   return {
     work: { version: Number(work.version), input: work.input },
     overdue: work.deadline_at_ms !== null && Number(work.deadline_at_ms) <= nowMs,

@@ -76,7 +76,10 @@ function readHeaders(reader: Reader): readonly Header[] {
     if (known !== undefined) return known
     throw new LatchkeyError('invariant', `a stored header has code ${position}, which this version does not know`)
   }
-  return Array.from({ length: reader.varint() }, (): Header => [text(commonNames), text(commonValues)])
+  const count = reader.varint()
+  // Each takes two bytes at least: a count that is no count must not make a list of that length.
+  if (count > reader.left() / 2) throw new LatchkeyError('invariant', `a stored outcome says it has ${count} headers`)
+  return Array.from({ length: count }, (): Header => [text(commonNames), text(commonValues)])
 }
 
 function pushBytes(parts: (number | Uint8Array)[], bytes: Uint8Array): void {
@@ -110,6 +113,8 @@ interface Reader {
   varint(): number
   bytes(length: number): Buffer
   rest(): Buffer
+  /** How many bytes are left. */
+  left(): number
 }
 
 function readerOf(source: Uint8Array): Reader {
@@ -137,6 +142,7 @@ function readerOf(source: Uint8Array): Reader {
       return bytes.subarray(at - length, at)
     },
     rest: () => bytes.subarray(at),
+    left: () => bytes.length - at,
   }
   return reader
 }

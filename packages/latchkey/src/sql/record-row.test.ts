@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { recoveryOf, stateCodes, stateOf } from './codes.ts'
+import { stateCodes } from './codes.ts'
 import { migrationsAfter } from './migrations.ts'
 import { headersFromText, headersToText } from './outcome-codec.ts'
 import { recordOf, type OutcomeRow, type RecordRow } from './record-row.ts'
@@ -27,6 +27,8 @@ const running: RecordRow & OutcomeRow = {
   last_error_code: null,
 }
 const failed = { ...running, state: stateCodes.failed_retryable, locked_until_ms: null, due_at_ms: 1_200 }
+
+const done = { state: stateCodes.completed, locked_until_ms: null, completed_at_ms: 950 }
 
 describe('a row of an SQL store', () => {
   it('is read alike from numbers, texts and bigints', () => {
@@ -80,9 +82,29 @@ describe('a row of an SQL store', () => {
     expect(recordOf({ ...failed, tombstone_ms: 1_000 }, 5_000)).toMatchObject({ gone: false, expired: true })
   })
 
-  it('is refused when a newer version wrote it', () => {
-    expect(() => stateOf(9)).toThrow(expect.objectContaining({ code: 'invariant' }))
-    expect(() => recoveryOf(9)).toThrow('newer')
+  it('is unreadable when a newer version wrote it, with all that can be read of it', () => {
+    const facts = { id: running.id, scope: 'tenant', operation: 'payments.create', fence: 3, createdAtMs: 900 }
+    for (const [damage, why] of [
+      [{ state: 9 }, /state holds 9/],
+      [{ recovery: 9 }, /recovery holds 9/],
+      [{ ...done, outcome_packed: Buffer.from([0xf0, 0, 200]) }, /format 15/],
+      [{ ...done, outcome_packed: Buffer.from([0x10, 0]) }, /ends before/],
+      [{ ...done, outcome_packed: Buffer.from([0x10, 0, 200, 3, 1, 0xff, 0xff, 0x7f]) }, /headers/],
+      [{ ...done, outcome_status: 200, outcome_headers: '{}' }, /stored headers/],
+      [{ ...done, outcome_status: null, outcome_packed: null }, /no outcome/],
+    ] as const) {
+      const record = recordOf({ ...running, ...damage }, 0)
+      expect(record).toMatchObject({ ...facts, state: 'unreadable', recovery: undefined, outcome: undefined })
+      expect(record).toMatchObject({ why: expect.stringMatching(why) })
+    }
+  })
+
+  it('is read without its outcome when it has expired, or where the outcome was not asked for', () => {
+    expect(recordOf({ ...running, ...done, outcome_packed: Buffer.from([0xf0]) }, 5_000)).toMatchObject({
+      state: 'completed',
+      expired: true,
+    })
+    expect(recordOf({ ...running, ...done }, 0)).toMatchObject({ state: 'completed', outcome: undefined })
   })
 })
 

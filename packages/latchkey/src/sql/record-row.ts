@@ -1,7 +1,7 @@
 /** Raw columns of one key, as SQL drivers give them, to a record. Pure: the store's own time comes in as a number. */
 import type { Outcome } from '../ports/outcome.ts'
-import type { KeyRecord, State } from '../ports/store.ts'
-import { recoveryOf, stateOf } from './codes.ts'
+import type { KeyRecord, ReadableRecord, RowState, UnreadableRecord } from '../ports/store.ts'
+import { recoveryOf, rowStateOf, whyUnknown } from './codes.ts'
 import { headersFromText } from './outcome-codec.ts'
 import { unpackOutcome } from './packed-outcome.ts'
 
@@ -45,17 +45,19 @@ export interface OutcomeRow {
 }
 
 export function recordOf(row: RecordRow & OutcomeRow, nowMs: number): KeyRecord {
-  const state = stateOf(Number(row.state))
+  const state = rowStateOf(Number(row.state))
+  const recovery = recoveryOf(Number(row.recovery))
   const parked = row.parked_at_ms !== null
   // A parked row waits for a person, so it is never taken for absent, however old.
   const over = isFinished(state) && !parked && Number(row.expires_at_ms) <= nowMs
   const gone = state === 'completed' && isGone(row, over, nowMs)
-  return {
+  const read = state === 'completed' && !gone ? readOutcome(row) : nothing
+  const facts = {
     id: row.id,
     scope: row.scope,
     operation: row.operation,
     state,
-    recovery: recoveryOf(Number(row.recovery)),
+    recovery,
     fingerprint: row.fingerprint,
     fence: Number(row.fence),
     claimId: row.claim_id,
@@ -71,7 +73,36 @@ export function recordOf(row: RecordRow & OutcomeRow, nowMs: number): KeyRecord 
     expiresAtMs: Math.floor(Number(row.expires_at_ms)),
     description: row.description ?? undefined,
     lastErrorCode: row.last_error_code ?? undefined,
-    outcome: state === 'completed' && !gone ? outcomeOf(row) : undefined,
+    outcome: read.outcome,
+  }
+  if (state === 'unreadable') return unreadable(facts, whyUnknown('state', row.state))
+  if (recovery === undefined) return unreadable(facts, whyUnknown('recovery', row.recovery))
+  // What is expired counts as absent, readable or not.
+  if (read.why !== undefined && !facts.expired) return unreadable(facts, read.why)
+  // The same object, and not a copy: every replay comes this way. Both columns were compared above.
+  return facts as ReadableRecord
+}
+
+function unreadable(facts: Omit<UnreadableRecord, 'state' | 'recovery' | 'outcome' | 'why'>, why: string): KeyRecord {
+  return { ...facts, state: 'unreadable', recovery: undefined, outcome: undefined, why }
+}
+
+interface ReadOutcome {
+  readonly outcome: Outcome | undefined
+  /** Why there is none, where there should be one. */
+  readonly why: string | undefined
+}
+
+const nothing: ReadOutcome = { outcome: undefined, why: undefined }
+
+function readOutcome(row: OutcomeRow & Pick<RecordRow, 'fence'>): ReadOutcome {
+  try {
+    const outcome = outcomeOf(row)
+    // Undefined where the statement did not ask for all there is; a null is an answer, in the same snapshot as the state.
+    const isMissing = outcome === undefined && row.outcome_status === null
+    return { outcome, why: isMissing ? 'it is completed, and no outcome is stored for it' : undefined }
+  } catch (error) {
+    return { outcome: undefined, why: error instanceof Error ? error.message : String(error) }
   }
 }
 
@@ -80,7 +111,7 @@ function isGone(row: RecordRow, over: boolean, nowMs: number): boolean {
   return over && row.tombstone_ms !== null && Number(row.expires_at_ms) + Number(row.tombstone_ms) > nowMs
 }
 
-function isFinished(state: State): boolean {
+function isFinished(state: RowState): boolean {
   return state === 'completed' || state === 'failed_retryable'
 }
 

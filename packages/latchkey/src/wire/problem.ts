@@ -17,6 +17,8 @@ export type Problem =
   | { code: 'outcome-unknown'; attempt: 'own' | 'earlier'; retryAfterMs: number }
   | { code: 'response-not-stored'; originalStatus: number; location?: string; etag?: string }
   | { code: 'store-unavailable'; retryAfterMs: number; about?: 'request' | 'request-in-doubt' | 'status' }
+  | { code: 'overloaded'; retryAfterMs: number }
+  | { code: 'row-unreadable'; retryAfterMs: number }
   | { code: 'fingerprint-version'; retryAfterMs: number }
   | { code: 'body-unreadable'; detail: string }
   | { code: 'body-too-large'; max: number; unit: BodyUnit }
@@ -94,6 +96,20 @@ export const problemKinds: { readonly [Code in ProblemCode]: ProblemKind } = {
     detail:
       'The server cannot reach the store of keys. The request was not executed. What an earlier one with the same key did ' +
       'is not known. Send it again later, unchanged and with the same key.',
+    retry: 'later',
+  },
+  overloaded: {
+    status: 503,
+    title: 'Server overloaded',
+    detail: 'Too many requests wait for the store of keys. The request was not executed.',
+    retry: 'later',
+  },
+  'row-unreadable': {
+    status: 503,
+    title: 'Stored record not readable',
+    detail:
+      'This server cannot read the record that is stored for this key. Nothing was executed by this request. The ' +
+      'operator of the server has to act; a new key could make it happen twice.',
     retry: 'later',
   },
   'fingerprint-version': {

@@ -87,7 +87,7 @@ export function itRunsInPhases(placeName: () => string): void {
     const stage = await stageOf()
     const id = stage.latchkey.identify(rowOf('intent'))
     const seen: unknown[] = []
-    stage.provider.faults.push(async () => seen.push((await stage.place.store.steps?.readJournal(id))?.steps.at(-1)))
+    stage.provider.faults.push(async () => seen.push((await stage.place.store.steps?.readJournal(id))?.steps?.at(-1)))
     await ask(stage, 'intent').catch(() => undefined)
     expect(seen).toMatchObject([{ position: 1, name: 'charge', kind: 'effect', state: 'open' }])
   })

@@ -1,14 +1,40 @@
 /** The store of a conformance case, for the suites that run them directly and through a pooler. */
 import type pg from 'pg'
-import type { StoreHarness } from '../../src/conformance/store-harness.ts'
+import type { Damage, SpoilableHarness } from '../../src/conformance/store-harness.ts'
 import { dialect } from '../../src/stores/postgres/dialect.ts'
 import { addKeyRules } from './key-rules.ts'
 import { openPostgresStore } from '../../src/stores/postgres/store.ts'
 
 let schemas = 0
 
+const keyDamage: Readonly<Record<Exclude<Damage, 'step'>, string>> = {
+  state: 'state = 7',
+  recovery: 'recovery = 9',
+  'outcome-format': `outcome = '\\xf0'::bytea || substring(outcome from 2)`,
+  'outcome-cut': 'outcome = substring(outcome from 1 for 2)',
+  'outcome-headers': 'outcome = null',
+  'outcome-missing': 'outcome = null',
+}
+
+/** The rules of the table are a matter of this version, too. */
+function dropRules(schema: string): string {
+  return `do $$ declare rule record; begin
+    for rule in select conrelid::regclass as at, conname from pg_constraint
+      where contype = 'c' and connamespace = '"${schema}"'::regnamespace and conrelid::regclass::text ~ '(keys|steps)$'
+    loop execute format('alter table %s drop constraint %I', rule.at, rule.conname); end loop;
+  end $$`
+}
+
+function spoilStatement(schema: string, damage: Damage): string {
+  if (damage === 'step') return `update "${schema}".steps set state = 7 where id = $1`
+  const spoiled = `update "${schema}".keys set ${keyDamage[damage]} where id = $1 returning id, fence`
+  if (damage !== 'outcome-headers') return spoiled
+  return `with spoiled as (${spoiled}) insert into "${schema}".outcomes (id, fence, status, version, headers, body)
+    select id, fence, 201, 1, 'no list', null from spoiled`
+}
+
 /** A schema for each case. Its clock is the server's, put forward by what a table of the harness says. */
-export async function postgresHarness(pool: pg.Pool, batching = true): Promise<StoreHarness> {
+export async function postgresHarness(pool: pg.Pool, batching = true): Promise<SpoilableHarness> {
   schemas += 1
   const schema = `case-${schemas}`
   await pool.query(`
@@ -23,6 +49,10 @@ export async function postgresHarness(pool: pg.Pool, batching = true): Promise<S
   await pool.query(addKeyRules(dialect(schema)))
   return {
     open: async () => open(),
+    spoil: async (id, damage) => {
+      await pool.query(dropRules(schema))
+      await pool.query(spoilStatement(schema, damage), [id])
+    },
     advance: async ms => void (await pool.query(`insert into "${schema}".forward values ($1)`, [ms])),
     business: {
       // The transactor hands out the pool's own clients.

@@ -1,5 +1,5 @@
 /** The journal of the model: an input, and effects that are open, done, or known not to have happened. */
-import type { Journal, StepState } from '../../src/ports/steps.ts'
+import type { Journal, StepState, UnreadableJournal } from '../../src/ports/steps.ts'
 
 export interface ModelStep {
   state: StepState
@@ -82,8 +82,8 @@ export function viewOfModel(journal: ModelJournal | undefined, nowMs: number): o
   }
 }
 
-export function viewOfJournal(journal: Journal | undefined): object | undefined {
-  if (journal === undefined) return undefined
+export function viewOfJournal(journal: Journal | UnreadableJournal | undefined): object | undefined {
+  if (journal?.steps === undefined) return journal
   const shown = journal.steps.map(({ position, state, epoch, result, repeatable }) => {
     return { position, state, epoch, result, repeatable }
   })

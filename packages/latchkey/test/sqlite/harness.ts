@@ -2,14 +2,14 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { StoreHarness } from '../../src/conformance/index.ts'
+import type { Damage, SpoilableHarness } from '../../src/conformance/index.ts'
 import type { SqliteDatabase } from '../../src/stores/sqlite/driver.ts'
 import { handleOf } from '../../src/stores/sqlite/handle.ts'
 import { sqliteStore, type SqliteStore, type SqliteStoreOptions } from '../../src/stores/sqlite/index.ts'
 
 export type Open = (path: string) => SqliteDatabase
 
-export interface SqliteHarness extends StoreHarness {
+export interface SqliteHarness extends SpoilableHarness {
   readonly path: string
   open(options?: Partial<SqliteStoreOptions>): Promise<SqliteStore>
 }
@@ -30,6 +30,21 @@ const advanceQueues = [
      retry_at_ms = retry_at_ms - ?1, finished_at_ms = finished_at_ms - ?1`,
 ]
 
+const spoilKey = (set: string) => `UPDATE latchkey_keys SET ${set} WHERE id = ?1`
+const spoilSql: Readonly<Record<Damage, readonly string[]>> = {
+  state: [spoilKey('state = 7')],
+  recovery: [spoilKey('recovery = 9')],
+  'outcome-format': [spoilKey(`outcome = CAST(x'f0' || substr(outcome, 2) AS BLOB)`)],
+  'outcome-cut': [spoilKey('outcome = substr(outcome, 1, 2)')],
+  'outcome-headers': [
+    spoilKey('outcome = NULL'),
+    `INSERT INTO latchkey_outcomes (id, fence, by_operator, status, version, headers, body)
+     SELECT id, fence, 0, 201, 1, 'no list', NULL FROM latchkey_keys WHERE id = ?1`,
+  ],
+  'outcome-missing': [spoilKey('outcome = NULL')],
+  step: ['UPDATE latchkey_steps SET state = 7 WHERE id = ?1'],
+}
+
 export async function sqliteHarness(open: Open): Promise<SqliteHarness> {
   const directory = await mkdtemp(join(tmpdir(), 'latchkey-sqlite-'))
   const path = join(directory, 'data.db')
@@ -46,6 +61,10 @@ export async function sqliteHarness(open: Open): Promise<SqliteHarness> {
       stores.push(store)
       await store.migrate()
       return store
+    },
+    async spoil(id, damage) {
+      outside.exec('PRAGMA ignore_check_constraints = ON')
+      for (const sql of spoilSql[damage]) outside.query(sql, [id])
     },
     async advance(ms) {
       for (const sql of [advanceSql, advanceSteps, ...advanceNotes, ...advanceQueues]) outside.query(sql, [ms])

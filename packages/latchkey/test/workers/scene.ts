@@ -1,7 +1,7 @@
 /** Workers on a memory store with a clock that leaps: rows in every state, and what telemetry heard. */
 import { createLatchkey, type Latchkey } from '../../src/engine/latchkey.ts'
 import { identify, singleTenant } from '../../src/engine/identity.ts'
-import type { Recovery, State, Store } from '../../src/ports/store.ts'
+import type { Recovery, RowState, State, Store } from '../../src/ports/store.ts'
 import { memoryStore } from '../../src/stores/memory/index.ts'
 import { createWorkers, type Workers, type WorkersOptions } from '../../src/workers/index.ts'
 import { leapingClock } from '../engine/fake-clock.ts'
@@ -15,7 +15,7 @@ export interface Scene {
   workers(options?: WorkersOptions): Workers
   /** A row in a state, under a lease of 1 s and a retention of 10 s. Gives its id. */
   row(key: string, state: State, recovery?: Recovery): Promise<string>
-  stateOf(id: string): Promise<State | undefined>
+  stateOf(id: string): Promise<RowState | undefined>
 }
 
 export function scene(): Scene {

@@ -188,7 +188,7 @@ export const parkingCases: readonly StoreCase[] = [
       assert.equal(await firstStep(bench.steps, claim.id), 'open 0 repeatable')
       await bench.store.unpark(claim.id, act)
       const next = won(await bench.store.claim(phasedRequest('a')))
-      assert.deepEqual([next.from, next.journal?.steps[0]?.state], ['failed_retryable', 'open'])
+      assert.deepEqual([next.from, next.journal?.steps?.[0]?.state], ['failed_retryable', 'open'])
     },
   },
   {

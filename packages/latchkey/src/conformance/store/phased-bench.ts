@@ -91,7 +91,7 @@ export async function withIntent(
 
 export async function stepsOf(steps: Steps<unknown>, id: string): Promise<readonly Step[]> {
   const journal = await steps.readJournal(id)
-  assert.ok(journal, `expected a journal for ${id}, found none`)
+  assert.ok(journal?.steps, `expected a journal for ${id} that can be read`)
   return journal.steps
 }
 

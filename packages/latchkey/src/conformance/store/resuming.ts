@@ -32,7 +32,7 @@ const cases: readonly Omit<StoreCase, 'needs'>[] = [
       assertNextFence(bench.store, claim.fence, next.claim.fence)
       assert.deepEqual(next.journal?.work, work)
       assert.deepEqual(
-        next.journal?.steps.map(step => [step.name, step.state, step.result]),
+        next.journal?.steps?.map(step => [step.name, step.state, step.result]),
         [['record', 'done', '7']],
       )
     },
@@ -78,7 +78,7 @@ const cases: readonly Omit<StoreCase, 'needs'>[] = [
       await ownPhased(bench.store, 'b')
       await harness.advance(leaseMs + minuteMs)
       const next = won(await bench.store.claim(phasedRequest('b')))
-      assert.deepEqual([next.from, next.journal?.steps[0]?.state], ['dead-lease', 'again'])
+      assert.deepEqual([next.from, next.journal?.steps?.[0]?.state], ['dead-lease', 'again'])
     },
   },
   {
@@ -94,7 +94,7 @@ const cases: readonly Omit<StoreCase, 'needs'>[] = [
       assert.deepEqual([second.from, second.crashes, second.journal?.work], ['failed_retryable', 0, work])
       await bench.store.release(second.claim.id, second.claim.claimId)
       const third = won(await bench.store.claim(resumeRequest('a')))
-      assert.deepEqual([third.journal?.work, third.journal?.steps.length], [work, 1])
+      assert.deepEqual([third.journal?.work, third.journal?.steps?.length], [work, 1])
     },
   },
   {

@@ -37,7 +37,7 @@ const cases: readonly Omit<StoreCase, 'needs'>[] = [
         assert.deepEqual([next.from, next.attempt, next.crashes], ['pending', 2, 0])
         assertNextFence(store, claim.fence, next.claim.fence)
         assert.deepEqual(
-          next.journal?.steps.map(step => [step.name, step.state, step.result, step.epoch]),
+          next.journal?.steps?.map(step => [step.name, step.state, step.result, step.epoch]),
           [
             ['record', 'done', '7', 0],
             ['charge', 'done', verdict.result, 0],

@@ -106,7 +106,7 @@ const transactionalCases: readonly StoreCase[] = [
       }
       const other = { version: 1, input: '"of the caller who came second"' }
       const next = won(await store.claim(phasedRequest('a', { takeOver: { fence, claimId }, work: other })))
-      assert.deepEqual([next.from, next.journal?.work.input], [from, work.input])
+      assert.deepEqual([next.from, next.journal?.work?.input], [from, work.input])
     },
   })),
   {

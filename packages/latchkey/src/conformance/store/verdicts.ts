@@ -98,7 +98,7 @@ const phased: readonly Omit<StoreCase, 'needs'>[] = [
       assert.equal((await recordOf(store, claim.id)).expired, false)
       assert.equal((await store.resumable({ limit: 10 })).length, 1)
       const next = won(await store.claim(resumeRequest('a')))
-      assert.deepEqual([next.from, next.journal?.steps[0]?.result], ['pending', charged.result])
+      assert.deepEqual([next.from, next.journal?.steps?.[0]?.result], ['pending', charged.result])
     },
   },
 ]

@@ -38,6 +38,8 @@ function problemOf(refusal: Refusal): Problem {
       return { code: refusal.code, retryAfterMs, about: refusal.maybeAccepted ? 'request-in-doubt' : 'request' }
     case 'in-progress':
     case 'parked':
+    case 'overloaded':
+    case 'row-unreadable':
     case 'fingerprint-version':
       return { code: refusal.code, retryAfterMs }
     default:

@@ -33,6 +33,7 @@ export async function exchangeStatus<C>(
   const { http, telemetry } = statuses.shared
   const status = await statuses.read((options.id?.(context) ?? idIn(path)).toLowerCase(), context)
   if (status.kind === 'unavailable') telemetry.report('answered store-unavailable', { error: status.cause })
+  if (status.kind === 'unreadable') telemetry.report('answered row-unreadable', { detail: status.why })
   return status.kind === 'found' ? renderFound(status) : renderProblem(problemOf(status), http)
 }
 
@@ -49,6 +50,8 @@ function problemOf(status: Exclude<Status, { kind: 'found' }>): Problem {
       return { code: 'key-expired' }
     case 'scope-unresolved':
       return { code: 'scope-unresolved' }
+    case 'unreadable':
+      return { code: 'row-unreadable', retryAfterMs: rarelyMs }
     case 'unavailable':
       return { code: 'store-unavailable', retryAfterMs: 1_000, about: 'status' }
     default:

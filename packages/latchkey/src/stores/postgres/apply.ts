@@ -1,9 +1,9 @@
 /** Evidence that was kept, applied to its row if the life of the row allows it. */
 import { LatchkeyError } from '../../ports/errors.ts'
 import type { ApplyOptions, ApplyResult, Reconciliation } from '../../ports/reconciliation.ts'
-import { stateOf } from '../../sql/codes.ts'
+import { rowStateOf, stateOf } from '../../sql/codes.ts'
 import type { RawNumber } from '../../sql/record-row.ts'
-import { epochMs, milliseconds, state, type Dialect } from './dialect.ts'
+import { epochMs, hasForeignRecovery, milliseconds, state, type Dialect } from './dialect.ts'
 import type { Run } from './run.ts'
 import { fitsTheQuestion, openEffect, settleJudged, settlesTo } from './settling.ts'
 
@@ -51,7 +51,7 @@ function applyValues(
 }
 
 function applyResult(row: ApplyRow): ApplyResult | undefined {
-  const found = row.state === null ? undefined : stateOf(Number(row.state))
+  const found = row.state === null ? undefined : rowStateOf(Number(row.state))
   if (row.applied === null) return { kind: 'not-applicable', state: found }
   if (row.applied) return { kind: 'applied-before' }
   // Unknown when looked at, and yet not judged or not changed: somebody was faster. Look again.
@@ -88,7 +88,7 @@ function applyStatement(sql: Dialect): string {
     ), judged as materialized (
       select r.id, r.fence, o.position, ${settlesTo} as settles_to, ${epochMs(`(${quarantineEnd} - ${sql.now})`)} as left_ms, case
         when $5::uuid is not null and ($5::uuid, $6::bigint, $7::bigint) is distinct from (r.id, r.fence, r.look) then 'claim-lost'
-        when e.at < r.created_at or e.verdict = 'unknown' or not ${fitsTheQuestion}
+        when e.at < r.created_at or e.verdict = 'unknown' or ${hasForeignRecovery('r')} or not ${fitsTheQuestion}
           or (e.effect_position, e.effect_epoch) is distinct from (o.position, o.epoch) then 'not-applicable'
         -- What was said before the quarantine's end proves nothing, also when it is applied after it.
         when e.verdict = 'never-happened' and e.at < ${quarantineEnd} then 'too-early'

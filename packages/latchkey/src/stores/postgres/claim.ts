@@ -76,8 +76,9 @@ export function readManyStatement(sql: Dialect): string {
   return `select ${recordColumns(sql)}, k.outcome as outcome_packed from ${sql.schema}.read_many($1::uuid[]) k`
 }
 
-/** Nothing but to be seen: running, or finished with its outcome at hand. A large outcome is not. */
+/** Nothing but to be seen: running, finished with its outcome at hand, or unreadable. A large outcome is not. */
 export function isPlain(record: KeyRecord): boolean {
+  if (record.state === 'unreadable') return !record.expired
   if (record.state === 'in_progress') return record.leaseLeftMs > 0
   return record.state === 'completed' && !record.expired && record.outcome !== undefined
 }

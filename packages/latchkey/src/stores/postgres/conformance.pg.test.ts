@@ -2,7 +2,7 @@ import { afterAll, beforeAll, it } from 'vitest'
 import pg from 'pg'
 import { describePostgres } from '../../../../../test/servers/describe-postgres.ts'
 import { checkStoreModel } from '../../../test/properties/store-properties.ts'
-import { runStoreCases } from '../../conformance/store.ts'
+import { runStoreCases, runUnreadableCases } from '../../conformance/store.ts'
 import { postgresHarness } from '../../../test/postgres/harness.ts'
 
 for (const batching of [true, false]) {
@@ -19,6 +19,7 @@ function conforms(database: { readonly url: string }, batching: boolean): void {
   afterAll(() => pool.end())
 
   runStoreCases(() => postgresHarness(pool, batching), it)
+  runUnreadableCases(() => postgresHarness(pool, batching), it)
 
   it(
     'agrees with the model, whatever callers do',

@@ -102,12 +102,17 @@ export function becomesTombstone({ now }: Dialect): string {
   return `coalesce(${tombstoneEnd} > ${now}, false)`
 }
 
+/** A code of a newer version, in the row `r`: what may happen to the row is not known here. */
+export function hasForeignRecovery(row: string): string {
+  return `${row}.recovery not in (${Object.values(recovery).join(', ')})`
+}
+
 /** What the row `k` would be granted from to a request with this fingerprint; null: not grantable. `mayTakeOver`: a further condition. */
 export function grantedFrom(sql: Dialect, fingerprint: string, mayTakeOver?: string): string {
   return `case
       when ${isExpired(sql)} then 'expired'
       ${mayTakeOver === undefined ? '' : `when not ${mayTakeOver} then null`}
-      when k.parked_at is not null or k.fingerprint <> ${fingerprint} then null
+      when k.parked_at is not null or k.fingerprint <> ${fingerprint} or ${hasForeignRecovery('k')} then null
       when k.state = ${state.pending} and k.due_at <= ${sql.now} then 'pending'
       when k.state = ${state.failed_retryable} and k.due_at <= ${sql.now} then 'failed_retryable'
       when k.state = ${state.in_progress} and k.locked_until <= ${sql.now} and (k.recovery = ${recovery.rerun}

@@ -1,5 +1,5 @@
 /** Inputs and steps: how they are read, and as parts of the statements that change their key. */
-import type { Journal, WorkInput } from '../../ports/steps.ts'
+import type { Journal, UnreadableJournal, WorkInput } from '../../ports/steps.ts'
 import { journalOf, type InputRow, type StepRow } from '../../sql/journal-row.ts'
 import type { RawNumber } from '../../sql/record-row.ts'
 import { epochMs, milliseconds, stepState, type Dialect } from './dialect.ts'
@@ -8,7 +8,7 @@ import type { Run } from './run.ts'
 type JournalRow = InputRow & { readonly now_ms: RawNumber } & (StepRow | { readonly position: null })
 
 /** One statement, so one snapshot: never the input of one life with the steps of another. */
-export function readJournal(sql: Dialect, run: Run): (id: string) => Promise<Journal | undefined> {
+export function readJournal(sql: Dialect, run: Run): (id: string) => Promise<Journal | UnreadableJournal | undefined> {
   const text = `select i.version, i.input, ${epochMs('i.deadline_at')} as deadline_at_ms, p.position, p.name, p.kind, p.state, p.result, p.epoch,
       ${epochMs('p.repeat_until')} as repeat_until_ms, ${epochMs(sql.now)} as now_ms
     from ${sql.inputs} i left join ${sql.steps} p on p.id = i.id

@@ -1,10 +1,11 @@
 /** What a person does: list, inspect, settle, forget, unpark. Each act commits with its audit entry, in one statement. */
 import { LatchkeyError } from '../../ports/errors.ts'
 import type { AuditEntry, Evidence, Listing, Store } from '../../ports/store.ts'
-import { stateOf } from '../../sql/codes.ts'
+import { rowStateOf } from '../../sql/codes.ts'
 import type { RawNumber } from '../../sql/record-row.ts'
 import { keyRecord, readStatement, type KeyRow } from './claim.ts'
-import { readable, recordColumns, state, type Dialect } from './dialect.ts'
+import { hasForeignRecovery, readable, recordColumns, state, type Dialect } from './dialect.ts'
+import { unqueue } from './due.ts'
 import { dropJournals } from './journal.ts'
 import type { Run } from './run.ts'
 import { settleCall } from './settle.ts'
@@ -49,9 +50,9 @@ export function operatorCalls(sql: Dialect, run: Run): OperatorCalls {
         const [row] = await run<ActRow>(texts.forget, [id, readable(by.by), readable(by.reason)])
         if (row === undefined) return { kind: 'not-found' }
         if (row.acted) return { kind: 'forgotten' }
-        const found = stateOf(Number(row.state))
-        // Completed when looked at, and yet not forgotten: somebody was faster. Look again.
-        if (found !== 'completed') return { kind: 'wrong-state', state: found }
+        const found = rowStateOf(Number(row.state))
+        // One that may be forgotten when looked at, and yet was not: somebody was faster. Look again.
+        if (found !== 'completed' && found !== 'unreadable') return { kind: 'wrong-state', state: found }
       }
       throw new LatchkeyError('store-unavailable', `the row of identity ${id} keeps changing: try again`)
     },
@@ -94,17 +95,23 @@ function notesStatement(sql: Dialect): string {
       'atMs', ${at('a.at')}) order by a.audit_id), '[]')::text from ${sql.audit} a where a.key_id = $1::uuid) as audit`
 }
 
+/** Nobody here knows what the row `k` is for. With a lease that still runs it is left to the process that does. */
+function isForeign(sql: Dialect): string {
+  const isUnderWay = `k.state = ${state.in_progress} and k.locked_until > ${sql.now}`
+  return `(k.state not in (${Object.values(state).join(', ')}) or ${hasForeignRecovery('k')} and not (${isUnderWay}))`
+}
+
 /** Atomic: one statement; what is deleted is what was seen, and the audit entry is inserted from what was deleted. */
 function forgetStatement(sql: Dialect): string {
   return `with seen as materialized (
       select k.id, k.fence, k.state from ${sql.keys} k where k.id = $1::uuid
     ), gone as (
       delete from ${sql.keys} k using seen s
-      where k.id = s.id and k.fence = s.fence and k.state = ${state.completed}
+      where k.id = s.id and k.fence = s.fence and (k.state = ${state.completed} or ${isForeign(sql)})
       returning k.id, k.fence, k.operation
     ), outcomes_gone as (
       delete from ${sql.outcomes} o where o.id = $1::uuid and exists (select from gone)
-    ), ${dropJournals(sql, 'gone')}, audited as (
+    ), ${dropJournals(sql, 'gone')}, ${unqueue(sql, 'gone')}, audited as (
       insert into ${sql.audit} (key_id, act, actor, reason, detail, at)
       select g.id, 'forget', $2::text, $3::text, concat_ws(' ', g.operation, 'fence', g.fence), ${sql.now} from gone g
     )

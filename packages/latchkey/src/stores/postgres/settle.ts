@@ -2,9 +2,9 @@
 import { LatchkeyError } from '../../ports/errors.ts'
 import type { FoundVerdict } from '../../ports/reconciliation.ts'
 import type { Act, SettleResult, Store } from '../../ports/store.ts'
-import { stateOf } from '../../sql/codes.ts'
+import { rowStateOf } from '../../sql/codes.ts'
 import type { RawNumber } from '../../sql/record-row.ts'
-import { readable, type Dialect } from './dialect.ts'
+import { hasForeignRecovery, readable, type Dialect } from './dialect.ts'
 import type { Run } from './run.ts'
 import { fitsTheQuestion, openEffect, settleJudged, settlesTo, verdictValues } from './settling.ts'
 
@@ -13,7 +13,7 @@ const actsMax = 10
 
 interface SettleRow {
   readonly state: RawNumber
-  readonly kind: 'settled' | 'wrong-verdict'
+  readonly kind: 'settled' | 'wrong-verdict' | 'unreadable'
   readonly effect: string | null
   readonly acted: boolean
 }
@@ -39,8 +39,9 @@ function settleValues(id: string, verdict: FoundVerdict, { by, reason }: Act, re
 
 function settleResult({ state, kind, effect, acted }: SettleRow): SettleResult | undefined {
   if (acted) return { kind: 'settled' }
-  const found = stateOf(Number(state))
+  const found = rowStateOf(Number(state))
   if (found !== 'unknown') return { kind: 'wrong-state', state: found }
+  if (kind === 'unreadable') return { kind: 'wrong-state', state: kind }
   if (kind === 'wrong-verdict') {
     return { kind, needs: effect === null ? 'outcome' : 'result', effect: effect ?? undefined }
   }
@@ -55,7 +56,7 @@ function settleStatement(sql: Dialect): string {
         $10::text as result
     ), judged as materialized (
       select r.id, r.fence, r.state, o.position, o.name, o.epoch, ${settlesTo} as settles_to,
-        case when ${fitsTheQuestion} then 'settled' else 'wrong-verdict' end as kind
+        case when ${hasForeignRecovery('r')} then 'unreadable' when ${fitsTheQuestion} then 'settled' else 'wrong-verdict' end as kind
       from said e, ${sql.keys} r ${openEffect(sql, 'r')} where r.id = $1::uuid
     ), ${settleJudged(sql, '$4')}, proven as (
       insert into ${sql.evidence} (key_id, fence, claim_id, source, verdict, applied, at, status, version, headers, body,

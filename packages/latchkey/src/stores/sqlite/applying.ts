@@ -1,10 +1,10 @@
 /** Evidence that is kept, applied: one compare-and-set, with the evidence marked in the same transaction. */
 import type { ApplyOptions, ApplyResult, EffectRef, FoundVerdict, LookupClaim } from '../../ports/reconciliation.ts'
-import { recoveryCodes, stateCodes, stateOf, stepStateCodes } from '../../sql/codes.ts'
+import { recoveryCodes, rowStateOf, stateCodes, stepStateCodes } from '../../sql/codes.ts'
 import { type OutcomeRow, outcomeOf } from '../../sql/record-row.ts'
 import type { SqliteRow } from './driver.ts'
 import type { Handle } from './handle.ts'
-import { readNowMs } from './key-row.ts'
+import { foreignRecoverySql, readNowMs } from './key-row.ts'
 import { settleUnknown, type SettledTo } from './settling.ts'
 
 const { unknown } = stateCodes
@@ -15,7 +15,7 @@ const { open } = stepStateCodes
  * the open effect, or an outcome where none is open.
  */
 const fitsSql = `
-  (e.at_ms >= k.created_at_ms AND CASE
+  (e.at_ms >= k.created_at_ms AND NOT k.${foreignRecoverySql} AND CASE
     WHEN k.recovery = ${recoveryCodes.resume} AND EXISTS (
       SELECT 1 FROM latchkey_steps AS s WHERE s.id = k.id AND s.state = ${open})
     THEN (e.verdict = 'never-happened' OR e.status IS NULL) AND EXISTS (
@@ -37,7 +37,7 @@ export function apply(handle: Handle, evidenceId: string, options: ApplyOptions)
   if (row === undefined) return { kind: 'not-applicable', state: undefined }
   if (row.applied === 1) return { kind: 'applied-before' }
   if (options.lookup !== undefined && !isLooking(row, options.lookup)) return { kind: 'claim-lost' }
-  const state = row.state === null ? undefined : stateOf(Number(row.state))
+  const state = row.state === null ? undefined : rowStateOf(Number(row.state))
   if (row.fits !== 1) return { kind: 'not-applicable', state }
   const nowMs = readNowMs(handle)
   const quarantineEndMs = Number(row.since_ms) + options.quarantineMs

@@ -1,11 +1,11 @@
 /** What sweepers and people do with rows. */
 import type { Act, ForgetResult, Inspection, Listing, Page, Resumable } from '../../ports/store.ts'
 import type { Swept, WrongState } from '../../ports/store.ts'
-import { recoveryCodes, stateCodes, stateOf } from '../../sql/codes.ts'
+import { recoveryCodes, rowStateOf, stateCodes } from '../../sql/codes.ts'
 import type { SqliteParameter } from './driver.ts'
 import type { Handle } from './handle.ts'
 import { deleteJournal, stuckSql } from './journal.ts'
-import { keyColumns, readNowMs, readRecord, recordFrom, storable } from './key-row.ts'
+import { foreignRecoverySql, keyColumns, readNowMs, readRecord, recordFrom, storable } from './key-row.ts'
 import { addAudit, auditOf, evidenceOf } from './notes.ts'
 import { nowMsSql } from './schema.ts'
 
@@ -91,7 +91,12 @@ export function inspect(handle: Handle, id: string): Inspection {
   return { record: readRecord(handle, id), evidence: evidenceOf(handle, id), audit: auditOf(handle, id) }
 }
 
-const forgetSql = `DELETE FROM latchkey_keys WHERE id = ?1 AND state = ${completed} RETURNING fence`
+// Or nobody here knows what the row is for. With a lease that still runs it is left to the process that does.
+const forgetSql = `
+  DELETE FROM latchkey_keys WHERE id = ?1 AND (
+    state = ${completed} OR state NOT IN (${Object.values(stateCodes).join(', ')})
+    OR ${foreignRecoverySql} AND NOT (state = ${inProgress} AND locked_until_ms > ${nowMsSql}))
+  RETURNING fence`
 
 export function forget(handle: Handle, id: string, act: Act): ForgetResult {
   const [row] = handle.rows(forgetSql, [id])
@@ -107,5 +112,5 @@ export function forget(handle: Handle, id: string, act: Act): ForgetResult {
 export function refusal(handle: Handle, id: string): { readonly kind: 'not-found' } | WrongState {
   const [row] = handle.rows('SELECT state FROM latchkey_keys WHERE id = ?1', [id])
   if (row === undefined) return { kind: 'not-found' }
-  return { kind: 'wrong-state', state: stateOf(Number(row.state)) }
+  return { kind: 'wrong-state', state: rowStateOf(Number(row.state)) }
 }

@@ -1,6 +1,6 @@
 /** Who gets a row: the rule, the claim of guarded and phased work, the reservation and the record of an atomic one. */
 import type { Outcome } from '../../ports/outcome.ts'
-import type { Journal } from '../../ports/steps.ts'
+import type { Journal, UnreadableJournal } from '../../ports/steps.ts'
 import type {
   AtomicRequest,
   ClaimRequest,
@@ -98,7 +98,11 @@ function won(handle: Handle, request: ClaimRequest, { row, from }: { row: Grante
 }
 
 /** What an earlier life of the row left behind is no step of this one. */
-function openJournal(handle: Handle, { identity, work }: ClaimRequest, from: GrantedFrom): Journal | undefined {
+function openJournal(
+  handle: Handle,
+  { identity, work }: ClaimRequest,
+  from: GrantedFrom,
+): Journal | UnreadableJournal | undefined {
   const { id } = identity
   if (from === 'expired' || (from === 'none' && work !== undefined)) deleteJournal(handle, id)
   if (work !== undefined) keepInput(handle, id, work)

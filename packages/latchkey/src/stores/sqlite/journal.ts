@@ -1,6 +1,6 @@
 /** The input and the steps of phased work, as rows. Who may write them is checked by the caller, in the same transaction. */
 import type { EffectRef, Subject } from '../../ports/reconciliation.ts'
-import type { EffectDone, Intent, Journal, PhaseDone, WorkInput } from '../../ports/steps.ts'
+import type { EffectDone, Intent, Journal, PhaseDone, UnreadableJournal, WorkInput } from '../../ports/steps.ts'
 import { stepKindCodes, stepStateCodes } from '../../sql/codes.ts'
 import { type InputRow, journalOf, type StepRow } from '../../sql/journal-row.ts'
 import type { Handle } from './handle.ts'
@@ -25,7 +25,7 @@ const inputSql = 'SELECT version, input, deadline_at_ms FROM latchkey_inputs WHE
 const stepsSql = `
   SELECT position, name, kind, state, result, epoch, repeat_until_ms FROM latchkey_steps WHERE id = ?1 ORDER BY position`
 
-export function readJournal(handle: Handle, id: string): Journal | undefined {
+export function readJournal(handle: Handle, id: string): Journal | UnreadableJournal | undefined {
   const [input] = handle.rows(inputSql, [id])
   if (input === undefined) return undefined
   const steps = handle.rows(stepsSql, [id])

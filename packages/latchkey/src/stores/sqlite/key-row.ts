@@ -1,5 +1,5 @@
 /** One key's row: reading it, and writing it whole. */
-import type { ClaimRequest, KeyRecord } from '../../ports/store.ts'
+import type { ClaimRequest, KeyRecord, ReadableRecord } from '../../ports/store.ts'
 import { recoveryCodes, stateCodes } from '../../sql/codes.ts'
 import { type OutcomeRow, recordOf, type RecordRow } from '../../sql/record-row.ts'
 import type { SqliteRow } from './driver.ts'
@@ -11,6 +11,9 @@ export const keyColumns: string = [
   'k.locked_until_ms, k.due_at_ms, k.created_at_ms, k.completed_at_ms, k.expires_at_ms, k.parked_at_ms',
   'k.tombstone_ms, k.gone_at_ms, k.description, k.last_error_code',
 ].join(', ')
+
+/** A code of a newer version: what may happen to the row is not known here. */
+export const foreignRecoverySql: string = `recovery NOT IN (${Object.values(recoveryCodes).join(', ')})`
 
 const readSql = `
   SELECT ${nowMsSql} AS now_ms, ${keyColumns}, o.status AS outcome_status, o.version AS outcome_version,
@@ -35,7 +38,7 @@ export function readNowMs(handle: Handle): number {
 
 /** What a grant, an atomic answer or deferred work begins with. Instants, because the caller read the store's clock in the same transaction. */
 export interface NewRow extends Pick<
-  KeyRecord,
+  ReadableRecord,
   'id' | 'scope' | 'operation' | 'recovery' | 'fingerprint' | 'fence' | 'claimId' | 'attempts' | 'crashes'
 > {
   readonly state: 'pending' | 'in_progress' | 'completed'

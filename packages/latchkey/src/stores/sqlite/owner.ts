@@ -1,7 +1,7 @@
 /** What the owner of a claim writes. Each write names fence AND claimId: a replaced owner matches no row. */
 import type { Outcome } from '../../ports/outcome.ts'
-import type { Claim, Evidence, Failure, OwnerResult, State } from '../../ports/store.ts'
-import { recoveryCodes, stateCodes, stateOf, stepStateCodes } from '../../sql/codes.ts'
+import type { Claim, Evidence, Failure, OwnerResult, RowState } from '../../ports/store.ts'
+import { recoveryCodes, rowStateOf, stateCodes, stepStateCodes } from '../../sql/codes.ts'
 import type { Handle } from './handle.ts'
 import { allowAgain } from './journal.ts'
 import { readNowMs, storable } from './key-row.ts'
@@ -105,7 +105,7 @@ export function release(handle: Handle, id: string, claimId: string): 'released'
 }
 
 interface Glance {
-  readonly state: State
+  readonly state: RowState
   readonly isOwner: boolean
   readonly byOwner: boolean
 }
@@ -119,7 +119,7 @@ const glanceSql = `
 function lookAt(handle: Handle, claim: Claim): Glance | undefined {
   const [row] = handle.rows(glanceSql, [claim.id, claim.fence, claim.claimId])
   if (row === undefined) return undefined
-  return { state: stateOf(Number(row.state)), isOwner: row.is_owner === 1, byOwner: row.by_owner === 1 }
+  return { state: rowStateOf(Number(row.state)), isOwner: row.is_owner === 1, byOwner: row.by_owner === 1 }
 }
 
 function lateOwner(verdict: Evidence['verdict'], atMs: number) {

@@ -5,7 +5,7 @@ import { recoveryCodes, stateCodes } from '../../sql/codes.ts'
 import { refusal } from './care.ts'
 import type { Handle } from './handle.ts'
 import { allowAgain, finishEffect, openEffect, raiseEpoch } from './journal.ts'
-import { readNowMs } from './key-row.ts'
+import { foreignRecoverySql, readNowMs } from './key-row.ts'
 import { addAudit, addEvidence, type NewEvidence } from './notes.ts'
 import { putOutcome } from './outcome-row.ts'
 
@@ -54,7 +54,7 @@ function placeAfter(verdict: FoundVerdict, phased: boolean): SettledTo {
   return phased ? 'pending' : 'failed_retryable'
 }
 
-const unknownSql = `SELECT fence, recovery FROM latchkey_keys WHERE id = ?1 AND state = ${unknown}`
+const unknownSql = `SELECT fence, recovery, ${foreignRecoverySql} AS is_foreign FROM latchkey_keys WHERE id = ?1 AND state = ${unknown}`
 
 export function settle(
   handle: Handle,
@@ -63,6 +63,7 @@ export function settle(
 ): SettleResult {
   const [row] = handle.rows(unknownSql, [id])
   if (row === undefined) return refusal(handle, id)
+  if (row.is_foreign === 1) return { kind: 'wrong-state', state: 'unreadable' }
   const phased = row.recovery === recoveryCodes.resume
   const effect = phased ? openEffect(handle, id) : undefined
   const needs = effect === undefined ? 'outcome' : 'result'
