@@ -95,7 +95,8 @@ interface Head {
 }
 
 export type Reply =
-  | (Head & { readonly kind: 'answer'; readonly body: Uint8Array })
+  /** `asText`: the framework is given a string, and not bytes. */
+  | (Head & { readonly kind: 'answer'; readonly body: Uint8Array; readonly asText?: boolean })
   /** `breaks`: fails after the chunks instead of ending. */
   | (Head & { readonly kind: 'stream'; readonly chunks: readonly Uint8Array[]; readonly breaks: boolean })
   | (Head & { readonly kind: 'pipe'; readonly body: Uint8Array })

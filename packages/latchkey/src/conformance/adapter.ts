@@ -7,6 +7,7 @@ import { bodyCases } from './adapter/bodies.ts'
 import { bodyLimitCases } from './adapter/body-limit.ts'
 import { captureCases } from './adapter/capture.ts'
 import { concurrencyCases } from './adapter/concurrency.ts'
+import { defaultHeaderCases } from './adapter/default-headers.ts'
 import { deferredCases } from './adapter/deferred.ts'
 import { failureCases } from './adapter/failures.ts'
 import type { AdapterCase, AdapterHarness } from './adapter-harness.ts'
@@ -20,6 +21,7 @@ export const adapterCases: readonly AdapterCase[] = [
   ...bodyLimitCases,
   ...captureCases,
   ...headerCases,
+  ...defaultHeaderCases,
   ...keyCases,
   ...concurrencyCases,
   ...failureCases,

@@ -5,9 +5,9 @@ import type { Reply, RouteSpec } from '../../src/conformance/index.ts'
 export function responseOf(reply: Reply): Response | undefined {
   switch (reply.kind) {
     case 'answer':
-      return new Response(bodyOf(reply.status, reply.body), { status: reply.status, headers: headersOf(reply.headers) })
+      return new Response(reply.asText === true ? textOf(reply.body) : bodyOf(reply.status, reply.body), initOf(reply))
     case 'stream':
-      return new Response(streamOf(reply), { status: reply.status, headers: headersOf(reply.headers) })
+      return new Response(streamOf(reply), initOf(reply))
     case 'redirect':
       return new Response(null, { status: reply.status, headers: { Location: reply.location } })
     default:
@@ -19,10 +19,16 @@ function bodyOf(status: number, body: Uint8Array): Uint8Array<ArrayBuffer> | nul
   return [204, 205, 304].includes(status) ? null : new Uint8Array(body)
 }
 
-function headersOf(list: readonly (readonly [string, string])[]): Headers {
+function textOf(body: Uint8Array): string {
+  return new TextDecoder().decode(body)
+}
+
+/** No headers at all where there are none: servers treat that differently. */
+function initOf({ status, headers: list }: Extract<Reply, { headers: unknown }>): ResponseInit {
+  if (list.length === 0) return { status }
   const headers = new Headers()
   for (const [name, value] of list) headers.append(name, value)
-  return headers
+  return { status, headers }
 }
 
 function streamOf({ chunks, breaks }: Extract<Reply, { kind: 'stream' }>): ReadableStream<Uint8Array> {

@@ -150,6 +150,9 @@ async function valueOf({ common }: NestLibrary, response: Response | FastifyRepl
       return 'append' in response
         ? new common.StreamableFile(Readable.from([Buffer.from(reply.body)]))
         : Buffer.from(reply.body).toString()
+    case 'answer':
+      if (reply.asText === true) return Buffer.from(reply.body).toString()
+      return reply.body.byteLength === 0 ? undefined : new common.StreamableFile(reply.body)
     default:
       return reply.body.byteLength === 0 ? undefined : new common.StreamableFile(reply.body)
   }

@@ -22,6 +22,7 @@ export function sendReply(res: ServerResponse, reply: Exclude<Reply, { kind: 'th
       return void res.writeHead(reply.status, { Location: reply.location }).end()
     case 'answer':
       head(res, reply)
+      if (reply.asText === true) return void res.end(Buffer.from(reply.body).toString())
       return void (reply.body.byteLength === 0 ? res.end() : res.end(reply.body))
     case 'stream':
       head(res, reply)

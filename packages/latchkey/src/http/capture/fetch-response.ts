@@ -72,7 +72,7 @@ function mayHaveBody(status: number): boolean {
 }
 
 function isType([name]: Header): boolean {
-  return name === 'content-type'
+  return name.length === 12 && name.toLowerCase() === 'content-type'
 }
 
 function rebuild(response: Response, body: Uint8Array): Response {
@@ -95,8 +95,12 @@ function isLength(name: string): boolean {
   return name.length === 14 && name.toLowerCase() === 'content-length'
 }
 
-/** A plain object costs a server nothing to write out; undefined where it would not say the same as `Headers`. */
+/**
+ * A plain object costs a server nothing to write out; undefined where it would not say the same as `Headers`. Hono's Node server gives
+ * a body without a type its default type from `Headers` only, and the first client got that one.
+ */
 function recordOf(headers: readonly Header[]): Record<string, string> | undefined {
+  if (!headers.some(isType)) return undefined
   const record: Record<string, string> = {}
   for (const [name, value] of headers) {
     const lower = name.toLowerCase()
@@ -112,9 +116,12 @@ function listed(headers: readonly Header[]): Headers {
   return head
 }
 
-/** Fetch's types want bytes over a plain ArrayBuffer; a Buffer from a pool or a store may be a view into a shared one. */
+/**
+ * Fetch's types want bytes over a plain ArrayBuffer; a Buffer from a pool or a store may be a view into a shared one. Nothing is null,
+ * because a server may give even an empty body a type.
+ */
 function bodyFor(status: number, body: Uint8Array): Uint8Array<ArrayBuffer> | null {
-  return bodiless.has(status) ? null : new Uint8Array(body)
+  return bodiless.has(status) || body.byteLength === 0 ? null : new Uint8Array(body)
 }
 
 /** The handler's own response, or its own throw, to the caller it ran for. */

@@ -115,7 +115,7 @@ async function reply(res: Response, made: Reply): Promise<void> {
   }
   switch (made.kind) {
     case 'answer':
-      return void res.send(Buffer.from(made.body))
+      return void res.send(made.asText === true ? Buffer.from(made.body).toString() : Buffer.from(made.body))
     case 'stream':
       for (const chunk of made.chunks) {
         res.write(chunk)

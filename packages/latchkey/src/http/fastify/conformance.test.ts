@@ -66,6 +66,9 @@ async function answer(reply: FastifyReply, one: Reply): Promise<FastifyReply> {
       for (const [name, value] of Object.entries(one.trailers))
         reply.trailer(name, (_reply, _payload, done) => done(null, value))
       return reply.send(Buffer.from(one.body))
+    case 'answer':
+      if (one.asText === true) return reply.send(Buffer.from(one.body).toString())
+      return one.body.byteLength === 0 ? reply.send() : reply.send(Buffer.from(one.body))
     default:
       return one.body.byteLength === 0 ? reply.send() : reply.send(Buffer.from(one.body))
   }

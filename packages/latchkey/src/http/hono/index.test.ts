@@ -21,7 +21,7 @@ function reply(c: Context, one: Reply): Response {
   if (one.kind === 'answer' && one.status === 201) {
     // Hono's own way: headers on the context, then a body.
     for (const [name, value] of one.headers) c.header(name, value, { append: true })
-    return c.body(new Uint8Array(one.body), 201)
+    return c.body(one.asText === true ? Buffer.from(one.body).toString() : new Uint8Array(one.body), 201)
   }
   const response = responseOf(one)
   if (response === undefined) throw new Error(`no ${one.kind} here`)

@@ -127,7 +127,7 @@ async function reply(ctx: Context, made: Reply): Promise<void> {
   }
   switch (made.kind) {
     case 'answer':
-      ctx.body = Buffer.from(made.body)
+      ctx.body = made.asText === true ? Buffer.from(made.body).toString() : Buffer.from(made.body)
       return
     case 'stream':
       ctx.body = Readable.from(chunksOf(made))
