@@ -13,6 +13,7 @@ export default defineConfig({
       'examples/*/{src,test}/**/*.test.ts',
       'bench/src/**/*.test.ts',
       'torture/src/**/*.test.ts',
+      'siege/src/**/*.test.ts',
       'mutants/src/**/*.test.ts',
       'tools/**/*.test.ts',
       'test/**/*.test.ts',

@@ -17,6 +17,7 @@ const npm = (script: string, ...args: readonly string[]): readonly [string, ...s
 const PARTS: readonly Part[] = [
   { name: 'story', command: npm('story', '--quiet'), minutesMax: 5 },
   { name: 'simulation', command: npm('simulate', '--seeds', '20000'), minutesMax: 15 },
+  { name: 'siege', command: npm('siege', '--seconds', '60', '--seed', '1'), minutesMax: 5 },
   { name: 'torture, seed 1', command: npm('torture', '--seconds', '240', '--seed', '1'), minutesMax: 12 },
   { name: 'torture, seed 770011', command: npm('torture', '--seconds', '240', '--seed', '770011'), minutesMax: 12 },
   { name: 'mutants', command: npm('mutants'), minutesMax: 45 },

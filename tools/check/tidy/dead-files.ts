@@ -12,7 +12,7 @@ export function deadFileFindings(root: string): Finding[] {
   const entries = folders.flatMap(folder => entriesOf(root, folder))
   const tests = [...listFiles(root).filter(isTest), ...listFiles(root, 'docs/preludes').filter(isTypeScript)]
   const reached = new Set(reachFrom(root, [...entries, ...tests], file => namedFiles(root, file)).files)
-  const candidates = [...listWorkspaces(root), 'tools', 'test', 'torture', 'mutants'].flatMap(folder =>
+  const candidates = [...listWorkspaces(root), 'tools', 'test', 'torture', 'siege', 'mutants'].flatMap(folder =>
     listFiles(root, folder),
   )
   return candidates

@@ -1,0 +1,98 @@
+/**
+ * The application under siege: an API over HTTP/1.1 and HTTP/2, with workers. Started by fork with a JSON argument; tells its ports, and
+ * its peak memory twice a second. Every run of a handler is a line in a file.
+ */
+import { randomUUID } from 'node:crypto'
+import { openSync, writeSync } from 'node:fs'
+import { createServer as createHttp2Server } from 'node:http2'
+import type { AddressInfo } from 'node:net'
+import { setTimeout as delay } from 'node:timers/promises'
+import { serve, type ServerType } from '@hono/node-server'
+import { type Context, Hono } from 'hono'
+import pg from 'pg'
+import { createLatchkey, json, type Outcome, type PhasedExecution } from 'latchkey'
+import { idempotent, statusOf } from 'latchkey/http/hono'
+import { postgresStore } from 'latchkey/stores/postgres'
+import { createWorkers } from 'latchkey/workers'
+import { type Done, operations } from './operations.ts'
+
+export interface AppArgument {
+  readonly databaseUrl: string
+  readonly runsFile: string
+}
+
+export type FromApp =
+  | { readonly ports: { readonly http: number; readonly http2: number } }
+  | { readonly peakMb: number }
+
+/** A handler may be asked to take its time, so that requests for its key pile up. */
+const workMsMax = 1_000
+
+const { databaseUrl, runsFile }: AppArgument = JSON.parse(process.argv[2] ?? '{}')
+const runs = openSync(runsFile, 'a')
+const noteRun = (id: string) => void writeSync(runs, `${id}\n`)
+
+const pool = new pg.Pool({ connectionString: databaseUrl, max: 10 })
+const latchkey = createLatchkey({
+  store: postgresStore({ pool }),
+  scope: (c: Context) => c.req.header('x-account') ?? '',
+})
+const doneOf = (account: string, id: string): Done => ({ account, id, nonce: randomUUID() })
+const accountOf = (c: Context) => c.req.header('x-account') ?? ''
+
+async function act(c: Context, { id }: { readonly id: string }): Promise<Response> {
+  noteRun(id)
+  await delay(Math.min(workMsMax, Number(c.req.header('x-work-ms') ?? 0) || 0))
+  return c.json(doneOf(accountOf(c), id), 201)
+}
+
+async function actInSteps(x: PhasedExecution<pg.PoolClient>, { account }: { account: string }): Promise<Outcome> {
+  await x.phase('record', tx => tx.query('insert into steps values ($1)', [x.id]).then(() => null))
+  await x.effect('charge', { timeoutMs: 10_000 }, async () => (noteRun(x.id), null))
+  return json(201, { ...doneOf(account, x.id) })
+}
+
+const app = new Hono().onError((error, c) => c.json({ error: error.message }, 500))
+app.post('/transfers', idempotent(latchkey.guarded(operations.transfers, { onFailure: 'hold' }), act))
+app.post('/uploads', idempotent(latchkey.guarded(operations.uploads, { onFailure: 'hold' }), act))
+app.post(
+  '/hits',
+  idempotent(latchkey.guarded(operations.hits, { onFailure: 'rerun', ifStoreDown: 'run-unprotected' }), act),
+)
+app.post(
+  '/atomic',
+  idempotent(latchkey.atomic(operations.atomic), async (c: Context, { tx, id }) => {
+    // In the transaction: a run that was rolled back did not happen.
+    await tx.query('insert into orders values ($1)', [id])
+    return c.json(doneOf(accountOf(c), id), 201)
+  }),
+)
+const input = async (c: Context) => ({ account: accountOf(c), body: (await c.req.text()).slice(0, 100) })
+app.post('/phased', idempotent(latchkey.phased(operations.phased, { version: 1 }, actInSteps), { input }))
+app.post(
+  '/deferred',
+  idempotent(latchkey.deferred(operations.deferred, { deadlineMs: 600_000 }, actInSteps), { input }),
+)
+app.get('/operations/:id', statusOf(latchkey))
+
+const workers = createWorkers(latchkey, { sweeper: { everyMs: 1_000 }, resumer: { everyMs: 250 } })
+workers.start()
+const listening = (options: object): Promise<{ server: ServerType; port: number }> =>
+  new Promise(resolve => {
+    const server = serve({ fetch: app.fetch, port: 0, hostname: '127.0.0.1', ...options }, ({ port }: AddressInfo) =>
+      resolve({ server, port }),
+    )
+  })
+const http = await listening({})
+const http2 = await listening({ createServer: createHttp2Server })
+
+const tell = (message: FromApp) => void process.send?.(message)
+// In kilobytes, the highest since the process began.
+const tellPeak = () => tell({ peakMb: Math.ceil(process.resourceUsage().maxRSS / 1024) })
+tell({ ports: { http: http.port, http2: http2.port } })
+setInterval(tellPeak, 500)
+process.on('disconnect', () => process.exit(1))
+process.once('SIGTERM', () => {
+  tellPeak()
+  process.exit(0)
+})

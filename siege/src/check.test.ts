@@ -1,0 +1,46 @@
+import { describe, expect, it } from 'vitest'
+import { check } from './check.ts'
+import type { Evidence } from './evidence.ts'
+
+const clean: Evidence = {
+  innocents: { requests: 3, acknowledged: ['i-1', 'i-2'], losses: {} },
+  enemies: { 'hot-keys': { attacks: 1, heard: { 201: 1, 409: 2_999 }, untrue: [] } },
+  runs: new Map([
+    ['i-1', 1],
+    ['i-2', 1],
+    ['hot', 1],
+  ]),
+  app: { deaths: [], peakMb: 300, peakMbMax: 500 },
+  rows: { unknown: 0, unfinished: 0 },
+}
+const kindsOf = (more: Partial<Evidence>) => check({ ...clean, ...more }).map(({ kind }) => kind)
+
+describe('the checker of the siege', () => {
+  it('passes a run in which nobody lost anything', () => {
+    expect(check(clean)).toEqual([])
+  })
+
+  it.each<[string, string, Partial<Evidence>]>([
+    ['lost', 'a refusal of an innocent request', { innocents: { ...clean.innocents, losses: { 'orders 503': 1 } } }],
+    ['twice', 'a handler that ran twice, whoever asked', { runs: new Map([...clean.runs, ['hot', 2]]) }],
+    ['never-ran', 'a success that nothing stands behind', { runs: new Map([['i-1', 1]]) }],
+    [
+      'untrue',
+      "an answer that was somebody else's",
+      { enemies: { 'bad-rows': { attacks: 1, heard: { 201: 1 }, untrue: ['x'] } } },
+    ],
+    ['memory', 'a process that grew beyond its limit', { app: { ...clean.app, peakMb: 501 } }],
+    ['death', 'a process that died', { app: { ...clean.app, deaths: ['exit code 1'] } }],
+    ['unknown', 'a row that nobody can explain', { rows: { unknown: 1, unfinished: 0 } }],
+    ['unfinished', 'a row that never ended', { rows: { unknown: 0, unfinished: 1 } }],
+    ['nothing-tried', 'innocents who did nothing', { innocents: { requests: 0, acknowledged: [], losses: {} } }],
+    ['nothing-tried', 'an enemy who never came', { enemies: { 'hot-keys': { attacks: 0, heard: {}, untrue: [] } } }],
+    [
+      'nothing-tried',
+      'an enemy whom nobody answered',
+      { enemies: { 'hot-keys': { attacks: 3, heard: {}, untrue: [] } } },
+    ],
+  ])('says %s: %s', (kind, _, more) => {
+    expect(kindsOf(more)).toEqual([kind])
+  })
+})

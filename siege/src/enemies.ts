@@ -1,0 +1,64 @@
+/** The enemies, in a process of their own, so that nobody else waits for them. Started by fork; says at the end what each has heard. */
+import { setMaxListeners } from 'node:events'
+import { randomFrom } from '../../torture/src/random.ts'
+import { attacks } from './enemies/all.ts'
+import type { EnemyName } from './enemies/names.ts'
+import type { Attacks } from './evidence.ts'
+
+export interface EnemiesArgument {
+  readonly url: string
+  readonly http2Url: string
+  readonly databaseUrl: string
+  readonly seconds: number
+  readonly seed: number
+  readonly names: readonly EnemyName[]
+}
+
+/** Two attacks at a time: they meet each other in every combination, and the machine still has room for the innocent. */
+const lanes = 2
+const attackMsMax = 20_000
+
+const argument: EnemiesArgument = JSON.parse(process.argv[2] ?? '{}')
+const { names, seed, seconds } = argument
+const random = randomFrom(seed, 'enemies')
+const seen: Partial<Record<EnemyName, { attacks: number; heard: Record<string, number>; untrue: string[] }>> = {}
+for (const name of names) seen[name] = { attacks: 0, heard: {}, untrue: [] }
+
+process.on('disconnect', () => process.exit(1))
+const endMs = performance.now() + seconds * 1_000
+let waiting: EnemyName[] = []
+await Promise.all(Array.from({ length: Math.min(lanes, names.length) }, attackInTurn))
+const result: Partial<Record<EnemyName, Attacks>> = seen
+process.send?.(result, () => process.exit(0))
+
+async function attackInTurn(): Promise<void> {
+  while (performance.now() < endMs) await attack(nextName())
+}
+
+/** Each of them once, in an order of chance, and then again. */
+function nextName(): EnemyName {
+  if (waiting.length === 0) waiting = [...names]
+  const [name = names[0]] = waiting.splice(random.between(0, waiting.length - 1), 1)
+  if (name === undefined) throw new Error('there is no enemy')
+  return name
+}
+
+async function attack(name: EnemyName): Promise<void> {
+  const record = seen[name]
+  if (record === undefined) return
+  record.attacks += 1
+  const signal = AbortSignal.timeout(attackMsMax)
+  // Every request listens to it.
+  setMaxListeners(0, signal)
+  const { url, http2Url, databaseUrl } = argument
+  await attacks[name]({
+    url,
+    http2Url,
+    databaseUrl,
+    name: `enemy-${name}`,
+    random: randomFrom(seed, `${name}-${record.attacks}`),
+    signal,
+    heard: what => (record.heard[what] = (record.heard[what] ?? 0) + 1),
+    untrue: detail => void record.untrue.push(detail),
+  })
+}

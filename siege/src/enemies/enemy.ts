@@ -1,0 +1,76 @@
+/** What an enemy is given, and the request that most of them send. */
+import { type Agent, request } from 'node:http'
+import type { Random } from '../../../torture/src/random.ts'
+import type { Route } from '../operations.ts'
+
+export interface Target {
+  readonly url: string
+  readonly http2Url: string
+  readonly databaseUrl: string
+  /** Of this enemy in this run: no two of them share a key or a tenant. */
+  readonly name: string
+  readonly random: Random
+  /** Aborted when the attack has lasted long enough. */
+  readonly signal: AbortSignal
+  /** A status, or what came instead of one. */
+  heard(what: string | number): void
+  /** An answer that belonged to somebody else. */
+  untrue(detail: string): void
+}
+
+/** One attack; bounded in number, and over when the signal is aborted. */
+export type Attack = (target: Target) => Promise<void>
+
+export interface Sent {
+  readonly route: Route
+  readonly key: string
+  readonly account: string
+  readonly body?: string | Uint8Array
+  readonly headers?: Readonly<Record<string, string>>
+  readonly agent?: Agent
+}
+
+export interface Reply {
+  readonly status: number
+  readonly text: string
+}
+
+/** Undefined: no answer. Never rejects: an enemy does not mind. */
+export function post({ url, signal, heard }: Target, sent: Sent): Promise<Reply | undefined> {
+  const { route, key, account, body = '{}', headers = {}, agent } = sent
+  return new Promise(resolve => {
+    const outgoing = request(`${url}/${route}`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', 'idempotency-key': key, 'x-account': account, ...headers },
+      signal,
+      ...(agent === undefined ? {} : { agent }),
+    })
+    const fail = (error: Error) => {
+      heard(String(Reflect.get(error, 'code') ?? error.name))
+      resolve(undefined)
+    }
+    outgoing.on('error', fail)
+    outgoing.on('response', incoming => {
+      let text = ''
+      incoming.setEncoding('utf8').on('data', (chunk: string) => (text += chunk))
+      incoming.on('error', fail)
+      incoming.on('end', () => {
+        heard(incoming.statusCode ?? 0)
+        resolve({ status: incoming.statusCode ?? 0, text })
+      })
+    })
+    outgoing.end(body)
+  })
+}
+
+/** Calls `work` for each number below `count`, `atOnce` at a time, until the signal. */
+export async function inParallel(
+  { count, atOnce, signal }: { count: number; atOnce: number; signal: AbortSignal },
+  work: (index: number) => Promise<unknown>,
+): Promise<void> {
+  let next = 0
+  const lane = async () => {
+    while (next < count && !signal.aborted) await work(next++)
+  }
+  await Promise.all(Array.from({ length: Math.min(count, atOnce) }, lane))
+}

@@ -1,0 +1,25 @@
+/** One key in many tenants and operations at once, with bodies that differ: each must hear of its own. */
+import { Agent } from 'node:http'
+import type { Done } from '../operations.ts'
+import { type Attack, inParallel, post } from './enemy.ts'
+
+const tenants = 150
+const routes = ['transfers', 'hits', 'atomic', 'phased'] as const
+const atOnce = 100
+
+export const mixedTenants: Attack = async target => {
+  const { random, name, signal } = target
+  const key = `shared-${random.between(1, 1e9)}`
+  const agent = new Agent({ keepAlive: true, maxSockets: atOnce })
+  await inParallel({ count: tenants * routes.length * 2, atOnce, signal }, async index => {
+    const account = `${name}-${index % tenants}`
+    const route = routes[Math.floor(index / tenants) % routes.length] ?? 'hits'
+    // The second time round the body differs.
+    const body = JSON.stringify({ turn: Math.floor(index / (tenants * routes.length)) })
+    const reply = await post(target, { route, key, account, body, agent })
+    if (reply?.status !== 201) return
+    const { account: answered }: Done = JSON.parse(reply.text)
+    if (answered !== account) target.untrue(`${account} got the answer of ${answered}`)
+  })
+  agent.destroy()
+}

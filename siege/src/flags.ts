@@ -1,0 +1,47 @@
+/** The command line. Bad input is one clear sentence and exit code 2. */
+import { parseArgs } from 'node:util'
+import { type EnemyName, enemyNames } from './enemies/names.ts'
+
+export interface Flags {
+  readonly seconds: number
+  readonly seed: number
+  readonly enemies: readonly EnemyName[]
+}
+
+export class BadInput extends Error {}
+
+export const usage = `npm run siege -- [--seconds N] [--seed N] [--enemies ${enemyNames.join(',')}]`
+
+export function readFlags(args: readonly string[]): Flags {
+  const given = parse(args)
+  return {
+    seconds: readNumber('--seconds', given.seconds, 5),
+    seed: given.seed === undefined ? Date.now() % 1_000_000 : readNumber('--seed', given.seed, 0),
+    enemies: given.enemies === undefined ? enemyNames : given.enemies.split(',').map(readEnemy),
+  }
+}
+
+function parse(args: readonly string[]) {
+  const options = {
+    seconds: { type: 'string', default: '60' },
+    seed: { type: 'string' },
+    enemies: { type: 'string' },
+  } as const
+  try {
+    return parseArgs({ args: [...args], options, strict: true }).values
+  } catch (error) {
+    throw new BadInput(`${error instanceof Error ? error.message : String(error)}\nUsage: ${usage}`)
+  }
+}
+
+function readEnemy(text: string): EnemyName {
+  const name = enemyNames.find(each => each === text)
+  if (name !== undefined) return name
+  throw new BadInput(`--enemies takes names of ${enemyNames.join(', ')}, and got ${text}`)
+}
+
+function readNumber(flag: string, text: string, least: number): number {
+  const value = Number(text)
+  if (Number.isInteger(value) && value >= least) return value
+  throw new BadInput(`${flag} takes a whole number from ${least}, and got ${text}`)
+}

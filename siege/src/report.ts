@@ -1,0 +1,38 @@
+/** What a person sees at the end. */
+import type { Violation } from './check.ts'
+import type { Evidence } from './evidence.ts'
+
+const shownMax = 30
+
+export function reportLines(evidence: Evidence, violations: readonly Violation[]): string {
+  const { innocents, enemies, runs, app, rows } = evidence
+  const lost = Object.values(innocents.losses).reduce((sum, times) => sum + times, 0)
+  const counts = {
+    'innocent requests': innocents.requests,
+    'innocent operations acknowledged': innocents.acknowledged.length,
+    'innocent requests lost': lost,
+    'identities that ran': runs.size,
+    'identities that ran twice': [...runs.values()].filter(times => times > 1).length,
+    'process deaths': app.deaths.length,
+    [`peak memory, MB (at most ${app.peakMbMax})`]: app.peakMb,
+    'rows unknown': rows.unknown,
+    'rows unfinished': rows.unfinished,
+  }
+  return [
+    ...Object.entries(counts).map(([name, value]) => `${name.padEnd(36)} ${String(value).padStart(7)}`),
+    '',
+    ...Object.entries(enemies).map(
+      ([name, { attacks, heard }]) => `${name.padEnd(16)} ${attacks} attacks: ${summaryOf(heard)}`,
+    ),
+    '',
+    ...violations.slice(0, shownMax).map(({ kind, detail }) => `${kind}: ${detail}`),
+    ...(violations.length > shownMax ? [`… and ${violations.length - shownMax} more`] : []),
+    violations.length === 0 ? 'PASSED' : 'FAILED',
+  ].join('\n')
+}
+
+function summaryOf(heard: Readonly<Record<string, number>>): string {
+  return Object.entries(heard)
+    .map(([what, times]) => `${what} × ${times}`)
+    .join(', ')
+}

@@ -1,0 +1,31 @@
+/** What the tables say at the end. */
+import { readFileSync } from 'node:fs'
+import { setTimeout as delay } from 'node:timers/promises'
+import type pg from 'pg'
+import type { Rows } from './evidence.ts'
+
+export const tables = `create table orders (id uuid not null); create table steps (id uuid not null);`
+
+// The rows that an enemy spoilt are not the application's fault.
+const rowsQuery = `select count(*) filter (where state = 4) as unknown, count(*) filter (where state in (0, 1)) as unfinished
+  from latchkey.keys where scope not like '%enemy-bad-rows%'`
+
+/** Waits until nothing is under way any more, for at most `limitMs`. */
+export async function settledRows(pool: pg.Pool, limitMs: number): Promise<Rows> {
+  const endMs = performance.now() + limitMs
+  for (;;) {
+    const { rows } = await pool.query<Record<keyof Rows, string>>(rowsQuery)
+    const found = { unknown: Number(rows[0]?.unknown), unfinished: Number(rows[0]?.unfinished) }
+    if (found.unfinished === 0 || performance.now() > endMs) return found
+    await delay(500)
+  }
+}
+
+/** By identity: what the handlers wrote down, and what the transactions committed. */
+export async function countRuns(pool: pg.Pool, runsFile: string): Promise<Map<string, number>> {
+  const { rows } = await pool.query<{ id: string }>('select id from orders')
+  const lines = readFileSync(runsFile, 'utf8').split('\n').filter(Boolean)
+  const runs = new Map<string, number>()
+  for (const id of [...lines, ...rows.map(row => row.id)]) runs.set(id, (runs.get(id) ?? 0) + 1)
+  return runs
+}

@@ -1,0 +1,128 @@
+/** One run: an application, the innocent and the enemies, each a process; then what the tables say. */
+import { type ChildProcess, fork } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import pg from 'pg'
+import { postgresStore } from 'latchkey/stores/postgres'
+import { startPostgres } from '../../test/servers/postgres.ts'
+import type { AppArgument, FromApp } from './app.ts'
+import { bundleApp } from './bundle.ts'
+import type { EnemiesArgument } from './enemies.ts'
+import type { EnemyName } from './enemies/names.ts'
+import type { Attacks, Evidence, Innocents } from './evidence.ts'
+import type { Flags } from './flags.ts'
+import type { InnocentsArgument } from './innocents.ts'
+import { countRuns, settledRows, tables } from './rows.ts'
+
+/**
+ * Three thousand sockets and four thousand streams at once take about 350 MB with the code of this application and its driver. One body of
+ * 400 MB that is held in memory takes more than this.
+ */
+const peakMbMax = 640
+/** The run has failed long before; it ends here to spare the machine. */
+const abortMb = 1_800
+/** The innocent begin alone, so that the enemies meet an application at work. */
+const headStartMs = 1_000
+const settleMsMax = 90_000
+
+export async function run({ seconds, seed, enemies: names }: Flags): Promise<Evidence> {
+  const ending: (() => unknown)[] = []
+  try {
+    const directory = mkdtempSync(join(tmpdir(), 'latchkey-siege-'))
+    ending.push(() => rmSync(directory, { recursive: true, force: true }))
+    const bundle = await bundleApp()
+    ending.push(() => bundle.remove())
+    const server = await startPostgres()
+    ending.push(() => server.stop())
+    const pool = new pg.Pool({ connectionString: server.url, max: 2 })
+    ending.push(() => pool.end())
+    await postgresStore({ pool }).migrate()
+    await pool.query(tables)
+
+    const runsFile = join(directory, 'runs')
+    writeFileSync(runsFile, '')
+    const app = await startApp(bundle.app, { databaseUrl: server.url, runsFile })
+    ending.push(() => app.stop())
+    const { http, http2 } = app.ports
+    const url = `http://127.0.0.1:${http}`
+    const innocents = start<Innocents>('innocents.ts', { url, seed } satisfies InnocentsArgument)
+    ending.push(() => innocents.child.kill('SIGKILL'))
+    await delay(headStartMs)
+    const http2Url = `http://127.0.0.1:${http2}`
+    const asked: EnemiesArgument = { url, http2Url, databaseUrl: server.url, seconds, seed, names }
+    const enemies = start<Record<string, Attacks>>('enemies.ts', asked)
+    ending.push(() => enemies.child.kill('SIGKILL'))
+
+    const heard = await Promise.race([enemies.result, app.tooLarge])
+    if (innocents.child.connected) innocents.child.send('finish')
+    const lived = (await innocents.result) ?? { requests: 0, acknowledged: [], losses: { 'everything: they died': 1 } }
+    const rows = await settledRows(pool, settleMsMax)
+    const { deaths, peakMb } = await app.stop()
+    const runs = await countRuns(pool, runsFile)
+    return { innocents: lived, enemies: heard ?? silent(names), runs, app: { deaths, peakMb, peakMbMax }, rows }
+  } finally {
+    for (const end of ending.reverse()) await end()
+  }
+}
+
+/** The run was cut short: what they did is not known, so nothing is shown. */
+function silent(names: readonly EnemyName[]): Evidence['enemies'] {
+  return Object.fromEntries(names.map(name => [name, { attacks: 0, heard: {}, untrue: [] }]))
+}
+
+/** A process of ours that sends one message, its result, when it is done; undefined when it died before. */
+function start<Result>(script: string, argument: object): { child: ChildProcess; result: Promise<Result | undefined> } {
+  const child = fork(fileURLToPath(new URL(script, import.meta.url)), [JSON.stringify(argument)], {
+    execArgv: ['--import', 'tsx', '--conditions=latchkey-source'],
+  })
+  const result = new Promise<Result | undefined>(resolve => {
+    child.once('message', message => resolve(message as Result))
+    child.once('exit', () => resolve(undefined))
+  })
+  return { child, result }
+}
+
+interface App {
+  readonly ports: { readonly http: number; readonly http2: number }
+  /** Its memory has grown so far that the run is over. */
+  readonly tooLarge: Promise<undefined>
+  stop(): Promise<{ readonly deaths: readonly string[]; readonly peakMb: number }>
+}
+
+async function startApp(script: string, argument: AppArgument): Promise<App> {
+  const child = fork(script, [JSON.stringify(argument)])
+  const deaths: string[] = []
+  let peakMb = 0
+  let stopping = false
+  let giveUp = (_: undefined) => {}
+  const tooLarge = new Promise<undefined>(resolve => (giveUp = resolve))
+  child.on('exit', (code, signal) => {
+    if (!stopping) deaths.push(signal === null ? `exit code ${code}` : signal)
+    giveUp(undefined)
+  })
+  const ports = await new Promise<App['ports']>((resolve, reject) => {
+    child.once('exit', () => reject(new Error('the application did not start')))
+    child.on('message', (message: FromApp) => {
+      if ('ports' in message) return resolve(message.ports)
+      peakMb = Math.max(peakMb, message.peakMb)
+      if (peakMb > abortMb) giveUp(undefined)
+    })
+  })
+  return {
+    ports,
+    tooLarge,
+    async stop() {
+      stopping = true
+      if (child.exitCode === null && child.signalCode === null) {
+        const exited = once(child, 'exit')
+        child.kill('SIGTERM')
+        await exited
+      }
+      return { deaths, peakMb }
+    },
+  }
+}
