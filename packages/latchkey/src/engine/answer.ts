@@ -1,5 +1,5 @@
 /** What goes into one execution and what comes out of it: the engine's boundary with adapters and plain functions. */
-import { isLatchkeyError } from '../ports/errors.ts'
+import { type InputLimit, isLatchkeyError } from '../ports/errors.ts'
 import type { Outcome } from '../ports/outcome.ts'
 import type { Identity, KeyRecord } from '../ports/store.ts'
 import type { FingerprintPart } from './fingerprint/fingerprint.ts'
@@ -45,6 +45,7 @@ export type RefusalCode =
   | 'overloaded'
   | 'key-expired'
   | 'key-too-old'
+  | 'input-too-large'
 
 export interface Refusal {
   readonly code: RefusalCode
@@ -57,6 +58,8 @@ export interface Refusal {
   readonly outcome: Outcome | undefined
   /** `store-unavailable`: the request, or an earlier one with its key, may be in the store all the same, and may be executed later. */
   readonly maybeAccepted: boolean
+  /** `input-too-large`: which limit it is over. */
+  readonly limit: InputLimit | undefined
   readonly cause: unknown
 }
 
@@ -75,7 +78,12 @@ export type Answer =
 export type StoredAs = 'yes' | 'declined' | 'failed' | 'unprotected'
 
 const nothing: Omit<Refusal, 'code'> = {
-  ...{ retryAfterMs: undefined, differs: [], ownAttempt: false, outcome: undefined, maybeAccepted: false },
+  retryAfterMs: undefined,
+  differs: [],
+  ownAttempt: false,
+  outcome: undefined,
+  maybeAccepted: false,
+  limit: undefined,
   cause: undefined,
 }
 

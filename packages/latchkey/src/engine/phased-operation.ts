@@ -2,10 +2,10 @@
 import { misconfigured } from '../ports/errors.ts'
 import type { Resumable } from '../ports/store.ts'
 import { unlessTooOld } from './age.ts'
-import type { Answer, Attempt, ExecuteRequest } from './answer.ts'
+import { type Answer, type Attempt, type ExecuteRequest, refused } from './answer.ts'
 import type { Core } from './core.ts'
 import { deadlineOutcome, executeDeferred } from './deferred.ts'
-import { boundedJson } from './json-outcome.ts'
+import { inputText } from './input-text.ts'
 import type {
   DeferredOperation,
   DeferredValue,
@@ -68,12 +68,10 @@ export function phasedOperation<Tx, Input, C>(
     settings: ways.settings,
     shared,
     async executeInput(request, input, asked) {
-      const text = inputText(name, input)
-      return asked?.respondAsync === true && respondAsync !== undefined
-        ? ways.defer(request, text)
-        : ways.execute(request, text)
+      const way = asked?.respondAsync === true && respondAsync !== undefined ? ways.defer : ways.execute
+      return way(request, input)
     },
-    run: async given => phasedValue(name, await ways.execute(ways.requestOf(given), inputText(name, given.input))),
+    run: async given => phasedValue(name, await ways.execute(ways.requestOf(given), given.input)),
     resume: ways.resume,
   }
 }
@@ -93,10 +91,10 @@ export function deferredOperation<Tx, Input, C>(
     version,
     settings: ways.settings,
     shared,
-    executeInput: async (request, input) => ways.defer(request, inputText(name, input)),
+    executeInput: (request, input) => ways.defer(request, input),
     async run(given) {
       const request = ways.requestOf(given)
-      const answer = await ways.defer(request, inputText(name, given.input))
+      const answer = await ways.defer(request, given.input)
       return deferredValue(name, request.identity.id, answer)
     },
     resume: ways.resume,
@@ -106,8 +104,8 @@ export function deferredOperation<Tx, Input, C>(
 interface Ways<C> {
   readonly settings: Settings<C>
   requestOf(given: PhasedRunRequest<unknown>): ExecuteRequest
-  execute(request: ExecuteRequest, input: string): Promise<Answer>
-  defer(request: ExecuteRequest, input: string): Promise<Answer>
+  execute(request: ExecuteRequest, input: unknown): Promise<Answer>
+  defer(request: ExecuteRequest, input: unknown): Promise<Answer>
   resume(row: Resumable): Promise<Resumed>
 }
 
@@ -128,7 +126,10 @@ function waysInto<Tx, Input, C>(core: Core<Tx>, shared: Shared<C>, declared: Dec
   return {
     settings,
     requestOf: given => executeRequest({ name, settings, clock: core.clock }, given),
-    execute(request, input) {
+    async execute(request, given) {
+      const stored = inputText(name, given)
+      if (stored.kind === 'too-large') return refused('input-too-large', { limit: stored.limit })
+      const input = stored.text
       const work = (run: () => Promise<Attempt>) => run()
       const once = (start: typeof work) =>
         unlessTooOld(core, settings, {
@@ -137,7 +138,10 @@ function waysInto<Tx, Input, C>(core: Core<Tx>, shared: Shared<C>, declared: Dec
         })
       return tracked(core, withWaiting(core, settings, { id: request.identity.id, work, once }))
     },
-    defer(request, input) {
+    async defer(request, given) {
+      const stored = inputText(name, given)
+      if (stored.kind === 'too-large') return refused('input-too-large', { limit: stored.limit })
+      const input = stored.text
       const next = (asked: ExecuteRequest) =>
         executeDeferred(core, settings, { request: asked, work: { version, input, deadlineInMs: deadlineMs } })
       // Nothing runs here, so there is nothing to wait for.
@@ -183,10 +187,6 @@ function checkDeadline(name: string, option: string, deadlineMs: number): void {
 /** Deferred work is never run by the request that asks for it. */
 function never(): Promise<Attempt> {
   return Promise.reject(new Error('deferred work was run by a request: this is a bug in Latchkey'))
-}
-
-function inputText(name: string, input: unknown): string {
-  return boundedJson(`${name}: the input`, input) ?? 'null'
 }
 
 function phasedValue(name: string, answer: Answer): PhasedValue {

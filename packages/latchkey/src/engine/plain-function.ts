@@ -1,12 +1,13 @@
 /** `operation.run`: an execution whose answer is a JSON value instead of an HTTP response. */
 import type { Clock } from '../ports/clock.ts'
-import { LatchkeyError } from '../ports/errors.ts'
+import { inputTooLarge, LatchkeyError } from '../ports/errors.ts'
 import type { Outcome } from '../ports/outcome.ts'
 import type { Answer, Attempt, ExecuteRequest, Refusal } from './answer.ts'
 import { ageOfKey } from './age.ts'
 import type { Execution } from './execution.ts'
 import { fingerprintInput } from './fingerprint/fingerprint.ts'
 import { identify } from './identity.ts'
+import { jsonBytesMax } from './json-outcome.ts'
 import { storedFailureStatus } from './judge.ts'
 import type { RunRequest } from './operation.ts'
 import type { KeyFormat, Settings } from './settings.ts'
@@ -119,7 +120,7 @@ function decode(operation: string, { status, body }: Outcome): unknown {
 }
 
 function refusalError(operation: string, refusal: Refusal): LatchkeyError {
-  const { code, retryAfterMs, cause, differs, maybeAccepted } = refusal
+  const { code, retryAfterMs, cause, differs, maybeAccepted, limit } = refusal
   const details = { cause, maybeAccepted, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) }
   switch (code) {
     case 'key-reused':
@@ -138,6 +139,8 @@ function refusalError(operation: string, refusal: Refusal): LatchkeyError {
       )
     case 'response-not-stored':
       return new LatchkeyError(code, `${operation}: it happened, but its value was too large to keep`, details)
+    case 'input-too-large':
+      return inputTooLarge(`${operation}: the input`, limit ?? { max: jsonBytesMax, unit: 'bytes' })
     case 'parked':
       return new LatchkeyError(code, `${operation}: parked until an operator acts`, details)
     case 'replay-not-authorized':

@@ -19,6 +19,8 @@ export type ErrorCode =
   | 'in-progress'
   /** Same identity, other input. */
   | 'key-reused'
+  /** The input has too many bytes or is nested too deep; the message names the limit. */
+  | 'input-too-large'
   /** The key is missing, too long, or not of the operation's format. */
   | 'invalid-key'
   /** The operation limits the age of keys or requests, and this one is too late to be run as a new one. */
@@ -82,6 +84,18 @@ export function outcomeUnknown(cause?: unknown): LatchkeyError {
 
 export function misconfigured(message: string): LatchkeyError {
   return new LatchkeyError('misconfigured', message)
+}
+
+/** How large an input may be: in bytes of JSON, or in levels of nesting. */
+export interface InputLimit {
+  readonly max: number
+  readonly unit: 'bytes' | 'levels'
+}
+
+/** `what` begins the sentence: `orders.create: the input`. */
+export function inputTooLarge(what: string, { max, unit }: InputLimit): LatchkeyError {
+  const limit = unit === 'bytes' ? `has more than ${max} bytes of JSON` : `is nested deeper than ${max} levels`
+  return new LatchkeyError('input-too-large', `${what} ${limit}: keep a reference instead`)
 }
 
 function reasonOf(cause: unknown): string {

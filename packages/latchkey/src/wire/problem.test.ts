@@ -13,7 +13,7 @@ const examples: [Problem, number, 'later' | 'no'][] = [
   [{ code: 'response-not-stored', originalStatus: 201, location: '/o/1', etag: '"e"' }, 410, 'no'],
   [{ code: 'store-unavailable', retryAfterMs: 1 }, 503, 'later'],
   [{ code: 'fingerprint-version', retryAfterMs: 5000 }, 503, 'later'],
-  [{ code: 'body-unreadable', detail: 'Mount captureBody() before the parser.' }, 500, 'no'],
+  [{ code: 'body-unreadable' }, 500, 'no'],
   [{ code: 'body-too-large', max: 1_048_576, unit: 'bytes' }, 413, 'no'],
   [{ code: 'body-too-large', max: 256, unit: 'levels' }, 413, 'no'],
   [{ code: 'body-unsupported' }, 415, 'no'],

@@ -20,7 +20,7 @@ export type Problem =
   | { code: 'overloaded'; retryAfterMs: number }
   | { code: 'row-unreadable'; retryAfterMs: number }
   | { code: 'fingerprint-version'; retryAfterMs: number }
-  | { code: 'body-unreadable'; detail: string }
+  | { code: 'body-unreadable' }
   | { code: 'body-too-large'; max: number; unit: BodyUnit }
   | { code: 'body-unsupported' }
   | { code: 'parked'; retryAfterMs?: number }

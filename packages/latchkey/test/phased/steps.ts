@@ -247,7 +247,17 @@ export function itRunsInPhases(placeName: () => string): void {
   it('refuses an input, a value or an outcome that is not JSON or too large, and says which', async () => {
     const stage = await stageOf()
     const big = 'x'.repeat(70_000)
-    await expect(stage.pay.run({ scope: 'acme', key: 'big', input: { label: big } })).rejects.toThrow('the input is')
+    const tooLarge = (input: { label: string }) =>
+      stage.pay.run({ scope: 'acme', key: 'big', input }).catch(error => error)
+    expect(await tooLarge({ label: big })).toMatchObject({
+      code: 'input-too-large',
+      message: expect.stringMatching(/^payments\.create: the input has more than 65536 bytes/),
+    })
+    const nested: { label: string } = JSON.parse(`${'{"label":'.repeat(9_000)}"x"${'}'.repeat(9_000)}`)
+    expect(await tooLarge(nested)).toMatchObject({
+      code: 'input-too-large',
+      message: expect.stringContaining('256 levels'),
+    })
     const values = stage.latchkey.phased('payments.values', { version: 1 }, async x => {
       await x.phase('big', () => big)
       return { status: 204, headers: [], body: new Uint8Array(), version: 0 }

@@ -5,6 +5,7 @@ import type { Latchkey } from '../../engine/latchkey.ts'
 import type { Definition } from '../../engine/phased.ts'
 import type { AdapterCase, AdapterHarness, Need, PhasedRouteSpec, TransactionalHarness } from '../adapter-harness.ts'
 import type { Received } from './client.ts'
+import { tooLarge } from './phased.ts'
 import { assertProblem, assertReplay, type Counted, counted, eventually, gate, onStage, type Stage } from './stage.ts'
 
 interface Deferred {
@@ -106,6 +107,22 @@ function traces(received: Received): unknown {
 }
 
 export const deferredCases: readonly AdapterCase[] = [
+  ...tooLarge.map(([what, large, limit]): AdapterCase => ({
+    name: `refuses deferred work whose input ${what} with 413 and the limit, and stores nothing of it`,
+    needs,
+    run: harness =>
+      onDeferredStage(harness, {
+        async play({ stage }) {
+          for (const [at, headers] of [[path, {}] as const, ['/payments', { Prefer: 'respond-async' }] as const]) {
+            const sent = { key: 'k', body: large, headers: { 'Content-Type': 'application/json', ...headers } }
+            const refused = await stage.post(at, sent)
+            assertProblem(refused, 413, 'body-too-large')
+            assert.deepEqual({ ...refused.json(), ...limit }, refused.json())
+          }
+          assert.deepEqual((await stage.store.list({ limit: 10 })).records, [])
+        },
+      }),
+  })),
   {
     name: 'accepts deferred work, shows its steps move and its outcome, and answers a retry with the outcome then',
     needs,

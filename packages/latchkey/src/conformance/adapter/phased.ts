@@ -60,6 +60,12 @@ async function onPhasedStage(harness: AdapterHarness, spec: PhasedSpec): Promise
   }
 }
 
+/** As bytes, so that the case does not nest as deep itself. */
+export const tooLarge: readonly [string, Buffer, object][] = [
+  ['has more than 64 KiB', Buffer.from(JSON.stringify({ text: 'x'.repeat(65_536) })), { bytes_max: 65_536 }],
+  ['is nested too deep', Buffer.from(`{"a":${'['.repeat(9_000)}${']'.repeat(9_000)}}`), { levels_max: 256 }],
+]
+
 export const phasedCases: readonly AdapterCase[] = [
   {
     name: 'runs a phased operation once and replays its outcome byte for byte, under the headers of outer middleware',
@@ -164,6 +170,19 @@ export const phasedCases: readonly AdapterCase[] = [
       })
     },
   },
+  ...tooLarge.map(([what, body, limit]): AdapterCase => ({
+    name: `refuses a phased request whose input ${what} with 413 and the limit, and reserves nothing`,
+    needs,
+    run: harness =>
+      onPhasedStage(harness, {
+        async play({ stage, count }) {
+          const refused = await stage.post(path, { key: 'k', body, headers: { 'Content-Type': 'application/json' } })
+          assertProblem(refused, 413, 'body-too-large')
+          assert.deepEqual({ ...refused.json(), ...limit }, refused.json())
+          assert.deepEqual([await stage.store.read(stage.id(operation, 'k')), count.runs], [undefined, 0])
+        },
+      }),
+  })),
   {
     name: 'refuses a phased request without a key, and a key that comes with another body',
     needs,

@@ -4,7 +4,7 @@ import { framePairs } from './form-pairs.ts'
 import { frame } from './framing.ts'
 import { roomBefore } from './json-cursor.ts'
 import { decode } from './json-string.ts'
-import { essenceOf } from './media-type.ts'
+import { essenceOf, isJson } from './media-type.ts'
 import { frameParts } from './multipart.ts'
 
 export interface BodyParts {
@@ -15,7 +15,7 @@ export interface BodyParts {
 /** The media type and the body, with the rule by which it was read, so that no two rules share a form. */
 export function frameBody({ mediaType, body }: BodyParts, options: FieldOptions, onMissing?: OnMissing): Uint8Array {
   const essence = essenceOf(mediaType)
-  if (essence === 'application/json' || essence.endsWith('+json')) {
+  if (isJson(essence)) {
     const json = canonicalBody(body, options, onMissing)
     if (json !== undefined) return frameJson(essence, json)
   }

@@ -4,6 +4,11 @@ import { describe, expect, it } from 'vitest'
 import { canonicalizeJson } from './canonical-json.ts'
 import { canonicalizeValue } from './canonical-value.ts'
 
+function textOf(value: unknown): string | undefined {
+  const result = canonicalizeValue(value)
+  return result.kind === 'too-deep' ? undefined : result.text
+}
+
 const vectors = new URL('./vectors/', import.meta.url)
 const read = (path: string): Buffer => readFileSync(new URL(path, vectors))
 
@@ -37,7 +42,7 @@ describe('vectors of RFC 8785', () => {
       .replace(/\s+/g, '')
     expect(Buffer.from(canonical(Buffer.from(input)))).toEqual(output)
     expect(Buffer.from(canonical(input)).toString('hex')).toBe(hex)
-    expect(canonicalizeValue(JSON.parse(read(`input/${name}`).toString())).text).toBe(output.toString())
+    expect(textOf(JSON.parse(read(`input/${name}`).toString()))).toBe(output.toString())
   })
 
   it('notices that values.json holds more digits than a double keeps', () => {
@@ -50,7 +55,7 @@ describe('vectors of RFC 8785', () => {
     for (const line of lines) {
       const [hex = '', expected = ''] = line.split(',')
       const value = Buffer.from(hex.padStart(16, '0'), 'hex').readDoubleBE()
-      expect(canonicalizeValue([value]).text).toBe(`[${expected}]`)
+      expect(textOf([value])).toBe(`[${expected}]`)
       expect(canonical(`[${expected}]`)).toBe(`[${expected}]`)
       expect(canonical(`{"a": ${value.toExponential()}}`)).toBe(`{"a":${expected}}`)
     }
@@ -235,7 +240,7 @@ describe('properties', () => {
       fc.property(values, value => {
         const expected = reference(value)
         expect(canonical(JSON.stringify(value))).toBe(expected)
-        expect(canonicalizeValue(value).text).toBe(expected)
+        expect(textOf(value)).toBe(expected)
       }),
       { numRuns: 500 },
     )

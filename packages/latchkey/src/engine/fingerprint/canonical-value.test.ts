@@ -1,6 +1,11 @@
 import { describe, expect, it } from 'vitest'
 import { canonicalizeValue } from './canonical-value.ts'
 
+function textOf(value: unknown): string | undefined {
+  const result = canonicalizeValue(value)
+  return result.kind === 'too-deep' ? undefined : result.text
+}
+
 describe('canonical form of a value', () => {
   it('leaves undefined members out, honours toJSON and keeps __proto__', () => {
     const value = { b: undefined, d: new Date(0), a: JSON.parse('{"__proto__":1}') as unknown }
@@ -14,8 +19,8 @@ describe('canonical form of a value', () => {
     class Order {
       sku = 'a'
     }
-    expect(canonicalizeValue(new Order()).text).toBe('{"sku":"a"}')
-    expect(canonicalizeValue(Object.assign(Object.create(null), { a: 1 })).text).toBe('{"a":1}')
+    expect(textOf(new Order())).toBe('{"sku":"a"}')
+    expect(textOf(Object.assign(Object.create(null), { a: 1 }))).toBe('{"a":1}')
   })
 
   it('reports an integer past 2^53 with its path', () => {
@@ -52,8 +57,20 @@ describe('canonical form of a value', () => {
     expect(() => canonicalizeValue(loop)).toThrow(/refers to itself/)
   })
 
+  it.each(['array', 'object'])('stops at 256 levels of an %s, however deep it is', kind => {
+    const nested = (levels: number) => {
+      let value: unknown = 1
+      for (let level = 0; level < levels; level++) value = kind === 'array' ? [value] : { a: value }
+      return value
+    }
+    expect(canonicalizeValue(nested(256)).kind).toBe('canonical')
+    expect(canonicalizeValue(nested(257))).toEqual({ kind: 'too-deep', levelsMax: 256 })
+    expect(canonicalizeValue(nested(100_000))).toEqual({ kind: 'too-deep', levelsMax: 256 })
+    expect(canonicalizeValue([nested(100_000), 1])).toEqual({ kind: 'too-deep', levelsMax: 256 })
+  })
+
   it('keeps lone surrogates apart', () => {
-    expect(canonicalizeValue('\ud83d').text).not.toBe(canonicalizeValue('\ud83e').text)
-    expect(canonicalizeValue('\ud83d').text).not.toBe(canonicalizeValue('\\ud83d').text)
+    expect(textOf('\ud83d')).not.toBe(textOf('\ud83e'))
+    expect(textOf('\ud83d')).not.toBe(textOf('\\ud83d'))
   })
 })

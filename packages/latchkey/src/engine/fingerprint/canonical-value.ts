@@ -2,14 +2,21 @@ import { jsonDepthMax } from './canonical-json.ts'
 
 /**
  * `unsafe-integer` comes with the text as well: a plain function sees the same rounded number that is hashed, so its
- * caller may go on. Where the value was parsed from a body, the client's digits are gone and the caller has to refuse.
+ * caller may continue. Where the value was parsed from a body, the client's digits are gone and the caller has to refuse.
  */
 export type CanonicalValue =
   | { kind: 'canonical'; text: string }
   | { kind: 'unsafe-integer'; text: string; path: string }
+  /** Nested deeper than `levelsMax`. */
+  | { kind: 'too-deep'; levelsMax: number }
 
 interface Walk {
   unsafeAt: string | undefined
+  tooDeep: boolean
+  /** The names on the way to what is written now, and the objects that they lead through. One list for all: a copy for each
+   * member would cost as much again as the nesting is deep. */
+  readonly path: string[]
+  readonly parents: object[]
 }
 
 /**
@@ -19,62 +26,82 @@ interface Walk {
  * two share one.
  */
 export function canonicalizeValue(value: unknown): CanonicalValue {
-  const walk: Walk = { unsafeAt: undefined }
-  const text = writeValue(walk, value, [])
+  const walk: Walk = { unsafeAt: undefined, tooDeep: false, path: [], parents: [] }
+  const text = writeValue(walk, value)
+  if (walk.tooDeep) return { kind: 'too-deep', levelsMax: jsonDepthMax }
   return walk.unsafeAt === undefined
     ? { kind: 'canonical', text }
     : { kind: 'unsafe-integer', text, path: walk.unsafeAt }
 }
 
-function writeValue(walk: Walk, value: unknown, path: readonly string[]): string {
-  if (path.length > jsonDepthMax) throw refusal(path, `is nested deeper than ${jsonDepthMax}, or refers to itself`)
+function writeValue(walk: Walk, value: unknown): string {
   switch (typeof value) {
     case 'string':
       return JSON.stringify(value)
     case 'boolean':
       return String(value)
     case 'number':
-      return writeNumber(walk, value, path)
+      return writeNumber(walk, value)
     case 'object':
-      return value === null ? 'null' : writeObject(walk, value, path)
+      return value === null ? 'null' : writeObject(walk, value)
     default:
-      throw refusal(path, `is a ${typeof value}`)
+      throw refusal(walk, `is a ${typeof value}`)
   }
 }
 
-function writeNumber(walk: Walk, value: number, path: readonly string[]): string {
-  if (!Number.isFinite(value)) throw refusal(path, `is ${value}`)
-  if (Number.isInteger(value) && !Number.isSafeInteger(value)) walk.unsafeAt ??= pathText(path)
+function writeNumber(walk: Walk, value: number): string {
+  if (!Number.isFinite(value)) throw refusal(walk, `is ${value}`)
+  if (Number.isInteger(value) && !Number.isSafeInteger(value)) walk.unsafeAt ??= pathText(walk)
   return String(value)
 }
 
-function writeObject(walk: Walk, value: object, path: readonly string[]): string {
+function writeObject(walk: Walk, value: object): string {
+  // Asked at the limit only: whatever refers to itself gets there.
+  if (walk.parents.length >= jsonDepthMax) {
+    if (walk.parents.includes(value)) throw refusal(walk, 'refers to itself')
+    walk.tooDeep = true
+  }
+  // Nothing more is written once it is known that nothing will come of it.
+  if (walk.tooDeep) return ''
+  walk.parents.push(value)
+  const text = writeMembers(walk, value)
+  walk.parents.pop()
+  return text
+}
+
+function writeMembers(walk: Walk, value: object): string {
   if ('toJSON' in value && typeof value.toJSON === 'function') {
-    const replaced: unknown = value.toJSON(path.at(-1) ?? '')
-    if (replaced !== value) return writeValue(walk, replaced, path)
+    const replaced: unknown = value.toJSON(walk.path.at(-1) ?? '')
+    if (replaced !== value) return writeValue(walk, replaced)
   }
   if (Array.isArray(value)) {
     // Array.from visits holes too, which map would skip.
-    return `[${Array.from(value, (element: unknown, i) => writeValue(walk, element, [...path, String(i)])).join(',')}]`
+    return `[${Array.from(value, (element: unknown, i) => writeMember(walk, String(i), element)).join(',')}]`
   }
   const tag = Object.prototype.toString.call(value)
-  if (tag !== '[object Object]') throw refusal(path, `is an ${tag.slice(8, -1)}`)
+  if (tag !== '[object Object]') throw refusal(walk, `is an ${tag.slice(8, -1)}`)
   const members: string[] = []
   // Own members only, whatever their names; and the default sort compares UTF-16 code units.
   for (const name of Object.keys(value).sort()) {
     const member: unknown = Reflect.get(value, name)
-    if (member === undefined) continue
-    members.push(`${JSON.stringify(name)}:${writeValue(walk, member, [...path, name])}`)
+    if (member !== undefined) members.push(`${JSON.stringify(name)}:${writeMember(walk, name, member)}`)
   }
   return `{${members.join(',')}}`
 }
 
-function pathText(path: readonly string[]): string {
+function writeMember(walk: Walk, name: string, value: unknown): string {
+  walk.path.push(name)
+  const text = writeValue(walk, value)
+  walk.path.pop()
+  return text
+}
+
+function pathText({ path }: Walk): string {
   return path.length === 0 ? '(the value itself)' : path.slice(0, 16).join('.')
 }
 
-function refusal(path: readonly string[], fault: string): TypeError {
+function refusal(walk: Walk, fault: string): TypeError {
   return new TypeError(
-    `Cannot fingerprint the input: ${pathText(path)} ${fault}. Give JSON values only, or your own fingerprint.`,
+    `Cannot fingerprint the input: ${pathText(walk)} ${fault}. Give JSON values only, or your own fingerprint.`,
   )
 }

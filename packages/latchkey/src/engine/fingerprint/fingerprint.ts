@@ -1,4 +1,5 @@
 import { createHmac, hash } from 'node:crypto'
+import { inputTooLarge } from '../../ports/errors.ts'
 import { frameBody } from './body.ts'
 import { canonicalizeValue } from './canonical-value.ts'
 import { framePairs } from './form-pairs.ts'
@@ -81,14 +82,16 @@ export function fingerprintRequest(
   )
 }
 
-/** The fingerprint of a plain function's input. Throws a TypeError on what JSON cannot hold. */
+/** The fingerprint of a plain function's input. Throws a TypeError on what JSON cannot hold, `input-too-large` on what is too deep. */
 export function fingerprintInput(
   input: unknown,
   options: Pick<FingerprintOptions, 'hmac'> = {},
   operation?: string,
 ): Fingerprint {
   // An integer past 2^53 is fine here: the function sees the very number that is hashed.
-  const text = input === undefined ? undefined : canonicalizeValue(input).text
+  const value = input === undefined ? undefined : canonicalizeValue(input)
+  if (value?.kind === 'too-deep') throw inputTooLarge('the input', { max: value.levelsMax, unit: 'levels' })
+  const text = value?.text
   return assemble({ ...pathOf(operation), body: frame(['input', text]) }, options.hmac)
 }
 

@@ -4,6 +4,11 @@ export function essenceOf(mediaType: string | undefined): string {
   return mediaType.split(';', 1)[0]?.trim().toLowerCase() ?? ''
 }
 
+/** By its essence: RFC 8259, and the suffix of RFC 6839, section 3.1. */
+export function isJson(essence: string): boolean {
+  return essence === 'application/json' || essence.endsWith('+json')
+}
+
 const parameter = /;[ \t]*([!#$%&'*+\-.^_`|~0-9A-Za-z]+)=(?:"((?:[^"\\]|\\.)*)"|([^;"\s]*))[ \t]*/y
 
 /**

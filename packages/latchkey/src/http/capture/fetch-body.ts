@@ -1,8 +1,9 @@
 /** The body of a fetch `Request`, up to a limit, with as little of it in memory as there has to be. */
+import { type BodyRead, tooLarge } from '../exchange/request-view.ts'
 
 export type FetchBody =
   | { readonly kind: 'bytes'; readonly bytes: Uint8Array<ArrayBuffer> }
-  | { readonly kind: 'too-large'; readonly bytesMax: number }
+  | Extract<BodyRead, { kind: 'too-large' }>
 
 /**
  * What the client said that it sends; undefined where it did not say. Servers hold a client to it (RFC 9112, section 6.3; RFC 9113,
@@ -26,7 +27,7 @@ export async function readWithin(stream: Request['body'], bytesMax: number): Pro
     const { done, value } = await reader.read()
     if (done) return { kind: 'bytes', bytes: Buffer.concat(chunks) }
     byteLength += value.byteLength
-    if (byteLength > bytesMax) return { kind: 'too-large', bytesMax }
+    if (byteLength > bytesMax) return tooLarge(bytesMax)
     chunks.push(value)
   }
 }

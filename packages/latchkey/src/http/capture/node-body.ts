@@ -1,7 +1,7 @@
 /** The raw bytes of a request's body, noted while the application's own parser reads them. */
 import { EventEmitter } from 'node:events'
 import { parsedBody } from '../exchange/parsed-body.ts'
-import type { BodyRead } from '../exchange/request-view.ts'
+import { type BodyRead, tooLarge } from '../exchange/request-view.ts'
 import type { NodeRequest } from './node-types.ts'
 
 /** What is looked at to find out whether a body exists and was read. */
@@ -72,12 +72,12 @@ export interface BodyLeft {
 export function bodyOf(req: NodeBodyRequest & Noting, { raw, parsed, cure, bytesMax }: BodyLeft): BodyRead {
   const seen = req[noted]
   if (seen?.kind === 'whole') return { kind: 'bytes', bytes: seen.bytes }
-  if (seen?.kind === 'too-large') return { kind: 'too-large', bytesMax: Math.min(seen.bytesMax, bytesMax) }
+  if (seen?.kind === 'too-large') return tooLarge(Math.min(seen.bytesMax, bytesMax))
   if (raw instanceof Uint8Array) return { kind: 'bytes', bytes: raw }
   if (typeof raw === 'string') return { kind: 'bytes', bytes: Buffer.from(raw) }
   if (hasNoBody(req)) return { kind: 'bytes', bytes: new Uint8Array() }
   // Said by the client, and nothing of it has to be read: Node throws it away after the answer.
-  if (Number(valueOf(req, 'content-length')) > bytesMax) return { kind: 'too-large', bytesMax }
+  if (Number(valueOf(req, 'content-length')) > bytesMax) return tooLarge(bytesMax)
   if (req.readableEnded === false) {
     return unreadable(
       'The body was not read before Latchkey, so it cannot be compared with a retry. ' +

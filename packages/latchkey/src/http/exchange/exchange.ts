@@ -14,7 +14,7 @@ import { describeRequest, fingerprintView, type WholeRequest } from './request-i
 import { renderRefusal } from './refusal.ts'
 import { renderReplay } from './replay.ts'
 import { renderQueued } from './queued.ts'
-import { type BodyRead, headerValue, type RequestView } from './request-view.ts'
+import { type BodyRead, headerValue, type RequestView, tooLarge } from './request-view.ts'
 
 /** What the adapter does now. */
 export type Exchange =
@@ -60,8 +60,7 @@ export async function exchangeBy<Context>(
 
   // Complete before anything is reserved: an upload that breaks off leaves no row behind.
   const body = bounded(await view.body(settings.bodyBytesMax), settings.bodyBytesMax)
-  if (body.kind === 'too-large') return refuse({ code: 'body-too-large', max: body.bytesMax, unit: 'bytes' })
-  if (body.kind === 'unreadable') return refuse({ code: 'body-unreadable', detail: body.cure })
+  if (body.kind !== 'bytes') return refuse(bodyProblem(operation, body))
 
   const tooOld = age.kind === 'too-old' || isRequestTooOld(view.context, settings, shared.clock)
   const request = executeRequest(operation, { view, body: body.bytes }, { identity, key, tooOld })
@@ -71,7 +70,7 @@ export async function exchangeBy<Context>(
 
 /** A body that the framework had read before may have any size. */
 function bounded(body: BodyRead, bytesMax: number): BodyRead {
-  return body.kind === 'bytes' && body.bytes.byteLength > bytesMax ? { kind: 'too-large', bytesMax } : body
+  return body.kind === 'bytes' && body.bytes.byteLength > bytesMax ? tooLarge(bytesMax) : body
 }
 
 /** Whatever the spelling: a method written `put` in the options must not leave PUT unprotected. */
@@ -103,6 +102,17 @@ function resolveIdentity<C>(
   } catch (error) {
     return unresolved(error)
   }
+}
+
+/** The client is told what it can do about it. What the developer can do goes to the log. */
+function bodyProblem<C>(
+  { name, shared }: DeclaredOperation<C>,
+  body: Exclude<BodyRead, { readonly kind: 'bytes' }>,
+): Problem {
+  if (body.kind === 'too-large') return { code: 'body-too-large', max: body.max, unit: body.unit }
+  const code = body.kind === 'unsupported' ? 'body-unsupported' : 'body-unreadable'
+  shared.telemetry.report(`answered ${code}: ${body.cure}`, { operation: name, detail: code })
+  return { code }
 }
 
 interface Named {

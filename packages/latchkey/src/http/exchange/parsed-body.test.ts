@@ -32,7 +32,41 @@ describe('a body of which only the parsed value is left', () => {
   })
 
   it('passes text and bytes on', () => {
-    expect([bytesOf('plain'), bytesOf(Buffer.from('raw')), bytesOf(undefined)]).toEqual(['plain', 'raw', ''])
+    expect([bytesOf('plain', 'text/plain'), bytesOf(Buffer.from('raw'))]).toEqual(['plain', 'raw'])
+  })
+
+  // One of each pair could be taken for the other, by its text or by its bytes.
+  const lookalikes: [unknown, unknown][] = [
+    [5, '5'],
+    [true, 'true'],
+    [null, 'null'],
+    [null, ''],
+    [{ a: 1 }, '{"a":1}'],
+    [[], '[]'],
+    ['5', '"5"'],
+    ['\ud800', '\ufffd'],
+    ['\ud800', '\\ud800'],
+  ]
+  const types = [
+    'application/json',
+    'application/vnd.api+json; charset=utf-8',
+    form,
+    'text/plain',
+    'application/xml',
+    '',
+  ]
+
+  it.each(types)('tells each value from its look-alike under %j', type => {
+    const fingerprintOf = (value: unknown) => {
+      const read = parsedBody(value, type, cure)
+      if (read.kind !== 'bytes') throw new Error(`refused: ${read.kind}`)
+      const parts = { method: 'POST', path: '/', query: '', mediaType: type, header: () => undefined, body: read.bytes }
+      return Buffer.from(fingerprintRequest(parts)).toString('hex')
+    }
+    for (const [one, other] of lookalikes) {
+      expect(fingerprintOf(one)).toBe(fingerprintOf(structuredClone(one)))
+      expect(fingerprintOf(one), JSON.stringify([one, other])).not.toBe(fingerprintOf(other))
+    }
   })
 
   it.each([
@@ -40,7 +74,24 @@ describe('a body of which only the parsed value is left', () => {
     ['a number past all measure', JSON.parse('[1e400]'), 'application/json'],
     ['a multipart body', { file: {} }, 'multipart/form-data; boundary=x'],
     ['what is no JSON', { when: () => 1 }, 'application/json'],
+    ['what JSON would empty', { when: new Map([[1, 2]]) }, 'application/json'],
   ])('is refused with the cure where it holds %s', (_, value, type) => {
-    expect(parsedBody(value, type, cure)).toEqual({ kind: 'unreadable', cure })
+    expect(parsedBody(value, type, cure)).toEqual({ kind: 'unsupported', cure })
+  })
+
+  it('is refused as consumed where nothing of it is left', () => {
+    expect(parsedBody(undefined, 'application/json', cure)).toEqual({ kind: 'unreadable', cure })
+  })
+
+  it('is too large where it is nested deeper than 256 levels', () => {
+    const nested = (levels: number): unknown => JSON.parse('['.repeat(levels) + ']'.repeat(levels))
+    expect(parsedBody(nested(256), 'application/json', cure).kind).toBe('bytes')
+    for (const levels of [257, 9_000, 500_000]) {
+      expect(parsedBody(nested(levels), 'application/json', cure)).toEqual({
+        kind: 'too-large',
+        max: 256,
+        unit: 'levels',
+      })
+    }
   })
 })

@@ -1,48 +1,43 @@
 /** The body of a request of which only the parsed value is left. */
+import { type CanonicalValue, canonicalizeValue } from '../../engine/fingerprint/canonical-value.ts'
+import { hasLoneSurrogate } from '../../engine/fingerprint/json-string.ts'
+import { isJson } from '../../engine/fingerprint/media-type.ts'
 import type { BodyRead } from './request-view.ts'
 
 /**
- * Bytes that stand for a parsed body in the fingerprint, or a refusal that names the cure. A JSON body is refused where the
+ * Bytes that stand for a parsed body in the fingerprint, or a refusal with the cure. A JSON body is refused where the
  * parser may have lost something that tells two requests apart: two integers past 2^53 can have become one. A multipart body is
  * always refused: its parts are gone.
  */
 export function parsedBody(value: unknown, contentType: string | undefined, cure: string): BodyRead {
-  if (value === undefined || value === null) return { kind: 'bytes', bytes: new Uint8Array() }
+  // There was a body, and nobody left anything of it: as an empty one it would be equal to every other.
+  if (value === undefined) return { kind: 'unreadable', cure }
   if (value instanceof Uint8Array) return { kind: 'bytes', bytes: value }
-  if (typeof value === 'string') return { kind: 'bytes', bytes: Buffer.from(value) }
-  if (contentType?.trim().toLowerCase().startsWith('multipart/') === true || !isCarried(value)) {
-    return { kind: 'unreadable', cure }
+  const essence = contentType?.split(';', 1)[0]?.trim().toLowerCase() ?? ''
+  const json = essence.startsWith('multipart/') ? undefined : canonical(value)
+  if (json?.kind === 'canonical') return { kind: 'bytes', bytes: bytesOf(value, json.text, essence) }
+  if (json?.kind === 'too-deep') return { kind: 'too-large', max: json.levelsMax, unit: 'levels' }
+  return { kind: 'unsupported', cure }
+}
+
+/** Undefined for what JSON cannot carry: 1e400, and what a parser of its own kind makes. */
+function canonical(value: unknown): CanonicalValue | undefined {
+  try {
+    return canonicalizeValue(value)
+  } catch {
+    return undefined
   }
-  const json = sortedJson(value)
+}
+
+/** A byte that no text in UTF-8 holds. */
+const notText = Buffer.of(0xff)
+
+/** No two values of one media type share their bytes: `5` and `"5"` differ, and so do an object and its text. */
+function bytesOf(value: unknown, json: string, essence: string): Uint8Array {
+  if (isJson(essence)) return Buffer.from(json)
   // The fingerprint reads these bytes as pairs: a plus sign would become a space, and what stands between two ampersands be sorted.
-  return { kind: 'bytes', bytes: Buffer.from(isForm(contentType) ? encodeURIComponent(json) : json) }
-}
-
-function isForm(contentType: string | undefined): boolean {
-  return contentType?.trim().toLowerCase().startsWith('application/x-www-form-urlencoded') === true
-}
-
-function isCarried(value: unknown): boolean {
-  switch (typeof value) {
-    case 'number':
-      return Number.isFinite(value) && (!Number.isInteger(value) || Number.isSafeInteger(value))
-    case 'string':
-    case 'boolean':
-      return true
-    case 'object':
-      return value === null || Object.values(value).every(isCarried)
-    default:
-      return false
-  }
-}
-
-/**
- * Members in the order of their names, because a parsed form keeps the order it was sent in and the fingerprint reads these
- * bytes under the form's media type.
- */
-function sortedJson(value: unknown): string {
-  return JSON.stringify(value, (_, member: unknown) => {
-    if (typeof member !== 'object' || member === null || Array.isArray(member)) return member
-    return Object.fromEntries(Object.entries(member).toSorted(([a], [b]) => (a < b ? -1 : 1)))
-  })
+  if (essence === 'application/x-www-form-urlencoded') return Buffer.from(encodeURIComponent(json))
+  // Text of every other type is what was sent. A lone surrogate has no bytes, and is escaped in the JSON.
+  const isText = typeof value === 'string' && !hasLoneSurrogate(value)
+  return isText ? Buffer.from(value) : Buffer.concat([notText, Buffer.from(json)])
 }

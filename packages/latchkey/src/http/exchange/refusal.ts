@@ -1,5 +1,6 @@
 /** From the engine's refusals to the answers of the wire. */
 import type { Refusal } from '../../engine/answer.ts'
+import { jsonBytesMax } from '../../engine/json-outcome.ts'
 import type { HttpOptions } from '../../engine/operation.ts'
 import { unreachable } from '../../ports/errors.ts'
 import type { Outcome } from '../../ports/outcome.ts'
@@ -28,6 +29,8 @@ function problemOf(refusal: Refusal): Problem {
       return { code: 'key-reused', differing: refusal.differs }
     case 'outcome-unknown':
       return { code: 'outcome-unknown', attempt: refusal.ownAttempt ? 'own' : 'earlier', retryAfterMs }
+    case 'input-too-large':
+      return { code: 'body-too-large', ...(refusal.limit ?? { max: jsonBytesMax, unit: 'bytes' }) }
     case 'response-not-stored':
       return notStored(refusal.outcome)
     case 'replay-not-authorized':

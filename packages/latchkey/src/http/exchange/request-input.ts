@@ -1,5 +1,6 @@
 /** What was asked: the fingerprint and the operator's line of a complete request. */
 import { type FingerprintContext, fingerprintRequest } from '../../engine/fingerprint/fingerprint.ts'
+import { essenceOf, isJson } from '../../engine/fingerprint/media-type.ts'
 import type { DeclaredOperation } from '../../engine/operation.ts'
 import { describeInput } from '../../engine/plain-function.ts'
 import type { Settings } from '../../engine/settings.ts'
@@ -53,8 +54,7 @@ export function describeRequest<C>(whole: WholeRequest<C>, settings: Settings<C>
 }
 
 function jsonOf({ view, body }: WholeRequest<unknown>): unknown {
-  const essence = headerValue(view, 'Content-Type')?.split(';')[0]?.trim().toLowerCase() ?? ''
-  if (essence !== 'application/json' && !essence.endsWith('+json')) return undefined
+  if (!isJson(essenceOf(headerValue(view, 'Content-Type')))) return undefined
   try {
     return JSON.parse(new TextDecoder().decode(body))
   } catch {

@@ -1,3 +1,5 @@
+import type { BodyUnit } from '../../wire/problem.ts'
+
 /** What an adapter shows of a request. The exchange reads nothing else, so an adapter is little more than one of these. */
 export interface RequestView<Context> {
   /** Handed to `scope` and `authorizeReplay` as it is. */
@@ -19,9 +21,16 @@ export interface RequestView<Context> {
 
 export type BodyRead =
   | { readonly kind: 'bytes'; readonly bytes: Uint8Array }
-  | { readonly kind: 'too-large'; readonly bytesMax: number }
-  /** Somebody consumed it first. `cure`: one sentence that names the way out. */
+  | { readonly kind: 'too-large'; readonly max: number; readonly unit: BodyUnit }
+  /** What is left of a body of this type, or with these values, may be equal although the bodies differ. `cure`: for the developer. */
+  | { readonly kind: 'unsupported'; readonly cure: string }
+  /** Somebody consumed it first. `cure`: one sentence that names the way out, for the developer. */
   | { readonly kind: 'unreadable'; readonly cure: string }
+
+/** Over a limit of bytes; a limit of levels is the parser's to report. */
+export function tooLarge(bytesMax: number): Extract<BodyRead, { kind: 'too-large' }> {
+  return { kind: 'too-large', max: bytesMax, unit: 'bytes' }
+}
 
 /** The field as one value; undefined when it is absent. Lines are joined as RFC 9110, section 5.3, allows. */
 export function headerValue(view: RequestView<unknown>, name: string): string | undefined {

@@ -9,6 +9,7 @@ import { gzipSync } from 'node:zlib'
 import express5, { type NextFunction, type Request, type Response as Res } from 'express'
 import Database from 'libsql'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { deep, lookalikes, reportsInto } from '../../../test/http/parsed-bodies.ts'
 import { adapterStores } from '../../../test/http/stores.ts'
 import { sqliteHarness } from '../../../test/sqlite/harness.ts'
 import type { TransactionalHarness } from '../../conformance/index.ts'
@@ -28,10 +29,12 @@ let store: Store
 let latchkey: Latchkey<unknown, Request>
 let url: string
 let server: Server | undefined
+let reports: string[]
 
 beforeEach(() => {
   store = memoryStore()
-  latchkey = createLatchkey<unknown, Request>({ store, scope: () => 'acme' })
+  reports = []
+  latchkey = createLatchkey<unknown, Request>({ store, scope: () => 'acme', telemetry: reportsInto(reports) })
 })
 
 afterEach(async () => {
@@ -159,7 +162,8 @@ for (const [version, express] of [
       )
       await listen(app)
       const refused = await post('/orders', { body: 'a,b', type: 'text/csv' })
-      expect([refused.status, await refused.text()]).toEqual([500, expect.stringContaining('before idempotent()')])
+      expect([refused.status, await refused.text()]).toEqual([500, expect.not.stringContaining('idempotent()')])
+      expect(reports).toEqual([expect.stringContaining('before idempotent()')])
       expect(await states()).toEqual([])
       for (const replayed of [null, 'true']) {
         const bare = await fetch(`${url}/orders`, { method: 'POST', headers: { 'idempotency-key': 'k' } })
@@ -228,12 +232,27 @@ describe('the body', () => {
   const bigger = '{"id":9007199254740992}'
   const made = () => idempotent(orders(), (req: Request, res: Res) => res.send(req.body))
 
-  it('is refused when only a parsed one is left that holds an unsafe integer, with the cure', async () => {
+  it('is refused when only a parsed one is left that holds an unsafe integer, and the log has the cure', async () => {
     await listen(newApp().use(express5.json()).post('/orders', made()))
     const refused = await post('/orders', { body: big })
-    const text = await refused.text()
-    expect([refused.status, text.includes('captureBody()'), text.includes('captureVerify')]).toEqual([500, true, true])
+    expect([refused.status, await refused.text()]).toEqual([415, expect.not.stringContaining('capture')])
+    expect(reports).toEqual([expect.stringMatching(/body-unsupported.*captureBody\(\).*captureVerify/)])
     expect(await states()).toEqual([])
+  })
+
+  it('is told from its look-alike when only a parsed one is left, and refused when it is nested too deep', async () => {
+    await listen(
+      newApp()
+        .use(express5.json({ strict: false }))
+        .post('/orders', made()),
+    )
+    for (const [number, [one, other]] of lookalikes.entries()) {
+      const headers = { 'idempotency-key': `k${number}` }
+      expect((await post('/orders', { body: one, headers })).status, one).toBe(200)
+      expect((await post('/orders', { body: other, headers })).status, other).toBe(422)
+    }
+    const refused = await post('/orders', { body: deep, headers: { 'idempotency-key': 'deep' } })
+    expect([refused.status, await refused.json()]).toEqual([413, expect.objectContaining({ levels_max: 256 })])
   })
 
   for (const [how, app] of [
@@ -277,7 +296,8 @@ describe('the body', () => {
   it('is refused when it was a multipart one that a parser consumed', async () => {
     await listen(newApp().use(multipart).post('/orders', made()))
     const refused = await post('/orders', form('one'))
-    expect([refused.status, await refused.text()]).toEqual([500, expect.stringContaining('captureBody()')])
+    expect([refused.status, await refused.text()]).toEqual([415, expect.not.stringContaining('captureBody')])
+    expect(reports).toEqual([expect.stringContaining('captureBody()')])
   })
 
   it('is compared part by part when captureBody saw a multipart one pass', async () => {
@@ -288,7 +308,7 @@ describe('the body', () => {
     expect((await post('/orders', form('two'))).status).toBe(422)
   })
 
-  it('is refused when it is larger than captureBody keeps, with the cure', async () => {
+  it('is refused when it is larger than captureBody keeps, with the limit', async () => {
     await listen(
       newApp()
         .use(captureBody({ bodyBytesMax: 10 }), express5.json())
@@ -296,7 +316,7 @@ describe('the body', () => {
     )
     expect((await post('/orders', { body: '{"sku": 1}' })).status).toBe(200)
     const refused = await post('/orders', { body: '{"sku": 10}', headers: { 'idempotency-key': 'k2' } })
-    expect([refused.status, await refused.text()]).toEqual([413, expect.stringContaining('The limit: 10 bytes')])
+    expect([refused.status, await refused.json()]).toEqual([413, expect.objectContaining({ bytes_max: 10 })])
   })
 
   it('is whole although middleware waited between captureBody and the parser', async () => {

@@ -4,7 +4,7 @@
  * A stream put in between would have to be read by the parser, and multipart plugins read `request.raw` instead: the upload would
  * stand still. A listener for `data` would start the flow before the parser is there. So the tap notes what the stream emits.
  */
-import type { BodyRead } from '../exchange/request-view.ts'
+import { type BodyRead, tooLarge } from '../exchange/request-view.ts'
 import type { PayloadShape, RawRequestShape } from './driver.ts'
 
 export interface BodyTap {
@@ -39,13 +39,13 @@ export function tapBody(payload: PayloadShape, bytesMax: number): BodyTap {
   payload.emit = tapped
   return {
     read(raw) {
-      if (bytes > bytesMax) return { kind: 'too-large', bytesMax }
+      if (bytes > bytesMax) return tooLarge(bytesMax)
       // Handed over: it need not be held twice while the handler runs.
       if (ended) return { kind: 'bytes', bytes: Buffer.concat(chunks.splice(0)) }
       if (hasNoBody(raw)) return { kind: 'bytes', bytes: new Uint8Array() }
       // Said by the client, and nothing of it has to be read: Node throws it away after the answer.
       const declared = Number(raw.headers['content-length'])
-      return declared > bytesMax ? { kind: 'too-large', bytesMax } : { kind: 'unreadable', cure: unreadCure }
+      return declared > bytesMax ? tooLarge(bytesMax) : { kind: 'unreadable', cure: unreadCure }
     },
   }
 }

@@ -8,7 +8,7 @@ import { checkOperation } from '../exchange/check-operation.ts'
 import { exchange } from '../exchange/exchange.ts'
 import { checkPhased, exchangePhased, isDefined, type PhasedRoute } from '../exchange/phased.ts'
 import { checkStatusHost, exchangeStatus, type StatusHost, type StatusOptions } from '../exchange/status.ts'
-import type { BodyRead } from '../exchange/request-view.ts'
+import { type BodyRead, tooLarge } from '../exchange/request-view.ts'
 import { captureFetchResponse, type FetchCapture, fetchAnswer, releaseFetch } from '../capture/fetch-response.ts'
 import { declaredLength, readWithin } from '../capture/fetch-body.ts'
 import { fetchView, hideDisconnect } from '../capture/fetch-request.ts'
@@ -138,6 +138,6 @@ export function statusOf<R extends Request>(
 async function readClone(request: Request, bytesMax: number): Promise<BodyRead> {
   const declared = declaredLength(request)
   if (declared === undefined) return readWithin(request.clone().body, bytesMax)
-  if (declared > bytesMax) return { kind: 'too-large', bytesMax }
+  if (declared > bytesMax) return tooLarge(bytesMax)
   return { kind: 'bytes', bytes: new Uint8Array(await request.clone().arrayBuffer()) }
 }

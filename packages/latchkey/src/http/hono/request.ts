@@ -1,7 +1,7 @@
 /** A Hono request as the exchange wants to see it. */
 import { declaredLength, readWithin } from '../capture/fetch-body.ts'
 import { fetchView } from '../capture/fetch-request.ts'
-import type { BodyRead, RequestView } from '../exchange/request-view.ts'
+import { type BodyRead, type RequestView, tooLarge } from '../exchange/request-view.ts'
 import type { HonoContext, HonoRequest } from './driver.ts'
 
 const cure =
@@ -16,7 +16,7 @@ export function honoView<C extends HonoContext>(context: C): RequestView<C> {
 async function readBody(req: HonoRequest, bytesMax: number): Promise<BodyRead> {
   const { bodyCache } = req
   const declared = declaredLength(req.raw)
-  if (declared !== undefined && declared > bytesMax) return { kind: 'too-large', bytesMax }
+  if (declared !== undefined && declared > bytesMax) return tooLarge(bytesMax)
   // What a validator's c.req.json() leaves behind. Asked for bytes, Hono would put it through a Response.
   if ('text' in bodyCache && !('arrayBuffer' in bodyCache)) return bytesOf(Buffer.from(await req.text()))
   // Parsed parts are written again with another boundary, so every retry would look like another request.

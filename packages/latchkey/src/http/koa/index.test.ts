@@ -14,6 +14,7 @@ import { gzipSync, gunzipSync } from 'node:zlib'
 import Koa, { type Context, type Next } from 'koa'
 import Database from 'libsql'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { deep, lookalikes, reportsInto } from '../../../test/http/parsed-bodies.ts'
 import { adapterStores } from '../../../test/http/stores.ts'
 import { sqliteHarness } from '../../../test/sqlite/harness.ts'
 import type { TransactionalHarness } from '../../conformance/index.ts'
@@ -28,10 +29,12 @@ let latchkey: Latchkey<unknown, Context>
 let app: Koa
 let url: string
 const servers: (Server | Http2Server)[] = []
+let reports: string[]
 
 beforeEach(() => {
   store = memoryStore()
-  latchkey = createLatchkey<unknown, Context>({ store, scope: () => 'acme' })
+  reports = []
+  latchkey = createLatchkey<unknown, Context>({ store, scope: () => 'acme', telemetry: reportsInto(reports) })
   app = new Koa()
   app.silent = true
 })
@@ -275,11 +278,24 @@ describe('the body', () => {
     app.use(read).use(idempotent(orders(), (ctx: Context) => void (ctx.body = 'made')))
     await listen()
     const refused = await post('/orders', { body: big })
-    expect([refused.status, await refused.text()]).toEqual([500, expect.stringContaining('captureBody()')])
+    expect([refused.status, await refused.text()]).toEqual([415, expect.not.stringContaining('captureBody')])
+    expect(reports).toEqual([expect.stringContaining('captureBody()')])
     expect(await states()).toEqual([])
     const headers = { 'x-capture': 'yes' }
     expect((await post('/orders', { body: big, headers })).status).toBe(200)
     expect((await post('/orders', { body: bigger, headers })).status).toBe(422)
+  })
+
+  it('is told from its look-alike when only a parsed one is left, and refused when it is nested too deep', async () => {
+    app.use(read).use(idempotent(orders(), (ctx: Context) => void (ctx.body = 'made')))
+    await listen()
+    for (const [number, [one, other]] of lookalikes.entries()) {
+      const headers = { 'idempotency-key': `k${number}` }
+      expect((await post('/orders', { body: one, headers })).status, one).toBe(200)
+      expect((await post('/orders', { body: other, headers })).status, other).toBe(422)
+    }
+    const refused = await post('/orders', { body: deep, headers: { 'idempotency-key': 'deep' } })
+    expect([refused.status, await refused.json()]).toEqual([413, expect.objectContaining({ levels_max: 256 })])
   })
 
   it('counts under the path before a mounted app cut its prefix off', async () => {

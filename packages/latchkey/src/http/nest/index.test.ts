@@ -5,6 +5,7 @@ import { NestFactory } from '@nestjs/core'
 import { FastifyAdapter } from '@nestjs/platform-fastify'
 import { finalize, map, timeout } from 'rxjs'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { reportsInto } from '../../../test/http/parsed-bodies.ts'
 import { adapterStores } from '../../../test/http/stores.ts'
 import { type Class, decorate, listening, moduleOf, type NestLibrary } from '../../../test/http/nest.ts'
 import type { AtomicExecution, Execution } from '../../engine/execution.ts'
@@ -18,11 +19,13 @@ import { interceptorsOf } from './metadata.ts'
 let store: Store
 let latchkey: Latchkey<unknown, unknown>
 let logged: string[]
+let reports: string[]
 let app: { url: string; close(): Promise<void> } | undefined
 
 beforeEach(() => {
   store = memoryStore()
-  latchkey = createLatchkey({ store, scope: () => 'acme' })
+  reports = []
+  latchkey = createLatchkey({ store, scope: () => 'acme', telemetry: reportsInto(reports) })
   logged = []
 })
 
@@ -320,7 +323,7 @@ describe.each(['Express', 'Fastify'] as const)('Nest on %s', platform => {
     await database.close()
   })
 
-  it('compares parsed bodies without rawBody, and names the cure where that is not enough', async () => {
+  it('compares parsed bodies without rawBody, and the log has the cure where that is not enough', async () => {
     await serve(
       controllerOf(() => 'made', [Idempotent(latchkey.guarded('orders.create', rerun))]),
       { platform, rawBody: false },
@@ -331,7 +334,10 @@ describe.each(['Express', 'Fastify'] as const)('Nest on %s', platform => {
       (await post({}, '{"sku":2}')).status,
     ]).toEqual([201, true, 422])
     const lost = await post({ 'idempotency-key': 'k2' }, '{"amount":9007199254740993}')
-    expect([await lost.text(), lost.status >= 400]).toEqual([expect.stringContaining('rawBody: true'), true])
+    expect([await lost.text(), lost.status]).toEqual([expect.not.stringContaining('rawBody'), 415])
+    expect(reports).toEqual([expect.stringContaining('rawBody: true')])
+    const deep = await post({ 'idempotency-key': 'k3' }, `{"a":${'['.repeat(9_000)}${']'.repeat(9_000)}}`)
+    expect([deep.status, await deep.json()]).toEqual([413, expect.objectContaining({ levels_max: 256 })])
   })
 
   it('keeps two integers apart that a parser makes one', async () => {
