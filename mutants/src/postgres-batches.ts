@@ -6,6 +6,10 @@ const eachItsEnd = {
   path: `${folder}/batching.pg.test.ts`,
   test: 'tells each owner its own end: written, repeated, late, lost',
 }
+const noOverload = {
+  path: `${folder}/overloads.pg.test.ts`,
+  test: 'makes no key run again, and nothing of its own run with the rights of the application',
+}
 
 export const postgresBatchMutants: readonly Mutant[] = [
   {
@@ -61,7 +65,7 @@ export const postgresBatchMutants: readonly Mutant[] = [
     patches: [
       {
         file: `${folder}/batch-functions.ts`,
-        find: 'if cardinality(won) = cardinality(ids) then return; end if;',
+        find: 'if pg_catalog.cardinality(won) = pg_catalog.cardinality(ids) then return; end if;',
         replace: 'if cardinality(won) > 0 then return; end if;',
       },
     ],
@@ -82,5 +86,22 @@ export const postgresBatchMutants: readonly Mutant[] = [
         test: 'refuses every write with the wrong claimId to a row that is in_progress',
       },
     ],
+  },
+  {
+    name: 'postgres: a function of the database takes names from the path of its caller',
+    patches: [
+      { file: `${folder}/batch-functions.ts`, find: 'plpgsql set ${ownPath}\n', replace: 'plpgsql\n' },
+      {
+        file: `${folder}/batch-functions.ts`,
+        find: 'if pg_catalog.cardinality(won) = pg_catalog.cardinality(ids) then return; end if;',
+        replace: 'if cardinality(won) = cardinality(ids) then return; end if;',
+      },
+    ],
+    caughtBy: [noOverload],
+  },
+  {
+    name: 'postgres: a statement multiplies with an operator that anybody may offer',
+    patches: [{ file: `${folder}/dialect.ts`, find: '* 1000.0)::float8', replace: '* 1000)::float8' }],
+    caughtBy: [noOverload],
   },
 ]

@@ -10,7 +10,7 @@ const guard = 'where ${mine} and k.state = ${state.in_progress}\n      returning
 const guardedBy = (owner: string) =>
   `where k.id = $1::uuid and ${owner} and k.state = \${state.in_progress}\n      returning k.id, k.fence`
 
-const horizon = '${row}.xid < pg_snapshot_xmin(pg_current_snapshot())'
+const horizon = '${row}.xid < pg_catalog.pg_snapshot_xmin(pg_catalog.pg_current_snapshot())'
 const late = outboxConforms('never skips a message whose transaction began first and committed last')
 
 export const postgresMutants: readonly Mutant[] = [

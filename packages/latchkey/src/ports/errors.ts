@@ -11,6 +11,16 @@ export type ErrorCode =
   | 'overloaded'
   /** The store's tables are missing or older than this version. */
   | 'store-not-migrated'
+  /** A newer release has changed the store's tables so that this one cannot share them any more. */
+  | 'store-newer'
+  /** The store's schema holds tables of these names that Latchkey did not make. */
+  | 'store-foreign'
+  /** The role lacks a right on the store's tables; the message has the GRANT. */
+  | 'store-rights'
+  /** The store can be read and not written: a standby, or read-only by a setting. */
+  | 'store-read-only'
+  /** The server is older than this store needs. */
+  | 'store-too-old'
   /** The handler says: no effect happened. */
   | 'not-executed'
   /** The handler says, or Latchkey found: an effect may have happened. */

@@ -252,9 +252,24 @@ export interface Inspection {
   readonly audit: readonly AuditEntry[]
 }
 
+/** What is wrong with a store that answers and yet cannot do its work. */
+export interface StoreFault {
+  /** `store-` and this is the code of the error that refuses a request. */
+  readonly kind: 'not-migrated' | 'newer' | 'foreign' | 'rights' | 'read-only' | 'too-old'
+  /** Names the thing and the cure. For those who run the server: it never goes to a client. */
+  readonly message: string
+}
+
+export type StoreCheck = { readonly kind: 'fit' } | StoreFault
+
 export interface Store<Tx = unknown> {
   readonly name: string
   readonly traits: StoreTraits
+  /**
+   * Whether this process can use the store as it is: its tables, their version, the rights on them. One round trip that writes nothing; once it
+   * was `fit` it is not asked again. Rejects when the store does not answer. Absent: there is nothing that could be wrong.
+   */
+  check?(): Promise<StoreCheck>
   /** Present exactly when `traits.transactional`. */
   readonly transactor: Transactor<Tx> | undefined
   /** Present exactly when `traits.transactional`. */

@@ -42,7 +42,7 @@ export async function postgresHarness(pool: pg.Pool, batching = true): Promise<S
     create table "${schema}".business (value text not null);
     create table "${schema}".forward (ms float8 not null);
     create function "${schema}".test_clock() returns timestamptz language sql volatile as
-      $$ select clock_timestamp() + (select coalesce(sum(ms), 0) from "${schema}".forward) * interval '1 millisecond' $$`)
+      $$ select clock_timestamp() + (select coalesce(sum(ms), float8 '0') from "${schema}".forward) * interval '1 millisecond' $$`)
   const open = () => openPostgresStore({ pool, schema, batching, clock: `"${schema}".test_clock()` })
   await open().migrate()
   // What the statements must never break is left to the tests to enforce.

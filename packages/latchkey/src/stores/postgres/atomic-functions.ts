@@ -3,6 +3,7 @@
  * also where the transaction is a query builder's and its statements cannot be named.
  */
 import { milliseconds, recovery, state, type Dialect } from './dialect.ts'
+import { ownPath } from './function-names.ts'
 
 export function atomicFunctions(sql: Dialect): string {
   return reserve(sql) + recordFresh(sql) + recordLast(sql)
@@ -14,13 +15,13 @@ export function atomicFunctions(sql: Dialect): string {
  * lock (t or f), whether there is a row (t or f), and when the transaction began: a row of three columns costs more than the look.
  */
 function reserve(sql: Dialect): string {
-  return `create function ${sql.schema}.reserve(lock_id bigint, key_id uuid) returns text
-language plpgsql as $latchkey$
+  return `create function ${sql.functions.reserve}(lock_id bigint, key_id uuid) returns text
+language plpgsql set ${ownPath} as $latchkey$
 declare
-  locked boolean := pg_try_advisory_xact_lock(lock_id);
+  locked boolean := pg_catalog.pg_try_advisory_xact_lock(lock_id);
 begin
-  perform from ${sql.keys} k where k.id = key_id and ${sql.schema}.one_row();
-  return case when locked then 't' else 'f' end || case when found then 't' else 'f' end || now()::text;
+  perform from ${sql.keys} k where k.id = key_id and ${sql.functions.oneRow}();
+  return case when locked then 't' else 'f' end || case when found then 't' else 'f' end || pg_catalog.now()::text;
 end $latchkey$;
 
 `
@@ -35,7 +36,7 @@ function insertFresh(sql: Dialect): string {
 declare
   done_at timestamptz := ${sql.now};
 begin
-  if now() = reserved_at::timestamptz then
+  if pg_catalog.now() = reserved_at::timestamptz then
     insert into ${sql.keys} (id, claim_id, fence, created_at, granted_at, completed_at, expires_at,
       attempts, state, recovery, fingerprint, scope, operation, description, outcome)
     values (key_id, key_claim_id, 1, done_at, done_at, done_at, done_at + ${milliseconds('retention_ms')},
@@ -49,8 +50,8 @@ begin
  * second waits here for the first to end.
  */
 function recordFresh(sql: Dialect): string {
-  return `create function ${sql.schema}.record_fresh(${recordParameters}) returns boolean
-language plpgsql as $latchkey$${insertFresh(sql)} return true; end if;
+  return `create function ${sql.functions.recordFresh}(${recordParameters}) returns boolean
+language plpgsql set ${ownPath} as $latchkey$${insertFresh(sql)} return true; end if;
   end if;
   return false;
 end $latchkey$;
@@ -60,8 +61,8 @@ end $latchkey$;
 
 /** For a message that also holds the COMMIT: what was not recorded must not be committed, so it fails as the lost race it is. */
 function recordLast(sql: Dialect): string {
-  return `create function ${sql.schema}.record_last(${recordParameters}) returns void
-language plpgsql as $latchkey$${insertFresh(sql)} return; end if;
+  return `create function ${sql.functions.recordLast}(${recordParameters}) returns void
+language plpgsql set ${ownPath} as $latchkey$${insertFresh(sql)} return; end if;
   end if;
   raise serialization_failure using message = 'another transaction has recorded this identity, or this one was ended';
 end $latchkey$;

@@ -49,10 +49,10 @@ export function lockOf(id: string): string {
 
 export function atomicCalls(sql: Dialect): AtomicCalls {
   const texts = {
-    reserve: `select ${sql.schema}.reserve($1::bigint, $2::uuid) as reserved`,
+    reserve: `select ${sql.functions.reserve}($1::bigint, $2::uuid) as reserved`,
     read: readManyStatement(sql),
     look: lookStatement(sql),
-    recordFresh: `select ${sql.schema}.record_fresh($1::uuid, $2::uuid, $3::bytea, $4::float8, $5::text, $6::text, $7::text,
+    recordFresh: `select ${sql.functions.recordFresh}($1::uuid, $2::uuid, $3::bytea, $4::float8, $5::text, $6::text, $7::text,
       $8::bytea, $9::text) as recorded`,
     record: recordStatement(sql),
   }
@@ -88,7 +88,7 @@ export function atomicCalls(sql: Dialect): AtomicCalls {
     },
     recordText({ request, outcome, reservedFence, began }) {
       const packed = freshOutcome({ request, outcome, reservedFence })
-      return packed && `select ${sql.schema}.record_last(${freshLiterals(request, packed, began)})`
+      return packed && `select ${sql.functions.recordLast}(${freshLiterals(request, packed, began)})`
     },
   }
 }
@@ -98,8 +98,8 @@ function freshOutcome({ request, outcome, reservedFence }: Omit<Recording, 'bega
   return reservedFence === 0 && request.tombstoneMs === undefined ? packedOutcome(outcome, 1) : undefined
 }
 
-function reserveText({ schema }: Dialect, { id }: AtomicRequest['identity']): string {
-  return `select ${schema}.reserve('${lockOf(id)}', ${uuidLiteral(id)}) as reserved`
+function reserveText({ functions }: Dialect, { id }: AtomicRequest['identity']): string {
+  return `select ${functions.reserve}('${lockOf(id)}', ${uuidLiteral(id)}) as reserved`
 }
 
 interface LockRow {
@@ -186,7 +186,7 @@ function recordStatement(sql: Dialect): string {
     select $1::uuid, $3::uuid, $2::bigint + 1, t.now, t.now, t.now, t.now + ${milliseconds('$5')},
       1, ${state.completed}, ${recovery.rerun}, $4::bytea, $6::text, $7::text, $8::text, $15::float8::bigint, $13::bytea
     from (select ${sql.now} as now) t
-    where now() = $14::timestamptz
+    where pg_catalog.now() = $14::timestamptz
     on conflict (id) do update set
       claim_id = excluded.claim_id,
       fence = k.fence + 1,

@@ -4,13 +4,14 @@
  * its settings hold for the function alone.
  */
 import { milliseconds, state, type Dialect } from './dialect.ts'
+import { ownPath } from './function-names.ts'
 import { oneRowFunction } from './lone.ts'
 
 /**
  * The plan is pinned: with these off there is one way left, the primary key, on a new table of which the planner knows nothing
  * as on a large one.
  */
-export const byPrimaryKey: string = `language plpgsql
+const byPrimaryKey = `language plpgsql set ${ownPath}
   set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off set enable_mergejoin = off
   set plan_cache_mode = force_generic_plan set jit = off`
 
@@ -27,7 +28,7 @@ export function batchFunctions(sql: Dialect): string {
  * locks nor waits. A row met by the insert but gone at the look is nobody's answer: all of it is done again.
  */
 function claimMany(sql: Dialect): string {
-  return `create function ${sql.schema}.claim_many(ids uuid[], claim_ids uuid[], fingerprints bytea[], recoveries smallint[],
+  return `create function ${sql.functions.claimMany}(ids uuid[], claim_ids uuid[], fingerprints bytea[], recoveries smallint[],
   lease_ms float8[], expires_in_ms float8[], scopes text[], operations text[], descriptions text[])
 returns setof ${sql.keys} ${pinned} as $latchkey$
 declare
@@ -47,11 +48,11 @@ begin
     on conflict (id) do nothing
     returning k.id
   )
-  select coalesce(array_agg(g.id), '{}') into won from granted g;
-  if cardinality(won) = cardinality(ids) then return; end if;
-  return query select k.* from unnest(ids) a (id) join ${sql.keys} k on k.id = a.id where a.id <> all (won);
+  select coalesce(pg_catalog.array_agg(g.id), '{}') into won from granted g;
+  if pg_catalog.cardinality(won) = pg_catalog.cardinality(ids) then return; end if;
+  return query select k.* from pg_catalog.unnest(ids) a (id) join ${sql.keys} k on k.id = a.id where a.id <> all (won);
   get diagnostics seen = row_count;
-  if seen + cardinality(won) <> cardinality(ids) then
+  if seen + pg_catalog.cardinality(won) <> pg_catalog.cardinality(ids) then
     raise serialization_failure using message = 'a row came and went while its batch was claimed';
   end if;
 end $latchkey$;
@@ -66,7 +67,7 @@ end $latchkey$;
  * a row that changed while its lock was waited for is in a place that this statement does not see, and is met alone.
  */
 function completeMany(sql: Dialect): string {
-  return `create function ${sql.schema}.complete_many(ids uuid[], claim_ids uuid[], retention_ms float8[], outcomes bytea[])
+  return `create function ${sql.functions.completeMany}(ids uuid[], claim_ids uuid[], retention_ms float8[], outcomes bytea[])
 returns uuid[] ${pinned} as $latchkey$
 declare
   written uuid[];
@@ -83,8 +84,8 @@ begin
     where k.ctid = m.place and k.id = m.id and k.fence = 1 and k.claim_id = m.claim_id and k.state = ${state.in_progress}
     returning k.id
   )
-  select coalesce(array_agg(d.id), '{}') into written from done d;
-  return case when cardinality(written) < cardinality(ids) then written end;
+  select coalesce(pg_catalog.array_agg(d.id), '{}') into written from done d;
+  return case when pg_catalog.cardinality(written) < pg_catalog.cardinality(ids) then written end;
 end $latchkey$;
 
 `
@@ -92,7 +93,7 @@ end $latchkey$;
 
 /** Returns as the batch of completions, and locks in the same order. */
 function heartbeatMany(sql: Dialect): string {
-  return `create function ${sql.schema}.heartbeat_many(ids uuid[], fences float8[], claim_ids uuid[], lease_ms float8[])
+  return `create function ${sql.functions.heartbeatMany}(ids uuid[], fences float8[], claim_ids uuid[], lease_ms float8[])
 returns uuid[] ${pinned} as $latchkey$
 declare
   written uuid[];
@@ -108,17 +109,17 @@ begin
     where k.id = m.id and k.fence = m.fence and k.claim_id = m.claim_id and k.state = ${state.in_progress}
     returning k.id
   )
-  select coalesce(array_agg(d.id), '{}') into written from done d;
-  return case when cardinality(written) < cardinality(ids) then written end;
+  select coalesce(pg_catalog.array_agg(d.id), '{}') into written from done d;
+  return case when pg_catalog.cardinality(written) < pg_catalog.cardinality(ids) then written end;
 end $latchkey$;
 
 `
 }
 
 function readMany(sql: Dialect): string {
-  return `create function ${sql.schema}.read_many(ids uuid[]) returns setof ${sql.keys} ${pinned} as $latchkey$
+  return `create function ${sql.functions.readMany}(ids uuid[]) returns setof ${sql.keys} ${pinned} as $latchkey$
 begin
-  return query select k.* from unnest(ids) a (id) join ${sql.keys} k on k.id = a.id;
+  return query select k.* from pg_catalog.unnest(ids) a (id) join ${sql.keys} k on k.id = a.id;
 end $latchkey$;
 
 `

@@ -61,7 +61,7 @@ describePostgres('the plan of every batch', database => {
     const plans = await plansOf(database.url, name)
     for (const [what, plan] of Object.entries({
       claim: /Insert on keys/,
-      look: /Query Text: select k\.\* from unnest\(ids\)/,
+      look: /Query Text: select k\.\* from pg_catalog\.unnest\(ids\)/,
       complete: /LockRows[\s\S]*Update on keys[\s\S]*Tid Scan on keys/,
       'claim alone': /where s\.id = \$1::uuid/,
       'complete alone': /where k\.id = \$1::uuid/,

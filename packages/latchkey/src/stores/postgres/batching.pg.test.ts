@@ -248,16 +248,16 @@ describePostgres('group commit', database => {
     const blocker = await pool.connect()
     const [claim] = await ownMany(1)
     // A lock of the whole table is waited for as long as lock_timeout says, so a function that sleeps stands in its way.
-    await blocker.query(`alter function latchkey.heartbeat_many rename to heartbeat_kept;
-      create function latchkey.heartbeat_many(uuid[], float8[], uuid[], float8[]) returns uuid[] language sql as
+    await blocker.query(`alter function latchkey.heartbeat_many_8 rename to heartbeat_kept;
+      create function latchkey.heartbeat_many_8(uuid[], float8[], uuid[], float8[]) returns uuid[] language sql as
         $$ select null::uuid[] from pg_sleep(30) $$`)
     await expect(slow.heartbeat(claim as Claim, 1_000)).rejects.toMatchObject({
       code: 'store-unavailable',
       message: 'PostgreSQL did not answer within 300 ms',
     })
     expect(own.totalCount).toBe(0)
-    await blocker.query(`drop function latchkey.heartbeat_many;
-      alter function latchkey.heartbeat_kept rename to heartbeat_many`)
+    await blocker.query(`drop function latchkey.heartbeat_many_8;
+      alter function latchkey.heartbeat_kept rename to heartbeat_many_8`)
     blocker.release()
     expect(await slow.heartbeat(claim as Claim, 1_000)).toBe('written')
     await own.end()

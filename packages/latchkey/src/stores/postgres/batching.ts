@@ -246,10 +246,10 @@ type BatchStatements = Readonly<Record<'claim' | 'read' | 'complete' | 'heartbea
 function batchStatements(sql: Dialect): BatchStatements {
   const columns = `${recordColumns(sql)}, k.outcome as outcome_packed`
   return {
-    claim: `select ${columns} from ${sql.schema}.claim_many($1::uuid[], $2::uuid[], $3::bytea[], $4::smallint[],
+    claim: `select ${columns} from ${sql.functions.claimMany}($1::uuid[], $2::uuid[], $3::bytea[], $4::smallint[],
       $5::float8[], $6::float8[], $7::text[], $8::text[], $9::text[]) k`,
     read: readManyStatement(sql),
-    complete: `select ${sql.schema}.complete_many($1::uuid[], $2::uuid[], $3::float8[], $4::bytea[])::text[] as written`,
-    heartbeat: `select ${sql.schema}.heartbeat_many($1::uuid[], $2::float8[], $3::uuid[], $4::float8[])::text[] as written`,
+    complete: `select ${sql.functions.completeMany}($1::uuid[], $2::uuid[], $3::float8[], $4::bytea[])::text[] as written`,
+    heartbeat: `select ${sql.functions.heartbeatMany}($1::uuid[], $2::float8[], $3::uuid[], $4::float8[])::text[] as written`,
   }
 }

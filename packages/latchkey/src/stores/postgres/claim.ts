@@ -73,7 +73,7 @@ export function readStatement(sql: Dialect): string {
 
 /** By a function, so that the plan is kept. Without what lies apart: a large outcome is not among its columns. */
 export function readManyStatement(sql: Dialect): string {
-  return `select ${recordColumns(sql)}, k.outcome as outcome_packed from ${sql.schema}.read_many($1::uuid[]) k`
+  return `select ${recordColumns(sql)}, k.outcome as outcome_packed from ${sql.functions.readMany}($1::uuid[]) k`
 }
 
 /** Nothing but to be seen: running, finished with its outcome at hand, or unreadable. A large outcome is not. */

@@ -1,9 +1,10 @@
-import { afterAll, beforeAll, it } from 'vitest'
+import { afterAll, beforeAll, expect, it } from 'vitest'
 import pg from 'pg'
 import { describePostgres } from '../../../../../test/servers/describe-postgres.ts'
 import { checkStoreModel } from '../../../test/properties/store-properties.ts'
 import { runStoreCases, runUnreadableCases } from '../../conformance/store.ts'
 import { postgresHarness } from '../../../test/postgres/harness.ts'
+import { type Overloads, plantOverloads } from '../../../test/postgres/overloads.ts'
 
 for (const batching of [true, false]) {
   describePostgres(`the postgres store with batching ${batching} conforms:`, database => conforms(database, batching))
@@ -11,12 +12,17 @@ for (const batching of [true, false]) {
 
 function conforms(database: { readonly url: string }, batching: boolean): void {
   let pool: pg.Pool
-  beforeAll(() => {
+  let overloads: Overloads | undefined
+  beforeAll(async () => {
     pool = new pg.Pool({ connectionString: database.url, max: 30 })
     // The database is dropped by force when the suite ends, which the last idle connections may still live to see.
     pool.on('error', () => {})
+    overloads = await plantOverloads(database.url, pool)
   })
-  afterAll(() => pool.end())
+  afterAll(async () => {
+    await pool.end()
+    await overloads?.drop()
+  })
 
   runStoreCases(() => postgresHarness(pool, batching), it)
   runUnreadableCases(() => postgresHarness(pool, batching), it)
@@ -26,4 +32,9 @@ function conforms(database: { readonly url: string }, batching: boolean): void {
     () => checkStoreModel(() => postgresHarness(pool, batching), { numRuns: 20 }),
     300_000,
   )
+
+  it('has called nothing in all of this that another role put into the schema public', () => {
+    expect(overloads && [...overloads.called]).toEqual([])
+    expect(overloads && [...overloads.unqualified]).toEqual([])
+  })
 }

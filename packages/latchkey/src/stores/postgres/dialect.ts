@@ -2,6 +2,7 @@
 import { recoveryCodes as recovery, stateCodes as state, stepStateCodes as stepState } from '../../sql/codes.ts'
 import { misconfigured } from '../../ports/errors.ts'
 import type { TakeOver } from '../../ports/store.ts'
+import { functionNames, type FunctionNames } from './function-names.ts'
 
 export interface Dialect {
   /** Quoted. */
@@ -17,6 +18,7 @@ export interface Dialect {
   readonly received: string
   readonly ledgers: string
   readonly migrations: string
+  readonly functions: FunctionNames
   /** The store's clock. */
   readonly now: string
 }
@@ -25,7 +27,7 @@ export interface Dialect {
  * The time of the statement's own progress. now() would be the start of the transaction, which lies in a long one, and
  * the application's clock decides nothing at all.
  */
-export const serverClock = 'clock_timestamp()'
+export const serverClock = 'pg_catalog.clock_timestamp()'
 
 export function dialect(schema: string, now: string = serverClock): Dialect {
   // 63 bytes is where PostgreSQL cuts a name, silently; two long names could become one.
@@ -48,6 +50,7 @@ export function dialect(schema: string, now: string = serverClock): Dialect {
     received: `${quoted}.received`,
     ledgers: `${quoted}.ledger_runs`,
     migrations: `${quoted}.migrations`,
+    functions: functionNames(quoted),
     now,
   }
 }
@@ -59,13 +62,17 @@ export function milliseconds(parameter: string): string {
   return `(${parameter}::float8 * interval '1 millisecond')`
 }
 
+/**
+ * With a point: a numeric times an integer is nobody's exact match, so that a role with a schema in the caller's path could offer one. As
+ * for functions, which are named with their schema in every statement.
+ */
 export function epochMs(instant: string): string {
-  return `(extract(epoch from ${instant}) * 1000)::float8`
+  return `(extract(epoch from ${instant}) * 1000.0)::float8`
 }
 
 /** When a row goes, to ten seconds: what the reaper's index holds. Never later than the expiry itself. */
 export function expiryOf(expiresAt: string): string {
-  return `date_bin('10 seconds', ${expiresAt}, timestamptz '2000-01-01 00:00:00+00')`
+  return `pg_catalog.date_bin(interval '10 seconds', ${expiresAt}, timestamptz '2000-01-01 00:00:00+00')`
 }
 
 /** The columns of `RecordRow`, from the row `k`, and the store's time. */

@@ -21,7 +21,9 @@ const harmless = /^[ !#-&(-[\]-~]*$/
 
 export function textLiteral(text: string | null): string {
   if (text === null) return 'null'
-  return harmless.test(text) ? `'${text}'` : `convert_from(decode('${hex(Buffer.from(text))}', 'hex'), 'UTF8')`
+  return harmless.test(text)
+    ? `'${text}'`
+    : `pg_catalog.convert_from(pg_catalog.decode('${hex(Buffer.from(text))}', 'hex'), 'UTF8')`
 }
 
 export function numberLiteral(value: number): string {

@@ -4,6 +4,7 @@
  */
 import { systemClock } from '../../ports/clock.ts'
 import { milliseconds, state, type Dialect } from './dialect.ts'
+import { ownPath } from './function-names.ts'
 import type { Ask } from './run.ts'
 
 export interface LoneStatements {
@@ -27,18 +28,19 @@ export function loneStatements(sql: Dialect): LoneStatements {
         attempts, state, recovery, fingerprint, scope, operation, description)
       select $1::uuid, $2::uuid, 1, ${sql.now}, ${sql.now}, ${sql.now} + ${milliseconds('$6')}, ${sql.now} + ${milliseconds('$5')},
         1, ${state.in_progress}, $4::smallint, $3::bytea, $7::text, $8::text, $9::text
-      where not exists (select from ${sql.keys} s where s.id = $1::uuid and ${sql.schema}.one_row())
+      where not exists (select from ${sql.keys} s where s.id = $1::uuid and ${sql.functions.oneRow}())
       on conflict (id) do nothing`,
     complete: `update ${sql.keys} k set state = ${state.completed}, locked_until = null, completed_at = ${sql.now},
         outcome = $4::bytea, expires_at = greatest(k.expires_at, ${sql.now} + ${milliseconds('$3')})
       where k.id = $1::uuid and k.fence = 1 and k.claim_id = $2::uuid and k.state = ${state.in_progress}
-        and ${sql.schema}.one_row()`,
+        and ${sql.functions.oneRow}()`,
   }
 }
 
 /** It is evaluated last, so for the one row that all else has let through. */
 export function oneRowFunction(sql: Dialect): string {
-  return `create function ${sql.schema}.one_row() returns boolean language plpgsql volatile cost 100000 as $latchkey$
+  return `create function ${sql.functions.oneRow}() returns boolean language plpgsql volatile cost 100000
+set ${ownPath} as $latchkey$
 begin
   return true;
 end $latchkey$;

@@ -130,7 +130,7 @@ function giveUpStatement(sql: Dialect): string {
 }
 
 function unknownsStatement(sql: Dialect): string {
-  return `select k.operation, count(*) as count, count(k.parked_at) as parked,
-      ${epochMs(`(${sql.now} - min(d.since))`)} as oldest_ms
+  return `select k.operation, pg_catalog.count(*) as count, pg_catalog.count(k.parked_at) as parked,
+      ${epochMs(`(${sql.now} - pg_catalog.min(d.since))`)} as oldest_ms
     from ${sql.due} d join ${sql.keys} k on k.id = d.id group by k.operation order by k.operation`
 }

@@ -58,12 +58,52 @@ describePostgres('migrating', database => {
     expect((await pool.query('select from "twice".due')).rowCount).toBe(1)
   })
 
-  it('leaves a database alone that a newer version has migrated', async () => {
+  it('leaves a database alone that a newer version has migrated and still shares with this one', async () => {
     const store = postgresStore({ pool, schema: 'newer' })
     await store.migrate()
-    await pool.query(`insert into "newer".migrations values (99, 'of tomorrow')`)
+    const known = postgresMigrations().length
+    await pool.query(`insert into "newer".migrations (version, name, shared_from) values (99, 'of tomorrow', ${known})`)
     await store.migrate()
+    expect(await store.check()).toEqual({ kind: 'fit' })
     expect((await applied('newer')).map(row => row.version)).toContain(99)
+  })
+
+  it.each([
+    ['with nobody', 'null'],
+    ['with later ones only', '98'],
+  ])('refuses a database that a newer version has migrated and shares %s', async (which, sharedFrom) => {
+    const schema = `newer ${which}`.replaceAll(' ', '-')
+    await postgresStore({ pool, schema }).migrate()
+    await pool.query(
+      `insert into "${schema}".migrations (version, name, shared_from) values (99, 'of tomorrow', ${sharedFrom})`,
+    )
+    const store = postgresStore({ pool, schema })
+    await expect(store.migrate()).rejects.toMatchObject({ code: 'store-newer', message: /step 99, "of tomorrow"/ })
+    expect(await store.check()).toMatchObject({ kind: 'newer', message: /step 99, "of tomorrow"/ })
+  })
+
+  it.each([
+    ['of another shape', 'create table s.migrations (id serial primary key, name text, run_on timestamptz)'],
+    [
+      'of the same shape, with other steps',
+      `create table s.migrations (version integer primary key, name text, applied_at timestamptz default now());
+       insert into s.migrations values (500, 'add-users'), (1, 'init')`,
+    ],
+    [
+      'of the same shape, with a high number alone',
+      `create table s.migrations (version integer primary key, name text, applied_at timestamptz default now());
+       insert into s.migrations values (500, 'add-users')`,
+    ],
+    ['that is empty', 'create table s.migrations (version integer, name text, applied_at timestamptz)'],
+    ['of keys alone', 'create table s.keys (id integer)'],
+  ])('changes nothing in a schema that has somebody else’s table %s', async (which, text) => {
+    const schema = `foreign ${which}`.replaceAll(/[ ,]+/g, '-')
+    await pool.query(`create schema "${schema}"; ${text.replaceAll(' s.', ` "${schema}".`)}`)
+    const store = postgresStore({ pool, schema })
+    await expect(store.migrate()).rejects.toMatchObject({ code: 'store-foreign', message: /schema of its own/ })
+    expect(await store.check()).toMatchObject({ kind: 'foreign', message: /schema of its own/ })
+    const { rows } = await pool.query('select from pg_tables where schemaname = $1', [schema])
+    expect(rows).toHaveLength(1)
   })
 
   it('gives the same tables to those who run the statements themselves', async () => {
@@ -90,8 +130,12 @@ describePostgres('migrating', database => {
     const limitedPool = new pg.Pool({ connectionString: limited.href, max: 1 })
     limitedPool.on('error', () => {})
     await postgresStore({ pool: limitedPool, schema: 'given' }).migrate()
-    await limitedPool.end()
     expect(await applied('given')).toHaveLength(postgresMigrations().length)
+    await expect(postgresStore({ pool: limitedPool, schema: 'new-one' }).migrate()).rejects.toMatchObject({
+      code: 'store-rights',
+      message: new RegExp(`may not create schema "new-one": run grant create on database ".*" to "${role}"`),
+    })
+    await limitedPool.end()
     await pool.query(`drop schema given cascade; drop owned by ${role}; drop role ${role}`)
   })
 })

@@ -1,9 +1,14 @@
 /** Brings the tables to this version: one transaction, so that a failure leaves what was there. */
-import { migrationsAfter } from '../../sql/migrations.ts'
+import { LatchkeyError } from '../../ports/errors.ts'
+import type { StoreCheck } from '../../ports/store.ts'
+import { latestOf, migrationsAfter } from '../../sql/migrations.ts'
 import type { Dialect } from './dialect.ts'
-import type { PgClient, PgPool } from './driver.ts'
+import type { PgClient, PgPool, PgQueryable } from './driver.ts'
+import { ownPath } from './function-names.ts'
+import { lookAtSchema } from './look-at-schema.ts'
 import { migrationsOf } from './migrations.ts'
-import { storeError } from './sqlstate.ts'
+import { faultBeforeMigration, schemaFault } from './schema-fault.ts'
+import { isDenied, storeError } from './sqlstate.ts'
 import { beginReadCommitted, openTransaction } from './transaction.ts'
 
 export interface MigrateOptions {
@@ -30,16 +35,38 @@ export async function migrate({ pool, sql, schemaName }: MigrateOptions): Promis
 }
 
 async function applyMissing(client: PgClient, sql: Dialect, schemaName: string): Promise<void> {
-  await client.query('select pg_advisory_xact_lock(hashtextextended($1, 0))', [`latchkey migrations of ${schemaName}`])
-  for (const migration of migrationsAfter(migrationsOf(sql), await appliedVersion(client, sql))) {
-    await client.query(migration.sql)
+  // So that nothing in the steps can mean what another role has put into a schema of the caller's path.
+  await client.query(`set local ${ownPath}`)
+  await client.query('select pg_catalog.pg_advisory_xact_lock(pg_catalog.hashtextextended($1::text, 0::bigint))', [
+    `latchkey migrations of ${schemaName}`,
+  ])
+  // Its own statement after the lock: it sees what the process before us committed.
+  const look = await lookAtSchema(client, sql)
+  const fault = faultBeforeMigration(look, sql)
+  if (fault !== undefined) throw new LatchkeyError(`store-${fault.kind}`, fault.message)
+  for (const { version, sql: text } of migrationsAfter(migrationsOf(sql), latestOf(look.steps))) {
+    await client.query(text).catch((error: unknown) => {
+      throw isDenied(error) ? notTheOwner(look.role, version, error) : error
+    })
   }
 }
 
-async function appliedVersion(client: PgClient, sql: Dialect): Promise<number> {
-  // Its own statement after the lock: it sees what the process before us committed.
-  const { rows } = await client.query('select to_regclass($1) is not null as present', [sql.migrations])
-  if (!(rows[0] as { present: boolean }).present) return 0
-  const versions = await client.query(`select coalesce(max(version), 0)::integer as version from ${sql.migrations}`)
-  return Number((versions.rows[0] as { version: number }).version)
+function notTheOwner(role: string, version: number, cause: unknown): LatchkeyError {
+  const message = `the role "${role}" may not take step ${version} (${String(cause)}): run migrate() as the role that owns Latchkey's tables`
+  return new LatchkeyError('store-rights', message, { cause })
+}
+
+/** Found fit once, it costs nothing from then on. */
+export function checkCall(queryable: PgQueryable, sql: Dialect): () => Promise<StoreCheck> {
+  let isFit = false
+  return async () => {
+    if (isFit) return { kind: 'fit' }
+    try {
+      const fault = schemaFault(await lookAtSchema(queryable, sql), sql)
+      isFit = fault === undefined
+      return fault ?? { kind: 'fit' }
+    } catch (error) {
+      throw storeError(error, sql.schema)
+    }
+  }
 }

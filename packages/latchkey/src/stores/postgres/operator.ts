@@ -4,7 +4,7 @@ import type { AuditEntry, Evidence, Listing, Store } from '../../ports/store.ts'
 import { rowStateOf } from '../../sql/codes.ts'
 import type { RawNumber } from '../../sql/record-row.ts'
 import { keyRecord, readStatement, type KeyRow } from './claim.ts'
-import { hasForeignRecovery, readable, recordColumns, state, type Dialect } from './dialect.ts'
+import { epochMs, hasForeignRecovery, readable, recordColumns, state, type Dialect } from './dialect.ts'
 import { unqueue } from './due.ts'
 import { dropJournals } from './journal.ts'
 import type { Run } from './run.ts'
@@ -87,11 +87,11 @@ function listValues(listing: Listing, limit: number): readonly unknown[] {
 }
 
 function notesStatement(sql: Dialect): string {
-  const at = (column: string) => `floor(extract(epoch from ${column}) * 1000)::bigint`
+  const at = (column: string) => `pg_catalog.floor(${epochMs(column)})::bigint`
   return `select
-    (select coalesce(json_agg(json_build_object('source', e.source, 'verdict', e.verdict, 'applied', e.applied,
+    (select coalesce(pg_catalog.json_agg(pg_catalog.json_build_object('source', e.source, 'verdict', e.verdict, 'applied', e.applied,
       'effect', e.effect_name, 'atMs', ${at('e.at')}) order by e.evidence_id), '[]')::text from ${sql.evidence} e where e.key_id = $1::uuid) as evidence,
-    (select coalesce(json_agg(json_build_object('act', a.act, 'by', a.actor, 'reason', a.reason, 'detail', a.detail,
+    (select coalesce(pg_catalog.json_agg(pg_catalog.json_build_object('act', a.act, 'by', a.actor, 'reason', a.reason, 'detail', a.detail,
       'atMs', ${at('a.at')}) order by a.audit_id), '[]')::text from ${sql.audit} a where a.key_id = $1::uuid) as audit`
 }
 
@@ -113,7 +113,7 @@ function forgetStatement(sql: Dialect): string {
       delete from ${sql.outcomes} o where o.id = $1::uuid and exists (select from gone)
     ), ${dropJournals(sql, 'gone')}, ${unqueue(sql, 'gone')}, audited as (
       insert into ${sql.audit} (key_id, act, actor, reason, detail, at)
-      select g.id, 'forget', $2::text, $3::text, concat_ws(' ', g.operation, 'fence', g.fence), ${sql.now} from gone g
+      select g.id, 'forget', $2::text, $3::text, pg_catalog.concat_ws(' ', g.operation, 'fence', g.fence), ${sql.now} from gone g
     )
     select s.state, exists (select from gone) as acted from seen s`
 }
@@ -138,7 +138,7 @@ function unparkStatement(sql: Dialect): string {
       where d.id = $1::uuid and exists (select from unparked)
     ), audited as (
       insert into ${sql.audit} (key_id, act, actor, reason, detail, at)
-      select u.id, 'unpark', $2::text, $3::text, concat_ws(' ', u.last_error_code, 'fence', u.fence), ${sql.now} from unparked u
+      select u.id, 'unpark', $2::text, $3::text, pg_catalog.concat_ws(' ', u.last_error_code, 'fence', u.fence), ${sql.now} from unparked u
     )
     select exists (select from unparked) as acted from seen s`
 }

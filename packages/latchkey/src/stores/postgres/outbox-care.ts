@@ -2,7 +2,7 @@
 import type { Outbox, OutboxLag, ParkedMessage, Redrive } from '../../ports/outbox.ts'
 import { historyFrom, lagCountMax, parkedListMax } from '../../sql/outbox-message.ts'
 import type { RawNumber } from '../../sql/record-row.ts'
-import { milliseconds, readable, type Dialect } from './dialect.ts'
+import { epochMs, milliseconds, readable, type Dialect } from './dialect.ts'
 import { isAfterCursor, isBelowHorizon } from './outbox-lanes.ts'
 import { messageColumns, messageOf, type MessageRow } from './outbox-next.ts'
 import type { OutboxNames } from './outbox-tables.ts'
@@ -72,7 +72,7 @@ function lagOf(row: LagRow | undefined): OutboxLag {
 
 function parkedStatement({ parked, outbox }: OutboxNames): string {
   return `select ${messageColumns}, p.attempts, p.crashes, p.cause, p.history::text as history,
-      (extract(epoch from p.parked_at) * 1000)::float8 as parked_at_ms
+      ${epochMs('p.parked_at')} as parked_at_ms
     from ${parked} p join ${outbox} o on o.id = p.id
     where p.parked_at is not null and p.id > $1::bigint order by p.id limit $2::integer`
 }
@@ -88,7 +88,7 @@ function redriveStatement(sql: Dialect, { parked, audit }: OutboxNames): string 
 }
 
 function redrivesStatement({ audit }: OutboxNames): string {
-  return `select a.actor as by, a.reason, (extract(epoch from a.at) * 1000)::float8 as at_ms
+  return `select a.actor as by, a.reason, ${epochMs('a.at')} as at_ms
     from ${audit} a where a.message_id = $1::bigint order by a.audit_id`
 }
 
@@ -118,8 +118,8 @@ export function lagStatement(sql: Dialect, names: OutboxNames): string {
       (select o.created_at, false from ${names.parked} p join ${names.outbox} o on o.id = p.id
       where p.parked_at is null limit ${lagCountMax})
     )
-    select least(count(*), ${lagCountMax}) as waiting, count(*) filter (where w.held_back) as held_back,
-      (extract(epoch from ${sql.now} - min(w.created_at)) * 1000)::float8 as oldest_ms,
-      (select count(*) from ${names.parked} p where p.parked_at is not null) as parked
+    select least(pg_catalog.count(*), ${lagCountMax}) as waiting, pg_catalog.count(*) filter (where w.held_back) as held_back,
+      ${epochMs(`(${sql.now} - pg_catalog.min(w.created_at))`)} as oldest_ms,
+      (select pg_catalog.count(*) from ${names.parked} p where p.parked_at is not null) as parked
     from waiting w`
 }

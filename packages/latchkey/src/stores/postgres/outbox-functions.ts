@@ -3,6 +3,7 @@
  * server's session keeps their plans, so that nothing is read and planned anew for every batch.
  */
 import type { Dialect } from './dialect.ts'
+import { ownPath } from './function-names.ts'
 import { isAfterCursor, isBelowHorizon, isDeliverable, isMine } from './outbox-lanes.ts'
 import { advanceLane, nameDelivered, wakeNext } from './outbox-settle.ts'
 import { outboxNames, type OutboxNames } from './outbox-tables.ts'
@@ -11,7 +12,7 @@ import { outboxNames, type OutboxNames } from './outbox-tables.ts'
  * The plan is pinned: with these off the messages come in the order of their index and end with the batch. A planner that
  * knows nothing of the table yet would read a lane's whole backlog and sort it, for every batch again.
  */
-const pinned = `language plpgsql
+const pinned = `language plpgsql set ${ownPath}
   set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off set enable_hashjoin = off
   set enable_mergejoin = off set plan_cache_mode = force_generic_plan set jit = off`
 
@@ -28,7 +29,7 @@ export function outboxFunctions(sql: Dialect): string {
 function nextFunction(sql: Dialect, names: OutboxNames): string {
   const aside = (which: string) =>
     `exists (select from ${names.parked} p where p.lane = l.lane and ${which} and ${isDeliverable(sql, names)})`
-  return `create function ${sql.schema}.outbox_next(of_lane smallint, of_fence bigint, of_lease text, message_max integer,
+  return `create function ${sql.functions.outboxNext}(of_lane smallint, of_fence bigint, of_lease text, message_max integer,
   after_xid text, after_id bigint)
 returns table (crashes smallint, suspects boolean, retries boolean, id text, xid text, blocked boolean, topic text,
   aggregate text, dedup_id text, payload bytea, headers text, created_at_ms float8) stable ${pinned} as $latchkey$
@@ -45,7 +46,7 @@ begin
   return next;
   return query select null::smallint, null::boolean, null::boolean, m.id::text, m.xid::text, m.blocked, m.topic,
     m.aggregate, m.dedup_id, case when m.blocked then '' else m.payload end, m.headers,
-    round(date_part('epoch', m.created_at) * 1000000) / 1000
+    pg_catalog.round(pg_catalog.date_part('epoch', m.created_at) * 1000000) / 1000
   from (
     select o.*, o.aggregate is not null and exists (select from ${names.parked} q
       where q.lane = o.lane and q.aggregate = o.aggregate and q.blocks) as blocked
@@ -62,7 +63,7 @@ end $latchkey$;
  * has messages aside is there anything else to write than the lane's row.
  */
 function deliveredFunction(sql: Dialect, names: OutboxNames): string {
-  return `create function ${sql.schema}.outbox_delivered(of_lane smallint, of_fence bigint, of_lease text,
+  return `create function ${sql.functions.outboxDelivered}(of_lane smallint, of_fence bigint, of_lease text,
   through_xid text, through_id bigint, lease_ms float8, ids bigint[], downstream_ids text[])
 returns boolean ${pinned} as $latchkey$
 begin

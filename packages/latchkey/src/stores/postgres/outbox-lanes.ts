@@ -19,7 +19,7 @@ export function leaseValues({ lane, fence, leaseId }: LaneLease): readonly unkno
  * commits late.
  */
 export function isBelowHorizon(row: string): string {
-  return `${row}.xid < pg_snapshot_xmin(pg_current_snapshot())`
+  return `${row}.xid < pg_catalog.pg_snapshot_xmin(pg_catalog.pg_current_snapshot())`
 }
 
 export function isAfterCursor(row: string): string {

@@ -2,7 +2,7 @@
 import type { Batch, LaneLease, Message, Outbox } from '../../ports/outbox.ts'
 import { crashesUntilSuspect, headersFrom, probeDelayMaxMs } from '../../sql/outbox-message.ts'
 import type { RawNumber } from '../../sql/record-row.ts'
-import type { Dialect } from './dialect.ts'
+import { epochMs, milliseconds, type Dialect } from './dialect.ts'
 import { isAfterCursor, isBelowHorizon, isDeliverable, isMine, leaseValues } from './outbox-lanes.ts'
 import type { OutboxNames } from './outbox-tables.ts'
 import type { Run } from './run.ts'
@@ -35,8 +35,8 @@ interface Read {
 }
 
 /** The columns of `MessageRow` that the row `o` has. */
-export const messageColumns = `o.id::text as id, o.lane, o.topic, o.aggregate, o.dedup_id, o.payload, o.headers,
-      (extract(epoch from o.created_at) * 1000)::float8 as created_at_ms`
+export const messageColumns: string = `o.id::text as id, o.lane, o.topic, o.aggregate, o.dedup_id, o.payload, o.headers,
+      ${epochMs('o.created_at')} as created_at_ms`
 
 export function messageOf(row: MessageRow): Message {
   return messageAt(row, { lane: Number(row.lane), attempts: Number(row.attempts), crashes: Number(row.crashes) })
@@ -66,7 +66,7 @@ function messageAt(
  */
 export function nextCalls(sql: Dialect, names: OutboxNames, run: Run): Pick<Outbox<unknown>, 'next' | 'ahead'> {
   const texts = {
-    next: `select * from ${sql.schema}.outbox_next($1, $2, $3, $4, $5, $6)`,
+    next: `select * from ${sql.functions.outboxNext}($1, $2, $3, $4, $5, $6)`,
     quarantine: quarantineStatement(sql, names),
     probe: probeStatement(sql, names),
     retries: retriesStatement(sql, names),
@@ -146,7 +146,7 @@ function probeStatement(sql: Dialect, names: OutboxNames): string {
       where p.lane = lease.lane and p.suspect and ${isDeliverable(sql, names)} order by p.xid, p.id limit 1
     ), counted as (
       update ${names.parked} p set crashes = p.crashes + 1,
-        due_at = ${sql.now} + least(power(2, p.crashes) * 1000, ${probeDelayMaxMs}) * interval '1 millisecond'
+        due_at = ${sql.now} + ${milliseconds(`least(pg_catalog.power(float8 '2', p.crashes::float8) * float8 '1000', ${probeDelayMaxMs})`)}
       from chosen c where p.id = c.id
     )
     select ${messageColumns}, c.attempts, c.crashes from chosen c join ${names.outbox} o on o.id = c.id`

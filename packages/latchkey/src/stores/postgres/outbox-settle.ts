@@ -1,14 +1,14 @@
 /** The end of a batch, in one commit. */
 import { isAllDelivered, type Outbox, type Settlement } from '../../ports/outbox.ts'
 import { historyMax, wakeMax } from '../../sql/outbox-message.ts'
-import { milliseconds, readable, type Dialect } from './dialect.ts'
+import { epochMs, milliseconds, readable, type Dialect } from './dialect.ts'
 import { isMine, leaseValues } from './outbox-lanes.ts'
 import type { OutboxNames } from './outbox-tables.ts'
 import type { Run } from './run.ts'
 
 export function settleCall(sql: Dialect, names: OutboxNames, run: Run): Outbox<unknown>['settle'] {
   const text = settleStatement(sql, names)
-  const deliveredText = `select from ${sql.schema}.outbox_delivered($1, $2, $3, $4, $5, $6, $7, $8) w where w`
+  const deliveredText = `select from ${sql.functions.outboxDelivered}($1, $2, $3, $4, $5, $6, $7, $8) w where w`
   return async (lease, settlement) => {
     const values = [...leaseValues(lease), ...cursorValues(settlement), ...deliveredValues(settlement)]
     const rows = isAllDelivered(settlement.batch, settlement.ends)
@@ -88,7 +88,7 @@ function settleStatement(sql: Dialect, names: OutboxNames): string {
       returning p.lane, p.aggregate
     ), failures as materialized (
       select o.id, o.xid, o.lane, o.aggregate, f.error, f.due_in_ms, f.blocks and o.aggregate is not null as blocks,
-        jsonb_build_object('atMs', floor(extract(epoch from ${sql.now}) * 1000), 'error', f.error) as entry
+        pg_catalog.jsonb_build_object('atMs', pg_catalog.floor(${epochMs(sql.now)})::bigint, 'error', f.error) as entry
       from lease, unnest($9::bigint[], $10::text[], $11::float8[], $12::boolean[]) f (id, error, due_in_ms, blocks)
       join ${names.outbox} o on o.id = f.id
     ), ${failedPart(sql, names)}, ${behindPart(sql, names)}, ${wokenPart(sql, names)}
@@ -99,13 +99,13 @@ function failedPart(sql: Dialect, { parked }: OutboxNames): string {
   return `failed as (
       insert into ${parked} as p (id, xid, lane, aggregate, blocks, attempts, due_at, parked_at, cause, history)
       select f.id, f.xid, f.lane, f.aggregate, f.blocks, 1, ${sql.now} + ${milliseconds('f.due_in_ms')},
-        case when f.due_in_ms is null then ${sql.now} end, f.error, jsonb_build_array(f.entry)
+        case when f.due_in_ms is null then ${sql.now} end, f.error, pg_catalog.jsonb_build_array(f.entry)
       from failures f
       on conflict (id) do update set attempts = p.attempts + 1, blocks = excluded.blocks, suspect = false,
         due_at = excluded.due_at, parked_at = excluded.parked_at, cause = excluded.cause,
         -- Minus an index: the first entry goes when there are enough, and the one that is not there otherwise.
         history = (p.history || excluded.history)
-          - case when jsonb_array_length(p.history) >= ${historyMax} then 0 else ${historyMax} end
+          - case when pg_catalog.jsonb_array_length(p.history) >= ${historyMax} then 0 else ${historyMax} end
     )`
 }
 

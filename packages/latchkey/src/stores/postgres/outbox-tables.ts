@@ -22,18 +22,17 @@ export function outboxNames({ schema }: Dialect): OutboxNames {
   }
 }
 
-/** For the migration that brings the outbox. */
-export function outboxTables(sql: Dialect): string {
-  const names = outboxNames(sql)
-  return messagesTable(names) + lanesTable(names) + parkedTable(names) + notesTables(names)
+/** The third migration, to the letter what databases have: it never changes. `schema`: quoted. */
+export function outboxTables(schema: string): string {
+  return messagesTable(schema) + lanesTable(schema) + parkedTable(schema) + notesTables(schema)
 }
 
 // `xid` is the youngest transaction that had ended, or the row's own if that is younger, when the row was appended. The row's own is never
 // younger than it, so below the horizon every row with a smaller `xid` is there, committed or never to come. The row's
 // own alone would do for that; but a transaction may have its number long before it gets its turn on an aggregate, and
 // would overtake the one before it. This value rises with every turn. Within one value, `id` does.
-function messagesTable({ outbox }: OutboxNames): string {
-  return `create table ${outbox} (
+function messagesTable(schema: string): string {
+  return `create table ${schema}.outbox (
   id bigint generated always as identity primary key,
   xid xid8 not null default greatest(pg_current_xact_id(),
     ((pg_snapshot_xmax(pg_current_snapshot())::text)::bigint - 1)::text::xid8),
@@ -44,16 +43,16 @@ function messagesTable({ outbox }: OutboxNames): string {
   payload bytea not null,
   headers text collate "C" not null,
   created_at timestamptz not null,
-  constraint outbox_lane_exists check (lane between 0 and ${laneCount - 1})
+  constraint outbox_lane_exists check (lane between 0 and 7)
 ) with (autovacuum_vacuum_insert_scale_factor = 0.1);
-create index outbox_in_order on ${outbox} (lane, xid, id);
+create index outbox_in_order on ${schema}.outbox (lane, xid, id);
 
 `
 }
 
 // A page for a few rows, and nothing indexed but the lane: every batch is one heap-only update.
-function lanesTable({ lanes }: OutboxNames): string {
-  return `create table ${lanes} (
+function lanesTable(schema: string): string {
+  return `create table ${schema}.outbox_lanes (
   lane smallint primary key,
   fence bigint not null default 0,
   lease_id text collate "C",
@@ -65,14 +64,14 @@ function lanesTable({ lanes }: OutboxNames): string {
   probing boolean not null default false,
   constraint outbox_lanes_lease_has_an_end check ((lease_id is null) = (locked_until is null))
 ) with (fillfactor = 20);
-insert into ${lanes} (lane) select generate_series(0, ${laneCount - 1});
+insert into ${schema}.outbox_lanes (lane) select generate_series(0, 7);
 
 `
 }
 
 // due_at is null while the message stands behind another one of its aggregate.
-function parkedTable({ parked }: OutboxNames): string {
-  return `create table ${parked} (
+function parkedTable(schema: string): string {
+  return `create table ${schema}.outbox_parked (
   id bigint primary key,
   xid xid8 not null,
   lane smallint not null,
@@ -88,22 +87,22 @@ function parkedTable({ parked }: OutboxNames): string {
   constraint outbox_parked_has_a_cause check (parked_at is null or cause is not null),
   constraint outbox_parked_blocks_an_aggregate check (aggregate is not null or not blocks)
 ) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02);
-create index outbox_parked_of_aggregate on ${parked} (lane, aggregate, xid, id);
-create index outbox_parked_due on ${parked} (lane, due_at) where parked_at is null;
-create index outbox_parked_for_people on ${parked} (id) where parked_at is not null;
+create index outbox_parked_of_aggregate on ${schema}.outbox_parked (lane, aggregate, xid, id);
+create index outbox_parked_due on ${schema}.outbox_parked (lane, due_at) where parked_at is null;
+create index outbox_parked_for_people on ${schema}.outbox_parked (id) where parked_at is not null;
 
 `
 }
 
-function notesTables({ delivered, audit }: OutboxNames): string {
+function notesTables(schema: string): string {
   return `-- Only of messages whose downstream said what it calls them.
-create table ${delivered} (
+create table ${schema}.outbox_delivered (
   id bigint primary key,
   downstream_id text collate "C" not null,
   at timestamptz not null
 );
 
-create table ${audit} (
+create table ${schema}.outbox_audit (
   audit_id bigint generated always as identity primary key,
   message_id bigint not null,
   act text collate "C" not null,
@@ -114,7 +113,7 @@ create table ${audit} (
   constraint outbox_audit_names_the_actor check (actor <> ''),
   constraint outbox_audit_gives_a_reason check (reason <> '')
 );
-create index outbox_audit_of_message on ${audit} (message_id);
+create index outbox_audit_of_message on ${schema}.outbox_audit (message_id);
 
 `
 }

@@ -39,7 +39,7 @@ export function markedPasses(): Passes {
 export function openRows(sql: Dialect, also = 'true'): string {
   return `open as materialized (
       select k.id, k.granted_at, k.locked_until from ${sql.keys} k
-      where k.state = ${state.in_progress} and k.granted_at >= coalesce(to_timestamp($2::float8), '-infinity') and ${also}
+      where k.state = ${state.in_progress} and k.granted_at >= coalesce(pg_catalog.to_timestamp($2::float8), '-infinity') and ${also}
     )`
 }
 
@@ -48,7 +48,7 @@ export function passOver(sql: Dialect): string {
   return `pass as (
       select extract(epoch from t.now)::float8 as now_s, extract(epoch from least(t.now - interval '${commitLagS} seconds',
         -- A millisecond earlier: the number is a little coarser than the instant.
-        (select min(o.granted_at) from open o) - interval '1 millisecond'))::float8 as next_s
+        (select pg_catalog.min(o.granted_at) from open o) - interval '1 millisecond'))::float8 as next_s
       from (select ${sql.now} as now) t
     )`
 }

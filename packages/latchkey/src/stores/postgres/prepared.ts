@@ -38,7 +38,7 @@ export function preparedWherePossible(): Send {
 /** Who is behind a pooler was told a number that is not the one of the server process at the other end. */
 async function isDirect(client: PgClient): Promise<boolean> {
   if (typeof client.processID !== 'number') return false
-  const { rows } = await client.query('select pg_backend_pid() as pid')
+  const { rows } = await client.query('select pg_catalog.pg_backend_pid() as pid')
   // The statement above has this one column.
   return Number((rows[0] as { readonly pid: unknown } | undefined)?.pid) === client.processID
 }

@@ -1,29 +1,28 @@
-/** The fourth migration: what settles an unknown, and work for later. */
-import type { Dialect } from './dialect.ts'
+/** The fourth migration: what settles an unknown, and work for later. To the letter what databases have: it never changes. */
 
-export function reconciliationTables(sql: Dialect): string {
-  return keyColumns(sql) + evidenceColumns(sql) + lookupColumns(sql) + newTables(sql)
+export function reconciliationTables(schema: string): string {
+  return keyColumns(schema) + evidenceColumns(schema) + lookupColumns(schema) + newTables(schema)
 }
 
 // `downstream_epoch` is the epoch of the key beside it: the step's own may have risen since, by evidence.
-function keyColumns(sql: Dialect): string {
-  return `alter table ${sql.keys} add column tombstone_ms bigint, add column gone_at timestamptz,
+function keyColumns(schema: string): string {
+  return `alter table ${schema}.keys add column tombstone_ms bigint, add column gone_at timestamptz,
   -- Not valid: every row there is has no such time, and reading them all to see it would hold up every request.
   add constraint keys_gone_was_completed check (gone_at is null or state = 2) not valid;
 
-alter table ${sql.inputs} add column deadline_at timestamptz;
+alter table ${schema}.inputs add column deadline_at timestamptz;
 
-alter table ${sql.steps} add column downstream_key uuid, add column downstream_epoch integer;
+alter table ${schema}.steps add column downstream_key uuid, add column downstream_epoch integer;
 -- A key does not change while its step is tried, recorded and read, so those updates stay heap-only.
-create index steps_downstream_key on ${sql.steps} (downstream_key) where downstream_key is not null;
+create index steps_downstream_key on ${schema}.steps (downstream_key) where downstream_key is not null;
 
 `
 }
 
 // `claim_id` is the grant under which it was said; `settled_claim` the one whose unknown it settled. `told` counts how often
 // it was said. What the owner says late, and a person, has no ref: each time is a piece of its own.
-function evidenceColumns(sql: Dialect): string {
-  return `alter table ${sql.evidence}
+function evidenceColumns(schema: string): string {
+  return `alter table ${schema}.evidence
   add column ref text collate "C",
   add column told integer not null default 1,
   add column effect_position integer,
@@ -38,7 +37,7 @@ function evidenceColumns(sql: Dialect): string {
   add constraint evidence_effect_is_whole
     check (num_nonnulls(effect_position, effect_name, effect_epoch) in (0, 3)),
   add constraint evidence_answers_one_question check (status is null or result is null);
-create unique index evidence_said_once on ${sql.evidence} (key_id, source, ref) where ref is not null;
+create unique index evidence_said_once on ${schema}.evidence (key_id, source, ref) where ref is not null;
 
 `
 }
@@ -46,29 +45,29 @@ create unique index evidence_said_once on ${sql.evidence} (key_id, source, ref) 
 // A null in look_up_at: nobody has looked yet, and when somebody shall is for the look-up to say. While somebody looks it is the end of
 // that lease, so that one instant says when the row is due; infinity: it is parked. The quarantine is not the
 // row's any more either; its column stays for the processes of the version before, which write to it.
-function lookupColumns(sql: Dialect): string {
-  return `alter table ${sql.due}
+function lookupColumns(schema: string): string {
+  return `alter table ${schema}.due
   alter column look_up_at drop not null,
   alter column quarantine_until drop not null,
   add column look bigint not null default 0,
   add column tries integer not null default 0;
-update ${sql.due} set look_up_at = null, quarantine_until = null;
+update ${schema}.due set look_up_at = null, quarantine_until = null;
 
 `
 }
 
-function newTables(sql: Dialect): string {
+function newTables(schema: string): string {
   return `-- Messages, apart from the rows they are about, so that they are known after those have gone.
-create table ${sql.received} (
+create table ${schema}.received (
   source text collate "C" not null,
   ref text collate "C" not null,
   at timestamptz not null,
   signed_at_ms double precision not null,
   primary key (source, ref)
 );
-create index received_at on ${sql.received} (at);
+create index received_at on ${schema}.received (at);
 
-create table ${sql.ledgers} (
+create table ${schema}.ledger_runs (
   name text collate "C" primary key,
   run bigint not null,
   began_at timestamptz not null,

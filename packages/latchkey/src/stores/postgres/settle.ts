@@ -65,7 +65,7 @@ function settleStatement(sql: Dialect): string {
         e.result, j.position, j.name, j.epoch from settled s, said e, judged j
     ), audited as (
       insert into ${sql.audit} (key_id, act, actor, reason, detail, at)
-      select s.id, 'settle', $2::text, $3::text, concat_ws(' ', e.verdict, e.status, j.name, 'fence', s.fence), ${sql.now}
+      select s.id, 'settle', $2::text, $3::text, pg_catalog.concat_ws(' ', e.verdict, e.status, j.name, 'fence', s.fence), ${sql.now}
       from settled s, said e, judged j
     )
     select j.state, j.kind, j.name as effect, exists (select from settled) as acted from judged j`

@@ -68,6 +68,8 @@ export function isUnknownStatement(error: unknown): boolean {
   return code === '26000' || code === '42P05'
 }
 
+export const isDenied = (error: unknown): boolean => serverErrorOf(error)?.code === '42501'
+
 export const isLockTimeout = (error: unknown): boolean => serverErrorOf(error)?.code === '55P03'
 
 /** Outside a transaction block, or in one that an earlier error has already ended. */

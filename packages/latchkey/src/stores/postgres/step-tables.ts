@@ -1,16 +1,15 @@
-/** The second migration: the journal of phased work. */
-import type { Dialect } from './dialect.ts'
+/** The second migration: the journal of phased work. To the letter what databases have: it never changes. */
 
 // A step is looked up by its key's identity only, so opening and ending an effect is a heap-only update. `waiting` holds
 // the rows out of the ordinary, so that neither a resumer nor a person scans for them, and no index on the keys is needed.
-export function stepTables(sql: Dialect): string {
-  return `create table ${sql.inputs} (
+export function stepTables(schema: string): string {
+  return `create table ${schema}.inputs (
   id uuid primary key,
   version integer not null,
   input text collate "C" not null
 );
 
-create table ${sql.steps} (
+create table ${schema}.steps (
   id uuid not null,
   position integer not null,
   name text collate "C" not null,
@@ -30,15 +29,15 @@ create table ${sql.steps} (
 ) with (fillfactor = 85, autovacuum_vacuum_scale_factor = 0.02);
 
 -- Phased rows that wait for their next attempt, and parked rows of any kind. An entry only says where to look.
-create table ${sql.waiting} (
+create table ${schema}.waiting (
   id uuid primary key,
   due_at timestamptz not null,
   parked boolean not null
 );
-create index waiting_due_at on ${sql.waiting} (due_at) where not parked;
+create index waiting_due_at on ${schema}.waiting (due_at) where not parked;
 
-alter table ${sql.audit} drop constraint audit_act_is_known;
-alter table ${sql.audit} add constraint audit_act_is_known check (act in ('settle', 'forget', 'unpark'));
+alter table ${schema}.audit drop constraint audit_act_is_known;
+alter table ${schema}.audit add constraint audit_act_is_known check (act in ('settle', 'forget', 'unpark'));
 
 `
 }

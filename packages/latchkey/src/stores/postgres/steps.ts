@@ -14,7 +14,7 @@ export function postgresSteps(sql: Dialect, run: Run): Steps<unknown> {
     readJournal: readJournal(sql, run),
     async enterPhase(tx, claim) {
       const within = runIn(tx, sql)
-      await within('select pg_advisory_xact_lock($1::bigint)', [lockOf(claim.id)])
+      await within('select pg_catalog.pg_advisory_xact_lock($1::bigint)', [lockOf(claim.id)])
       // A statement of its own: the one that waited for the lock has a snapshot from before the wait.
       return written(await within(texts.check, owner(claim)))
     },

@@ -1,6 +1,6 @@
 /** The store on PostgreSQL, assembled. */
 import type { Steps } from '../../ports/steps.ts'
-import type { Store, Transactor } from '../../ports/store.ts'
+import type { Store, StoreCheck, Transactor } from '../../ports/store.ts'
 import { backgroundCalls } from './background.ts'
 import { batchedCalls, type BatchingOptions } from './batching.ts'
 import { claimCalls } from './claim.ts'
@@ -8,7 +8,7 @@ import { ignoreErrorsOfPool } from './connection-errors.ts'
 import { dialect } from './dialect.ts'
 import type { ClientOf, PgPool } from './driver.ts'
 import { enqueueCall } from './enqueue.ts'
-import { migrate } from './migrate.ts'
+import { checkCall, migrate } from './migrate.ts'
 import { operatorCalls } from './operator.ts'
 import { postgresOutbox } from './outbox.ts'
 import { ownerCalls } from './owner.ts'
@@ -38,8 +38,12 @@ export interface PostgresStoreOptions<Pool extends PgPool = PgPool> {
 }
 
 export interface PostgresStore<Client> extends Store<Client> {
-  /** Creates or updates the tables. Call it at every start: it is quick when there is nothing to do, and safe from many. */
+  /**
+   * Creates or updates the tables. Call it at every start: it is quick when there is nothing to do, and safe from many. Refuses, and changes
+   * nothing, in a schema that belongs to something else or that a newer release has changed beyond this one, and without the rights for it.
+   */
   migrate(): Promise<void>
+  check(): Promise<StoreCheck>
 }
 
 export function openPostgresStore<Pool extends PgPool>({
@@ -78,6 +82,7 @@ export function openPostgresStore<Pool extends PgPool>({
     ...backgroundCalls(sql, run),
     ...resumableCall(sql, run),
     ...operatorCalls(sql, run),
+    check: checkCall(pool, sql),
     migrate: () => migrate({ pool, sql, schemaName: schema }),
   }
 }

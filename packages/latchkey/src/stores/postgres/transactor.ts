@@ -98,8 +98,8 @@ async function readAfterCommit(
   const run = inTransaction(transaction.client, sql.schema)
   try {
     // Zero would mean no limit.
-    await run(`select set_config('lock_timeout', $1, true)`, [`${Math.max(1, Math.ceil(waitMs))}ms`])
-    await run('select pg_advisory_xact_lock($1::bigint)', [lockOf(id)])
+    await run(`select pg_catalog.set_config('lock_timeout', $1, true)`, [`${Math.max(1, Math.ceil(waitMs))}ms`])
+    await run('select pg_catalog.pg_advisory_xact_lock($1::bigint)', [lockOf(id)])
     const [row] = await run<KeyRow>(readStatement(sql), [id])
     return row && keyRecord(row)
   } catch (error) {

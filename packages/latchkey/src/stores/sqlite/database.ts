@@ -4,14 +4,14 @@
  */
 import { realpathSync } from 'node:fs'
 import type { Clock } from '../../ports/clock.ts'
-import type { KeyRecord } from '../../ports/store.ts'
+import type { KeyRecord, StoreCheck } from '../../ports/store.ts'
 import { checkPath, connect, type Connection, untilFree, useWriteAheadLog } from './connection.ts'
 import type { SqliteDatabase } from './driver.ts'
-import { asStoreError, notMigrated, unavailable } from './failure.ts'
+import { asStoreError, faultError, faultOf, unavailable } from './failure.ts'
 import { groupCommit, type ShortWrite } from './group-commit.ts'
 import type { Handle } from './handle.ts'
 import { gatherLooks } from './looks.ts'
-import { appliedVersion, applyMigrations, sqliteMigrations } from './schema.ts'
+import { applyMigrations, schemaFault } from './schema.ts'
 import { writeQueue } from './write-queue.ts'
 
 export interface DatabaseOptions {
@@ -45,6 +45,7 @@ export interface Database {
   /** The same file, as SQLite names it. */
   isSameFile(name: string): boolean
   migrate(): Promise<void>
+  check(): Promise<StoreCheck>
   close(): Promise<void>
 }
 
@@ -107,8 +108,13 @@ export function openDatabase({ path, open, clock, waitMs, waitersMax }: Database
     migrate: () =>
       told(async () => {
         await gate.useFile()
-        await written(waitMs, applyMigrations)
+        await written(waitMs, handle => {
+          const fault = schemaFault(handle)
+          if (fault?.kind === 'foreign' || fault?.kind === 'newer') throw faultError(faultOf(fault, file))
+          applyMigrations(handle)
+        })
       }),
+    check: () => told(gate.check),
     async close() {
       if (!gate.shut()) return
       // A transaction that does not end in time is rolled back by SQLite when its connection closes.
@@ -137,7 +143,9 @@ function oneTransaction<T>(connection: Connection, begin: string, work: () => T)
 interface Gate {
   /** The file is in WAL mode. */
   useFile(): Promise<void>
-  /** And has our tables. */
+  /** And has our tables, or what is wrong with it. */
+  check(): Promise<StoreCheck>
+  /** The same, or rejects. */
   ready(): Promise<void>
   /** It was found fit, and is open: nothing to wait for. */
   isReady(): boolean
@@ -152,22 +160,28 @@ function createGate(options: { own: Connection; file: string; clock: Clock; wait
   let migrated = false
   let open = true
   // Shared by all who come before it ends, so that nobody overtakes: the queue of writers is first come, first served.
-  let checking: Promise<void> | undefined
+  let checking: Promise<StoreCheck> | undefined
   const useFile = async () => {
     if (!open) throw unavailable('the SQLite store is closed')
     if (inWal) return
     await untilFree(clock, waitMs, () => useWriteAheadLog(own.handle, file))
     inWal = true
   }
-  const check = async () => {
+  const look = async (): Promise<StoreCheck> => {
     await useFile()
-    const version = await untilFree(clock, waitMs, () => appliedVersion(own.handle))
-    if (version < sqliteMigrations.length) throw notMigrated(file)
+    const fault = await untilFree(clock, waitMs, () => schemaFault(own.handle))
+    if (fault !== undefined) return faultOf(fault, file)
     migrated = true
+    return { kind: 'fit' }
   }
+  const check = () => (checking ??= look().finally(() => (checking = undefined)))
   return {
     useFile,
-    ready: () => (checking ??= check().finally(() => (checking = undefined))),
+    check: async () => (open && migrated ? { kind: 'fit' } : check()),
+    async ready() {
+      const found = await check()
+      if (found.kind !== 'fit') throw faultError(found)
+    },
     isReady: () => open && migrated,
     shut() {
       const first = open

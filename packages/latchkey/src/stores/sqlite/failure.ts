@@ -1,5 +1,7 @@
 /** What an error of the driver means to us. */
 import { isLatchkeyError, LatchkeyError } from '../../ports/errors.ts'
+import type { StoreFault } from '../../ports/store.ts'
+import type { SchemaFault } from './schema.ts'
 
 // SQLite's primary result codes. PROTOCOL is a lost race for the write-ahead log's locks, and as harmless as BUSY.
 const busyCode = 5
@@ -37,9 +39,27 @@ export function asStoreError(error: unknown, path: string): LatchkeyError {
   return new LatchkeyError('store-unavailable', `the SQLite file ${path} failed: ${reason}`, { cause: error })
 }
 
-export function notMigrated(path: string, cause?: unknown): LatchkeyError {
-  const message = `the SQLite file ${path} lacks Latchkey's tables, or has older ones: call store.migrate() first`
-  return new LatchkeyError('store-not-migrated', message, { cause })
+function notMigrated(path: string, cause?: unknown): LatchkeyError {
+  return new LatchkeyError('store-not-migrated', faultOf({ kind: 'absent' }, path).message, { cause })
+}
+
+/** What is wrong with the tables, and the cure. */
+export function faultOf(fault: SchemaFault, path: string): StoreFault {
+  if (fault.kind === 'absent' || fault.kind === 'older') {
+    const message = `the SQLite file ${path} lacks Latchkey's tables, or has older ones: call store.migrate() first`
+    return { kind: 'not-migrated', message }
+  }
+  const named = fault.step === undefined ? 'no step' : `step ${fault.step.version}, "${fault.step.name}"`
+  if (fault.kind === 'foreign') {
+    const message = `the SQLite file ${path} has tables named latchkey_… that Latchkey did not make (${named}): give it another file`
+    return { kind: 'foreign', message }
+  }
+  const message = `a newer release of Latchkey has migrated the SQLite file ${path} (${named}), and processes of this release cannot share it: run the newer release here, too, or give this one another file`
+  return { kind: 'newer', message }
+}
+
+export function faultError({ kind, message }: StoreFault): LatchkeyError {
+  return new LatchkeyError(`store-${kind}`, message)
 }
 
 export function unavailable(message: string, cause?: unknown): LatchkeyError {

@@ -3,7 +3,7 @@ import { systemClock, type Clock } from '../../ports/clock.ts'
 import { misconfigured } from '../../ports/errors.ts'
 import type { Outbox } from '../../ports/outbox.ts'
 import type { Steps } from '../../ports/steps.ts'
-import type { ClaimResult, EnqueueResult, Store, Transactor } from '../../ports/store.ts'
+import type { ClaimResult, EnqueueResult, Store, StoreCheck, Transactor } from '../../ports/store.ts'
 import { forget, inspect, list, resumable, sweep } from './care.ts'
 import { openDatabase } from './database.ts'
 import type { SqliteDatabase } from './driver.ts'
@@ -57,8 +57,12 @@ export interface SqliteStore extends Store<SqliteTx> {
   readonly transactor: Transactor<SqliteTx>
   readonly steps: Steps<SqliteTx>
   readonly outbox: Outbox<SqliteTx>
-  /** Creates or upgrades the tables. Safe from several processes at once, and cheap when there is nothing to do. */
+  /**
+   * Creates or upgrades the tables. Safe from several processes at once, and cheap when there is nothing to do. Refuses, and changes nothing,
+   * in a file whose tables of these names are somebody else's, or that a newer release has changed beyond this one.
+   */
   migrate(): Promise<void>
+  check(): Promise<StoreCheck>
   /**
    * Runs the application's own writes, on its own handle, when no transaction of Latchkey is open in this process and no
    * other starts, so that they do not meet SQLITE_BUSY. The turn ends with `work`, or after `transactionMs`. Inside, hand
@@ -122,6 +126,7 @@ export function sqliteStore(options: SqliteStoreOptions): SqliteStore {
     forget: (id, act) => database.write(handle => forget(handle, id, act)),
     unpark: (id, act) => database.write(handle => unpark(handle, id, act)),
 
+    check: () => database.check(),
     migrate: () => database.migrate(),
     async exclusive(work) {
       const leave = await database.enter(waitMs)

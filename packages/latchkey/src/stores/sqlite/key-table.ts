@@ -1,9 +1,7 @@
-/** What migration 5 brings: the table of keys with its rows in the order they came, and room for a small outcome. */
-
-/** For the migration. `nowMs`: the store's clock, as SQL. */
-export function keyTable(nowMs: string): string {
-  return anew + indexes + triggers(nowMs)
-}
+/**
+ * What migration 5 brings: the table of keys with its rows in the order they came, and room for a small outcome. To the letter what files
+ * have: it never changes.
+ */
 
 const columns = `id, scope, operation, state, recovery, fingerprint, fence, claim_id, attempts, crashes, locked_until_ms,
   due_at_ms, created_at_ms, completed_at_ms, expires_at_ms, parked_at_ms, description, last_error_code, tombstone_ms,
@@ -61,19 +59,19 @@ CREATE INDEX latchkey_keys_waiting ON latchkey_keys (due_at_ms)
 CREATE INDEX latchkey_keys_parked ON latchkey_keys (id) WHERE parked_at_ms IS NOT NULL;
 `
 
-function triggers(nowMs: string): string {
-  return `
+const triggers = `
 -- As before, in one trigger instead of two: every answer is looked at by each.
 CREATE TRIGGER latchkey_unknown_changes AFTER UPDATE OF state ON latchkey_keys
   WHEN (NEW.state = 4) <> (OLD.state = 4)
 BEGIN
   DELETE FROM latchkey_lookups WHERE id = OLD.id;
   INSERT INTO latchkey_lookups (id, fence, operation, since_ms, look_up_at_ms)
-    SELECT NEW.id, NEW.fence, NEW.operation, ${nowMs}, ${nowMs} WHERE NEW.state = 4;
+    SELECT NEW.id, NEW.fence, NEW.operation, CAST(ROUND(unixepoch('subsec') * 1000) AS INTEGER), CAST(ROUND(unixepoch('subsec') * 1000) AS INTEGER) WHERE NEW.state = 4;
 END;
 CREATE TRIGGER latchkey_unknown_deleted AFTER DELETE ON latchkey_keys WHEN OLD.state = 4
 BEGIN
   DELETE FROM latchkey_lookups WHERE id = OLD.id;
 END;
 `
-}
+
+export const keyTable: string = anew + indexes + triggers

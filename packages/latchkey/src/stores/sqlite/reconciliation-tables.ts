@@ -1,9 +1,7 @@
-/** What migration 4 brings: evidence under names, look-ups, messages, ledgers, deadlines, tombstones. */
-
-/** For the migration. `nowMs`: the store's clock, as SQL. */
-export function reconciliationTables(nowMs: string): string {
-  return columns + evidenceTable + lookupsTable(nowMs) + apartFromRows
-}
+/**
+ * What migration 4 brings: evidence under names, look-ups, messages, ledgers, deadlines, tombstones. To the letter what files have: it never
+ * changes.
+ */
 
 const columns = `
 -- How long a completed row is known to be gone after its expiry, and when the reaper took all the rest of it.
@@ -52,8 +50,7 @@ CREATE UNIQUE INDEX latchkey_evidence_once ON latchkey_evidence (id, claim_id, v
 CREATE UNIQUE INDEX latchkey_evidence_named ON latchkey_evidence (id, source, ref) WHERE ref IS NOT NULL;
 `
 
-function lookupsTable(nowMs: string): string {
-  return `
+const lookupsTable = `
 -- One row for each unknown key. look_up_at_ms is null while the key is parked; look 0: nobody looked yet, and how long after
 -- since_ms the first one does is the asker's to say.
 CREATE TABLE latchkey_lookups (
@@ -72,7 +69,7 @@ CREATE INDEX latchkey_lookups_due ON latchkey_lookups (operation, look_up_at_ms,
 CREATE TRIGGER latchkey_unknown_begins AFTER UPDATE OF state ON latchkey_keys WHEN NEW.state = 4 AND OLD.state <> 4
 BEGIN
   INSERT OR REPLACE INTO latchkey_lookups (id, fence, operation, since_ms, look_up_at_ms)
-  VALUES (NEW.id, NEW.fence, NEW.operation, ${nowMs}, ${nowMs});
+  VALUES (NEW.id, NEW.fence, NEW.operation, CAST(ROUND(unixepoch('subsec') * 1000) AS INTEGER), CAST(ROUND(unixepoch('subsec') * 1000) AS INTEGER));
 END;
 CREATE TRIGGER latchkey_unknown_ends AFTER UPDATE OF state ON latchkey_keys WHEN OLD.state = 4 AND NEW.state <> 4
 BEGIN
@@ -84,9 +81,8 @@ BEGIN
 END;
 -- Since when they are unknown was not written down: from now on, so that no quarantine is taken for over.
 INSERT INTO latchkey_lookups (id, fence, operation, since_ms, look_up_at_ms)
-  SELECT id, fence, operation, ${nowMs}, CASE WHEN parked_at_ms IS NULL THEN ${nowMs} END FROM latchkey_keys WHERE state = 4;
+  SELECT id, fence, operation, CAST(ROUND(unixepoch('subsec') * 1000) AS INTEGER), CASE WHEN parked_at_ms IS NULL THEN CAST(ROUND(unixepoch('subsec') * 1000) AS INTEGER) END FROM latchkey_keys WHERE state = 4;
 `
-}
 
 const apartFromRows = `
 -- Messages by the name their sender gave them, apart from the rows they speak of: they are remembered beyond them.
@@ -115,3 +111,5 @@ CREATE TABLE latchkey_ledger_runs (
   settled        INTEGER
 ) STRICT, WITHOUT ROWID;
 `
+
+export const reconciliationTables: string = columns + evidenceTable + lookupsTable + apartFromRows

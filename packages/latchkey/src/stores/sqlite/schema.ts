@@ -1,5 +1,12 @@
 /** The tables. STRICT, so that a column holds what it says; text compares bytewise (BINARY is SQLite's default). */
-import { migrationsAfter, type Migration } from '../../sql/migrations.ts'
+import {
+  type AppliedStep,
+  latestOf,
+  type Migration,
+  migrationsAfter,
+  stepsFault,
+  type StepsFault,
+} from '../../sql/migrations.ts'
 import type { Handle } from './handle.ts'
 import { keyTable } from './key-table.ts'
 import { outboxTables } from './outbox-tables.ts'
@@ -102,7 +109,7 @@ CREATE TABLE latchkey_migrations (
   name          TEXT NOT NULL,
   applied_at_ms INTEGER NOT NULL
 ) STRICT;
-INSERT INTO latchkey_migrations VALUES (1, 'keys, outcomes, evidence, audit', ${nowMsSql});
+INSERT INTO latchkey_migrations VALUES (1, 'keys, outcomes, evidence, audit', CAST(ROUND(unixepoch('subsec') * 1000) AS INTEGER));
 `,
   },
   {
@@ -141,40 +148,71 @@ CREATE INDEX latchkey_keys_waiting ON latchkey_keys (due_at_ms)
   WHERE recovery = 2 AND state IN (0, 3) AND parked_at_ms IS NULL;
 CREATE INDEX latchkey_keys_parked ON latchkey_keys (id) WHERE parked_at_ms IS NOT NULL;
 
-INSERT INTO latchkey_migrations VALUES (2, 'inputs and steps of phased work', ${nowMsSql});
+INSERT INTO latchkey_migrations VALUES (2, 'inputs and steps of phased work', CAST(ROUND(unixepoch('subsec') * 1000) AS INTEGER));
 `,
   },
   {
     version: 3,
     name: 'outbox',
     sql: `${outboxTables}
-INSERT INTO latchkey_migrations VALUES (3, 'outbox', ${nowMsSql});
+INSERT INTO latchkey_migrations VALUES (3, 'outbox', CAST(ROUND(unixepoch('subsec') * 1000) AS INTEGER));
 `,
   },
   {
     version: 4,
     name: 'reconciliation',
-    sql: `${reconciliationTables(nowMsSql)}
-INSERT INTO latchkey_migrations VALUES (4, 'reconciliation', ${nowMsSql});
+    sql: `${reconciliationTables}
+INSERT INTO latchkey_migrations VALUES (4, 'reconciliation', CAST(ROUND(unixepoch('subsec') * 1000) AS INTEGER));
 `,
   },
   {
     version: 5,
     name: 'keys in order of arrival, with small outcomes',
-    sql: `${keyTable(nowMsSql)}
-INSERT INTO latchkey_migrations VALUES (5, 'keys in order of arrival, with small outcomes', ${nowMsSql});
+    sql: `${keyTable}
+INSERT INTO latchkey_migrations VALUES (5, 'keys in order of arrival, with small outcomes', CAST(ROUND(unixepoch('subsec') * 1000) AS INTEGER));
+`,
+  },
+  {
+    version: 6,
+    name: 'who may share the file',
+    sql: `
+-- From here on a step says which processes may share the file after it: those that know at least this step.
+ALTER TABLE latchkey_migrations ADD COLUMN shared_from INTEGER;
+INSERT INTO latchkey_migrations VALUES (6, 'who may share the file', CAST(ROUND(unixepoch('subsec') * 1000) AS INTEGER), 5);
 `,
   },
 ]
 
-/** Zero: no tables at all. */
-export function appliedVersion(handle: Handle): number {
-  const tables = handle.query(`SELECT 1 AS found FROM sqlite_schema WHERE name = 'latchkey_migrations'`)
-  if (tables.length === 0) return 0
-  return Number(handle.query('SELECT MAX(version) AS version FROM latchkey_migrations')[0]?.version ?? 0)
+/** What is wrong with the tables of a file; undefined: nothing. */
+export type SchemaFault = StepsFault | { readonly kind: 'absent' }
+
+export function schemaFault(handle: Handle): SchemaFault | undefined {
+  const names = handle.query(`SELECT name FROM sqlite_schema WHERE name IN ('latchkey_migrations', 'latchkey_keys')`)
+  if (names.length === 0) return { kind: 'absent' }
+  return stepsFault(sqliteMigrations, appliedSteps(handle))
+}
+
+const stepColumns = ['version', 'name', 'applied_at_ms']
+
+/** Empty also where the table is somebody else's. */
+function appliedSteps(handle: Handle): readonly AppliedStep[] {
+  const columns = handle
+    .query(`SELECT name FROM pragma_table_info('latchkey_migrations')`)
+    .map(({ name }) => String(name))
+  if (!stepColumns.every(name => columns.includes(name))) return []
+  // Files from before step 6 have no such column.
+  const sharedFrom = columns.includes('shared_from') ? 'shared_from' : 'NULL'
+  const rows = handle.query(
+    `SELECT version, name, ${sharedFrom} AS shared_from FROM latchkey_migrations ORDER BY version`,
+  )
+  return rows.map(({ version, name, shared_from }) => ({
+    version: Number(version),
+    name: String(name),
+    sharedFrom: shared_from === null ? undefined : Number(shared_from),
+  }))
 }
 
 /** Inside one write transaction: of several processes at once the first does it, the others then find it done. */
 export function applyMigrations(handle: Handle): void {
-  for (const migration of migrationsAfter(sqliteMigrations, appliedVersion(handle))) handle.exec(migration.sql)
+  for (const migration of migrationsAfter(sqliteMigrations, latestOf(appliedSteps(handle)))) handle.exec(migration.sql)
 }

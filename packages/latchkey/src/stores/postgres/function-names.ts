@@ -1,0 +1,39 @@
+/**
+ * The functions of the database that this release calls. Each carries the number of the migration that made it, and is never changed
+ * or replaced: a process of another release may be calling it. A new text is a new migration and a new name here.
+ */
+export interface FunctionNames {
+  readonly oneRow: string
+  readonly claimMany: string
+  readonly completeMany: string
+  readonly heartbeatMany: string
+  readonly readMany: string
+  readonly reserve: string
+  readonly recordFresh: string
+  readonly recordLast: string
+  readonly outboxNext: string
+  readonly outboxDelivered: string
+}
+
+/** `schema`: quoted. */
+export function functionNames(schema: string): FunctionNames {
+  return {
+    oneRow: `${schema}.one_row_8`,
+    claimMany: `${schema}.claim_many_8`,
+    completeMany: `${schema}.complete_many_8`,
+    heartbeatMany: `${schema}.heartbeat_many_8`,
+    readMany: `${schema}.read_many_8`,
+    reserve: `${schema}.reserve_8`,
+    recordFresh: `${schema}.record_fresh_8`,
+    recordLast: `${schema}.record_last_8`,
+    outboxNext: `${schema}.outbox_next_8`,
+    outboxDelivered: `${schema}.outbox_delivered_8`,
+  }
+}
+
+/**
+ * What every function sets for itself: names that its text does not qualify, operators above all, are then the server's own. Without it
+ * a role that may create in a schema of the caller's path could offer a better match, and it would run with the caller's rights.
+ * `pg_temp` stands last by name: left out, it would be searched first.
+ */
+export const ownPath = 'search_path = pg_catalog, pg_temp'
