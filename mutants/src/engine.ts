@@ -102,4 +102,20 @@ export const engineMutants: readonly Mutant[] = [
     ],
     caughtBy: [simulation],
   },
+  {
+    name: 'engine: nobody waits for the check of the store',
+    patches: [
+      {
+        file: 'packages/latchkey/src/engine/waiting.ts',
+        find: 'return core.checks.passed',
+        replace: "return core.store.name !== ''",
+      },
+    ],
+    caughtBy: [
+      {
+        path: 'packages/latchkey/test/engine/store-check.test.ts',
+        test: 'refuses every request while the store is unfit',
+      },
+    ],
+  },
 ]

@@ -4,11 +4,13 @@ import { emptyLine, type Line, type Link } from '../ports/line.ts'
 import type { Store } from '../ports/store.ts'
 import { silentTelemetry, type Telemetry } from '../ports/telemetry.ts'
 import { type StoreCalls, storeCalls } from './store-calls.ts'
+import { type StoreChecks, storeChecks } from './store-check.ts'
 import { type Waiters, waiters } from './waiters.ts'
 
 export interface Core<Tx> {
   readonly store: Store<Tx>
   readonly calls: StoreCalls
+  readonly checks: StoreChecks
   readonly clock: Clock
   readonly telemetry: Telemetry
   readonly waiters: Waiters
@@ -53,6 +55,7 @@ export function createCore<Tx>({ store, clock, telemetry, storeTimeoutMs }: Core
     clock,
     telemetry: safe,
     calls: storeCalls({ storeName: store.name, timeoutMs: storeTimeoutMs, clock, telemetry: safe }),
+    checks: storeChecks({ store, clock, telemetry: safe }),
     waiters: waiters(clock),
     running: { count: 0, whenIdle: [] },
     executing: new Set(),

@@ -27,7 +27,7 @@ import { deferredOperation, type DeferredOptions, phasedOperation, type PhasedOp
 import { attemptFunction, executeRequest, valueOf } from './plain-function.ts'
 import { type GuardedOptions, type OperationOptions, settingsOf } from './settings.ts'
 import { type Statuses, statuses } from './status.ts'
-import { tracked, untilIdle, withWaiting } from './waiting.ts'
+import { tracked, unlessUnfit, untilIdle, withWaiting } from './waiting.ts'
 
 export interface LatchkeyOptions<Tx, Context> {
   readonly store: Store<Tx>
@@ -214,10 +214,12 @@ function atomicOperation<Tx, C>(
       const answer =
         given.tx === undefined
           ? await operation.execute(request, work)
-          : await unlessTooOld(core, settings, {
-              request,
-              next: asked => executeInTransaction(core, settings, { transactor, request: asked, work, tx: given.tx }),
-            })
+          : await unlessUnfit(core, () =>
+              unlessTooOld(core, settings, {
+                request,
+                next: asked => executeInTransaction(core, settings, { transactor, request: asked, work, tx: given.tx }),
+              }),
+            )
       // The store keeps what valueOf decodes: JSON of the handler's own T.
       return valueOf(name, answer) as Awaited<ReturnType<typeof handler>>
     },

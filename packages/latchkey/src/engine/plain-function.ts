@@ -1,6 +1,6 @@
 /** `operation.run`: an execution whose answer is a JSON value instead of an HTTP response. */
 import type { Clock } from '../ports/clock.ts'
-import { inputTooLarge, LatchkeyError } from '../ports/errors.ts'
+import { inputTooLarge, isLatchkeyError, LatchkeyError } from '../ports/errors.ts'
 import type { Outcome } from '../ports/outcome.ts'
 import type { Answer, Attempt, ExecuteRequest, Refusal } from './answer.ts'
 import { ageOfKey } from './age.ts'
@@ -146,6 +146,8 @@ function refusalError(operation: string, refusal: Refusal): LatchkeyError {
     case 'replay-not-authorized':
       return new LatchkeyError('scope-unresolved', `${operation}: the caller may not see the stored answer`, details)
     case 'store-unavailable':
+      // A fault of the store itself, with its cure: the caller of a plain function is the one who can act on it.
+      if (isLatchkeyError(cause) && cause.code.startsWith('store-') && cause.code !== code) return cause
       return new LatchkeyError(
         code,
         `${operation}: the store is unavailable${unavailableMeans(maybeAccepted)}`,

@@ -17,7 +17,17 @@ export interface Waiting<X> {
 export function withWaiting<Tx, C, X>(core: Core<Tx>, settings: Settings<C>, waiting: Waiting<X>): Promise<Answer> {
   // Only at the door: what already waits for its twin during a shutdown may still get its answer.
   if (core.draining.signal.aborted) return Promise.resolve(closed())
+  return core.checks.passed ? begin(core, settings, waiting) : unlessUnfit(core, () => begin(core, settings, waiting))
+}
+
+function begin<Tx, C, X>(core: Core<Tx>, settings: Settings<C>, waiting: Waiting<X>): Promise<Answer> {
   return settings.whenInProgress === 'wait' ? waitForTwin(core, settings, waiting) : waiting.once(waiting.work)
+}
+
+/** Nothing is begun on a store that is known to be unfit, whatever the operation allows when it is down. */
+export async function unlessUnfit<Tx>(core: Core<Tx>, next: () => Promise<Answer>): Promise<Answer> {
+  const cause = await core.checks.fault()
+  return cause === undefined ? next() : refused('store-unavailable', { cause, retryAfterMs: 1_000 })
 }
 
 async function waitForTwin<Tx, C, X>(core: Core<Tx>, settings: Settings<C>, waiting: Waiting<X>): Promise<Answer> {
