@@ -4,6 +4,7 @@ import type { StoreTraits } from '../ports/store.ts'
 import { type SpoilableHarness, type StoreCase, type StoreHarness, withHarness } from './store-harness.ts'
 import { applyingCases } from './store/applying.ts'
 import { byteCases } from './store/bytes.ts'
+import { checkCases } from './store/checks.ts'
 import { claimCases } from './store/claims.ts'
 import { contradictionCases } from './store/contradictions.ts'
 import { deferredCases } from './store/deferred.ts'
@@ -13,6 +14,7 @@ import { intentCases } from './store/intents.ts'
 import { leaseCases } from './store/leases.ts'
 import { ledgerCases } from './store/ledgers.ts'
 import { listingCases } from './store/listing.ts'
+import { longLifeCases } from './store/long-lives.ts'
 import { lookingCases } from './store/looking.ts'
 import { lookupCases } from './store/lookups.ts'
 import { operatorCases } from './store/operators.ts'
@@ -37,6 +39,8 @@ export const storeCases: readonly StoreCase[] = [
   ...ownerCases,
   ...leaseCases,
   ...expiryCases,
+  ...longLifeCases,
+  ...checkCases,
   ...operatorCases,
   ...listingCases,
   ...byteCases,

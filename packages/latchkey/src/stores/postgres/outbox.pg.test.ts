@@ -3,6 +3,7 @@ import pg from 'pg'
 import { describePostgres } from '../../../../../test/servers/describe-postgres.ts'
 import { runOutboxCases, type StoreHarness } from '../../conformance/index.ts'
 import type { NewMessage } from '../../ports/outbox.ts'
+import { type Overloads, plantOverloads } from '../../../test/postgres/overloads.ts'
 import { dialect } from './dialect.ts'
 import { lagStatement } from './outbox-care.ts'
 import { leaseStatement } from './outbox-lanes.ts'
@@ -11,14 +12,23 @@ import { openPostgresStore } from './store.ts'
 
 describePostgres('the outbox on PostgreSQL', database => {
   let pool: pg.Pool
-  beforeAll(() => {
+  let overloads: Overloads | undefined
+  beforeAll(async () => {
     pool = new pg.Pool({ connectionString: database.url, max: 20 })
     // The database is dropped by force when the suite ends, which the last idle connections may still live to see.
     pool.on('error', () => {})
+    overloads = await plantOverloads(database.url, pool)
   })
-  afterAll(() => pool.end())
+  afterAll(async () => {
+    await pool.end()
+    await overloads?.drop()
+  })
 
   runOutboxCases(() => outboxHarness(pool), it)
+
+  it('has called nothing in all of this that another role put into the schema public', () => {
+    expect(overloads && [...overloads.called, ...overloads.unqualified]).toEqual([])
+  })
 
   it('looks for work and counts what waits by the index, however many delivered messages are kept', async () => {
     const store = openPostgresStore({ pool, schema: 'plans' })
