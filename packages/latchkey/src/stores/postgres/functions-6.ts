@@ -5,6 +5,10 @@
 
 /** `schema`: quoted. */
 export function functions6(schema: string): string {
+  return claims(schema) + answers(schema) + atomic(schema)
+}
+
+function claims(schema: string): string {
   return `create function ${schema}.one_row() returns boolean language plpgsql volatile cost 100000 as $latchkey$
 begin
   return true;
@@ -41,7 +45,11 @@ begin
   end if;
 end $latchkey$;
 
-create function ${schema}.complete_many(ids uuid[], claim_ids uuid[], retention_ms float8[], outcomes bytea[])
+`
+}
+
+function answers(schema: string): string {
+  return `create function ${schema}.complete_many(ids uuid[], claim_ids uuid[], retention_ms float8[], outcomes bytea[])
 returns uuid[] language plpgsql
   set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off set enable_mergejoin = off
   set plan_cache_mode = force_generic_plan set jit = off set lock_timeout = '50ms' as $latchkey$
@@ -93,7 +101,11 @@ begin
   return query select k.* from unnest(ids) a (id) join ${schema}.keys k on k.id = a.id;
 end $latchkey$;
 
-create function ${schema}.reserve(lock_id bigint, key_id uuid) returns text
+`
+}
+
+function atomic(schema: string): string {
+  return `create function ${schema}.reserve(lock_id bigint, key_id uuid) returns text
 language plpgsql as $latchkey$
 declare
   locked boolean := pg_try_advisory_xact_lock(lock_id);

@@ -108,11 +108,7 @@ export function openDatabase({ path, open, clock, waitMs, waitersMax }: Database
     migrate: () =>
       told(async () => {
         await gate.useFile()
-        await written(waitMs, handle => {
-          const fault = schemaFault(handle)
-          if (fault?.kind === 'foreign' || fault?.kind === 'newer') throw faultError(faultOf(fault, file))
-          applyMigrations(handle)
-        })
+        await written(waitMs, handle => migrateOwn(handle, file))
       }),
     check: () => told(gate.check),
     async close() {
@@ -124,6 +120,13 @@ export function openDatabase({ path, open, clock, waitMs, waitersMax }: Database
       own.close()
     },
   }
+}
+
+/** Changes nothing that is somebody else's, or beyond this release. */
+function migrateOwn(handle: Handle, file: string): void {
+  const fault = schemaFault(handle)
+  if (fault?.kind === 'foreign' || fault?.kind === 'newer') throw faultError(faultOf(fault, file))
+  applyMigrations(handle)
 }
 
 /** `work` runs without an await, so that nothing else on this connection ever happens inside its transaction. */
