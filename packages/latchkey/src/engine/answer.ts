@@ -38,6 +38,8 @@ export type RefusalCode =
   | 'replay-not-authorized'
   | 'parked'
   | 'store-unavailable'
+  /** An atomic handler misused its transaction: rolled back, nothing is stored. */
+  | 'transaction-rolled-back'
   | 'fingerprint-version'
   /** The store answered, and this version cannot read the row. */
   | 'row-unreadable'

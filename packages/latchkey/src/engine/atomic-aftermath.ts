@@ -83,10 +83,10 @@ export async function afterRollback<Tx, C>(
   }
 }
 
-/** The answer to a throw (a 4xx), kept by an insert of its own after the business rows were rolled back. */
-async function recordAlone<Tx>(
+/** An answer without business rows of its own transaction, by an insert of its own: of a throw (a 4xx), for one. */
+export async function recordAlone<Tx>(
   core: Core<Tx>,
-  { transactor, row }: RolledBack<Tx>,
+  { transactor, row }: Pick<RolledBack<Tx>, 'transactor' | 'row'>,
   outcome: Outcome,
 ): Promise<'yes' | 'failed'> {
   const end = await boundedTransaction(core, transactor, async (tx, edges) => {
@@ -115,7 +115,7 @@ export async function rememberUnknown<Tx, C>(
   await core.calls.call('fail', () => core.store.fail(claimed.claim, failure)).catch(() => undefined)
 }
 
-function errorOf(attempt: Attempt): unknown {
+export function errorOf(attempt: Attempt): unknown {
   return attempt.kind === 'unreplayable' ? undefined : attempt.error
 }
 

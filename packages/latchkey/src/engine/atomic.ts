@@ -1,10 +1,11 @@
 /** Atomic: key, business rows and answer in one commit of the store's own database. */
 import { sleep } from '../ports/clock.ts'
 import { unreachable } from '../ports/errors.ts'
-import type { AtomicRequest, KeyRecord, TakeOver, Transactor } from '../ports/store.ts'
+import type { AtomicRequest, HandlerEnd, KeyRecord, TakeOver, Transactor } from '../ports/store.ts'
 import { type Answer, type Attempt, type ExecuteRequest, refused, unavailable, type Work } from './answer.ts'
 import { busy, afterConflict, afterLostCommit, afterRollback, rememberUnknown } from './atomic-aftermath.ts'
 import { done, type Step } from './atomic-aftermath.ts'
+import { afterAbort, afterHandlerEnd, rolledBack, savepointsNeeded } from './atomic-misuse.ts'
 import { boundedTransaction, type Edges, unbounded } from './bounded-transaction.ts'
 import type { Core } from './core.ts'
 import { type AtomicExecution, type Listening, saidNotExecuted } from './execution.ts'
@@ -27,10 +28,18 @@ export interface AtomicRun<Tx> {
 
 /** How one transaction of ours ended. `ran`: the handler was called in it. */
 type Ended =
-  | { readonly kind: 'ran'; readonly attempt: Attempt; readonly judgement: Judgement }
+  | Ran
   | { readonly kind: 'seen'; readonly record: KeyRecord }
   | { readonly kind: 'busy' }
   | { readonly kind: 'taken' }
+
+interface Ran {
+  readonly kind: 'ran'
+  readonly attempt: Attempt
+  readonly judgement: Judgement
+  /** Why its answer could not be recorded in the transaction. */
+  readonly spoilt?: 'aborted' | 'ended'
+}
 
 export async function executeAtomic<Tx, C>(core: Core<Tx>, settings: Settings<C>, run: AtomicRun<Tx>): Promise<Answer> {
   if (!core.calls.circuit.admits()) return unavailable(new Error('the store failed repeatedly'))
@@ -51,21 +60,23 @@ export async function executeAtomic<Tx, C>(core: Core<Tx>, settings: Settings<C>
 
 async function oneTransaction<Tx, C>(core: Core<Tx>, settings: Settings<C>, run: AtomicRun<Tx>): Promise<Step> {
   const row = atomicRequest(core, settings, run)
-  const inside: { ended?: Ended } = {}
+  const inside: Inside = {}
   const end = await boundedTransaction(
     core,
     run.transactor,
     async (tx, edges) => {
       const { transactor, request, work } = run
-      const ended = await reserveAndRun(core, settings, { transactor, request, work, row, tx, edges })
+      const ended = await reserveAndRun(core, settings, { transactor, request, work, row, tx, edges, inside })
       inside.ended = ended
       faultPoint('atomic:before-commit')
-      return ended.kind === 'ran' && commits(ended) ? 'commit' : 'rollback'
+      return ended.kind === 'ran' && commits(ended) && ended.spoilt === undefined ? 'commit' : 'rollback'
     },
     row,
   )
   faultPoint('atomic:after-commit')
   const { ended } = inside
+  if (end.kind === 'overloaded') return done(refused('overloaded', { cause: end.cause, retryAfterMs: 1_000 }))
+  if (end.kind === 'misused') return done(rolledBack(core, row, end.cause))
   if (end.kind === 'conflict' || ended?.kind === 'taken') return afterConflict(core, row)
   // What the handler does not know is remembered also when the end of its transaction cannot be seen.
   if (end.kind === 'unavailable' && !isUnknown(ended)) return done(unavailable(end.cause))
@@ -76,22 +87,24 @@ async function oneTransaction<Tx, C>(core: Core<Tx>, settings: Settings<C>, run:
   if (end.kind === 'committed') return done({ kind: 'executed', attempt: ended.attempt, stored: 'yes' })
   if (end.kind === 'commit-unknown')
     return done(await afterLostCommit(core, { row, attempt: ended.attempt, transactor: run.transactor }))
-  // Asked to commit and rolled back: a statement failed, and the handler did not hear of it. Its answer is about rows that are gone.
-  if (commits(ended)) return done(unavailable(new Error('rolled back: a statement in the transaction had failed')))
-  return done(
-    await afterRollback(core, settings, {
-      transactor: run.transactor,
-      row,
-      attempt: ended.attempt,
-      judgement: ended.judgement,
-    }),
-  )
+  const { attempt, judgement } = ended
+  const ran = { transactor: run.transactor, row, attempt, judgement, wasReturned: commits(ended) }
+  if (end.kind === 'ended-by-handler') return done(await afterHandlerEnd(core, settings, { ...ran, how: end.how }))
+  // Asked to commit and rolled back: a statement failed. Its answer is about rows that are gone.
+  if (ran.wasReturned) return done(await afterAbort(core, ran))
+  return done(await afterRollback(core, settings, ran))
+}
+
+interface Inside {
+  ended?: Ended
 }
 
 interface InTransaction<Tx> extends AtomicRun<Tx> {
   readonly row: AtomicRequest
   readonly tx: Tx
   readonly edges: Edges
+  /** Set as soon as the handler has ended: what follows may fail, and its end counts all the same. */
+  readonly inside: Inside
 }
 
 async function reserveAndRun<Tx, C>(core: Core<Tx>, settings: Settings<C>, run: InTransaction<Tx>): Promise<Ended> {
@@ -106,7 +119,8 @@ async function reserveAndRun<Tx, C>(core: Core<Tx>, settings: Settings<C>, run: 
   const { storeWhen, outcomeBytesMax, outcomeVersion } = settings
   const rules = { onFailure: 'rerun', storeWhen, outcomeBytesMax, outcomeVersion } as const
   const judgement = judge(attempt, rules, context[saidNotExecuted])
-  const ended: Ended = { kind: 'ran', attempt, judgement }
+  const ended: Ran = { kind: 'ran', attempt, judgement }
+  run.inside.ended = ended
   if (judgement.kind !== 'keep' || !commits(ended)) return ended
   const { outcome } = judgement
   // The caller of a transaction that was handed in asks more in it; ours ends here.
@@ -115,7 +129,17 @@ async function reserveAndRun<Tx, C>(core: Core<Tx>, settings: Settings<C>, run: 
       ? transactor.record(tx, row, outcome, reservation.fence)
       : transactor.recordLast(tx, row, outcome, reservation.fence),
   )
-  return recorded === 'recorded' ? ended : { kind: 'taken' }
+  switch (recorded) {
+    case 'recorded':
+      return ended
+    case 'taken':
+      return { kind: 'taken' }
+    case 'aborted':
+    case 'ended':
+      return { ...ended, spoilt: recorded }
+    default:
+      return unreachable(recorded)
+  }
 }
 
 /** A throw rolls its business rows back, also when it was rendered as an answer that is kept. */
@@ -149,11 +173,22 @@ export async function executeInTransaction<Tx, C>(
   const { transactor, request } = run
   const tx = await transactor.adopt(run.tx)
   const row = atomicRequest(core, settings, run)
-  const ended = await reserveAndRun(core, settings, { ...run, tx, row, edges: unbounded })
+  let ended: Ended
+  let how: 'open' | HandlerEnd
+  try {
+    ended = await reserveAndRun(core, settings, { ...run, tx, row, edges: unbounded, inside: {} })
+  } finally {
+    how = transactor.endOf(tx)
+  }
   switch (ended.kind) {
-    case 'ran':
-      if (ended.judgement.kind === 'unknown') await noteUnknown(core, settings, row, ended.judgement.errorCode)
-      return { kind: 'executed', attempt: ended.attempt, stored: ended.judgement.kind === 'keep' ? 'yes' : 'declined' }
+    case 'ran': {
+      const { attempt, judgement } = ended
+      const ran = { transactor, row, attempt, judgement, wasReturned: commits(ended) }
+      if (how !== 'open') return afterHandlerEnd(core, settings, { ...ran, how })
+      if (ended.spoilt !== undefined) return rolledBack(core, row, savepointsNeeded(row))
+      if (judgement.kind === 'unknown') await noteUnknown(core, settings, row, judgement.errorCode)
+      return { kind: 'executed', attempt, stored: judgement.kind === 'keep' ? 'yes' : 'declined' }
+    }
     case 'seen': {
       const seen = await answerSeen(core, settings, { record: ended.record, request })
       return seen.kind === 'answer' ? seen.answer : refused('in-progress', { retryAfterMs: 1_000 })

@@ -1,5 +1,5 @@
 /** A transaction of the store's, with limits on what is ours to wait for: its beginning and its end, not the handler. */
-import { LatchkeyError } from '../ports/errors.ts'
+import { isLatchkeyError, LatchkeyError } from '../ports/errors.ts'
 import type { AtomicRequest, TransactionEnd, Transactor } from '../ports/store.ts'
 import type { Core } from './core.ts'
 import { within } from './store-calls.ts'
@@ -7,6 +7,8 @@ import { within } from './store-calls.ts'
 export type BoundedEnd =
   | TransactionEnd
   | { readonly kind: 'unavailable'; readonly cause: unknown }
+  /** No place among the store's open transactions. Nothing ran, and the store is not to blame. */
+  | { readonly kind: 'overloaded'; readonly cause: unknown }
   /** The work itself threw, and was rolled back. */
   | { readonly kind: 'raised'; readonly error: unknown }
 
@@ -81,6 +83,7 @@ export async function boundedTransaction<Tx>(
   } catch (cause) {
     abandoned = true
     if (begun && raised !== undefined && raised.error === cause) return { kind: 'raised', error: cause }
+    if (!begun && isLatchkeyError(cause, 'overloaded')) return { kind: 'overloaded', cause }
     // Between its beginning and its end a transaction fails by what the handler did in it: others may well use the store.
     if (!begun || !over) {
       calls.circuit.failed(cause)

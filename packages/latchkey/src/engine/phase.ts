@@ -1,5 +1,6 @@
 /** One phase: a transaction holding the function's writes, the remembered value and the recovery point. */
 import { sleep } from '../ports/clock.ts'
+import { committedByHandler } from './atomic-misuse.ts'
 import { type BoundedEnd, boundedTransaction, type Edges } from './bounded-transaction.ts'
 import { faultPoint } from './fault-point.ts'
 import { storeUnavailable } from './halt.ts'
@@ -85,9 +86,27 @@ async function conclude<Tx>(run: PhasedRun<Tx>, { position, end, inside }: Concl
       throw end.error
     case 'unavailable':
       return halt(run, { kind: 'retryable', errorCode: storeUnavailable, cause: end.cause })
+    case 'overloaded':
+      return halt(run, { kind: 'retryable', errorCode: 'overloaded', cause: end.cause })
+    case 'misused':
+      return halt(run, { kind: 'retryable', errorCode: 'transaction-rolled-back', cause: end.cause })
+    case 'ended-by-handler':
+      return afterHandlerEnd(run, end)
     case 'commit-unknown':
       return afterLostCommit(run, position)
   }
+}
+
+/** Its writes are there and its recovery point is not, or neither is: in doubt it must not run again. */
+function afterHandlerEnd<Tx>(
+  run: PhasedRun<Tx>,
+  { how, error }: Extract<BoundedEnd, { kind: 'ended-by-handler' }>,
+): never {
+  const cause = new Error('the phase ended its transaction itself: nested transactions go through its tx', {
+    cause: error,
+  })
+  if (how === 'rolled-back') return halt(run, { kind: 'retryable', errorCode: 'transaction-rolled-back', cause })
+  return halt(run, { kind: 'unknown', errorCode: committedByHandler, cause })
 }
 
 /** The identity's lock ends with the old transaction; then the journal says which way it went. */

@@ -155,6 +155,8 @@ function refusalError(operation: string, refusal: Refusal): LatchkeyError {
       )
     case 'overloaded':
       return new LatchkeyError(code, `${operation}: too many calls wait for the store; nothing was executed`, details)
+    case 'transaction-rolled-back':
+      return new LatchkeyError(code, `${operation}: rolled back, nothing happened: ${reasonOf(cause)}`, details)
     case 'row-unreadable':
       return new LatchkeyError(
         code,
@@ -178,4 +180,8 @@ function unavailableMeans(maybeAccepted: boolean): string {
   return maybeAccepted
     ? '; the request may have been accepted and may run later: ask again with the same key'
     : ', and nothing was run or kept'
+}
+
+function reasonOf(cause: unknown): string {
+  return cause instanceof Error ? cause.message : String(cause)
 }

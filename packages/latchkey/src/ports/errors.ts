@@ -9,6 +9,8 @@ export type ErrorCode =
   | 'store-unavailable'
   /** More calls wait in this process than it may queue, or one waited too long. It was never sent, so nothing ran. */
   | 'overloaded'
+  /** A handler misused its transaction, which was rolled back: nothing happened. The cause names the cure. */
+  | 'transaction-rolled-back'
   /** The store's tables are missing or older than this version. */
   | 'store-not-migrated'
   /** A newer release has changed the store's tables so that this one cannot share them any more. */

@@ -350,32 +350,47 @@ export type Reservation =
 
 /**
  * `conflict`: rolled back because another transaction won (serialization failure, duplicate key, deadlock); read again in a
- * new one. `commit-unknown`: COMMIT was sent and no reply came.
+ * new one. `commit-unknown`: COMMIT was sent and no reply came. `ended-by-handler`: the work itself ended it, past the transactor;
+ * `error` is what the work rejected with, if it did. `misused`: rolled back by the store while the work still ran; the cause names the mistake.
  */
 export type TransactionEnd =
   | { readonly kind: 'committed' }
   | { readonly kind: 'rolled-back' }
   | { readonly kind: 'conflict'; readonly cause: unknown }
   | { readonly kind: 'commit-unknown'; readonly cause: unknown }
+  | { readonly kind: 'ended-by-handler'; readonly how: HandlerEnd; readonly error?: unknown }
+  | { readonly kind: 'misused'; readonly cause: unknown }
+
+/** `unseen`: it has ended, and nobody can say how. */
+export type HandlerEnd = 'committed' | 'rolled-back' | 'unseen'
+
+/**
+ * `taken`: the fence is not the reserved one; roll back. `aborted`: a statement in the transaction has failed and the database takes no
+ * more in it. `ended`: this is not the transaction that reserved any more. Nothing was written then.
+ */
+export type Recorded = 'recorded' | 'taken' | 'aborted' | 'ended'
 
 export interface Transactor<Tx> {
   /**
    * Opens a transaction of its own and commits or rolls back as `work` says. A rejection of `work` rolls back and rejects
    * with the same error, unless it is a conflict between transactions. `first` is what `work` will reserve before anything
-   * else: a store may send it together with the beginning.
+   * else: a store may send it together with the beginning. Rejects with `overloaded` where its own limit of open transactions
+   * is the reason that there is no place. The `tx` it hands out cannot end it: a nested transaction is a savepoint.
    */
   transaction(work: (tx: Tx) => Promise<'commit' | 'rollback'>, first?: AtomicRequest): Promise<TransactionEnd>
   /** A caller's own transaction, proven to be one; rejects with `not-a-transaction` at once otherwise. */
   adopt(tx: unknown): Promise<Tx>
   /** Takes the identity for the length of the transaction, then reads it. Never waits for another transaction. */
   reserve(tx: Tx, request: AtomicRequest): Promise<Reservation>
-  /** What `claim` would grant → `completed`, if the fence is still the reserved one. `taken`: it is not; roll back. */
-  record(tx: Tx, request: AtomicRequest, outcome: Outcome, reservedFence: number): Promise<'recorded' | 'taken'>
+  /** What `claim` would grant → `completed`, recovery `rerun`, if the fence is still the reserved one. */
+  record(tx: Tx, request: AtomicRequest, outcome: Outcome, reservedFence: number): Promise<Recorded>
   /**
    * As `record`, in a transaction of `transaction`, and nothing is asked in it any more before its end. So a store may send it
    * together with the commit, and say `recorded` now and `conflict` there. Absent: the store gains nothing by it.
    */
-  recordLast?(tx: Tx, request: AtomicRequest, outcome: Outcome, reservedFence: number): Promise<'recorded' | 'taken'>
+  recordLast?(tx: Tx, request: AtomicRequest, outcome: Outcome, reservedFence: number): Promise<Recorded>
+  /** After the work in an adopted transaction, and nothing is recorded in it any more: whether the work ended it. */
+  endOf(tx: Tx): 'open' | HandlerEnd
   /** After a lost COMMIT reply: waits, at most `waitMs`, until the old transaction has ended, then reads. */
   readAfterCommit(id: string, waitMs: number): Promise<KeyRecord | undefined>
 }

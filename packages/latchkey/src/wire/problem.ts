@@ -19,6 +19,7 @@ export type Problem =
   | { code: 'store-unavailable'; retryAfterMs: number; about?: 'request' | 'request-in-doubt' | 'status' }
   | { code: 'overloaded'; retryAfterMs: number }
   | { code: 'row-unreadable'; retryAfterMs: number }
+  | { code: 'transaction-rolled-back' }
   | { code: 'fingerprint-version'; retryAfterMs: number }
   | { code: 'body-unreadable' }
   | { code: 'body-too-large'; max: number; unit: BodyUnit }
@@ -110,6 +111,13 @@ export const problemKinds: { readonly [Code in ProblemCode]: ProblemKind } = {
     detail:
       'This server cannot read the record that is stored for this key. Nothing was executed by this request. The ' +
       'operator of the server has to act; a new key could make it happen twice.',
+    retry: 'later',
+  },
+  // The developer's mistake and its cure are in the report, not in the client's answer.
+  'transaction-rolled-back': {
+    status: 500,
+    title: 'Request rolled back',
+    detail: 'The server failed in the middle of the request and rolled it back. Nothing of it has happened.',
     retry: 'later',
   },
   'fingerprint-version': {

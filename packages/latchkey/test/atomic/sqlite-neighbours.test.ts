@@ -116,7 +116,7 @@ describe('an atomic handler that keeps its transaction open for too long, on SQL
     expect(told(await operation.execute(executeRequest('quick'), quick.work))).toBe('executed 201 yes')
   })
 
-  it('is told that a statement of its own ended the transaction, and its answer is not kept without its rows', async () => {
+  it('gets a 500 when a statement of its own rolled the transaction back, and its answer is not kept without its rows', async () => {
     const operation = latchkeyOn(shop.store).atomic(operationName)
     const answer = await operation.execute(executeRequest('ended'), async ({ tx }) => {
       await shop.order(tx, 'ended')
@@ -129,7 +129,7 @@ describe('an atomic handler that keeps its transaction open for too long, on SQL
       }
       return answered(201)
     })
-    expect(told(answer)).toBe('refused store-unavailable')
+    expect(told(answer)).toBe('refused transaction-rolled-back')
     expect(await shop.committed('ended')).toEqual(nothing)
   })
 })

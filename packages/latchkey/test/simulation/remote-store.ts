@@ -120,6 +120,7 @@ function transactor(place: Place, process: Process): Transactor<ModelTx> {
       }
     },
     adopt: notSimulated,
+    endOf: () => 'open',
     reserve: (tx, request) => net.call(process, 'reserve', answer => answer(transactions.reserve(tx, request))),
     record: (tx, request, outcome, reservedFence) =>
       net.call(process, 'record', answer => answer(transactions.record(tx, request, outcome, reservedFence))),

@@ -36,6 +36,7 @@ function problemOf(refusal: Refusal): Problem {
     case 'replay-not-authorized':
     case 'key-expired':
     case 'key-too-old':
+    case 'transaction-rolled-back':
       return { code: refusal.code }
     case 'store-unavailable':
       return { code: refusal.code, retryAfterMs, about: refusal.maybeAccepted ? 'request-in-doubt' : 'request' }

@@ -1,6 +1,7 @@
 /** A transaction that the caller opened: with `pg` itself, Drizzle or Kysely, recognised by shape, proven by the server. */
 import { LatchkeyError } from '../../ports/errors.ts'
 import type { PgQueryable, PgResult } from './driver.ts'
+import { directlyTo } from './transaction-client.ts'
 import { isFailedTransaction, isOutsideTransaction, storeError } from './sqlstate.ts'
 
 /** A Kysely `Transaction`. Plugins are for the application's own tables and names: ours go without them. */
@@ -30,6 +31,8 @@ interface DrizzleTransaction {
 /** How to send a statement in the caller's transaction; undefined: the thing has no shape we know. */
 export function queryableOf(tx: unknown): PgQueryable | undefined {
   if (typeof tx !== 'object' || tx === null) return undefined
+  const ours = directlyTo(tx)
+  if (ours !== undefined) return ours
   if (isKyselyTransaction(tx)) return throughKysely(tx)
   if (isDrizzleTransaction(tx)) return throughDrizzle(tx)
   return isPgClient(tx) ? tx : undefined

@@ -27,6 +27,8 @@ export interface AtomicCalls {
   record(runs: AtomicRuns, recording: Recording): Promise<'recorded' | 'taken'>
   /** The same as text, which fails where the other says `taken`. Undefined: it has to be asked. */
   recordText(recording: Recording): string | undefined
+  /** Whether this is still the transaction that reserved. */
+  isSame(runs: AtomicRuns, recording: Recording): Promise<boolean>
 }
 
 export interface Reserved {
@@ -85,6 +87,10 @@ export function atomicCalls(sql: Dialect): AtomicCalls {
         request.tombstoneMs ?? null,
       ]
       return (await run(texts.record, values)).length > 0 ? 'recorded' : 'taken'
+    },
+    async isSame({ run }, { began }) {
+      const [row] = await run<{ readonly same: boolean }>('select now() = $1::timestamptz as same', [began])
+      return row?.same === true
     },
     recordText({ request, outcome, reservedFence, began }) {
       const packed = freshOutcome({ request, outcome, reservedFence })

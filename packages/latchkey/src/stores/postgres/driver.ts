@@ -15,12 +15,28 @@ export interface PgQueryable {
 export interface PgClient extends PgQueryable {
   /** What the server, or whoever stands in between, said when the connection was made. Absent in `pg-native`. */
   readonly processID?: number | null
+  /** What the server says, message by message. Only `pg` in JavaScript shows it. */
+  readonly connection?: PgWire
+  /** No query of this client is under way. As above. */
+  readonly readyForQuery?: boolean
   /** With an error, the connection is thrown away instead of going back to the pool. */
   release(error?: Error | boolean): void
   on(event: 'error', listener: (error: Error) => void): unknown
   removeListener(event: 'error', listener: (error: Error) => void): unknown
   /** Of an event emitter. */
   listeners?(event: 'error'): readonly unknown[]
+}
+
+export interface PgWire {
+  on(event: 'commandComplete' | 'readyForQuery', listener: (message: PgMessage) => void): unknown
+  removeListener(event: 'commandComplete' | 'readyForQuery', listener: (message: PgMessage) => void): unknown
+}
+
+export interface PgMessage {
+  /** Of `commandComplete`: the command, as INSERT 0 1. */
+  readonly text?: string
+  /** Of `readyForQuery`: I (outside a transaction), T (in one), E (in one that has failed). */
+  readonly status?: string
 }
 
 /** A client of `pg` itself: it takes named statements, too. */
@@ -36,6 +52,8 @@ export interface PgPool extends PgQueryable {
     (event: 'error', listener: (error: Error) => void): unknown
   }
   readonly options?: { readonly max?: number | undefined }
+  /** How many wait for a connection. */
+  readonly waitingCount?: number
 }
 
 /** The client type of a pool. `connect` of `pg` is overloaded, and inference looks at the last overload unless told of both. */

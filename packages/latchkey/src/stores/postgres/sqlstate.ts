@@ -88,6 +88,13 @@ export function storeError(error: unknown, schema: string): LatchkeyError {
       { cause: error },
     )
   }
+  if (isFailedTransaction(error)) {
+    return new LatchkeyError(
+      'store-unavailable',
+      `an earlier statement of this transaction failed, and PostgreSQL takes no more in it: put a savepoint around what may fail (${messageOf(error)})`,
+      { cause: error },
+    )
+  }
   return new LatchkeyError('store-unavailable', `PostgreSQL failed: ${messageOf(error)}`, { cause: error })
 }
 

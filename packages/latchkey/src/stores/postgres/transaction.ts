@@ -3,7 +3,7 @@ import { systemClock } from '../../ports/clock.ts'
 import type { TransactionEnd } from '../../ports/store.ts'
 import { ignoreErrors } from './connection-errors.ts'
 import type { PgClient, PgPool, PgResult } from './driver.ts'
-import { isConflictAtCommit, isDefiniteRefusal, storeError } from './sqlstate.ts'
+import { isConflictAtCommit, isDefiniteRefusal, isFailedTransaction, storeError } from './sqlstate.ts'
 
 export interface OpenTransaction {
   readonly client: PgClient
@@ -70,6 +70,8 @@ async function commit(
     // Also for a definite refusal: a new connection is cheap beside one in a state nobody knows.
     giveBack(cause)
     if (isConflictAtCommit(cause)) return { kind: 'conflict', cause }
+    // `before` met a transaction that takes nothing any more.
+    if (isFailedTransaction(cause)) return { kind: 'rolled-back' }
     if (isDefiniteRefusal(cause)) throw cause
     return { kind: 'commit-unknown', cause }
   }

@@ -128,8 +128,8 @@ export function record(
   const nowMs = readNowMs(handle)
   const row: NewRow = {
     state: 'completed',
-    // Never used: an atomic row is born completed and has no lease to run out.
-    recovery: 'hold',
+    // As in every store: what is not committed was rolled back, and may run again.
+    recovery: 'rerun',
     lockedUntilMs: undefined,
     dueAtMs: undefined,
     completedAtMs: nowMs,

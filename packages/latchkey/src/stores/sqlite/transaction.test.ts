@@ -53,7 +53,7 @@ describe('the tx of a handler', () => {
   })
 
   it('refuses to end the transaction, and allows savepoints', async () => {
-    const ends = ['COMMIT', ' end', '-- now\ncommit;', '/* x */ ROLLBACK', 'begin', 'rollback transaction']
+    const ends = ['COMMIT', ' end', '-- now\ncommit;', '/* x */ ROLLBACK', 'rollback transaction']
     await inside(tx => {
       for (const sql of ends) expect(() => tx.exec(sql)).toThrow(/would end Latchkey's transaction/)
       tx.exec('SAVEPOINT one')
@@ -64,9 +64,37 @@ describe('the tx of a handler', () => {
     expect(await harness.business?.values()).toEqual(['kept'])
   })
 
+  it('takes BEGIN with COMMIT or ROLLBACK for a nested transaction', async () => {
+    await inside(tx => {
+      tx.exec('BEGIN IMMEDIATE')
+      tx.run('INSERT INTO orders VALUES (?1)', ['kept'])
+      tx.run('begin')
+      tx.run('INSERT INTO orders VALUES (?1)', ['undone'])
+      tx.run('ROLLBACK')
+      tx.exec('COMMIT;')
+      expect(() => tx.exec('COMMIT')).toThrow(/would end Latchkey's transaction/)
+    })
+    expect(await harness.business?.values()).toEqual(['kept'])
+  })
+
+  it.each([`INSERT INTO orders VALUES ('gone'); ROLLBACK`, `INSERT INTO orders VALUES ('gone'); COMMIT; BEGIN`])(
+    'refuses an end among several statements, before any of them runs: %s',
+    async text => {
+      await inside(tx => expect(() => tx.exec(text)).toThrow(/must be sent alone/))
+      expect(await harness.business?.values()).toEqual([])
+    },
+  )
+
   it('notices that a statement ended the transaction all the same, and never says committed', async () => {
-    const ended = inside(tx => tx.exec(`INSERT INTO orders VALUES ('gone'); ROLLBACK`))
-    await expect(ended).rejects.toSatisfy(notATransaction)
+    const { transactor } = store
+    const end = await transactor.transaction(async tx => {
+      await transactor.reserve(tx, atomicRequest(1))
+      tx.exec(`INSERT INTO orders VALUES ('gone'); CREATE TABLE once (id INTEGER PRIMARY KEY ON CONFLICT ROLLBACK)`)
+      expect(() => tx.exec('INSERT INTO once VALUES (1), (1)')).toThrow(/UNIQUE/)
+      expect(await transactor.record(tx, atomicRequest(1), outcome('x'), 0)).toBe('ended')
+      return 'commit'
+    })
+    expect(end).toEqual({ kind: 'ended-by-handler', how: 'rolled-back' })
     expect(await harness.business?.values()).toEqual([])
     expect((await store.claim(claimRequest(2))).kind).toBe('won')
   })

@@ -9,8 +9,12 @@ import type { Database } from './database.ts'
 import type { SqliteDatabase, SqliteParameter, SqliteRow } from './driver.ts'
 import { isBusy, unavailable } from './failure.ts'
 import { type Handle, handleOf } from './handle.ts'
+import { nestedTransactions } from '../../sql/nested-transaction.ts'
 
-/** What a handler writes with. Synchronous, as the drivers are; every method throws once the transaction has ended. */
+/**
+ * What a handler writes with. Synchronous, as the drivers are; every method throws once the transaction has ended. BEGIN, COMMIT
+ * and ROLLBACK in pairs are a nested transaction; one that would end the whole is refused.
+ */
 export interface SqliteTx {
   /** One statement. `changes`: how many rows it wrote. */
   run(sql: string, parameters?: readonly SqliteParameter[]): { changes: number; lastInsertRowid: number | bigint }
@@ -28,6 +32,8 @@ export interface Scope {
   begin(): Promise<void>
   /** `idle`: not begun yet. */
   phase(): 'idle' | 'open' | 'ended'
+  /** By a statement of the handler's, or of the application's on its own handle. */
+  wasEndedInside(): boolean
   /** What it holds, or is about to. */
   readonly identities: Set<string>
   /** Runs statements in it; throws when it has ended. */
@@ -59,6 +65,7 @@ export function ownScope(database: Database, transactionMs: number): OwnScope {
   const { atomic, clock } = database
   let phase: Phase = { kind: 'idle' }
   let beginning: Promise<void> | undefined
+  let hasEndedInside = false
   let tellOverdue: (error: LatchkeyError) => void = () => {}
   const overdue = new Promise<never>((_, reject) => (tellOverdue = reject))
   overdue.catch(() => undefined)
@@ -97,7 +104,10 @@ export function ownScope(database: Database, transactionMs: number): OwnScope {
     try {
       return work(handle)
     } finally {
-      if (!handle.inTransaction()) end(endedInside())
+      if (!handle.inTransaction()) {
+        hasEndedInside = true
+        end(endedInside())
+      }
     }
   }
   const commit = (): TransactionEnd => {
@@ -118,6 +128,7 @@ export function ownScope(database: Database, transactionMs: number): OwnScope {
     overdue,
     begin: () => (beginning ??= start()),
     phase: () => phase.kind,
+    wasEndedInside: () => hasEndedInside,
     identities: new Set(),
     use,
     commit,
@@ -152,40 +163,43 @@ export function adoptedScope(database: Database, own: SqliteDatabase): Scope {
         use(() => handle.rows(`UPDATE latchkey_keys SET fence = fence WHERE id = ''`))
       }),
     phase: () => (handle.inTransaction() ? 'open' : 'ended'),
+    wasEndedInside: () => !handle.inTransaction(),
     identities: new Set(),
     use,
   }
 }
 
 function txOver(use: <T>(work: (handle: Handle) => T) => T): SqliteTx {
+  const nested = nestedTransactions()
+  /** A COMMIT in the handler would make its rows durable without the key: the next retry would do the work again. */
+  const send = <T>(sql: string, sendTo: (handle: Handle, sql: string) => T): T =>
+    use(handle => {
+      const instead = nested.enter(sql)
+      if (instead === undefined) return sendTo(handle, sql)
+      try {
+        if (instead.kind === 'rollback') handle.exec(`ROLLBACK TO ${instead.savepoint}`)
+        return sendTo(handle, `${instead.kind === 'begin' ? 'SAVEPOINT' : 'RELEASE'} ${instead.savepoint}`)
+      } catch (error) {
+        nested.undo(instead)
+        throw error
+      }
+    })
   return {
     run: (sql, parameters) =>
-      use(handle => {
-        handle.query(refuseControl(sql), parameters)
+      send(sql, (handle, text) => {
+        handle.query(text, parameters)
         const [row] = handle.rows('SELECT changes() AS changes, last_insert_rowid() AS rowid')
         return { changes: Number(row?.changes), lastInsertRowid: row?.rowid as number | bigint }
       }),
-    get: (sql, parameters) => use(handle => handle.query(refuseControl(sql), parameters)[0]),
-    all: (sql, parameters) => use(handle => handle.query(refuseControl(sql), parameters)),
-    exec: sql => use(handle => handle.exec(refuseControl(sql))),
+    get: (sql, parameters) => send(sql, (handle, text) => handle.query(text, parameters)[0]),
+    all: (sql, parameters) => send(sql, (handle, text) => handle.query(text, parameters)),
+    exec: sql => send(sql, (handle, text) => handle.exec(text)),
   }
-}
-
-const controlPattern =
-  /^(?:\s|;|--[^\n]*\n|\/\*[\s\S]*?\*\/)*(?:BEGIN|COMMIT|END|ROLLBACK(?!\s+(?:TRANSACTION\s+)?TO\b))\b/i
-
-/** A COMMIT in the handler would make its rows durable without the key: the next retry would do the work again. */
-function refuseControl(sql: string): string {
-  if (!controlPattern.test(sql)) return sql
-  throw new LatchkeyError(
-    'not-a-transaction',
-    `"${sql.trim().slice(0, 40)}" would end Latchkey's transaction: return to commit, throw to roll back; SAVEPOINT is fine`,
-  )
 }
 
 function endedInside(): LatchkeyError {
   return new LatchkeyError(
     'not-a-transaction',
-    'a statement of the handler ended the transaction (COMMIT, ROLLBACK, ON CONFLICT ROLLBACK, or a full disk)',
+    'a statement of the handler rolled the transaction back (ON CONFLICT ROLLBACK, RAISE(ROLLBACK), or a full disk)',
   )
 }

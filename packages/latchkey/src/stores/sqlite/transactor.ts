@@ -34,10 +34,12 @@ export function sqliteTransactor({ database, scopes, transactionMs }: Transactor
       scopes.add(scope)
       try {
         const wish = await Promise.race([work(scope.tx), scope.overdue])
+        if (scope.wasEndedInside()) return rolledBackInside
         if (wish === 'commit') return scope.commit()
         scope.rollback()
         return { kind: 'rolled-back' }
       } catch (error) {
+        if (scope.wasEndedInside()) return { ...rolledBackInside, error }
         scope.rollback()
         throw error
       } finally {
@@ -70,7 +72,14 @@ export function sqliteTransactor({ database, scopes, transactionMs }: Transactor
     },
 
     record: (tx, request, outcome, reservedFence) =>
-      database.told(async () => scopes.of(tx).use(handle => record(handle, request, { outcome, reservedFence }))),
+      database.told(async () => {
+        const scope = scopes.of(tx)
+        if (scope.wasEndedInside()) return 'ended'
+        return scope.use(handle => record(handle, request, { outcome, reservedFence }))
+      }),
+
+    // SQLite does not say by which statement a handle left its transaction.
+    endOf: tx => (scopes.of(tx).wasEndedInside() ? 'unseen' : 'open'),
 
     async readAfterCommit(id, waitMs) {
       const look = (handle: Handle) => readRecord(handle, id)
@@ -78,6 +87,9 @@ export function sqliteTransactor({ database, scopes, transactionMs }: Transactor
     },
   }
 }
+
+/** Every COMMIT on our own connection is refused, and nobody else has that: what ended there was rolled back. */
+const rolledBackInside = { kind: 'ended-by-handler', how: 'rolled-back' } as const
 
 /**
  * `busy`: another process kept the file locked all the while. SQLite does not say for which identity, so it may be this
