@@ -31,7 +31,7 @@ export async function afterConflict<Tx>(core: Core<Tx>, row: AtomicRequest): Pro
 }
 
 /** Somebody's transaction holds this identity, and nothing of it can be seen before it ends. */
-export function busy<Tx>(core: Core<Tx>, { identity }: AtomicRequest): Answer {
+export function busy<Tx>(core: Core<Tx>, { identity }: Pick<AtomicRequest, 'identity'>): Answer {
   core.telemetry.count('reserve.in_progress', { operation: identity.operation })
   return refused('in-progress', { retryAfterMs: 1_000 })
 }

@@ -42,6 +42,35 @@ interface Ran {
 }
 
 export async function executeAtomic<Tx, C>(core: Core<Tx>, settings: Settings<C>, run: AtomicRun<Tx>): Promise<Answer> {
+  const { id } = run.request.identity
+  if (core.executing.has(id)) return answerBesideTwin(core, settings, run.request)
+  core.executing.add(id)
+  try {
+    return await lookAndRun(core, settings, run)
+  } finally {
+    core.executing.delete(id)
+  }
+}
+
+/**
+ * A twin of this process has a transaction for the key. A thousand more of them would take every connection only to be refused:
+ * they share a look at what is committed instead.
+ */
+async function answerBesideTwin<Tx, C>(
+  core: Core<Tx>,
+  settings: Settings<C>,
+  request: ExecuteRequest,
+): Promise<Answer> {
+  const { identity } = request
+  const read = () => core.store.read(identity.id)
+  const record = await core.calls.call('read', read).catch((cause: unknown) => ({ cause }))
+  if (record !== undefined && 'cause' in record) return unavailable(record.cause)
+  if (record === undefined || record.expired) return busy(core, { identity })
+  const seen = await answerSeen(core, settings, { record, request })
+  return seen.kind === 'answer' ? seen.answer : busy(core, { identity })
+}
+
+async function lookAndRun<Tx, C>(core: Core<Tx>, settings: Settings<C>, run: AtomicRun<Tx>): Promise<Answer> {
   if (!core.calls.circuit.admits()) return unavailable(new Error('the store failed repeatedly'))
   // As for claims: a row of others is only reserved for a caller who was allowed to see it.
   if (run.request.authorizeReplay !== undefined) run = { ...run, takeOver: 'none' }

@@ -85,7 +85,8 @@ export async function boundedTransaction<Tx>(
     if (begun && raised !== undefined && raised.error === cause) return { kind: 'raised', error: cause }
     if (!begun && isLatchkeyError(cause, 'overloaded')) return { kind: 'overloaded', cause }
     // Between its beginning and its end a transaction fails by what the handler did in it: others may well use the store.
-    if (!begun || !over) {
+    // A process that has too much to write says nothing about its store.
+    if ((!begun || !over) && !isLatchkeyError(cause, 'overloaded')) {
       calls.circuit.failed(cause)
       telemetry.count('store.error', { detail: 'transaction' })
     }

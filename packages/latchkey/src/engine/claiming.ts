@@ -1,6 +1,6 @@
 /** Claiming a row, also when the store's reply is lost: an uncertain claim is either found again by its claimId, or undone. */
 import { sleep } from '../ports/clock.ts'
-import { isLatchkeyError } from '../ports/errors.ts'
+import { isLatchkeyError, wasNeverSent } from '../ports/errors.ts'
 import type { ClaimRequest, ClaimResult } from '../ports/store.ts'
 import type { Core } from './core.ts'
 
@@ -18,10 +18,10 @@ export function notSent(why: string): Unavailable {
   return { kind: 'unavailable', cause: new Error(why), inDoubt: false }
 }
 
-/** The call failed. Only a store that answered, and says what is wrong with it, leaves no doubt. */
-export function sent(cause: unknown): Unavailable {
+/** The call failed. A store that answered, and says what is wrong with it, leaves no doubt; nor does a call that never left. */
+export function failed(cause: unknown): Unavailable {
   const answered = isLatchkeyError(cause, 'misconfigured') || isLatchkeyError(cause, 'store-not-migrated')
-  return { kind: 'unavailable', cause, inDoubt: !answered }
+  return { kind: 'unavailable', cause, inDoubt: !answered && !wasNeverSent(cause) }
 }
 
 /** Undoing goes on in the background for as long as the lease could last; more at once than this is a store that is down. */
@@ -32,7 +32,9 @@ export function claim<Tx>(core: Core<Tx>, request: ClaimRequest): Promise<Claime
   if (!core.calls.circuit.admits()) return Promise.resolve(notSent('the store failed repeatedly'))
   let asked: Promise<ClaimResult> | undefined
   const claimed: Promise<Claimed> = core.calls.call('claim', () => (asked = core.store.claim(request)))
-  return claimed.catch((cause: unknown) => findLostClaim(core, request, { cause, asked }))
+  return claimed.catch((cause: unknown) =>
+    wasNeverSent(cause) ? failed(cause) : findLostClaim(core, request, { cause, asked }),
+  )
 }
 
 interface Lost {
@@ -50,14 +52,14 @@ async function findLostClaim<Tx>(core: Core<Tx>, request: ClaimRequest, { cause,
     return { kind: 'won', claim: { id, fence, claimId }, attempt: found.attempts, crashes: found.crashes, from: 'none' }
   }
   // Phased work needs no undoing: whoever finds its dead lease goes on from its journal.
-  if (request.recovery === 'resume') return sent(cause)
+  if (request.recovery === 'resume') return failed(cause)
   void undo(core, request)
   // A store that stood still for longer than a lease grants it when the undoing has ended, and the lease begins only then.
   asked?.then(
     late => void (late.kind === 'won' && undo(core, request)),
     () => {},
   )
-  return sent(cause)
+  return failed(cause)
 }
 
 /**

@@ -16,7 +16,7 @@ export interface Core<Tx> {
   readonly waiters: Waiters
   /** Executions under way, so that a shutdown can wait for them. */
   readonly running: Running
-  /** Identities whose handler runs here, of operations that may run without the store. */
+  /** Identities that are under way in this process: of atomic work, and of operations that may run without the store. */
   readonly executing: Set<string>
   /** Aborted when a shutdown begins: nothing new is started. */
   readonly draining: AbortController

@@ -1,9 +1,10 @@
 /** Deferred: the row and its input in one commit, then a worker runs it as phased work. */
+import { wasNeverSent } from '../ports/errors.ts'
 import type { Outcome } from '../ports/outcome.ts'
 import type { WorkInput } from '../ports/steps.ts'
 import type { EnqueueRequest, EnqueueResult, KeyRecord } from '../ports/store.ts'
 import { type Answer, type ExecuteRequest, refused, unavailable } from './answer.ts'
-import { notSent, sent, type Unavailable } from './claiming.ts'
+import { failed, notSent, type Unavailable } from './claiming.ts'
 import type { Core } from './core.ts'
 import type { HttpOptions } from './operation.ts'
 import { answerSeen } from './seen.ts'
@@ -57,9 +58,10 @@ async function enqueue<Tx>(core: Core<Tx>, request: EnqueueRequest): Promise<Enq
   try {
     return await core.calls.call('enqueue', () => core.store.enqueue(request))
   } catch (cause) {
+    if (wasNeverSent(cause)) return failed(cause)
     // Written or not, the row says. If it is written later, a worker runs it, and the retry of the client who heard 503 finds it.
     const record = await core.calls.call('read', () => core.store.read(request.identity.id)).catch(() => undefined)
-    return record?.claimId === request.claimId ? { kind: 'queued' } : sent(cause)
+    return record?.claimId === request.claimId ? { kind: 'queued' } : failed(cause)
   }
 }
 

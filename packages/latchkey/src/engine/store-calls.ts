@@ -9,7 +9,10 @@ export interface StoreCalls {
   readonly circuit: Circuit
   /** The limit of a call that is given none. */
   readonly timeoutMs: number
-  /** Rejects with `store-unavailable` when the call failed or took too long; what the call did is then unknown. */
+  /**
+   * Rejects with `store-unavailable` when the call failed or took too long; what the call did is then unknown, unless the error says that it
+   * was never sent. Rejects with `overloaded` when the store refused to queue it, which counts as no failure.
+   */
   call<T>(name: string, run: () => Promise<T>, limitMs?: number): Promise<T>
 }
 
@@ -24,13 +27,17 @@ export function storeCalls({ storeName, timeoutMs, clock, telemetry }: StoreCall
   const breaker = circuit(clock)
 
   function failure(name: string, cause: unknown): unknown {
-    // Not migrated, not a transaction: the store answered, and the message says what to do.
+    // Not migrated, not a transaction: the store answered, and the message says what to do. Overloaded: it was not even asked,
+    // which is a word about this process and says nothing about the store.
     if (isLatchkeyError(cause) && cause.code !== 'store-unavailable') return cause
     breaker.failed(cause)
     telemetry.count('store.error', { detail: name })
     telemetry.report(`the ${storeName} store failed at ${name}`, { error: cause, detail: name })
     const message = `the ${storeName} store failed at ${name}: ${String(cause)}`
-    return new LatchkeyError('store-unavailable', message, { cause })
+    return new LatchkeyError('store-unavailable', message, {
+      cause,
+      sent: isLatchkeyError(cause) ? cause.sent : undefined,
+    })
   }
 
   const watch: Watch = {

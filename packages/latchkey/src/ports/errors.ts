@@ -60,6 +60,7 @@ export interface ErrorDetails {
   cause?: unknown
   retryAfterMs?: number
   maybeAccepted?: boolean
+  sent?: false | undefined
 }
 
 export class LatchkeyError extends Error {
@@ -68,6 +69,8 @@ export class LatchkeyError extends Error {
   readonly retryAfterMs: number | undefined
   /** `store-unavailable`: the request may be in the store all the same, and may be executed later. Ask again with the same key. */
   readonly maybeAccepted: boolean
+  /** Of a failed call to the store; `false`: it never left this process, so it has done nothing and will do nothing. */
+  readonly sent: false | undefined
   /** Marks the class across two copies of the package, where instanceof fails. */
   readonly isLatchkeyError: true = true
 
@@ -76,12 +79,18 @@ export class LatchkeyError extends Error {
     this.code = code
     this.retryAfterMs = details.retryAfterMs
     this.maybeAccepted = details.maybeAccepted ?? false
+    this.sent = details.sent
   }
 }
 
 export function isLatchkeyError(error: unknown, code?: ErrorCode): error is LatchkeyError {
   if (typeof error !== 'object' || error === null || !('isLatchkeyError' in error)) return false
   return code === undefined || ('code' in error && error.code === code)
+}
+
+/** A call to the store that failed before it was sent: there is nothing to find, and nothing to undo. */
+export function wasNeverSent(error: unknown): boolean {
+  return isLatchkeyError(error) && (error.code === 'overloaded' || error.sent === false)
 }
 
 /** Throw it when it is proven that nothing happened outside: the key may be tried again at once. */

@@ -1,7 +1,16 @@
 /** The four calls of every request, gathered: concurrent calls of a process share a statement, a commit and its flush. */
 import { systemClock } from '../../ports/clock.ts'
 import { LatchkeyError, misconfigured } from '../../ports/errors.ts'
-import type { Claim, ClaimRequest, ClaimResult, KeyRecord, OwnerResult, Store } from '../../ports/store.ts'
+import type {
+  Claim,
+  ClaimRequest,
+  ClaimResult,
+  EnqueueRequest,
+  EnqueueResult,
+  KeyRecord,
+  OwnerResult,
+  Store,
+} from '../../ports/store.ts'
 import { byteaArray, float8Array, smallintArray, textArray, uuidArray } from './binary-array.ts'
 import { plainClaimValues, isPlain, keyRecord, readManyStatement, type KeyRow } from './claim.ts'
 import { isUuid, readable, recordColumns, recovery, type Dialect } from './dialect.ts'
@@ -17,18 +26,19 @@ export interface BatchingOptions {
   /** The most calls in one batch. Default: 250. Smaller makes batches shorter, larger helps only with many connections. */
   readonly sizeMax?: number
   /**
-   * The most calls of one kind that are open at a time. Default: 5,000. The next one is refused with `store-unavailable`,
-   * which HTTP answers with 503: a database that does not keep up must not fill the process's memory.
+   * The most calls of one kind that are open at a time. Default: 5,000. The next one is refused with `overloaded`, which HTTP
+   * answers with 503: a database that does not keep up must not fill the process's memory. Calls for one key that wait at the same
+   * time count once; of those behind the first there are at most four times as many, and one key never has more than half.
    */
   readonly openMax?: number
   /**
-   * How long a call may wait for its batch, and a batch for its answer. Default: 2,000 ms, as `storeTimeoutMs` of
-   * `createLatchkey`; change it with that.
+   * How long a batch may wait for its answer, and a call for its batch: half of it, so that it is refused as `overloaded`, and
+   * never takes its wait for a failure of the store. Default: 2,000 ms, as `storeTimeoutMs` of `createLatchkey`; change it with that.
    */
   readonly timeoutMs?: number
 }
 
-type Gathered = Pick<Store, 'claim' | 'read' | 'heartbeat' | 'complete'>
+type Gathered = Pick<Store, 'claim' | 'enqueue' | 'read' | 'heartbeat' | 'complete'>
 
 interface Completion {
   readonly claim: Claim
@@ -53,7 +63,7 @@ export interface Batching {
 
 export function batchedCalls({ sql, pool, send, options, single }: Batching): Gathered {
   const limits = limitsOf(options)
-  const ask = bounded(pool, sql.schema, { send, limitMs: limits.waitMsMax })
+  const ask = bounded(pool, sql.schema, { send, limitMs: options.timeoutMs ?? timeoutMsDefault })
   const run = rowsOf(ask)
   const texts = batchStatements(sql)
   const lone = loneStatements(sql)
@@ -68,12 +78,29 @@ export function batchedCalls({ sql, pool, send, options, single }: Batching): Ga
       return result
     },
     together: requests => claimTogether({ run, texts, single }, requests),
+    mayShare: mayShareClaim,
+  })
+  const claimAlone = lane<ClaimRequest, ClaimResult>({
+    name: 'claim',
+    keyOf: request => request.identity.id,
+    alone: request => single.claim(request),
+    together: async requests => requests.map(each => single.claim(each)),
+    mayShare: mayShareClaim,
+  })
+  const enqueue = lane<EnqueueRequest, EnqueueResult>({
+    name: 'enqueue',
+    keyOf: request => request.identity.id,
+    alone: request => single.enqueue(request),
+    together: async requests => requests.map(each => single.enqueue(each)),
+    // Whatever its fingerprint: only a row that is not there, or over, is queued anew.
+    mayShare: result => result.kind === 'seen' && !result.record.expired,
   })
   const read = lane<string, KeyRecord | undefined>({
     name: 'read',
     keyOf: id => id,
     alone: id => single.read(id),
     together: ids => readTogether({ run, texts, single }, ids),
+    mayShare: () => true,
   })
   const complete = lane<Completion, OwnerResult>({
     name: 'complete',
@@ -107,7 +134,8 @@ export function batchedCalls({ sql, pool, send, options, single }: Batching): Ga
     },
   })
   return {
-    claim: request => (goesAlone(request) ? single.claim(request) : claim(request)),
+    claim: request => (goesAlone(request) ? claimAlone(request) : claim(request)),
+    enqueue,
     read: id => (isUuid(id) ? read(id) : single.read(id)),
     heartbeat: (owned, leaseMs) =>
       areUuids(owned) ? heartbeat({ claim: owned, leaseMs }) : single.heartbeat(owned, leaseMs),
@@ -129,11 +157,20 @@ function areUuids({ id, claimId }: Claim): boolean {
   return isUuid(id) && isUuid(claimId)
 }
 
-function limitsOf({ sizeMax = 250, openMax = 5_000, timeoutMs = 2_000 }: BatchingOptions): GatherLimits {
+const timeoutMsDefault = 2_000
+
+function limitsOf({ sizeMax = 250, openMax = 5_000, timeoutMs = timeoutMsDefault }: BatchingOptions): GatherLimits {
   for (const [name, value] of Object.entries({ sizeMax, openMax, timeoutMs })) {
     if (!(value >= 1)) throw misconfigured(`batching.${name} must be at least 1 and is ${value}`)
   }
-  return { sizeMax, openMax, waitMsMax: timeoutMs }
+  return {
+    sizeMax,
+    openMax,
+    behindMax: 4 * openMax,
+    waitMsMax: timeoutMs / 2,
+    // Before the caller's own limit, at which it would take a call that was never sent for one whose answer was lost.
+    shareMsMax: 0.9 * timeoutMs,
+  }
 }
 
 interface Lane<Item, Result> {
@@ -144,6 +181,7 @@ interface Lane<Item, Result> {
   /** For a batch of one, where there is a cheaper way than the batch's. */
   readonly one?: (item: Item) => Promise<Result>
   readonly together: (items: readonly Item[]) => Promise<readonly (Result | Promise<Result>)[]>
+  readonly mayShare?: (result: Result, sent: Item, joined: Item) => boolean
 }
 
 function laneOn(limits: GatherLimits) {
@@ -153,6 +191,7 @@ function laneOn(limits: GatherLimits) {
     alone,
     one,
     together,
+    mayShare,
   }: Lane<Item, Result>): ((item: Item) => Promise<Result>) => {
     // Refused for one of its rows, and nothing of it was written: each goes alone, and stands in nobody's way. Else nobody
     // knows what was written. Who asked finds out, by claim id.
@@ -165,6 +204,7 @@ function laneOn(limits: GatherLimits) {
     return gather<Item, Result>({
       name,
       keyOf,
+      mayShare,
       limits,
       clock: systemClock,
       async send(items) {
@@ -184,6 +224,19 @@ interface Together {
   readonly run: Run
   readonly texts: BatchStatements
   readonly single: Gathered
+}
+
+/**
+ * A grant is its caller's alone. A row that was seen is seen by who joined, too, unless it could have been granted to them: that needs
+ * the row's own fingerprint, and the one that was sent had another.
+ */
+function mayShareClaim(result: ClaimResult, sent: ClaimRequest, joined: ClaimRequest): boolean {
+  if (result.kind === 'won' || result.record.expired) return false
+  const { record } = result
+  const isOf = ({ fingerprint }: ClaimRequest) => Buffer.compare(fingerprint, record.fingerprint) === 0
+  // Nor where it is bound to what each of them may take over.
+  const asFree = sent.takeOver === undefined || joined.takeOver === 'none'
+  return isPlain(record) || (isOf(sent) && asFree) || !isOf(joined)
 }
 
 function wonFresh({ identity, claimId }: ClaimRequest): ClaimResult {

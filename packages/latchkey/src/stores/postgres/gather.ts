@@ -1,136 +1,149 @@
 /**
  * Calls of one kind, gathered into batches without a timer: what arrives while a batch is under way forms the next one, and
  * a call that finds nothing under way leaves at the end of this turn of the event loop.
+ *
+ * Calls with one key never share a batch. Where the kind allows it, those that come while the first of them still waits join
+ * it, and its answer is theirs: a thousand callers of one key are one call. They were never sent, so they are never in doubt.
  */
-import type { Clock } from '../../ports/clock.ts'
 import { LatchkeyError } from '../../ports/errors.ts'
+import { type Call, type CallQueue, callQueue, neverSent, type QueueLimits, type QueueOptions } from './call-queue.ts'
+import { refuseAll, refuseLate, stand, standAgain, takeBatch } from './call-queue.ts'
 
-export interface GatherLimits {
-  /** The most calls in one batch. */
-  readonly sizeMax: number
-  /** The most calls that are open, from their arrival to their answer; the next one is refused at once. */
-  readonly openMax: number
-  /** A call that has waited longer is dropped before it is sent: nobody waits for its answer any more. */
-  readonly waitMsMax: number
-}
+export type GatherLimits = QueueLimits
 
-export interface GatherOptions<Item, Result> {
-  /** What is refused or dropped, in messages. */
-  readonly name: string
-  /** Two calls with the same key never share a batch: the second goes with the next. */
-  readonly keyOf: (item: Item) => string
+export interface GatherOptions<Item, Result> extends QueueOptions<Item> {
+  /** Whether the answer to `sent` is one to `joined`, too, which came before it was sent. Absent: never. */
+  readonly mayShare?: ((result: Result, sent: Item, joined: Item) => boolean) | undefined
   /**
    * Sends one batch and resolves when the next may go. The result of a member may be a promise that is still open then. A
    * rejection is the answer to every member.
    */
   readonly send: (items: readonly Item[]) => Promise<readonly (Result | Promise<Result>)[]>
-  readonly limits: GatherLimits
-  readonly clock: Clock
 }
 
-interface Waiting<Item, Result> {
-  readonly item: Item
-  readonly sinceMs: number
-  readonly resolve: (result: Result) => void
-  readonly reject: (error: unknown) => void
-}
+/** How often those who wait are looked at: a twentieth of the longest wait is soon enough, and rare enough for thousands. */
+const looksPerWait = 20
 
 export function gather<Item, Result>(options: GatherOptions<Item, Result>): (item: Item) => Promise<Result> {
-  const { name, send, limits, clock } = options
-  let waiting: Waiting<Item, Result>[] = []
-  let open = 0
+  const { mayShare, send, limits, clock } = options
+  const queue = callQueue<Item, Result>(options)
+  const answers = answersOf(queue, mayShare, start)
   let underWay = false
+  let watched = false
 
   function flush(): void {
-    const { batch, rest, late } = nextBatch(waiting, options)
-    waiting = rest
-    for (const member of late) {
-      refuse(member, unavailable(`a call of ${name} waited ${limits.waitMsMax} ms for its turn and was not sent`))
-    }
+    refuseLate(queue)
+    const batch = takeBatch(queue)
     if (batch.length === 0) {
       underWay = false
       return
     }
+    for (const call of batch) if (call.behind !== undefined) answers.begin(call, call.behind)
     // Called in a promise, so that a sender that throws rejects like one that fails.
     Promise.resolve(batch.map(({ item }) => item))
       .then(send)
       .then(
-        results => batch.forEach((member, index) => resolveBy(member, results, index)),
-        (error: unknown) => batch.forEach(member => refuse(member, error)),
+        results => batch.forEach((call, index) => answers.resolveBy(call, results, index)),
+        (error: unknown) => batch.forEach(call => answers.refuse(call, error)),
       )
       .finally(() => setImmediate(flush))
   }
 
-  function resolveBy(
-    member: Waiting<Item, Result>,
-    results: readonly (Result | Promise<Result>)[],
-    index: number,
-  ): unknown {
-    if (index >= results.length) {
-      return refuse(member, new LatchkeyError('invariant', 'a batch has fewer results than members'))
-    }
-    // Within the bounds that were just compared.
-    const result = results[index] as Result | Promise<Result>
-    if (!(result instanceof Promise)) return settle(member, result)
-    // A member that went on alone is open until its own answer.
-    return result.then(
-      value => settle(member, value),
-      (error: unknown) => refuse(member, error),
-    )
+  function start(): void {
+    if (underWay) return watch()
+    underWay = true
+    setImmediate(flush)
   }
 
-  function settle(member: Waiting<Item, Result>, result: Result): void {
-    open -= 1
-    member.resolve(result)
-  }
-
-  function refuse(member: Waiting<Item, Result>, error: unknown): void {
-    open -= 1
-    member.reject(error)
+  /** A batch that is not answered holds up those who wait for the next: they hear of it in time. */
+  function watch(): void {
+    if (watched) return
+    watched = true
+    clock.after(limits.waitMsMax / looksPerWait, () => {
+      watched = false
+      refuseLate(queue)
+      if (queue.waiting.size > 0 || queue.leading.size > 0) watch()
+    })
   }
 
   return item =>
     new Promise((resolve, reject) => {
-      if (open >= limits.openMax) {
-        return reject(unavailable(`${open} calls of ${name} are already open: the store does not keep up`))
-      }
-      open += 1
-      waiting.push({ item, sinceMs: clock.monotonicMs(), resolve, reject })
-      if (underWay) return
-      underWay = true
-      setImmediate(flush)
+      const refused = stand(queue, { item, sinceMs: clock.monotonicMs(), resolve, reject, behind: undefined })
+      if (refused !== undefined) return reject(refused)
+      start()
     })
 }
 
-interface Gathered<Member> {
-  readonly batch: readonly Member[]
-  readonly rest: Member[]
-  /** Waited too long. */
-  readonly late: readonly Member[]
+interface Answers<Item, Result> {
+  /** The call is being sent, and `others` are behind it. */
+  begin(call: Call<Item, Result>, others: readonly Call<Item, Result>[]): void
+  resolveBy(call: Call<Item, Result>, results: readonly (Result | Promise<Result>)[], index: number): unknown
+  refuse(call: Call<Item, Result>, error: unknown): void
 }
 
-/** In the order of arrival; who shares a key with an earlier member waits on. */
-function nextBatch<Item, Result>(
-  waiting: readonly Waiting<Item, Result>[],
-  { keyOf, limits, clock }: GatherOptions<Item, Result>,
-): Gathered<Waiting<Item, Result>> {
-  const nowMs = clock.monotonicMs()
-  const keys = new Set<string>()
-  const batch: Waiting<Item, Result>[] = []
-  const rest: Waiting<Item, Result>[] = []
-  const late: Waiting<Item, Result>[] = []
-  for (const member of waiting) {
-    const key = keyOf(member.item)
-    if (nowMs - member.sinceMs > limits.waitMsMax) late.push(member)
-    else if (batch.length === limits.sizeMax || keys.has(key)) rest.push(member)
-    else {
-      keys.add(key)
-      batch.push(member)
+/** `start`: somebody waits again. */
+function answersOf<Item, Result>(
+  queue: CallQueue<Item, Result>,
+  mayShare: GatherOptions<Item, Result>['mayShare'],
+  start: () => void,
+): Answers<Item, Result> {
+  type Member = Call<Item, Result>
+
+  function settle(call: Member, result: Result): void {
+    queue.open -= 1
+    call.resolve(result)
+    if (call.behind === undefined) return
+    const apart: Member[] = []
+    for (const other of sharersOf(queue, call)) {
+      if (mayShare?.(result, call.item, other.item) !== true) apart.push(other)
+      else {
+        queue.behind -= 1
+        other.resolve(result)
+      }
     }
+    if (apart.length === 0) return
+    standAgain(queue, apart)
+    start()
   }
-  return { batch, rest, late }
+
+  function refuse(call: Member, error: unknown): void {
+    queue.open -= 1
+    call.reject(error)
+    if (call.behind === undefined) return
+    const others = sharersOf(queue, call)
+    queue.behind -= others.length
+    refuseAll(others, neverSent(error))
+  }
+
+  return {
+    refuse,
+    begin(call, others) {
+      if (mayShare !== undefined) return void queue.leading.add(call)
+      call.behind = undefined
+      standAgain(queue, others)
+    },
+    resolveBy(call, results, index) {
+      if (index >= results.length) {
+        return refuse(call, new LatchkeyError('invariant', 'a batch has fewer results than members'))
+      }
+      // Within the bounds that were just compared.
+      const result = results[index] as Result | Promise<Result>
+      if (!(result instanceof Promise)) return settle(call, result)
+      // A member that went on alone is open until its own answer.
+      return result.then(
+        value => settle(call, value),
+        (error: unknown) => refuse(call, error),
+      )
+    },
+  }
 }
 
-function unavailable(message: string): LatchkeyError {
-  return new LatchkeyError('store-unavailable', message)
+function sharersOf<Item, Result>(
+  queue: CallQueue<Item, Result>,
+  call: Call<Item, Result>,
+): readonly Call<Item, Result>[] {
+  const others = call.behind ?? []
+  call.behind = undefined
+  queue.leading.delete(call)
+  return others
 }

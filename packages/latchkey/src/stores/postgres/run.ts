@@ -38,16 +38,21 @@ export function bounded(pool: PgPool, schema: string, { send, limitMs }: { send:
   return (text, values) =>
     new Promise<PgResult>((resolve, reject) => {
       let late: Error | undefined
+      let sent: false | undefined = false
       let giveBack = (_error?: Error) => {}
       const cancel = systemClock.after(limitMs, () => {
-        late = new LatchkeyError('store-unavailable', `PostgreSQL did not answer within ${limitMs} ms`)
+        const message = `PostgreSQL did not answer within ${limitMs} ms`
+        late = new LatchkeyError('store-unavailable', message, { sent })
         giveBack(late)
         reject(late)
       })
       const work = async () => {
-        const client = await pool.connect()
+        const client = await pool.connect().catch((error: unknown) => {
+          throw notConnected(error, schema)
+        })
         giveBack = giveBackOnce(client)
         if (late !== undefined) return giveBack()
+        sent = undefined
         const result = await send(client, text, values)
         giveBack()
         resolve(result)
@@ -59,6 +64,12 @@ export function bounded(pool: PgPool, schema: string, { send, limitMs }: { send:
         })
         .finally(cancel)
     })
+}
+
+/** The statement waited for a connection, and none came: nothing of it was sent. */
+function notConnected(error: unknown, schema: string): LatchkeyError {
+  const { code, message, cause } = storeError(error, schema)
+  return new LatchkeyError(code, message, { cause, sent: false })
 }
 
 export function rowsOf(ask: Ask): Run {

@@ -56,7 +56,7 @@ export function openPostgresStore<Pool extends PgPool>({
   const run = autocommit(pool, sql.schema)
   ignoreErrorsOfPool(pool)
   const send = preparedWherePossible()
-  const single = { ...claimCalls(sql, run), ...ownerCalls(sql, run) }
+  const single = { ...claimCalls(sql, run), ...enqueueCall(sql, run), ...ownerCalls(sql, run) }
   return {
     name: 'postgres',
     traits: {
@@ -74,7 +74,6 @@ export function openPostgresStore<Pool extends PgPool>({
     steps: postgresSteps(sql, run) as Steps<ClientOf<Pool>>,
     outbox: postgresOutbox<ClientOf<Pool>>(sql, run),
     reconciliation: postgresReconciliation(sql, run),
-    ...enqueueCall(sql, run),
     ...single,
     ...(batching === false
       ? {}

@@ -15,7 +15,8 @@ const { open } = stepStateCodes
  * the open effect, or an outcome where none is open.
  */
 const fitsSql = `
-  (e.at_ms >= k.created_at_ms AND NOT k.${foreignRecoverySql} AND CASE
+  (e.at_ms >= k.created_at_ms AND CASE
+    WHEN k.${foreignRecoverySql} THEN 0
     WHEN k.recovery = ${recoveryCodes.resume} AND EXISTS (
       SELECT 1 FROM latchkey_steps AS s WHERE s.id = k.id AND s.state = ${open})
     THEN (e.verdict = 'never-happened' OR e.status IS NULL) AND EXISTS (

@@ -62,6 +62,11 @@ export function faultError({ kind, message }: StoreFault): LatchkeyError {
   return new LatchkeyError(`store-${kind}`, message)
 }
 
+/** The process has more to write than it may queue. Nothing of it was written, and nothing is wrong with the file. */
+export function overloaded(message: string): LatchkeyError {
+  return new LatchkeyError('overloaded', message, { retryAfterMs: 1_000 })
+}
+
 export function unavailable(message: string, cause?: unknown): LatchkeyError {
   return new LatchkeyError('store-unavailable', message, { cause })
 }

@@ -94,7 +94,8 @@ export const looksSql: string = `
   FROM json_each(?1) AS asked CROSS JOIN latchkey_keys AS k ON k.id = asked.value`
 
 function see(handle: Handle, looks: readonly Look[]): Seen {
-  const ids = JSON.stringify(looks.map(({ id }) => id))
+  // Each row once, however many ask for it.
+  const ids = JSON.stringify([...new Set(looks.map(({ id }) => id))])
   const [row] = handle.rows(looksSql, [ids])
   // The statement makes the text, from columns of a STRICT table.
   const found = JSON.parse(String(row?.found)) as readonly FoundRow[]

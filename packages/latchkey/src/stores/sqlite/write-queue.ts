@@ -3,7 +3,7 @@
  * come, first served, nobody blocks the event loop, and nobody writes inside another's open transaction.
  */
 import type { Clock } from '../../ports/clock.ts'
-import { unavailable } from './failure.ts'
+import { overloaded, unavailable } from './failure.ts'
 import { everyoneIn, type Line, type Link, stepIn, stepOut } from '../../ports/line.ts'
 
 /** What stands in the queue. */
@@ -51,9 +51,9 @@ export function writeQueue<Write extends Waiting>(options: QueueOptions): WriteQ
     place.cancel()
     stepOut(line, place)
   }
-  const refuse = (place: Place<Write>, reason: string) => {
+  const refuse = (place: Place<Write>, error: Error) => {
     leave(place)
-    place.waiting.failed(unavailable(reason))
+    place.waiting.failed(error)
   }
   const next = () => {
     beforeTurn()
@@ -73,7 +73,7 @@ export function writeQueue<Write extends Waiting>(options: QueueOptions): WriteQ
   }
   const stand = (waiting: Waiting, limitMs: number, write?: Write) => {
     const place: Place<Write> = { waiting, write, cancel: () => {}, before: undefined, next: undefined }
-    place.cancel = clock.after(limitMs, () => refuse(place, waitedTooLong(limitMs)))
+    place.cancel = clock.after(limitMs, () => refuse(place, overloaded(waitedTooLong(limitMs))))
     stepIn(line, place)
   }
   const wait = (limitMs: number) =>
@@ -106,14 +106,15 @@ export function writeQueue<Write extends Waiting>(options: QueueOptions): WriteQ
     },
     async close(limitMs) {
       closed = true
-      for (const place of everyoneIn(line)) refuse(place, 'the SQLite store was closed while this write waited')
+      for (const place of everyoneIn(line))
+        refuse(place, unavailable('the SQLite store was closed while this write waited'))
       if (taken) await wait(limitMs).catch(() => undefined)
     },
   }
 }
 
 function noRoom(waitersMax: number): Error {
-  return unavailable(`${waitersMax} writes wait for the SQLite file already`)
+  return overloaded(`${waitersMax} writes wait for the SQLite file already`)
 }
 
 function waitedTooLong(limitMs: number): string {
