@@ -13,6 +13,8 @@ export interface ExecuteRequest {
   readonly refingerprint?: (version: number) => Uint8Array | undefined
   /** Older than the operation accepts: answered from its row, if there is one, and never begun. */
   readonly tooOld?: boolean
+  /** The same caller asked before, and waits for the twin: it was counted then. */
+  readonly asksAgain?: boolean
   /** For operators, at most 80 characters. */
   readonly description: string | undefined
   /** May this caller have what the row holds? Asked before anything of a row is told or run. Absent: yes. */

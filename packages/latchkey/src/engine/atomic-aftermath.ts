@@ -2,11 +2,12 @@
 import { LatchkeyError, unreachable } from '../ports/errors.ts'
 import type { Outcome } from '../ports/outcome.ts'
 import type { AtomicRequest, KeyRecord, Transactor } from '../ports/store.ts'
-import { type Answer, type Attempt, refused, unavailable } from './answer.ts'
+import { type Answer, type Attempt, type ExecuteRequest, refused, unavailable } from './answer.ts'
 import { boundedTransaction } from './bounded-transaction.ts'
 import { claim } from './claiming.ts'
 import type { Core } from './core.ts'
 import type { Judgement } from './judge.ts'
+import { countInProgress } from './seen.ts'
 import type { Settings } from './settings.ts'
 
 export type Step =
@@ -31,8 +32,8 @@ export async function afterConflict<Tx>(core: Core<Tx>, row: AtomicRequest): Pro
 }
 
 /** Somebody's transaction holds this identity, and nothing of it can be seen before it ends. */
-export function busy<Tx>(core: Core<Tx>, { identity }: Pick<AtomicRequest, 'identity'>): Answer {
-  core.telemetry.count('reserve.in_progress', { operation: identity.operation })
+export function busy<Tx>(core: Core<Tx>, request: Pick<ExecuteRequest, 'identity' | 'asksAgain'>): Answer {
+  countInProgress(core, request)
   return refused('in-progress', { retryAfterMs: 1_000 })
 }
 

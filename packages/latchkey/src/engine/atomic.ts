@@ -65,9 +65,9 @@ async function answerBesideTwin<Tx, C>(
   const read = () => core.store.read(identity.id)
   const record = await core.calls.call('read', read).catch((cause: unknown) => ({ cause }))
   if (record !== undefined && 'cause' in record) return unavailable(record.cause)
-  if (record === undefined || record.expired) return busy(core, { identity })
+  if (record === undefined || record.expired) return busy(core, request)
   const seen = await answerSeen(core, settings, { record, request })
-  return seen.kind === 'answer' ? seen.answer : busy(core, { identity })
+  return seen.kind === 'answer' ? seen.answer : busy(core, request)
 }
 
 async function lookAndRun<Tx, C>(core: Core<Tx>, settings: Settings<C>, run: AtomicRun<Tx>): Promise<Answer> {
@@ -111,7 +111,7 @@ async function oneTransaction<Tx, C>(core: Core<Tx>, settings: Settings<C>, run:
   if (end.kind === 'unavailable' && !isUnknown(ended)) return done(unavailable(end.cause))
   if (end.kind === 'raised' && !isUnknown(ended)) return done(unavailable(end.error))
   if (ended === undefined) return done(unavailable(undefined))
-  if (ended.kind === 'busy') return done(busy(core, row))
+  if (ended.kind === 'busy') return done(busy(core, run.request))
   if (ended.kind === 'seen') return { kind: 'look-again', record: ended.record, ran: false }
   if (end.kind === 'committed') return done({ kind: 'executed', attempt: ended.attempt, stored: 'yes' })
   if (end.kind === 'commit-unknown')

@@ -67,7 +67,8 @@ export async function claimThenRun<Tx, C>(core: Core<Tx>, settings: Settings<C>,
 
 function countGrant<Tx>(core: Core<Tx>, { from }: Won, { identity }: ExecuteRequest): void {
   const attributes = { operation: identity.operation, identity: identity.id }
-  core.telemetry.count('reserve.created', attributes)
+  // One key is created once: who takes it over or tries it again is counted as that.
+  if (from === 'none' || from === 'expired') core.telemetry.count('reserve.created', attributes)
   if (from === 'expired') core.telemetry.count('reserve.after_expiry', attributes)
   if (from === 'failed_retryable') core.telemetry.count('reserve.failed_retry', attributes)
   if (from === 'dead-lease') core.telemetry.count('takeover', attributes)

@@ -37,11 +37,11 @@ interface Run extends Granted {
 function runGranted<Tx, C>(core: Core<Tx>, settings: Settings<C>, granted: Run): Promise<Answer> {
   const run = () => runOwned(core, settings, granted)
   if (settings.ifStoreDown === 'refuse') return run()
-  const { operation, id } = granted.request.identity
-  const { claimId } = granted.won.claim
+  const { request } = granted
+  const { id, claimId } = granted.won.claim
   // The store is back, and a handler of the time without it is still under way: this claim has run nothing.
   const giveUp = () => core.calls.call('release', () => core.store.release(id, claimId)).catch(() => undefined)
-  return runAlone(core, { id, operation, run, giveUp })
+  return runAlone(core, { request, run, giveUp })
 }
 
 async function runOwned<Tx, C>(
@@ -148,7 +148,7 @@ async function whenStoreIsDown<Tx, C>(
     const attempt = await attemptOf(work, execution(request, { attempt: 1, fence: 0, signalOf: neverFires }))
     return { kind: 'executed', attempt, stored: 'unprotected' }
   }
-  return runAlone(core, { id, operation, run })
+  return runAlone(core, { request, run })
 }
 
 /** Guarded work needs a second connection for its heartbeat while the handler holds the first. */

@@ -199,12 +199,12 @@ function atomicOperation<Tx, C>(
     shared,
     async execute(request, work) {
       const { id } = request.identity
-      const once = (counted: typeof work) =>
+      const once = (counted: typeof work, by: typeof request) =>
         unlessTooOld(core, settings, {
-          request,
+          request: by,
           next: asked => executeAtomic(core, settings, { transactor, request: asked, work: counted }),
         })
-      const answer = await tracked(core, withWaiting(core, settings, { id, work, once }))
+      const answer = await tracked(core, withWaiting(core, settings, { request, work, once }))
       core.waiters.wake(id)
       return answer
     },
@@ -250,12 +250,12 @@ function guardedOperation<Tx, C>(
     settings,
     shared,
     execute(request, work) {
-      const once = (counted: typeof work) =>
+      const once = (counted: typeof work, by: typeof request) =>
         unlessTooOld(core, settings, {
-          request,
+          request: by,
           next: asked => executeGuarded(core, settings, { request: asked, work: counted }),
         })
-      return tracked(core, withWaiting(core, settings, { id: request.identity.id, work, once }))
+      return tracked(core, withWaiting(core, settings, { request, work, once }))
     },
     async run(given, handler) {
       const request = executeRequest({ name, settings, clock: core.clock }, given)

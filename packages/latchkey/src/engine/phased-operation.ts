@@ -131,12 +131,12 @@ function waysInto<Tx, Input, C>(core: Core<Tx>, shared: Shared<C>, declared: Dec
       if (stored.kind === 'too-large') return refused('input-too-large', { limit: stored.limit })
       const input = stored.text
       const work = (run: () => Promise<Attempt>) => run()
-      const once = (start: typeof work) =>
+      const once = (start: typeof work, by: ExecuteRequest) =>
         unlessTooOld(core, settings, {
-          request,
+          request: by,
           next: asked => executePhased(core, settings, { ...each, request: asked, input, start }),
         })
-      return tracked(core, withWaiting(core, settings, { id: request.identity.id, work, once }))
+      return tracked(core, withWaiting(core, settings, { request, work, once }))
     },
     async defer(request, given) {
       const stored = inputText(name, given)
@@ -147,7 +147,7 @@ function waysInto<Tx, Input, C>(core: Core<Tx>, shared: Shared<C>, declared: Dec
       // Nothing runs here, so there is nothing to wait for.
       const waitless: Settings<C> = { ...settings, whenInProgress: 'refuse' }
       const once = () => unlessTooOld(core, waitless, { request, next })
-      return tracked(core, withWaiting(core, waitless, { id: request.identity.id, work: never, once }))
+      return tracked(core, withWaiting(core, waitless, { request, work: never, once }))
     },
     async resume({ identity, fingerprint }) {
       // A worker knows no key: it is not stored, and the definition is not given one.

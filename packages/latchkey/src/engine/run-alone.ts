@@ -2,22 +2,23 @@
  * At most one handler per identity at a time in this process, for operations that may run while the store is away: then no row
  * keeps duplicates apart, so the process does what it can.
  */
-import { type Answer, refused } from './answer.ts'
+import { type Answer, type ExecuteRequest, refused } from './answer.ts'
 import type { Core } from './core.ts'
+import { countInProgress } from './seen.ts'
 
 export interface Alone {
-  readonly id: string
-  readonly operation: string
+  readonly request: ExecuteRequest
   readonly run: () => Promise<Answer>
   /** Called instead where a handler of the identity is under way. */
   readonly giveUp?: () => Promise<unknown>
 }
 
-export async function runAlone<Tx>(core: Core<Tx>, { id, operation, run, giveUp }: Alone): Promise<Answer> {
-  const { executing, telemetry } = core
+export async function runAlone<Tx>(core: Core<Tx>, { request, run, giveUp }: Alone): Promise<Answer> {
+  const { executing } = core
+  const { id } = request.identity
   if (executing.has(id)) {
     await giveUp?.()
-    telemetry.count('reserve.in_progress', { operation })
+    countInProgress(core, request)
     return refused('in-progress', { retryAfterMs: 1_000 })
   }
   executing.add(id)

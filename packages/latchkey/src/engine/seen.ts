@@ -15,10 +15,15 @@ export type Seen =
 /** An unknown row settles by evidence, not by waiting: asking once in a while is enough. */
 const unknownRetryAfterMs = 30_000
 
+interface SeenBy {
+  readonly record: KeyRecord
+  readonly request: ExecuteRequest
+}
+
 export async function answerSeen<Tx, C>(
   core: Core<Tx>,
   settings: Settings<C>,
-  { record, request }: { record: KeyRecord; request: ExecuteRequest },
+  { record, request }: SeenBy,
 ): Promise<Seen> {
   if (!(await mayBeTold(core, request, record))) return answer(refused('replay-not-authorized'))
   const decision = decide(record, request.fingerprint)
@@ -37,7 +42,7 @@ export async function answerSeen<Tx, C>(
         expiresAtMs: record.expiresAtMs,
       })
     default:
-      return answer(refuse(core, record, decision))
+      return answer(refuse(core, { record, request }, decision))
   }
 }
 
@@ -55,13 +60,14 @@ async function sweepThenLook<Tx>(core: Core<Tx>, { id, operation }: KeyRecord, r
 
 type Refusing = Exclude<Decision, { kind: 'claim-again' | 'compare-by' | 'sweep' | 'replay' }>
 
-function refuse<Tx>(core: Core<Tx>, { id, operation }: KeyRecord, decision: Refusing): Answer {
+function refuse<Tx>(core: Core<Tx>, { record, request }: SeenBy, decision: Refusing): Answer {
+  const { id, operation } = record
   switch (decision.kind) {
     case 'misuse':
       core.telemetry.count('reserve.key_misuse', { operation })
       return refused('key-reused', { differs: decision.differs })
     case 'in-progress':
-      core.telemetry.count('reserve.in_progress', { operation })
+      countInProgress(core, request)
       return refused('in-progress', { retryAfterMs: Math.max(1_000, decision.retryAfterMs) })
     case 'unknown':
       core.telemetry.count('reserve.unknown', { operation })
@@ -78,6 +84,14 @@ function refuse<Tx>(core: Core<Tx>, { id, operation }: KeyRecord, decision: Refu
     default:
       return unreachable(decision)
   }
+}
+
+/** Once for a caller, however often it looks while it waits. */
+export function countInProgress<Tx>(
+  core: Core<Tx>,
+  { identity, asksAgain }: Pick<ExecuteRequest, 'identity' | 'asksAgain'>,
+): void {
+  if (asksAgain !== true) core.telemetry.count('reserve.in_progress', { operation: identity.operation })
 }
 
 /** Only its own caller hears of it, and it is not asked for again: the store has answered. */

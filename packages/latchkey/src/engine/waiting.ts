@@ -1,5 +1,5 @@
 /** What every execution goes through: a closed instance, the wait for a twin, and the count of what is under way. */
-import { type Answer, refused, type Work } from './answer.ts'
+import { type Answer, type ExecuteRequest, refused, type Work } from './answer.ts'
 import type { Core } from './core.ts'
 import type { Settings } from './settings.ts'
 
@@ -8,10 +8,10 @@ const firstPollMs = 50
 const pollMsMax = 1_000
 
 export interface Waiting<X> {
-  readonly id: string
+  readonly request: ExecuteRequest
   readonly work: Work<X>
   /** One look at the row: claims and runs `work`, or answers from what it saw. */
-  readonly once: (work: Work<X>) => Promise<Answer>
+  readonly once: (work: Work<X>, request: ExecuteRequest) => Promise<Answer>
 }
 
 export function withWaiting<Tx, C, X>(core: Core<Tx>, settings: Settings<C>, waiting: Waiting<X>): Promise<Answer> {
@@ -21,7 +21,9 @@ export function withWaiting<Tx, C, X>(core: Core<Tx>, settings: Settings<C>, wai
 }
 
 function begin<Tx, C, X>(core: Core<Tx>, settings: Settings<C>, waiting: Waiting<X>): Promise<Answer> {
-  return settings.whenInProgress === 'wait' ? waitForTwin(core, settings, waiting) : waiting.once(waiting.work)
+  return settings.whenInProgress === 'wait'
+    ? waitForTwin(core, settings, waiting)
+    : waiting.once(waiting.work, waiting.request)
 }
 
 /** Nothing is begun on a store that is known to be unfit, whatever the operation allows when it is down. */
@@ -33,6 +35,7 @@ export async function unlessUnfit<Tx>(core: Core<Tx>, next: () => Promise<Answer
 async function waitForTwin<Tx, C, X>(core: Core<Tx>, settings: Settings<C>, waiting: Waiting<X>): Promise<Answer> {
   const { clock, waiters, closing } = core
   const until = clock.monotonicMs() + settings.waitMs
+  let { request } = waiting
   let ran = false
   const work: Work<X> = execution => {
     ran = true
@@ -42,13 +45,14 @@ async function waitForTwin<Tx, C, X>(core: Core<Tx>, settings: Settings<C>, wait
   for (let pollMs = firstPollMs; ; pollMs = Math.min(2 * pollMs, pollMsMax)) {
     // Whoever has seen its twin is not told that nothing was executed.
     if (closing.signal.aborted) return answer ?? closed()
-    answer = await waiting.once(work)
+    answer = await waiting.once(work, request)
     // Whoever ran once does not wait: a handler is never called twice for one caller.
     if (!isInProgress(answer) || ran) return answer
     const leftMs = until - clock.monotonicMs()
     // Jitter keeps a crowd of waiters in several processes from asking in step.
     const pauseMs = Math.min(leftMs, pollMs * (0.75 + clock.random() / 2))
-    if (leftMs <= 0 || !(await waiters.wait(waiting.id, pauseMs))) return answer
+    if (leftMs <= 0 || !(await waiters.wait(request.identity, pauseMs))) return answer
+    request = { ...waiting.request, asksAgain: true }
   }
 }
 

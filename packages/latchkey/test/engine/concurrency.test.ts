@@ -111,12 +111,14 @@ describe('wait mode', () => {
     const values = Array.from({ length: 25 }).flatMap(() =>
       instances.map(({ operation }) => operation.run(runRequest('k'), handler)),
     )
-    await eventually(
-      () => instances.reduce((sum, { telemetry }) => sum + telemetry.counted('reserve.in_progress'), 0) >= 49,
-    )
+    const counted = (metric: string) => instances.reduce((sum, { telemetry }) => sum + telemetry.counted(metric), 0)
+    await eventually(() => counted('reserve.in_progress') >= 49)
+    // Long enough for each to have looked again.
+    await new Promise(resolve => setTimeout(resolve, 200))
     letGo()
     for (const value of await Promise.all(values)) expect(value).toEqual({ run: 1 })
     expect(runs).toBe(1)
+    expect([counted('reserve.in_progress'), counted('reserve.created')]).toEqual([49, 1])
     expect(instances.reduce((sum, { telemetry }) => sum + telemetry.counted('reserve.replay'), 0)).toBe(49)
   })
 
