@@ -11,6 +11,10 @@ export interface TcpProxy {
    * the server, `reply` after the server has answered it. Resolves when the wire is cut.
    */
   cutAt(word: string, lost: 'request' | 'reply'): Promise<void>
+  /** From the next message on that contains `word`, all that clients send arrives, and no reply comes back until the wire is mended. */
+  muteAt(word: string): void
+  /** Cuts what was muted; new connections are whole. */
+  mend(): void
   close(): Promise<void>
 }
 
@@ -24,6 +28,8 @@ export async function startTcpProxy(targetUrl: string): Promise<TcpProxy> {
   const target = new URL(targetUrl)
   const sockets = new Set<Socket>()
   let armed: Cut | undefined
+  let muted = false
+  let muteWord: string | undefined
   const takeCut = (message: Buffer): Cut | undefined => {
     if (armed === undefined || !message.includes(armed.word)) return undefined
     const cut = armed
@@ -33,7 +39,10 @@ export async function startTcpProxy(targetUrl: string): Promise<TcpProxy> {
   const server = createServer(client => {
     const upstream = connect(Number(target.port), target.hostname)
     for (const socket of [client, upstream]) track(socket, sockets)
-    join(client, upstream, takeCut)
+    join(client, upstream, { takeCut, isMuted: () => muted })
+    client.prependListener('data', message => {
+      if (muteWord !== undefined && message.includes(muteWord)) muted = true
+    })
   })
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
   const { port } = server.address() as AddressInfo
@@ -49,6 +58,14 @@ export async function startTcpProxy(targetUrl: string): Promise<TcpProxy> {
       new Promise(done => {
         armed = { word, lost, done }
       }),
+    muteAt(word) {
+      muteWord = word
+    },
+    mend() {
+      for (const socket of sockets) socket.destroy()
+      muteWord = undefined
+      muted = false
+    },
     async close() {
       for (const socket of sockets) socket.destroy()
       await new Promise(resolve => server.close(resolve))
@@ -63,7 +80,12 @@ function track(socket: Socket, sockets: Set<Socket>): void {
   socket.on('error', () => {})
 }
 
-function join(client: Socket, upstream: Socket, takeCut: (message: Buffer) => Cut | undefined): void {
+interface Faults {
+  takeCut(message: Buffer): Cut | undefined
+  isMuted(): boolean
+}
+
+function join(client: Socket, upstream: Socket, { takeCut, isMuted }: Faults): void {
   let losing: Cut | undefined
   const cutWire = (cut: Cut) => {
     client.destroy()
@@ -79,6 +101,7 @@ function join(client: Socket, upstream: Socket, takeCut: (message: Buffer) => Cu
   upstream.on('data', message => {
     // The first byte of an answer means that the server has done what it was asked.
     if (losing !== undefined) return cutWire(losing)
+    if (isMuted()) return
     client.write(message)
   })
   client.on('close', () => upstream.destroy())

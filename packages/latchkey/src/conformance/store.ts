@@ -16,6 +16,7 @@ import { ledgerCases } from './store/ledgers.ts'
 import { listingCases } from './store/listing.ts'
 import { longLifeCases } from './store/long-lives.ts'
 import { lookingCases } from './store/looking.ts'
+import { lostClaimCases } from './store/lost-claims.ts'
 import { lookupCases } from './store/lookups.ts'
 import { operatorCases } from './store/operators.ts'
 import { ownerCases } from './store/owners.ts'
@@ -37,6 +38,7 @@ export const storeCases: readonly StoreCase[] = [
   ...claimCases,
   ...takeOverCases,
   ...ownerCases,
+  ...lostClaimCases,
   ...leaseCases,
   ...expiryCases,
   ...longLifeCases,

@@ -5,6 +5,7 @@ import type { Store } from '../ports/store.ts'
 import { silentTelemetry, type Telemetry } from '../ports/telemetry.ts'
 import { type StoreCalls, storeCalls } from './store-calls.ts'
 import { type StoreChecks, storeChecks } from './store-check.ts'
+import { type UncertainClaims, uncertainClaims } from './uncertain-claims.ts'
 import { type Waiters, waiters } from './waiters.ts'
 
 export interface Core<Tx> {
@@ -22,8 +23,7 @@ export interface Core<Tx> {
   readonly draining: AbortController
   /** Of every execution that holds a claim. */
   readonly heartbeats: Line<Heartbeat>
-  /** What ends the pauses of every undoing of an uncertain claim. A set: more than ten listeners on a signal look like a leak. */
-  readonly undoing: Set<AbortController>
+  readonly uncertain: UncertainClaims
   /** Aborted when the instance closes: background work of the engine ends. */
   readonly closing: AbortController
 }
@@ -48,19 +48,18 @@ export interface CoreOptions<Tx> {
 export function createCore<Tx>({ store, clock, telemetry, storeTimeoutMs }: CoreOptions<Tx>): Core<Tx> {
   const safe = harmless(telemetry)
   const closing = new AbortController()
-  const undoing: Core<Tx>['undoing'] = new Set()
-  closing.signal.addEventListener('abort', () => undoing.forEach(over => over.abort()))
+  const calls = storeCalls({ storeName: store.name, timeoutMs: storeTimeoutMs, clock, telemetry: safe })
   return {
     store,
     clock,
     telemetry: safe,
-    calls: storeCalls({ storeName: store.name, timeoutMs: storeTimeoutMs, clock, telemetry: safe }),
+    calls,
     checks: storeChecks({ store, clock, telemetry: safe }),
     waiters: waiters(clock),
     running: { count: 0, whenIdle: [] },
     executing: new Set(),
     heartbeats: emptyLine(),
-    undoing,
+    uncertain: uncertainClaims({ store, calls, clock, telemetry: safe, closing: closing.signal }),
     draining: new AbortController(),
     closing,
   }

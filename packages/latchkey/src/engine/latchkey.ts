@@ -283,8 +283,9 @@ function checkName(name: string): void {
 
 async function close<Tx>(core: Core<Tx>, timeoutMs: number): Promise<{ drained: boolean }> {
   core.draining.abort()
-  const idle = untilIdle(core).then(() => true)
-  const drained = await Promise.race([idle, sleep(core.clock, timeoutMs, core.closing.signal).then(() => false)])
+  const late = sleep(core.clock, timeoutMs, core.closing.signal).then(() => false)
+  const drained = await Promise.race([untilIdle(core).then(() => true), late])
+  await Promise.race([core.uncertain.flush(), late])
   // Also ends the sleep above, which would keep the process alive for the rest of its time.
   core.closing.abort()
   for (const { stop } of everyoneIn(core.heartbeats)) stop()

@@ -47,6 +47,9 @@ export interface Claim {
   readonly claimId: string
 }
 
+/** A claim whose reply was lost: who asked for it does not know its fence, nor whether there is one. */
+export type LostClaim = Pick<Claim, 'id' | 'claimId'>
+
 /** What can be read of every row. */
 interface RowFacts {
   readonly id: string
@@ -299,6 +302,12 @@ export interface Store<Tx = unknown> {
   fail(claim: Claim, failure: Failure): Promise<OwnerResult>
   /** Undoes a claim whose handler never ran: to `failed_retryable`, due now. By claimId alone: the fence may not be known. */
   release(id: string, claimId: string): Promise<'released' | 'not-yours'>
+  /**
+   * As `release`, for claims whose replies were lost: at most 1,000 in one call. A row that was swept to `unknown` under the claim
+   * meanwhile is settled as never happened, with the late owner's evidence, unless evidence that a reconciler could apply says that it happened.
+   * Phased work is left to its workers. Answers with the claimIds that are over: released by this call or before.
+   */
+  releaseMany(claims: readonly LostClaim[]): Promise<readonly string[]>
 
   /**
    * Dead leases by their recovery: `hold` → `unknown`; `rerun` → `failed_retryable`; `resume` with an open intent that may not be

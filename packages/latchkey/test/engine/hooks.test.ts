@@ -144,7 +144,7 @@ describe('a raw key', () => {
     await attempt(1, () => 'in progress')
     clock.leap(5_000)
     await attempt(1, () => 'dead lease')
-    for (const method of ['claim', 'read', 'release'] as const) faulty.break(method, rejects)
+    for (const method of ['claim', 'read', 'releaseMany'] as const) faulty.break(method, rejects)
     await attempt(1, () => 'store down')
     await operation.run({ scope: [], key, input: 1 }, () => 1).catch((error: unknown) => errors.push(error))
     await operation

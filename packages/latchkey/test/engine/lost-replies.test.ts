@@ -103,10 +103,10 @@ describe('a claim whose reply is lost', () => {
   it('is released by a later try when the first release fails too', async () => {
     faulty.break('claim', [losesReply])
     faulty.break('read', [rejects])
-    faulty.break('release', [rejects, rejects])
+    faulty.break('releaseMany', [rejects, rejects])
     await operation().execute(executeRequest('k'), work)
     await eventually(async () => (await rowOf(faulty.inner, 'k')).state === 'failed_retryable')
-    expect(faulty.calls.release).toBe(3)
+    expect(faulty.calls.releaseMany).toBe(3)
   })
 
   it('is released at once when Latchkey closes', async () => {
@@ -132,14 +132,14 @@ describe('a claim whose reply is lost', () => {
     await inner.claim(claim)
     faulty.break('claim', [losesReply])
     expect(told(await operation().execute(executeRequest('k'), work))).toBe('refused store-unavailable')
-    await eventually(() => faulty.calls.release >= 2)
+    await eventually(() => faulty.calls.releaseMany >= 2)
     expect(await rowOf(inner, 'k')).toMatchObject({ state: 'in_progress', claimId: claim.claimId, fence: 1 })
   })
 })
 
 describe('a store that is down', () => {
   it('is answered 503 within the time of two store calls when it never answers', async () => {
-    for (const method of ['claim', 'read', 'release'] as const) faulty.break(method, never)
+    for (const method of ['claim', 'read', 'releaseMany'] as const) faulty.break(method, never)
     expect(told(await operation().execute(executeRequest('k'), work))).toBe('refused store-unavailable')
     // Each of them waits for its limit.
     expect({ claim: faulty.calls.claim, read: faulty.calls.read, runs }).toEqual({ claim: 1, read: 1, runs: 0 })
@@ -156,7 +156,7 @@ describe('a store that is down', () => {
   })
 
   it('is not asked again by a crowd, and serves again without a restart', async () => {
-    for (const method of ['claim', 'read', 'release'] as const) faulty.break(method, rejects)
+    for (const method of ['claim', 'read', 'releaseMany'] as const) faulty.break(method, rejects)
     for (let requests = 0; requests < 20; requests++) await operation().execute(executeRequest(`k${requests}`), work)
     expect(faulty.calls.claim).toBeLessThan(10)
     expect(runs).toBe(0)
@@ -168,7 +168,7 @@ describe('a store that is down', () => {
   })
 
   it('runs unprotected where the operation allows that, and counts it', async () => {
-    for (const method of ['claim', 'read', 'release'] as const) faulty.break(method, rejects)
+    for (const method of ['claim', 'read', 'releaseMany'] as const) faulty.break(method, rejects)
     const lenient = operation({ ifStoreDown: 'run-unprotected' })
     expect(told(await lenient.execute(executeRequest('k'), work))).toBe('executed 201 unprotected')
     expect(telemetry.counted('unprotected')).toBe(1)
@@ -219,7 +219,7 @@ describe('storing the outcome', () => {
     expect(told(await brief.execute(executeRequest('k'), work))).toBe('executed 201 failed')
     expect(telemetry.counted('outcome.store_failed')).toBe(1)
     expect(await rowOf(faulty.inner, 'k')).toMatchObject({ state: 'in_progress', fence: 1 })
-    expect(faulty.calls).toMatchObject({ release: 0, fail: 0 })
+    expect(faulty.calls).toMatchObject({ releaseMany: 0, fail: 0 })
     faulty.mend()
     await eventually(async () => (await rowOf(faulty.inner, 'k')).leaseLeftMs <= 0)
     expect(told(await brief.execute(executeRequest('k'), work))).toBe('refused outcome-unknown')

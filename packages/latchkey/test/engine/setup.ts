@@ -52,7 +52,7 @@ export function told(answer: Answer): string {
 }
 
 export type Fault = <T>(real: () => Promise<T>) => Promise<T>
-export type Method = 'claim' | 'read' | 'heartbeat' | 'complete' | 'fail' | 'release' | 'sweep'
+export type Method = 'claim' | 'read' | 'heartbeat' | 'complete' | 'fail' | 'releaseMany' | 'sweep'
 
 export interface FaultyStore {
   readonly store: Store
@@ -84,7 +84,9 @@ export const delayed =
 
 export function faultyStore(inner: Store = memoryStore()): FaultyStore {
   const faults = new Map<Method, Fault | Fault[]>()
-  const calls: Record<Method, number> = { claim: 0, read: 0, heartbeat: 0, complete: 0, fail: 0, release: 0, sweep: 0 }
+  const calls: Record<Method, number> = {
+    ...{ claim: 0, read: 0, heartbeat: 0, complete: 0, fail: 0, releaseMany: 0, sweep: 0 },
+  }
 
   function through<T>(method: Method, real: () => Promise<T>): Promise<T> {
     calls[method] += 1
@@ -100,7 +102,7 @@ export function faultyStore(inner: Store = memoryStore()): FaultyStore {
     heartbeat: (claim, leaseMs) => through('heartbeat', () => inner.heartbeat(claim, leaseMs)),
     complete: (claim, outcome, retentionMs) => through('complete', () => inner.complete(claim, outcome, retentionMs)),
     fail: (claim, failure) => through('fail', () => inner.fail(claim, failure)),
-    release: (id, claimId) => through('release', () => inner.release(id, claimId)),
+    releaseMany: claims => through('releaseMany', () => inner.releaseMany(claims)),
     sweep: options => through('sweep', () => inner.sweep(options)),
   }
   return { store, inner, calls, break: (method, fault) => void faults.set(method, fault), mend: () => faults.clear() }

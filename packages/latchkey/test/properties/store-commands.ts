@@ -146,6 +146,19 @@ const release = step({
   },
 })
 
+const releaseMany = step({
+  name: 'release many',
+  by: ['owner', 'late owner'],
+  input: fc.array(pick, { minLength: 1, maxLength: 3 }),
+  when: somebodyClaimed,
+  async run(model, { store }, picks) {
+    const claims = [...new Map(picks.map(one => claimFrom(model, one)).map(one => [one.claimId, one])).values()]
+    const sent = claims.map(claim => ({ id: idOf(claim.key), claimId: idOf(claim.claimId) }))
+    const over = expected.releaseMany(model, claims).map(idOf)
+    assert.deepEqual([...(await store.releaseMany(sent))].sort(), over.sort())
+  },
+})
+
 const sweep = step({
   name: 'sweep',
   by: ['sweeper'],
@@ -258,7 +271,7 @@ const guardedUnknown = inTurn(claimAsking(longInput), unknownToOwner)
 const isGone = inTurn(claimAsking(shortInput), completeBy(latest), advance, reap)
 
 export const storeCommands: readonly fc.Arbitrary<StoreCommand>[] = [
-  ...[claim, claim, claim, claimWithLostReply, heartbeat, complete, complete, fail, fail, release],
+  ...[claim, claim, claim, claimWithLostReply, heartbeat, complete, complete, fail, fail, release, releaseMany],
   ...[becomesUnknown, becomesUnknown, becomesUnknown, guardedUnknown, isGone],
   ...phasedCommands,
   ...evidenceCommands,

@@ -3,7 +3,7 @@
  * the port and not from any store, so that a mistake would have to be made twice to go unseen.
  */
 import type { Failure, GrantedFrom, Recovery, State } from '../../src/ports/store.ts'
-import { dropEvidence, endLife, type EvidenceModel, noEvidence } from './evidence-model.ts'
+import { dropEvidence, endLife, type EvidenceModel, lifeOf, noEvidence } from './evidence-model.ts'
 import { begun, goOn, mayHaveHappened, type ModelJournal, openEffect, triedAgain } from './journal-model.ts'
 
 export interface ModelRow {
@@ -253,6 +253,25 @@ export function release(model: StoreModel, claim: Omit<ModelClaim, 'fence'>): Ex
   row.state = 'failed_retryable'
   row.dueAt = model.nowMs
   return 'released'
+}
+
+export function releaseMany(model: StoreModel, claims: readonly ModelClaim[]): string[] {
+  return claims.filter(claim => releaseLost(model, claim)).map(({ claimId }) => claimId)
+}
+
+function releaseLost(model: StoreModel, { key, claimId }: ModelClaim): boolean {
+  const row = model.rows.get(key)
+  if (row?.claimId !== claimId || row.recovery === 'resume') return false
+  if (row.state === 'failed_retryable') return true
+  if (row.state === 'in_progress') Object.assign(row, { state: 'failed_retryable', dueAt: model.nowMs })
+  else if (row.state === 'unknown' && !isSaidToHaveHappened(model, key)) backAgain(row, model.nowMs)
+  else return false
+  return true
+}
+
+function isSaidToHaveHappened({ evidence }: StoreModel, key: string): boolean {
+  const life = lifeOf(evidence, key)
+  return evidence.pieces.some(piece => piece.key === key && piece.life === life && piece.verdict !== 'never-happened')
 }
 
 /** Which of several dead rows a bounded sweep takes is the store's choice: it tells, and each is checked. */

@@ -42,6 +42,8 @@ export function evidenceNotes({ rows, now }: Tables) {
     mark(evidence: Named): void {
       named.set(evidence.evidenceId, { ...evidence, applied: true })
     },
+    isSaidToHaveHappened: (id: string, sinceMs: number): boolean =>
+      namedOf(id).some(({ verdict, atMs }) => verdict.kind !== 'never-happened' && atMs >= sinceMs),
     /** The reaper ends a row's evidence with the row. */
     drop(id: string): void {
       noted.delete(id)

@@ -5,7 +5,7 @@
 import type { Outcome } from '../../src/ports/outcome.ts'
 import type { EffectDone, Intent } from '../../src/ports/steps.ts'
 import type { Claim, ClaimRequest, ClaimResult, EnqueueRequest } from '../../src/ports/store.ts'
-import type { EnqueueResult, Failure, OwnerResult, Resumable, Swept } from '../../src/ports/store.ts'
+import type { EnqueueResult, Failure, LostClaim, OwnerResult, Resumable, Swept } from '../../src/ports/store.ts'
 import { evidenceNotes, type Notes } from './model-evidence.ts'
 import { lookups } from './model-lookups.ts'
 import { grantedFrom, isExpired, isGone, isOverdue, isOwnedBy, isStuck, journalOf, openEffect } from './model-row.ts'
@@ -67,8 +67,25 @@ function claims({ rows, now, put, granted, working }: Tables) {
   }
 }
 
-function ends({ rows, now, put, completed }: Tables, { note }: Notes) {
+function ends({ rows, now, put, completed }: Tables, { note, isSaidToHaveHappened }: Notes) {
+  function releaseLost({ id, claimId }: LostClaim): boolean {
+    const row = rows.get(id)
+    if (row?.claimId !== claimId || row.recovery === 'resume') return false
+    if (row.state === 'failed_retryable') return true
+    if (row.state === 'in_progress') {
+      put(id, { ...row, state: 'failed_retryable', dueAtMs: now() }, 'owner', 'release')
+      return true
+    }
+    if (row.state !== 'unknown' || isSaidToHaveHappened(id, row.createdAtMs)) return false
+    const said = { source: 'late-owner', verdict: { kind: 'never-happened' }, atMs: now() } as const
+    note(id, { ...said, applied: true })
+    const after = { ...backAgain(row, { dueAtMs: now(), epochs: 0 }), saidBy: 'owner' } as const
+    put(id, after, 'late owner', { what: 'release', evidence: said })
+    return true
+  }
+
   return {
+    releaseMany: (claims: readonly LostClaim[]) => claims.filter(releaseLost).map(({ claimId }) => claimId),
     complete(claim: Claim, outcome: Outcome, retentionMs: number): OwnerResult {
       const row = rows.get(claim.id)
       const said = { source: 'late-owner', verdict: { kind: 'happened', outcome }, atMs: now() } as const

@@ -41,6 +41,7 @@ export function remoteStore(place: Place, process: Process): Store<ModelTx> {
     complete: (claim, outcome, retentionMs) => ask('complete', () => store.complete(claim, outcome, retentionMs)),
     fail: (claim, failure) => ask(`fail ${failure.to}`, () => store.fail(claim, failure)),
     release: (id, claimId) => ask('release', () => store.release(id, claimId)),
+    releaseMany: claims => ask('release many', () => store.releaseMany(claims)),
     sweep: options => ask('sweep', () => store.sweep(options)),
     resumable: options => ask('resumable', () => store.resumable(options)),
     park: (claim, cause) => ask(`park ${cause}`, () => store.park(claim, cause)),

@@ -24,6 +24,8 @@ const writes = {
   'fail to failed_retryable': (store, claim) => store.fail(claim, retryNow),
   'fail to unknown': (store, claim) => store.fail(claim, notKnown),
   release: (store, claim) => store.release(claim.id, claim.claimId),
+  'release many': async (store, claim) =>
+    (await store.releaseMany([{ id: claim.id, claimId: claim.claimId }])).length > 0 ? 'released' : 'not-yours',
 } as const satisfies Record<string, (store: Store, claim: Claim) => Promise<string>>
 
 type Write = keyof typeof writes
@@ -37,6 +39,7 @@ const running: Record<Write, Expected> = {
   'fail to failed_retryable': 'failed_retryable',
   'fail to unknown': 'unknown',
   release: 'failed_retryable',
+  'release many': 'failed_retryable',
 }
 
 const table: Record<RowIn, Record<Write, Expected>> = {
@@ -46,6 +49,7 @@ const table: Record<RowIn, Record<Write, Expected>> = {
     'fail to failed_retryable': 'refused',
     'fail to unknown': 'refused',
     release: 'refused',
+    'release many': 'refused',
   },
   in_progress: running,
   'in_progress past its lease (hold)': running,
@@ -56,6 +60,7 @@ const table: Record<RowIn, Record<Write, Expected>> = {
     'fail to failed_retryable': 'refused',
     'fail to unknown': 'refused',
     release: 'refused',
+    'release many': 'refused',
   },
   failed_retryable: {
     heartbeat: 'refused',
@@ -63,6 +68,7 @@ const table: Record<RowIn, Record<Write, Expected>> = {
     'fail to failed_retryable': 'said',
     'fail to unknown': 'refused',
     release: 'said',
+    'release many': 'said',
   },
   unknown: {
     heartbeat: 'refused',
@@ -70,6 +76,7 @@ const table: Record<RowIn, Record<Write, Expected>> = {
     'fail to failed_retryable': 'failed_retryable',
     'fail to unknown': 'said',
     release: 'refused',
+    'release many': 'failed_retryable',
   },
 }
 
@@ -122,8 +129,8 @@ const wrongful: readonly StoreCase[] = stateNames.flatMap(state => [
     name: `refuses every write with the wrong fence to a row that is ${state}`,
     async run(harness) {
       const store = await harness.open()
-      // Release goes by claimId alone.
-      for (const write of writeNames.filter(name => name !== 'release')) {
+      // Who releases does not know the fence.
+      for (const write of writeNames.filter(name => !name.startsWith('release'))) {
         const claim = await rowIn[state](harness, store, `${state} ${write}`)
         await assertWrite(store, { ...claim, fence: claim.fence + 1 }, write, 'refused')
         await assertWrite(store, { ...claim, fence: claim.fence - 1 }, write, 'refused')

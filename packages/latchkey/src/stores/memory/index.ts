@@ -12,6 +12,7 @@ import type {
   ForgetResult,
   GrantedFrom,
   Listing,
+  LostClaim,
 } from '../../ports/store.ts'
 import type { OwnerResult, Page, Store, Swept, UnparkResult } from '../../ports/store.ts'
 import { misconfigured } from '../../ports/errors.ts'
@@ -80,6 +81,7 @@ export function memoryStore({ clock = systemClock }: MemoryStoreOptions = {}): S
       rows.set(id, { ...row, state: 'failed_retryable', dueAtMs: now() })
       return 'released'
     },
+    releaseMany: async claims => claims.filter(claim => releaseLost(tables, claim)).map(({ claimId }) => claimId),
     sweep: async options => sweep(tables, options),
     // Phased work needs a database: there is none here.
     resumable: async () => [],
@@ -142,6 +144,25 @@ function fail({ rows, notes, now }: Tables, claim: Claim, failure: Failure): Own
   }
   notes.addEvidence(claim.id, lateOwner(verdict, false, now()))
   return 'claim-lost'
+}
+
+/** Whether the claim is over. */
+function releaseLost({ rows, notes, now }: Tables, { id, claimId }: LostClaim): boolean {
+  const row = rows.get(id)
+  if (row?.claimId !== claimId || row.recovery === 'resume') return false
+  if (row.state === 'failed_retryable') return true
+  if (row.state === 'in_progress') {
+    rows.set(id, { ...row, state: 'failed_retryable', dueAtMs: now() })
+    return true
+  }
+  // What a reconciler would apply stands in the way; what was said of an earlier life of the key does not.
+  const happened = notes
+    .namedOf(id)
+    .some(({ verdict, atMs }) => (verdict === 'happened' || verdict === 'declined') && atMs >= row.createdAtMs)
+  if (row.state !== 'unknown' || happened) return false
+  notes.addEvidence(id, lateOwner('never-happened', true, now()))
+  rows.set(id, { ...backAgain(row, now()), answeredBy: 'owner' })
+  return true
 }
 
 function isBackByOwner({ state, answeredBy }: Row): boolean {

@@ -14,6 +14,7 @@ import { postgresOutbox } from './outbox.ts'
 import { ownerCalls } from './owner.ts'
 import { preparedWherePossible } from './prepared.ts'
 import { postgresReconciliation } from './reconciliation.ts'
+import { releaseManyCall } from './release-many.ts'
 import { resumableCall } from './resumable.ts'
 import { autocommit } from './run.ts'
 import { postgresSteps } from './steps.ts'
@@ -78,6 +79,7 @@ export function openPostgresStore<Pool extends PgPool>({
     ...(batching === false
       ? {}
       : batchedCalls({ sql, pool, send, options: batching === true ? {} : batching, single })),
+    ...releaseManyCall(sql, run),
     ...backgroundCalls(sql, run),
     ...resumableCall(sql, run),
     ...operatorCalls(sql, run),

@@ -11,6 +11,7 @@ import { enqueue, notQueued } from './enqueue.ts'
 import { claim, notGranted } from './grant.ts'
 import { sqliteOutbox } from './outbox.ts'
 import { complete, fail, heartbeat, release } from './owner.ts'
+import { releaseMany } from './release-many.ts'
 import { park, unpark } from './parking.ts'
 import { reap } from './reaping.ts'
 import { sqliteReconciliation } from './reconciliation.ts'
@@ -113,6 +114,7 @@ export function sqliteStore(options: SqliteStoreOptions): SqliteStore {
       database.write(handle => complete(handle, owned, { outcome, retentionMs })),
     fail: (owned, failure) => database.write(handle => fail(handle, owned, failure)),
     release: (id, claimId) => database.write(handle => release(handle, id, claimId)),
+    releaseMany: claims => database.write(handle => releaseMany(handle, claims)),
 
     sweep: which => database.write(handle => sweep(handle, which)),
     resumable: which => database.read(handle => resumable(handle, which)),
