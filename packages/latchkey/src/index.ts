@@ -2,7 +2,7 @@ export type { Answer, Attempt, ExecuteRequest, Refusal, RefusalCode, Work } from
 export type { AtomicExecution, Execution, GuardedExecution } from './engine/execution.ts'
 export type { FingerprintOptions, FingerprintPart } from './engine/fingerprint/fingerprint.ts'
 export { type IdentityParts, type Scope, singleTenant } from './engine/identity.ts'
-export { createLatchkey, type Latchkey, type LatchkeyOptions } from './engine/latchkey.ts'
+export { type Closed, createLatchkey, type Latchkey, type LatchkeyOptions } from './engine/latchkey.ts'
 export { json } from './engine/json-outcome.ts'
 export { classifyNetworkFailure, type NetworkFailure } from './engine/network-failure.ts'
 export type {

@@ -6,6 +6,7 @@ import { silentTelemetry, type Telemetry } from '../ports/telemetry.ts'
 import { type StoreCalls, storeCalls } from './store-calls.ts'
 import { type StoreChecks, storeChecks } from './store-check.ts'
 import { type UncertainClaims, uncertainClaims } from './uncertain-claims.ts'
+import { type UnstoredEnds, unstoredEnds } from './unstored-ends.ts'
 import { type Waiters, waiters } from './waiters.ts'
 
 export interface Core<Tx> {
@@ -24,6 +25,7 @@ export interface Core<Tx> {
   /** Of every execution that holds a claim. */
   readonly heartbeats: Line<Heartbeat>
   readonly uncertain: UncertainClaims
+  readonly unstored: UnstoredEnds
   /** Aborted when the instance closes: background work of the engine ends. */
   readonly closing: AbortController
 }
@@ -49,17 +51,20 @@ export function createCore<Tx>({ store, clock, telemetry, storeTimeoutMs }: Core
   const safe = harmless(telemetry)
   const closing = new AbortController()
   const calls = storeCalls({ storeName: store.name, timeoutMs: storeTimeoutMs, clock, telemetry: safe })
+  const waiting = waiters(clock)
+  const after = { store, calls, clock, telemetry: safe, closing: closing.signal }
   return {
     store,
     clock,
     telemetry: safe,
     calls,
     checks: storeChecks({ store, clock, telemetry: safe }),
-    waiters: waiters(clock),
+    waiters: waiting,
     running: { count: 0, whenIdle: [] },
     executing: new Set(),
     heartbeats: emptyLine(),
-    uncertain: uncertainClaims({ store, calls, clock, telemetry: safe, closing: closing.signal }),
+    uncertain: uncertainClaims(after),
+    unstored: unstoredEnds({ ...after, waiters: waiting }),
     draining: new AbortController(),
     closing,
   }

@@ -3,7 +3,8 @@ import { sleep } from '../ports/clock.ts'
 import { isLatchkeyError, LatchkeyError, misconfigured } from '../ports/errors.ts'
 import type { Intent } from '../ports/steps.ts'
 import type { OwnerResult } from '../ports/store.ts'
-import { keepLateResult } from './late-result.ts'
+import { keepLateResult, type LateResult, sayLateResult } from './late-result.ts'
+import { holdLease } from './lease.ts'
 import { downstreamKey } from './execution.ts'
 import { faultPoint } from './fault-point.ts'
 import { storeUnavailable } from './halt.ts'
@@ -30,6 +31,10 @@ const resumeAfterMs = 5_000
 /** The call happened: its result is worth a few seconds of a store that hiccups. */
 const recordForMs = 5_000
 const firstPauseMs = 50
+/** Of a lease that is only there because a row in progress has one. */
+const resumeSoonMs = 1
+/** What a result takes of memory beside its text. */
+const entryBytes = 1_024
 
 export interface EffectRequest {
   readonly name: string
@@ -175,9 +180,9 @@ interface Recording {
 async function record<Tx>(run: PhasedRun<Tx>, { intent, value, leaseMs }: Recording): Promise<unknown> {
   const { position, name } = intent
   const result = resultText(run, name, value)
-  const written = await recordUntilStored(run, () => run.steps.recordResult(run.claim, { position, result }, leaseMs))
+  const written = await recordUntilStored(run, { intent, result, leaseMs })
   if (written === 'claim-lost') {
-    await keepLateResult(run, intent, result)
+    await keepLateResult(run, { intent, result })
     return halt(run, { kind: 'claim-lost' })
   }
   run.doubts.delete(position)
@@ -193,16 +198,40 @@ function resultText<Tx>(run: PhasedRun<Tx>, name: string, value: unknown): strin
   }
 }
 
-async function recordUntilStored<Tx>(run: PhasedRun<Tx>, write: () => Promise<OwnerResult>): Promise<OwnerResult> {
-  const { core } = run
+interface Recorded extends LateResult {
+  readonly intent: Intent
+  readonly leaseMs: number
+}
+
+async function recordUntilStored<Tx>(run: PhasedRun<Tx>, recorded: Recorded): Promise<OwnerResult> {
+  const { core, claim, steps } = run
+  const { intent, result, leaseMs } = recorded
+  const write = () => steps.recordResult(claim, { position: intent.position, result }, leaseMs)
   const until = core.clock.monotonicMs() + recordForMs
   for (let pauseMs = firstPauseMs; ; pauseMs *= 2) {
     try {
       return await core.calls.call('result', write)
     } catch (cause) {
-      // The intent stays open: the row is resumed inside the provider's window, or becomes unknown.
-      if (core.clock.monotonicMs() + pauseMs > until) return halt(run, { kind: 'abandon', cause })
-      await sleep(core.clock, pauseMs)
+      if (core.clock.monotonicMs() + pauseMs <= until) {
+        await sleep(core.clock, pauseMs)
+        continue
+      }
+      recordLater(run, recorded)
+      // Until then the intent is open: should this process die, the row is resumed inside the provider's window, or becomes unknown.
+      return halt(run, { kind: 'abandon', cause })
     }
   }
+}
+
+/** Nobody runs the rest here any more, so the row is left, as soon as the result is recorded, to whoever resumes it. */
+function recordLater<Tx>(run: PhasedRun<Tx>, { intent, result, leaseMs }: Recorded): void {
+  const { core, claim, steps, operation, holdMsMax } = run
+  const lease = holdLease(core, { claim, leaseMs, holdMsMax, operation, claimedAtMs: core.clock.monotonicMs() })
+  const write = async () => {
+    const written = await steps.recordResult(claim, { position: intent.position, result }, resumeSoonMs)
+    if (written === 'claim-lost') await sayLateResult(run, { intent, result })
+    return written
+  }
+  const bytes = entryBytes + (result?.length ?? 0)
+  if (!core.unstored.keep({ claim, operation, lease, holdMsMax, write, bytes })) lease.end()
 }

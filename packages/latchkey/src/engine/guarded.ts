@@ -63,9 +63,11 @@ async function runOwned<Tx, C>(
     const attempt = await attemptOf(work, context)
     core.telemetry.observe('execution.duration', core.clock.monotonicMs() - claimedAtMs, { operation })
     const judgement = judge(attempt, settings, context[saidNotExecuted])
-    return await finishAs(core, { claim: won.claim, leftMs: lease.leftMs, request, settings }, { attempt, judgement })
+    const owned = { claim: won.claim, lease, leftMs: lease.leftMs, request, settings }
+    return await finishAs(core, owned, { attempt, judgement })
   } finally {
-    lease.end()
+    // What could not be stored in time is stored later, under this lease.
+    if (!core.unstored.holds(lease)) lease.end()
     core.waiters.wake(id)
   }
 }

@@ -77,8 +77,18 @@ export interface Latchkey<Tx, Context> extends Operators {
   readonly internals: Internals<Tx>
   /** The id of a row, as it appears in listings and logs. */
   identify(parts: IdentityParts): string
-  /** Waits for what is under way (default 10 s), then ends heartbeats. New requests are refused. */
-  close(options?: { timeoutMs?: number }): Promise<{ drained: boolean }>
+  /**
+   * Waits for what is under way, and for the store to take what it could not take in time (default 10 s for both), then ends heartbeats.
+   * New requests are refused.
+   */
+  close(options?: { timeoutMs?: number }): Promise<Closed>
+}
+
+export interface Closed {
+  /** False: something is still running. */
+  readonly drained: boolean
+  /** How many ends of work the store did not take, and are lost with this process: their rows go by their recovery. */
+  readonly unstored: number
 }
 
 /** What background work needs of a Latchkey. */
@@ -281,14 +291,18 @@ function checkName(name: string): void {
   )
 }
 
-async function close<Tx>(core: Core<Tx>, timeoutMs: number): Promise<{ drained: boolean }> {
+async function close<Tx>(core: Core<Tx>, timeoutMs: number): Promise<Closed> {
   core.draining.abort()
   const late = sleep(core.clock, timeoutMs, core.closing.signal).then(() => false)
   const drained = await Promise.race([untilIdle(core).then(() => true), late])
-  await Promise.race([core.uncertain.flush(), late])
+  await Promise.race([Promise.all([core.unstored.flush(), core.uncertain.flush()]), late])
   // Also ends the sleep above, which would keep the process alive for the rest of its time.
   core.closing.abort()
   for (const { stop } of everyoneIn(core.heartbeats)) stop()
   core.waiters.wakeAll()
-  return { drained }
+  const unstored = core.unstored.lose()
+  if (unstored > 0) core.telemetry.report(`closed with ${unstored} ends of work that the store did not take`, {})
+  const uncertain = core.uncertain.size()
+  if (uncertain > 0) core.telemetry.report(`closed with ${uncertain} claims that may have been granted`, {})
+  return { drained, unstored }
 }

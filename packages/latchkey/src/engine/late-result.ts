@@ -1,6 +1,5 @@
 /** A provider's answer that came when the row was no longer its owner's: not thrown away, but kept as evidence about the effect. */
 import { sleep } from '../ports/clock.ts'
-import type { KeepResult } from '../ports/reconciliation.ts'
 import type { Intent } from '../ports/steps.ts'
 import type { PhasedRun } from './phased-execution.ts'
 
@@ -8,19 +7,37 @@ import type { PhasedRun } from './phased-execution.ts'
 const keepForMs = 5_000
 const firstPauseMs = 50
 
-/** Kept first, then applied if the row still waits for it. What is kept and not applied is found by the reconciler. */
-export async function keepLateResult<Tx>(
-  run: PhasedRun<Tx>,
-  { position, name, epoch }: Pick<Intent, 'position' | 'name' | 'epoch'>,
-  result: string | undefined,
-): Promise<void> {
+export interface LateResult {
+  readonly intent: Pick<Intent, 'position' | 'name' | 'epoch'>
+  readonly result: string | undefined
+}
+
+/** What it takes of memory beside the result. */
+const entryBytes = 1_024
+
+/** For as long as the run may wait; then in the background, when the store is back. */
+export async function keepLateResult<Tx>(run: PhasedRun<Tx>, late: LateResult): Promise<void> {
+  if (await isKeptInTime(run, late)) return
+  const { core, claim, operation, holdMsMax } = run
+  const write = async () => {
+    await sayLateResult(run, late)
+    return 'written' as const
+  }
+  const bytes = entryBytes + (late.result?.length ?? 0)
+  core.unstored.keep({ claim, operation, bytes, holdMsMax, write, lease: undefined })
+}
+
+/** Once. Kept first, then applied if the row still waits for it. What is kept and not applied is found by the reconciler. */
+export async function sayLateResult<Tx>(run: PhasedRun<Tx>, { intent, result }: LateResult): Promise<void> {
   const { core, claim, operation, retentionMs } = run
   const { reconciliation } = core.store
+  const { position, name, epoch } = intent
   const subject = { id: claim.id, effect: { position, name, epoch } }
   const ref = `${claim.claimId}:${position}`
   const verdict = { kind: 'happened', result } as const
-  const kept = await untilKept(run, () => reconciliation.keep(subject, { source: 'late-owner', ref, verdict }))
-  if (kept?.kind !== 'kept' && kept?.kind !== 'duplicate') return
+  const keep = () => reconciliation.keep(subject, { source: 'late-owner', ref, verdict })
+  const kept = await core.calls.call('keep evidence', keep)
+  if (kept.kind !== 'kept' && kept.kind !== 'duplicate') return
   const options = { quarantineMs: 0, retentionMs }
   const applied = await core.calls
     .call('apply evidence', () => reconciliation.apply(kept.evidenceId, options))
@@ -29,17 +46,16 @@ export async function keepLateResult<Tx>(
   core.telemetry.count('reconcile.resolved', { operation, identity: claim.id, detail: 'late-owner' })
 }
 
-async function untilKept<Tx>(
-  { core }: PhasedRun<Tx>,
-  keep: () => Promise<KeepResult>,
-): Promise<KeepResult | undefined> {
-  const until = core.clock.monotonicMs() + keepForMs
+async function isKeptInTime<Tx>(run: PhasedRun<Tx>, late: LateResult): Promise<boolean> {
+  const { clock } = run.core
+  const until = clock.monotonicMs() + keepForMs
   for (let pauseMs = firstPauseMs; ; pauseMs *= 2) {
     try {
-      return await core.calls.call('keep evidence', keep)
+      await sayLateResult(run, late)
+      return true
     } catch {
-      if (core.clock.monotonicMs() + pauseMs > until) return undefined
-      await sleep(core.clock, pauseMs)
+      if (clock.monotonicMs() + pauseMs > until) return false
+      await sleep(clock, pauseMs)
     }
   }
 }

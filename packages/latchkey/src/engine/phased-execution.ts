@@ -63,6 +63,8 @@ export interface PhasedRun<Tx> {
   readonly claim: Claim
   readonly operation: string
   readonly leaseMs: number
+  /** For a result that could not be recorded in time. */
+  readonly holdMsMax: number
   /** For evidence of an outcome. */
   readonly retentionMs: number
   readonly journal: Journal

@@ -71,6 +71,7 @@ async function runGranted<Tx, C>(core: Core<Tx>, settings: Settings<C>, grant: P
     settings,
     // Each step's commit renews the lease, so what is left counts from the last of them; a store that fails is retried briefly.
     leftMs: () => settings.leaseMs,
+    lease: undefined,
   }
   try {
     // A claim found again after a lost reply comes without its journal.
@@ -91,6 +92,7 @@ async function runGranted<Tx, C>(core: Core<Tx>, settings: Settings<C>, grant: P
       claim: won.claim,
       operation: request.identity.operation,
       leaseMs: settings.leaseMs,
+      holdMsMax: settings.holdMsMax,
       retentionMs: settings.retentionMs,
       journal,
       position: 0,

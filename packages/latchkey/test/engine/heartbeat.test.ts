@@ -136,7 +136,7 @@ it('ends its heartbeats when it is closed, also under a handler that goes on', a
   const { opened, open: letGo } = gate()
   const running = operation.run(runRequest('stuck'), () => opened)
   await eventually(() => faulty.calls.heartbeat >= 1)
-  expect(await latchkey.close({ timeoutMs: 50 })).toEqual({ drained: false })
+  expect(await latchkey.close({ timeoutMs: 50 })).toEqual({ drained: false, unstored: 0 })
   // One beat may have been on its way.
   await pause(100)
   const { heartbeat } = faulty.calls
@@ -150,7 +150,7 @@ it('still limits the hold of a handler that goes on after a close before its fir
   const faulty = faultyStore()
   const { latchkey, operation } = guarded(faulty.store, { holdMsMax: 900 })
   const running = operation.execute(executeRequest('outlives'), async ({ signal }) => {
-    expect(await latchkey.close({ timeoutMs: 10 })).toEqual({ drained: false })
+    expect(await latchkey.close({ timeoutMs: 10 })).toEqual({ drained: false, unstored: 0 })
     expect(faulty.calls.heartbeat).toBe(0)
     await eventually(() => signal.aborted)
     expect(signal.reason).toMatchObject({ message: expect.stringContaining('holdMsMax (900 ms)') })

@@ -1,49 +1,29 @@
 /** What a caller hears when the store is away is true: "not executed" only of what did not run and cannot run later. */
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import Database from 'libsql'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Answer } from '../../src/engine/answer.ts'
 import { createLatchkey, type Latchkey } from '../../src/engine/latchkey.ts'
 import { json } from '../../src/engine/json-outcome.ts'
 import { renderRefusal } from '../../src/http/exchange/refusal.ts'
 import type { Store } from '../../src/ports/store.ts'
-import { type SqliteStore, sqliteStore } from '../../src/stores/sqlite/index.ts'
-import { delayed, eventually, executeRequest, type Fault, losesReply, operationName, rejects, told } from './setup.ts'
+import { type BreakableStore, breakableStore } from './breakable-store.ts'
+import { delayed, eventually, executeRequest, losesReply, operationName, rejects, told } from './setup.ts'
 
-let folder: string
-let real: SqliteStore
+let breakable: BreakableStore
+let real: Store
 let latchkey: Latchkey<unknown, unknown>
-let faults: { [method: string]: Fault | undefined }
 let ran: string[]
 
 beforeEach(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'latchkey-truth-'))
-  real = sqliteStore({ path: join(folder, 'keys.db'), open: file => new Database(file) })
-  await real.migrate()
-  faults = {}
+  breakable = await breakableStore()
+  // Only `read`, `claim` and what workers call, none of which takes a transaction.
+  real = breakable.real as Store
   ran = []
-  latchkey = createLatchkey({ store: breakable(real), scope: () => 'acme', storeTimeoutMs: 200 })
+  latchkey = createLatchkey({ store: breakable.store as Store, scope: () => 'acme', storeTimeoutMs: 200 })
 })
 afterEach(async () => {
   await latchkey.close({ timeoutMs: 1_000 })
-  await real.close()
-  rmSync(folder, { recursive: true, force: true })
+  await breakable.close()
 })
-
-/** The store, each method of which, also those of its steps, fails as `faults` says. */
-function breakable<T extends object>(target: T): T {
-  return new Proxy(target, {
-    get(inner, name) {
-      const value: unknown = Reflect.get(inner, name)
-      if (name === 'steps' && typeof value === 'object' && value !== null) return breakable(value)
-      const fault = faults[String(name)]
-      if (typeof value !== 'function' || fault === undefined) return value
-      return (...given: unknown[]) => fault(() => Reflect.apply(value, inner, given) as Promise<unknown>)
-    },
-  })
-}
 
 const phased = () =>
   latchkey.phased(operationName, { version: 1, leaseMs: 1_000 }, async (x, input: unknown) => {
@@ -77,32 +57,32 @@ async function work(store: Store, resume: ReturnType<typeof phased>['resume']): 
 describe.each(['ietf', 'stripe'] as const)('in the %s profile', profile => {
   it('a phased claim that committed without a reply: may have been accepted, and a worker executes it', async () => {
     const operation = phased()
-    faults = { claim: losesReply, read: rejects }
+    breakable.faults = { claim: losesReply, read: rejects }
     const answer = await operation.executeInput(executeRequest('k'), { amount: 1 })
     expect(said(answer, profile)).toMatch(/^503 .*may have been accepted.*same key.*"maybe_accepted":true/)
     expect(said(answer, profile)).not.toContain('not executed')
-    faults = {}
+    breakable.faults = {}
     await eventually(async () => (await work(real, operation.resume)).includes('completed'))
     expect(ran).toEqual(['record', 'charge'])
   })
 
   it('a deferred one that is written after the 503: the same', async () => {
     const operation = deferred()
-    faults = { enqueue: delayed(400) }
+    breakable.faults = { enqueue: delayed(400) }
     const answer = await operation.executeInput(executeRequest('k'), { amount: 1 })
     expect(said(answer, profile)).toMatch(/^503 .*may have been accepted.*same key.*"maybe_accepted":true/)
     expect(said(answer, profile)).not.toContain('not executed')
-    faults = {}
+    breakable.faults = {}
     await eventually(async () => (await work(real, operation.resume)).includes('completed'))
     expect(ran).toEqual(['deferred'])
   })
 
   it('a guarded claim in doubt: not executed, and it never is', async () => {
-    faults = { claim: losesReply, read: rejects }
+    breakable.faults = { claim: losesReply, read: rejects }
     const answer = await guarded().execute(executeRequest('k'), handler)
     expect(said(answer, profile)).toMatch(/^503 .*The request was not executed/)
     expect(said(answer, profile)).not.toContain('maybe_accepted')
-    faults = {}
+    breakable.faults = {}
     const { id } = executeRequest('k').identity
     await eventually(async () => (await real.read(id))?.state === 'failed_retryable')
     expect(ran).toEqual([])
@@ -110,12 +90,12 @@ describe.each(['ietf', 'stripe'] as const)('in the %s profile', profile => {
 })
 
 it('says not executed of phased and deferred work that was never sent, because the circuit is open', async () => {
-  faults = { claim: rejects, read: rejects, enqueue: rejects }
+  breakable.faults = { claim: rejects, read: rejects, enqueue: rejects }
   const operation = phased()
   for (let tries = 0; tries < 6; tries++) await operation.executeInput(executeRequest(`k${tries}`), {})
   const answer = await operation.executeInput(executeRequest('k'), {})
   expect(said(answer)).toContain('The request was not executed')
-  faults = {}
+  breakable.faults = {}
   expect(await real.read(executeRequest('k').identity.id)).toBeUndefined()
 })
 
@@ -125,24 +105,24 @@ it.each([
   ['an intent cannot be written', { openIntent: rejects }, ['record']],
 ])('says of phased work that was granted and %s that it was accepted', async (_, broken, before) => {
   const operation = phased()
-  faults = broken
+  breakable.faults = broken
   const answer = await operation.executeInput(executeRequest('k'), { amount: 1 })
   expect(said(answer)).toMatch(/^503 .*may have been accepted/)
   expect(ran).toEqual(before)
-  faults = {}
+  breakable.faults = {}
   await eventually(async () => (await work(real, operation.resume)).includes('completed'))
   expect(ran).toEqual(['record', 'charge'])
 })
 
 it('says it to the caller of a plain function, too', async () => {
-  faults = { claim: losesReply, read: rejects, enqueue: rejects }
+  breakable.faults = { claim: losesReply, read: rejects, enqueue: rejects }
   const given = { scope: 'acme', key: 'k', input: {} }
   const refusal = { code: 'store-unavailable', maybeAccepted: true, message: expect.stringContaining('may run later') }
   await expect(phased().run(given)).rejects.toMatchObject(refusal)
 })
 
 it('says to the caller of guarded work that nothing was run or kept', async () => {
-  faults = { claim: rejects, read: rejects }
+  breakable.faults = { claim: rejects, read: rejects }
   const refusal = {
     code: 'store-unavailable',
     maybeAccepted: false,
@@ -159,6 +139,6 @@ it('does not deny an earlier request whose dead lease cannot be swept', async ()
     description: undefined,
   })
   await eventually(async () => ((await real.read(identity.id))?.leaseLeftMs ?? 1) <= 0)
-  faults = { sweep: rejects }
+  breakable.faults = { sweep: rejects }
   expect(said(await guarded().execute(executeRequest('k'), handler))).not.toContain('not executed')
 })
