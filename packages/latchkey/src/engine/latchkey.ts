@@ -19,6 +19,7 @@ import type {
   PhasedOperation,
   Shared,
 } from './operation.ts'
+import { maintain, type Maintenance, noMaintenance } from './maintenance.ts'
 import { type Keeping, type Operators, operators } from './operators.ts'
 import { adoptingAppender, appender } from './outbox.ts'
 import type { OutboxMessage } from './outbox-message.ts'
@@ -40,6 +41,12 @@ export interface LatchkeyOptions<Tx, Context> {
   readonly telemetry?: Telemetry
   /** Longest a single store call may take. Default 2 s: beyond that a caller is better answered 503. */
   readonly storeTimeoutMs?: number
+  /**
+   * Sweeps dead leases and reaps expired rows, once a minute and at most 100 of each, so that the table does not grow for ever where nobody
+   * runs `createWorkers`. It is off by itself where they run. Default true. False: you run them elsewhere, or want no statement
+   * that no request asked for.
+   */
+  readonly maintenance?: boolean
   /** Time and randomness. Default: the system's. Replace it in tests. */
   readonly clock?: Clock
 }
@@ -102,6 +109,8 @@ export interface Internals<Tx> {
   readonly kinds: ReadonlyMap<string, OperationKind>
   /** How an operation keeps its outcomes; of one that is not declared here, the defaults. */
   keeping(operation: string): Keeping
+  /** What workers do, and who else does it. */
+  readonly maintenance: Maintenance
   /** Aborted when `close` is called. */
   readonly closing: AbortSignal
 }
@@ -110,6 +119,7 @@ export function createLatchkey<Tx, Context = unknown>(options: LatchkeyOptions<T
   const { store, scope, clock = systemClock, telemetry = silentTelemetry, storeTimeoutMs = 2_000, http = {} } = options
   checkOptions(options)
   const core = createCore({ store, clock, telemetry, storeTimeoutMs })
+  const maintenance = options.maintenance === false ? noMaintenance : maintain(core)
   const shared: Shared<Context> = { scope, http, clock, telemetry: core.telemetry }
   const kinds = new Map<string, OperationKind>()
   const definitions = new Map<string, Map<number, Definition<Tx, never>>>()
@@ -171,17 +181,25 @@ export function createLatchkey<Tx, Context = unknown>(options: LatchkeyOptions<T
     },
     statuses: statuses(core, shared, phased),
     outbox: { append: adoptingAppender(store, append) },
-    internals: { store, clock, telemetry: core.telemetry, phased, kinds, keeping, closing: core.draining.signal },
+    internals: {
+      ...{ store, clock, telemetry: core.telemetry, phased, kinds, keeping, maintenance },
+      closing: core.draining.signal,
+    },
     identify: parts => identify(parts).id,
-    close: ({ timeoutMs = 10_000 } = {}) => close(core, timeoutMs),
+    close({ timeoutMs = 10_000 } = {}) {
+      maintenance.stop()
+      return close(core, timeoutMs)
+    },
   }
 }
 
-function checkOptions<Tx, C>({ store, scope, storeTimeoutMs = 1 }: LatchkeyOptions<Tx, C>): void {
+function checkOptions<Tx, C>({ store, scope, storeTimeoutMs = 1, maintenance }: LatchkeyOptions<Tx, C>): void {
   if (typeof store?.claim !== 'function')
     throw misconfigured('createLatchkey needs a store, such as postgresStore({ pool })')
   if (typeof scope !== 'function')
     throw misconfigured('createLatchkey needs a scope: a function of the request, or singleTenant')
+  if (maintenance !== undefined && typeof maintenance !== 'boolean')
+    throw misconfigured(`maintenance must be true or false (got ${String(maintenance)})`)
   if (!(storeTimeoutMs > 0)) throw misconfigured(`storeTimeoutMs must be a positive number and is ${storeTimeoutMs}`)
 }
 

@@ -34,18 +34,22 @@ export function createWorkers<Tx>(latchkey: WorkersHost<Tx>, options: WorkersOpt
   const endHints = () => {
     for (const hint of hints) hint.end()
   }
+  const care = maintained(latchkey, loops)
   return {
     start() {
       for (const loop of all()) loop.start()
       for (const hint of hints) hint.begin()
+      care.take()
     },
     async drain(given) {
       endHints()
+      care.giveBack()
       const ends = await Promise.all(all().map(loop => loop.drain(given)))
       return { drained: ends.every(({ drained }) => drained) }
     },
     async stop() {
       endHints()
+      care.giveBack()
       await Promise.all(all().map(loop => loop.stop()))
     },
     wake,
@@ -70,6 +74,22 @@ function loopsOf<Tx>(
     else if (options.only !== undefined) throw misconfigured(whyNothing(name))
   }
   return loops
+}
+
+/** What the instance itself does a little of, where nobody does it all. */
+function maintained<Tx>({ internals }: WorkersHost<Tx>, loops: ReadonlyMap<WorkerName, WorkerLoop>) {
+  const ends: (() => void)[] = []
+  const giveBack = () => {
+    for (const end of ends.splice(0)) end()
+  }
+  return {
+    take() {
+      giveBack()
+      if (loops.has('sweeper')) ends.push(internals.maintenance.leaveTo('sweep'))
+      if (loops.has('reaper')) ends.push(internals.maintenance.leaveTo('reap'))
+    },
+    giveBack,
+  }
 }
 
 /** What evidence has settled goes on at once. */

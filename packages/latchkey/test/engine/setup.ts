@@ -112,7 +112,7 @@ export type TestLatchkey = Latchkey<unknown, unknown>
 
 /** One Latchkey on a store of its own, closed by the test's end. */
 export function latchkeyOn(store: Store, options: Partial<LatchkeyOptions<unknown, unknown>> = {}): TestLatchkey {
-  return createLatchkey({ store, scope: singleTenant, ...options })
+  return createLatchkey({ store, scope: singleTenant, maintenance: false, ...options })
 }
 
 /** Everything telemetry was told, for counting and for searching. */

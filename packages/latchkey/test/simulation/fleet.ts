@@ -91,6 +91,8 @@ function startEngine(stage: Stage, process: Process, { version, workers }: Engin
   const latchkey = createLatchkey({
     store: remoteStore(stage, process),
     scope: () => 'shop',
+    // Workers are placed on purpose, and one process does none of their work.
+    maintenance: false,
     clock: world.clockOf(process),
     telemetry: { count: (metric, attributes) => history.counted(metric, attributes), observe() {}, report() {} },
   })

@@ -1,0 +1,89 @@
+/**
+ * A little of what workers do, in every instance, so that a table does not grow for ever where nobody runs them: dead leases are swept and
+ * expired rows reaped. It never resumes work and relays nothing.
+ */
+import type { Core } from './core.ts'
+
+export type Maintained = 'sweep' | 'reap'
+
+export interface Maintenance {
+  /** Somebody else does this on the same store; until the returned function is called. */
+  leaveTo(work: Maintained): () => void
+  stop(): void
+}
+
+/** As often as a sweeper; a fleet without workers still resolves a dead lease within a few minutes. */
+const everyMs = 60_000
+/** Of each kind: what a request's neighbour does not notice. A table that needs more needs workers. */
+const rowsMax = 100
+/** Nobody waits for it. */
+const passMsMax = 10_000
+
+/** Of one store object, by however many Latchkeys it is used. */
+interface Shared {
+  lastPassAtMs: number
+  reported: boolean
+  readonly others: Map<symbol, Maintained>
+}
+
+const stores = new WeakMap<object, Shared>()
+
+export const noMaintenance: Maintenance = { leaveTo: () => () => {}, stop() {} }
+
+export function maintain<Tx>(core: Core<Tx>): Maintenance {
+  const { store, clock } = core
+  const shared = stores.get(store) ?? { lastPassAtMs: -everyMs, reported: false, others: new Map() }
+  stores.set(store, shared)
+  let cancel = plan()
+
+  function plan(): () => void {
+    // Jitter keeps a fleet that started at once from coming back at once.
+    return clock.after(everyMs * (0.75 + clock.random() / 2), () => {
+      cancel = plan()
+      const nowMs = clock.monotonicMs()
+      if (nowMs - shared.lastPassAtMs < everyMs / 2 || !core.calls.circuit.admits()) return
+      shared.lastPassAtMs = nowMs
+      void pass(core, shared)
+    })
+  }
+
+  return {
+    leaveTo(work) {
+      const token = Symbol(work)
+      shared.others.set(token, work)
+      return () => void shared.others.delete(token)
+    },
+    stop: () => cancel(),
+  }
+}
+
+async function pass<Tx>(core: Core<Tx>, shared: Shared): Promise<void> {
+  const done = new Set(shared.others.values())
+  if (done.has('sweep') && done.has('reap')) return
+  if (!shared.reported) {
+    shared.reported = true
+    core.telemetry.report(
+      `no workers run on this ${core.store.name} store: it is swept and reaped a little, once a minute`,
+      {},
+    )
+  }
+  try {
+    if (!done.has('sweep')) await sweep(core)
+    if (!done.has('reap')) await reap(core)
+  } catch {
+    // Counted and reported where the store is called; the next pass comes in a minute.
+  }
+}
+
+async function sweep<Tx>({ calls, store, telemetry }: Core<Tx>): Promise<void> {
+  const swept = await calls.call('sweep', () => store.sweep({ limit: rowsMax }), passMsMax)
+  for (const { id, operation, to } of swept) {
+    telemetry.count('zombie_key', { operation, identity: id, detail: to })
+    telemetry.report(`the owner of a claim died: the row is ${to} now`, { operation, identity: id, detail: to })
+  }
+}
+
+async function reap<Tx>({ calls, store, telemetry }: Core<Tx>): Promise<void> {
+  const reaped = await calls.call('reap', () => store.reap({ limit: rowsMax }), passMsMax)
+  for (let n = 0; n < reaped; n++) telemetry.count('ttl_pruned', { detail: 'keys' })
+}
