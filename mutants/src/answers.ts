@@ -137,4 +137,36 @@ export const answerMutants: readonly Mutant[] = [
     ],
     caughtBy: [onPostgres('lets a row that is failed_retryable change hands only to a claim that names its grant')],
   },
+  {
+    name: 'answers: a Hono handler whose errors are rendered elsewhere',
+    patches: [
+      {
+        file: 'packages/latchkey/src/http/hono/index.ts',
+        find: '  checkErrors(operation, options)\n',
+        replace: '',
+      },
+    ],
+    caughtBy: [
+      {
+        path: 'packages/latchkey/src/http/hono/index.test.ts',
+        test: 'refuses a handler under hold that would not see what app.onError renders, and names both cures',
+      },
+    ],
+  },
+  {
+    name: 'answers: the first client gets another answer than every retry',
+    patches: [
+      {
+        file: 'packages/latchkey/src/http/exchange/exchange.ts',
+        find: `if (attempt.kind !== 'threw' || stored !== 'yes')`,
+        replace: `if (attempt.kind !== 'unreplayable' || stored !== 'yes')`,
+      },
+    ],
+    caughtBy: [
+      {
+        path: 'packages/latchkey/src/http/hono/index.test.ts',
+        test: 'sends what it stores for a throw that nothing can render',
+      },
+    ],
+  },
 ]

@@ -69,7 +69,8 @@ const { reconcile, onWebhook } = settleUnknowns({
   quarantineMs,
 })
 
-const app = new Hono().onError((error, c) => c.json({ error: error.message }, 500))
+const onError = (error: Error, c: Context) => c.json({ error: error.message }, 500)
+const app = new Hono().onError(onError)
 app.post(
   '/orders',
   idempotent(createOrder, async (c: Context, { tx }) => {
@@ -86,13 +87,17 @@ app.post(
 )
 app.post(
   '/payouts',
-  idempotent(createPayout, async (c: Context, execution) => {
-    const answer = await payOut(await c.req.json<Asked>(), execution)
-    const nonce = randomUUID()
-    return answer.kind === 'declined'
-      ? c.json({ declined: true, nonce }, 402)
-      : c.json({ charge: answer.id, nonce }, 201)
-  }),
+  idempotent(
+    createPayout,
+    async (c: Context, execution) => {
+      const answer = await payOut(await c.req.json<Asked>(), execution)
+      const nonce = randomUUID()
+      return answer.kind === 'declined'
+        ? c.json({ declined: true, nonce }, 402)
+        : c.json({ charge: answer.id, nonce }, 201)
+    },
+    { onError },
+  ),
 )
 app.post('/payments', idempotent(createPayment, { input: (c: Context) => c.req.json<Asked>() }))
 app.post('/refunds', idempotent(createRefund, { input: (c: Context) => c.req.json<Asked>() }))

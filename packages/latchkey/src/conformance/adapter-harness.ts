@@ -24,6 +24,18 @@ export type Need =
   | 'phased'
   /** Serves `AppSpec.status`, and deferred operations among `AppSpec.phased`. */
   | 'deferred'
+  /** The app has an error handler of its own, mounted as its framework's users do, which renders an `AppError`. */
+  | 'error-handler'
+
+/** An error that no framework knows: the app's own error handler renders it, with this status and its message as the body. */
+export class AppError extends Error {
+  readonly renderAs: number
+
+  constructor(renderAs: number, message: string) {
+    super(message)
+    this.renderAs = renderAs
+  }
+}
 
 export interface AdapterHarness {
   readonly name: string

@@ -11,6 +11,7 @@ import { defaultHeaderCases } from './adapter/default-headers.ts'
 import { deferredCases } from './adapter/deferred.ts'
 import { failureCases } from './adapter/failures.ts'
 import type { AdapterCase, AdapterHarness } from './adapter-harness.ts'
+import { errorHandlerCases } from './adapter/error-handlers.ts'
 import { headerCases } from './adapter/headers.ts'
 import { keyCases } from './adapter/keys.ts'
 import { phasedCases } from './adapter/phased.ts'
@@ -25,6 +26,7 @@ export const adapterCases: readonly AdapterCase[] = [
   ...keyCases,
   ...concurrencyCases,
   ...failureCases,
+  ...errorHandlerCases,
   ...atomicCases,
   ...phasedCases,
   ...deferredCases,

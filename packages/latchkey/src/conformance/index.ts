@@ -5,6 +5,7 @@ export { unreadableCases } from './store/unreadable.ts'
 export { outboxCases, runOutboxCases, type OutboxNeed } from './outbox.ts'
 export type { OutboxCase } from './outbox/bench.ts'
 export { adapterCases, runAdapterCases } from './adapter.ts'
+export { AppError } from './adapter-harness.ts'
 export type {
   AdapterCase,
   AdapterHarness,

@@ -115,7 +115,8 @@ export function codeOf(error: unknown): string {
 /** The status that marks a stored throw of a plain function. */
 export const storedFailureStatus = 500
 
-function failureOutcome(error: unknown): Outcome {
+/** What is stored for a throw that nobody rendered. */
+export function failureOutcome(error: unknown): Outcome {
   const body = Buffer.from(JSON.stringify({ error: codeOf(error) }))
   return { status: storedFailureStatus, headers: [['content-type', 'application/json']], body, version: 0 }
 }

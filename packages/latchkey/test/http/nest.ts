@@ -5,7 +5,8 @@ import type * as NestCommon from '@nestjs/common'
 import type { INestApplication } from '@nestjs/common'
 import type { Request, Response } from 'express'
 import type { FastifyReply } from 'fastify'
-import type { AdapterHarness, AppSpec, Reply, RouteSpec, StatusRouteSpec } from '../../src/conformance/index.ts'
+import { type AdapterHarness, AppError, type AppSpec, type Reply } from '../../src/conformance/index.ts'
+import type { RouteSpec, StatusRouteSpec } from '../../src/conformance/index.ts'
 import { executionOf, Idempotent, StatusOf } from '../../src/http/nest/index.ts'
 import { sendReply } from './node-app.ts'
 import { adapterStores } from './stores.ts'
@@ -32,6 +33,7 @@ export function nestHarness(name: string, nest: NestLibrary, form: NestForm): Ad
       'transactional',
       'phased',
       'deferred',
+      'error-handler',
     ]),
     ...adapterStores,
     // The context of this adapter is the platform's request.
@@ -45,11 +47,22 @@ async function start(nest: NestLibrary, { routes, phased, status, outerHeaders }
   const inPhases = phased.map(route => replaced(nest, route))
   const told = status === undefined ? [] : [telling(nest, status)]
   const app = await nest.create(moduleOf(nest, [...controllers, ...inPhases, ...told]))
+  app.useGlobalFilters(filterOf(nest))
   app.use((_req: unknown, res: Response, next: () => void) => {
     for (const [name, value] of outerHeaders) res.appendHeader(name, value)
     next()
   })
   return listening(app)
+}
+
+function filterOf({ common }: NestLibrary): NestCommon.ExceptionFilter {
+  class RenderErrors {
+    catch(error: AppError, host: NestCommon.ArgumentsHost): void {
+      host.switchToHttp().getResponse<Response>().status(error.renderAs).send(error.message)
+    }
+  }
+  common.Catch(AppError)(RenderErrors)
+  return new RenderErrors()
 }
 
 export async function listening(app: INestApplication): Promise<{ url: string; close(): Promise<void> }> {

@@ -42,7 +42,7 @@ const rerun = latchkey.guarded('rerun', { ...shared, onFailure: 'rerun' })
 const atomic = latchkey.atomic('atomic', { whenInProgress })
 app.post(
   '/hold',
-  idempotent(hold, (c: Context) => handle(c)),
+  idempotent(hold, (c: Context) => handle(c), { onError: (_, c) => c.text('failed', 500) }),
 )
 app.post(
   '/rerun',

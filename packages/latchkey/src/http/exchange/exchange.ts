@@ -3,6 +3,7 @@ import type { Answer, Attempt, ExecuteRequest, StoredAs } from '../../engine/ans
 import type { Execution } from '../../engine/execution.ts'
 import { ageOfKey, isRequestTooOld } from '../../engine/age.ts'
 import { identify, type Scope } from '../../engine/identity.ts'
+import { failureOutcome } from '../../engine/judge.ts'
 import type { DeclaredOperation, Operation } from '../../engine/operation.ts'
 import { unreachable } from '../../ports/errors.ts'
 import type { Header } from '../../ports/outcome.ts'
@@ -148,7 +149,7 @@ function conclude<C>(
   const { settings, shared } = operation
   switch (answer.kind) {
     case 'executed':
-      return { kind: 'release', attempt: answer.attempt, headers: releaseHeaders(operation, answer.stored) }
+      return executed(operation, answer)
     case 'replayed': {
       const { status, headers, body = new Uint8Array() } = answer.outcome
       const expires = shared.http.expiresHeader === true ? expiresHeader(answer.expiresAtMs) : undefined
@@ -166,6 +167,19 @@ function conclude<C>(
     default:
       return unreachable(answer)
   }
+}
+
+type Executed = Extract<Answer, { kind: 'executed' }>
+
+function executed<C>(operation: DeclaredOperation<C>, { attempt, stored }: Executed): Exchange {
+  const headers = releaseHeaders(operation, stored)
+  if (attempt.kind !== 'threw' || stored !== 'yes') return { kind: 'release', attempt, headers }
+  // Nobody rendered the error, and an answer of ours was stored for it. Whatever the server would make of it, every retry gets ours.
+  const { name, shared } = operation
+  shared.telemetry.report('answered an error with what is stored for it', { operation: name, error: attempt.error })
+  const outcome = failureOutcome(attempt.error)
+  const { status, body = new Uint8Array() } = outcome
+  return send({ status, headers: [...outcome.headers, ...headers].map(([field, value]) => [field, value]), body })
 }
 
 function send(answer: RenderedAnswer): Exchange {

@@ -10,6 +10,7 @@ import { describe, it } from 'vitest'
 import { adapterStores } from '../../../test/http/stores.ts'
 import {
   type AdapterHarness,
+  AppError,
   type AppSpec,
   type Reply,
   type RouteSpec,
@@ -37,7 +38,7 @@ function harness(name: string, variant: Variant): AdapterHarness {
   return {
     name,
     provides: new Set([
-      ...(['stream', 'pipe', 'file', 'early-hints', 'trailers', 'broken-stream'] as const),
+      ...(['stream', 'pipe', 'file', 'early-hints', 'trailers', 'broken-stream', 'error-handler'] as const),
       ...(variant.form === 'handler' ? (['transactional', 'phased', 'deferred'] as const) : []),
     ]),
     headerOf: (context, header) => (context as Request).get(header), // what the adapter hands to scope
@@ -66,6 +67,7 @@ async function start({ outerHeaders, routes, phased, status }: AppSpec, { expres
   }
   if (status !== undefined) app.get(status.path, statusOf(status.latchkey))
   if (form === 'middleware') app.use(rememberErrors())
+  app.use(renderErrors)
   const server = createServer(app).listen(0, '127.0.0.1')
   await once(server, 'listening')
   return {
@@ -75,6 +77,11 @@ async function start({ outerHeaders, routes, phased, status }: AppSpec, { expres
       await new Promise(resolve => server.close(resolve))
     },
   }
+}
+
+function renderErrors(error: unknown, _req: Request, res: Response, next: (error: unknown) => void): void {
+  if (error instanceof AppError) res.status(error.renderAs).type('text').send(error.message)
+  else next(error)
 }
 
 function verb({ method }: Pick<RouteSpec, 'method'>): 'get' | 'post' | 'put' | 'patch' | 'delete' {

@@ -3,7 +3,7 @@ import { Readable } from 'node:stream'
 import fastify, { type FastifyReply, type FastifyRequest } from 'fastify'
 import { describe, it } from 'vitest'
 import { adapterStores } from '../../../test/http/stores.ts'
-import { type AdapterHarness, type Reply, runAdapterCases } from '../../conformance/index.ts'
+import { type AdapterHarness, AppError, type Reply, runAdapterCases } from '../../conformance/index.ts'
 import { idempotent, latchkeyFastify, statusOf } from './index.ts'
 
 const harness: AdapterHarness = {
@@ -18,6 +18,7 @@ const harness: AdapterHarness = {
     'transactional',
     'phased',
     'deferred',
+    'error-handler',
   ]),
   ...adapterStores,
   // The context of this adapter is Fastify's request.
@@ -25,6 +26,9 @@ const harness: AdapterHarness = {
   async start({ routes, phased, status, outerHeaders }) {
     const app = fastify({ forceCloseConnections: true })
     await app.register(latchkeyFastify)
+    app.setErrorHandler((error, _request, reply) =>
+      error instanceof AppError ? reply.code(error.renderAs).send(error.message) : reply.send(error),
+    )
     app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
     app.addHook('onRequest', async (_request, reply) => {
       for (const [name, value] of outerHeaders) reply.header(name, value)

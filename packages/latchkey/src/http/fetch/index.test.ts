@@ -3,13 +3,14 @@ import { serve } from '@hono/node-server'
 import { describe, expect, it } from 'vitest'
 import { adapterStores } from '../../../test/http/stores.ts'
 import { jsonOf, matches, responseOf } from '../../../test/http/fetch-replies.ts'
-import { type AdapterHarness, type AppSpec, type Reply, runAdapterCases } from '../../conformance/index.ts'
+import { type AdapterHarness, AppError, type AppSpec, type Reply, runAdapterCases } from '../../conformance/index.ts'
 import { createLatchkey } from '../../engine/latchkey.ts'
 import { memoryStore } from '../../stores/memory/index.ts'
 import { idempotent, statusOf } from './index.ts'
 
 /** What a server of the fetch kind does with its handlers' errors. */
 function rendered(error: unknown): Response {
+  if (error instanceof AppError) return new Response(error.message, { status: error.renderAs })
   const status = error instanceof Error && 'status' in error ? Number(error.status) : 500
   return new Response(error instanceof Error ? error.message : 'failed', { status })
 }
@@ -50,7 +51,7 @@ function handlerOf({ routes, phased, status, outerHeaders }: AppSpec): (request:
 
 const harness: AdapterHarness = {
   name: 'fetch',
-  provides: new Set(['stream', 'broken-stream', 'transactional', 'phased', 'deferred']),
+  provides: new Set(['stream', 'broken-stream', 'transactional', 'phased', 'deferred', 'error-handler']),
   ...adapterStores,
   // The context of this adapter is the request.
   headerOf: (context, name) => (context as Request).headers.get(name) ?? undefined,
@@ -88,6 +89,20 @@ describe('fetch adapter', () => {
       })
     const first = await handle(request(), { id: '7' })
     expect(await first.json()).toEqual({ id: '7', key: 'k', aborted: false, body: { sku: 1 } })
+    await latchkey.close()
+  })
+
+  it('sends what it stores for an error that nothing renders, and every retry gets the same', async () => {
+    const latchkey = createLatchkey<unknown, Request>({ store: memoryStore(), scope: () => 'acme' })
+    const handle = idempotent(latchkey.guarded('orders.create', { onFailure: 'store' }), (_: Request): Response => {
+      throw new TypeError('card 4242 of Ann')
+    })
+    const ask = () =>
+      handle(new Request('http://shop.test/orders', { method: 'POST', headers: { 'Idempotency-Key': 'k' } }))
+    const [first, again] = [await ask(), await ask()]
+    expect([first.status, await first.text()]).toEqual([500, '{"error":"TypeError"}'])
+    expect([again.status, await again.text()]).toEqual([500, '{"error":"TypeError"}'])
+    expect([first, again].map(one => one.headers.get('Idempotent-Replayed'))).toEqual([null, 'true'])
     await latchkey.close()
   })
 

@@ -8,7 +8,7 @@ import { describe, expect, expectTypeOf, it } from 'vitest'
 import { reportsInto } from '../../../test/http/parsed-bodies.ts'
 import { adapterStores } from '../../../test/http/stores.ts'
 import { jsonOf, responseOf } from '../../../test/http/fetch-replies.ts'
-import { type AdapterHarness, type AppSpec, type Reply, runAdapterCases } from '../../conformance/index.ts'
+import { type AdapterHarness, AppError, type AppSpec, type Reply, runAdapterCases } from '../../conformance/index.ts'
 import type { Execution } from '../../engine/execution.ts'
 import { singleTenant } from '../../engine/identity.ts'
 import { createLatchkey } from '../../engine/latchkey.ts'
@@ -29,14 +29,22 @@ function reply(c: Context, one: Reply): Response {
   return response
 }
 
+/** As the default does, without its log, and for the errors of the app. */
+function onError(error: Error, c: Context): Response | Promise<Response> {
+  if (error instanceof AppError) return c.text(error.message, error.renderAs as ContentfulStatusCode) // the cases' own statuses
+  return error instanceof HTTPException ? error.getResponse() : c.text('Internal Server Error', 500)
+}
+
 type Form = (app: Hono, spec: AppSpec['routes'][number]) => void
 
 const asHandler: Form = (app, { method, path, operation, run }) =>
   void app.on(
     method,
     path,
-    idempotent(operation, async (c: Context, execution) =>
-      reply(c, await run({ execution, body: await jsonOf(c.req) })),
+    idempotent(
+      operation,
+      async (c: Context, execution) => reply(c, await run({ execution, body: await jsonOf(c.req) })),
+      { onError },
     ),
   )
 
@@ -49,16 +57,13 @@ const asMiddleware: Form = (app, { method, path, operation, run }) =>
 function harness(name: string, form: Form): AdapterHarness {
   return {
     name,
-    provides: new Set(['stream', 'broken-stream', 'transactional', 'phased', 'deferred']),
+    provides: new Set(['stream', 'broken-stream', 'transactional', 'phased', 'deferred', 'error-handler']),
     ...adapterStores,
     // The context of this adapter is Hono's.
     headerOf: (context, field) => (context as Context).req.header(field),
     start({ routes, phased, status, outerHeaders }) {
       const app = new Hono()
-      // As the default does, without its log.
-      app.onError((error, c) =>
-        error instanceof HTTPException ? error.getResponse() : c.text('Internal Server Error', 500),
-      )
+      app.onError(onError)
       app.use(async (c, next) => {
         for (const [field, value] of outerHeaders) c.header(field, value)
         await next()
@@ -71,6 +76,15 @@ function harness(name: string, form: Form): AdapterHarness {
       return listen(app)
     },
   }
+}
+
+function thrownBy(declare: () => unknown): Error {
+  try {
+    declare()
+  } catch (error) {
+    if (error instanceof Error) return error
+  }
+  throw new Error('nothing was thrown')
 }
 
 function listen(app: Hono): Promise<{ url: string; close(): Promise<void> }> {
@@ -163,6 +177,51 @@ describe('Hono adapter', () => {
       1,
     ])
     expect(errors).toEqual(['bad sku', undefined])
+  })
+
+  it.each(['hold', 'store'] as const)(
+    'refuses a handler under %s that would not see what app.onError renders, and names both cures',
+    onFailure => {
+      const latchkey = createLatchkey<unknown, Context>({ store: memoryStore(), scope: singleTenant })
+      const operation = latchkey.guarded('orders.create', { onFailure })
+      const handler = (c: Context) => c.body(null, 204)
+      const { message } = thrownBy(() => idempotent(operation, handler))
+      expect(message).toContain('idempotent(operation, handler, { onError })')
+      expect(message).toContain('as middleware')
+      idempotent(operation, handler, { onError })
+      idempotent(operation)
+    },
+  )
+
+  it('stores nothing of an error that it does not see rendered, and leaves it to app.onError', async () => {
+    const app = new Hono().onError((_, c) => c.text('no such order', 404))
+    let runs = 0
+    app.post(
+      '/orders',
+      idempotent(guarded(), (): Response => {
+        runs += 1
+        throw new Error('a domain error')
+      }),
+    )
+    for (const run of [1, 2]) {
+      const response = await app.request('/orders', covered)
+      expect([response.status, await response.text(), runs]).toEqual([404, 'no such order', run])
+    }
+  })
+
+  it('sends what it stores for a throw that nothing can render', async () => {
+    const app = new Hono()
+    const latchkey = createLatchkey<unknown, Context>({ store: memoryStore(), scope: () => 'acme' })
+    const thrower = (): Response => {
+      throw 'not an error' // Hono renders errors only
+    }
+    app.post('/orders', idempotent(latchkey.guarded('orders.create', { onFailure: 'store' }), thrower, { onError }))
+    const served = await listen(app)
+    const first = await fetch(`${served.url}/orders`, covered)
+    const again = await fetch(`${served.url}/orders`, covered)
+    await served.close()
+    expect([again.status, await again.text()]).toEqual([first.status, await first.text()])
+    expect([first.status, again.headers.get('Idempotent-Replayed')]).toEqual([500, 'true'])
   })
 
   it('takes a handler that returns nothing for one that threw, and keeps no empty 200 for it', async () => {

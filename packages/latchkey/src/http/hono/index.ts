@@ -28,8 +28,9 @@ export type { HonoContext, HonoNext } from './driver.ts'
 export interface HonoOptions<C> {
   /**
    * The function given to `app.onError`. With it, an error that the handler throws is rendered here, so that what is stored is what
-   * the client gets. Default: errors with a `getResponse` (HTTPException) are rendered by it; any other counts as a 5xx and is
-   * thrown on to `app.onError`.
+   * the client gets. Required for guarded operations under `hold` and `store`: Hono shows a handler nothing of what `app.onError` makes
+   * of its errors, and the key is held or the answer stored by that. Elsewhere the default is: errors with a `getResponse`
+   * (HTTPException) are rendered by it; any other counts as a 5xx, stores nothing, and is thrown on to `app.onError`.
    */
   readonly onError?: (error: Error, context: C) => Response | Promise<Response>
 }
@@ -71,7 +72,21 @@ export function idempotent<X extends Execution, C extends HonoContext>(
   if (typeof handler === 'object')
     throw misconfigured(`${operation.name}: only a phased or deferred operation takes { input }`)
   if (handler === undefined) return (context, next) => cover(operation, context, middlewareRun(context, next))
+  checkErrors(operation, options)
   return context => cover(operation, context, handlerRun(context, { handler, options }))
+}
+
+/** Of `rerun` and atomic work nothing is stored of an error that was not rendered here, so nothing untrue either. */
+function checkErrors<X extends Execution, C extends HonoContext>(
+  { kind, name, settings: { onFailure } }: Operation<X, C>,
+  { onError }: HonoOptions<C>,
+): void {
+  if (kind === 'atomic' || onFailure === 'rerun' || onError !== undefined) return
+  throw misconfigured(
+    `${name}: under onFailure: '${onFailure}' what app.onError makes of an error decides what is stored, and Hono does not show it to a handler. ` +
+      'Give that function as third argument, idempotent(operation, handler, { onError }), ' +
+      'or mount idempotent(operation) as middleware before the handler',
+  )
 }
 
 function phasedRoute<C extends HonoContext>(operation: DefinedOperation<unknown, C>, given: unknown): Middleware<C> {

@@ -10,6 +10,7 @@ import { describe, it } from 'vitest'
 import { adapterStores } from '../../../test/http/stores.ts'
 import {
   type AdapterHarness,
+  AppError,
   type AppSpec,
   type Reply,
   type RouteSpec,
@@ -40,6 +41,7 @@ function harness(name: string, variant: Variant): AdapterHarness {
       'transactional',
       'phased',
       'deferred',
+      'error-handler',
     ]),
     headerOf: (context, header) => (context as Context).get(header), // what the adapter hands to scope
     start: app => start(app, variant),
@@ -50,7 +52,7 @@ function harness(name: string, variant: Variant): AdapterHarness {
 async function start({ outerHeaders, routes, phased, status }: AppSpec, { form, raw, rendersErrors }: Variant) {
   const app = new Koa()
   app.silent = true
-  if (rendersErrors) app.use(renderErrors)
+  app.use(rendersErrors ? renderErrors : renderOwnErrors)
   app.use(async (ctx, next) => {
     for (const [header, value] of outerHeaders) ctx.append(header, value)
     await next()
@@ -82,9 +84,19 @@ async function start({ outerHeaders, routes, phased, status }: AppSpec, { form, 
   }
 }
 
-async function renderErrors(ctx: Context, next: () => Promise<unknown>): Promise<void> {
+async function renderOwnErrors(ctx: Context, next: () => Promise<unknown>): Promise<void> {
   try {
     await next()
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error
+    ctx.status = error.renderAs
+    ctx.body = error.message
+  }
+}
+
+async function renderErrors(ctx: Context, next: () => Promise<unknown>): Promise<void> {
+  try {
+    await renderOwnErrors(ctx, next)
   } catch (error) {
     const { status = 500, message } = error as { status?: number; message: string } // only errors are thrown here
     ctx.status = status
