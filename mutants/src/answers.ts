@@ -169,4 +169,20 @@ export const answerMutants: readonly Mutant[] = [
       },
     ],
   },
+  {
+    name: 'answers: an expiry computed beside the row',
+    patches: [
+      {
+        file: `${folder}/latchkey.ts`,
+        find: `record?.state === 'completed' ? record.expiresAtMs : undefined`,
+        replace: `record?.completedAtMs === undefined ? undefined : record.completedAtMs + 86_400_000`,
+      },
+    ],
+    caughtBy: [
+      {
+        path: 'packages/latchkey/test/http/expiry.test.ts',
+        test: 'says the row’s own instant on the first answer and on the replay, by the store’s clock',
+      },
+    ],
+  },
 ]

@@ -120,7 +120,7 @@ export function createLatchkey<Tx, Context = unknown>(options: LatchkeyOptions<T
   checkOptions(options)
   const core = createCore({ store, clock, telemetry, storeTimeoutMs })
   const maintenance = options.maintenance === false ? noMaintenance : maintain(core)
-  const shared: Shared<Context> = { scope, http, clock, telemetry: core.telemetry }
+  const shared: Shared<Context> = { scope, http, clock, telemetry: core.telemetry, expiryOf: id => expiryOf(core, id) }
   const kinds = new Map<string, OperationKind>()
   const definitions = new Map<string, Map<number, Definition<Tx, never>>>()
   const phased = new Map<string, DefinedOperation<never, Context>>()
@@ -307,6 +307,12 @@ function checkName(name: string): void {
   throw misconfigured(
     `an operation needs a stable name of letters, digits, '.', '_', ':' or '-', such as payments.create; got ${JSON.stringify(name)}`,
   )
+}
+
+/** Read, and not computed: the store wrote it by its own clock, and moved it if the work took long. */
+async function expiryOf<Tx>({ calls, store }: Core<Tx>, id: string): Promise<number | undefined> {
+  const record = await calls.call('read', () => store.read(id)).catch(() => undefined)
+  return record?.state === 'completed' ? record.expiresAtMs : undefined
 }
 
 async function close<Tx>(core: Core<Tx>, timeoutMs: number): Promise<Closed> {

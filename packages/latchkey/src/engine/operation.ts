@@ -15,7 +15,10 @@ export interface HttpOptions {
   readonly problemBase?: string
   /** Accept the key only as a quoted Structured Field String. Default false: most deployed clients send it bare. */
   readonly strictSyntax?: boolean
-  /** Send `Idempotency-Key-Expires-At` with stored answers. Default false. */
+  /**
+   * Send `Idempotency-Key-Expires-At` with stored answers: the row's own instant, by the store's clock, on the first answer and on every
+   * replay. Default false, because the first answer then costs one read more.
+   */
   readonly expiresHeader?: boolean
   /** The address of the status of deferred work, for `Location`: where `statusOf(latchkey)` is mounted. Default `/operations/<id>`. */
   readonly statusPath?: (id: string) => string
@@ -28,6 +31,8 @@ export interface Shared<Context> {
   readonly clock: Clock
   /** Never throws. */
   readonly telemetry: Telemetry
+  /** When a stored answer expires, by its row. Undefined: it is not known now. Never rejects. */
+  expiryOf(id: string): Promise<number | undefined>
 }
 
 export type OperationKind = 'atomic' | 'guarded' | 'phased' | 'deferred'

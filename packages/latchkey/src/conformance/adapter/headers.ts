@@ -5,7 +5,7 @@ import { systemClock } from '../../ports/clock.ts'
 import type { Header } from '../../ports/outcome.ts'
 import type { AdapterCase, AdapterHarness } from '../adapter-harness.ts'
 import type { Received, SentRequest } from './client.ts'
-import { answer, assertReplay, counted, onStage, route, type StageOptions } from './stage.ts'
+import { answer, assertReplay, counted, created, onStage, route, type StageOptions } from './stage.ts'
 
 interface Pair {
   readonly first: Received
@@ -139,9 +139,36 @@ const rules: readonly AdapterCase[] = [
           const leftMs = Date.parse(one.header('Idempotency-Key-Expires-At') ?? '') - systemClock.nowMs()
           assert.ok(leftMs > 23 * 3_600_000 && leftMs < 25 * 3_600_000, one.header('Idempotency-Key-Expires-At'))
         }
+        assertSameExpiry(first, again)
       }),
   },
+  {
+    name: 'tells the same expiry of an atomic answer first and again',
+    needs: ['transactional'],
+    async run(harness) {
+      const database = await harness.transactional?.()
+      assert.ok(database !== undefined, 'the harness provides a transactional store')
+      try {
+        await onStage(
+          harness,
+          latchkey => [route(latchkey.atomic('orders.create'), created(1))],
+          async ({ post }) =>
+            assertSameExpiry(await post('/orders', { key: 'k' }), await post('/orders', { key: 'k' })),
+          { store: database.store, http: { expiresHeader: true } },
+        )
+      } finally {
+        await database.close()
+      }
+    },
+  },
 ]
+
+function assertSameExpiry(first: Received, again: Received): void {
+  assertReplay(first, again)
+  const [before, after] = [first, again].map(one => one.header('Idempotency-Key-Expires-At'))
+  assert.ok(before !== undefined, 'the first answer says when it expires')
+  assert.equal(after, before)
+}
 
 const plain = 'a line that compresses. '.repeat(40)
 

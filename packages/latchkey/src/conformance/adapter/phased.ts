@@ -1,6 +1,7 @@
 /** Work whose definition is declared with it: the adapter builds the input and sends the outcome. */
 import assert from 'node:assert/strict'
 import { json } from '../../engine/json-outcome.ts'
+import type { HttpOptions } from '../../engine/operation.ts'
 import type { Definition } from '../../engine/phased.ts'
 import type { AdapterCase, AdapterHarness, Need, TransactionalHarness } from '../adapter-harness.ts'
 import { assertProblem, assertReplay, type Counted, counted, eventually, gate, onStage, type Stage } from './stage.ts'
@@ -17,6 +18,7 @@ interface PhasedSpec {
   readonly finish?: (run: number) => unknown
   readonly buildInput?: (body: unknown) => unknown
   readonly authorizeReplay?: (context: unknown) => boolean
+  readonly http?: HttpOptions
   readonly play: (phased: Phased) => Promise<void>
 }
 
@@ -29,7 +31,7 @@ async function onPhasedStage(harness: AdapterHarness, spec: PhasedSpec): Promise
   const database = await harness.transactional?.()
   assert.ok(database !== undefined, 'the harness provides a transactional store')
   const count = counted()
-  const { buildInput = body => body, finish = () => 'done', authorizeReplay, play } = spec
+  const { buildInput = body => body, finish = () => 'done', authorizeReplay, http = {}, play } = spec
   const options = { version: 1, ...(authorizeReplay === undefined ? {} : { authorizeReplay }) }
   const definition: Definition<unknown, unknown> = async (execution, input) => {
     const run = ++count.runs
@@ -45,6 +47,7 @@ async function onPhasedStage(harness: AdapterHarness, spec: PhasedSpec): Promise
       {
         store: database.store,
         outerHeaders: [['X-Outer', 'always']],
+        http,
         phased: latchkey => [
           {
             method: 'POST',
@@ -87,6 +90,20 @@ export const phasedCases: readonly AdapterCase[] = [
             )
           }
           assert.deepEqual([count.runs, await database.values()], [1, ['{"cents":5} in run 1']])
+        },
+      }),
+  },
+  {
+    name: 'tells the same expiry of a phased answer first and again',
+    needs,
+    run: harness =>
+      onPhasedStage(harness, {
+        http: { expiresHeader: true },
+        async play({ stage: { post } }) {
+          const ask = async () => (await post(path, { key: 'k', body: {} })).header('Idempotency-Key-Expires-At')
+          const first = await ask()
+          assert.ok(first !== undefined, 'the first answer says when it expires')
+          assert.equal(await ask(), first)
         },
       }),
   },

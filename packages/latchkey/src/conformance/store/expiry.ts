@@ -34,6 +34,17 @@ export const expiryCases: readonly StoreCase[] = [
       assertAbout(completed.completedAtMs, granted.createdAtMs)
     },
   },
+  ...[retentionMs, 2 * expiresInMs].map((keptMs): StoreCase => ({
+    name: `tells the same expiry to who completed the row and to who sees it later, ${keptMs > expiresInMs ? 'moved' : 'as granted'}`,
+    async run(harness) {
+      const store = await harness.open()
+      const claim = await own(store, 'a')
+      await store.complete(claim, answer(), keptMs)
+      const { expiresAtMs } = await recordOf(store, claim.id)
+      assert.equal(seen(await store.claim(request('a'))).expiresAtMs, expiresAtMs)
+      assert.equal((await recordOf(store, claim.id)).expiresAtMs, expiresAtMs)
+    },
+  })),
   {
     name: 'moves the expiry when the work took so long that less than the retention would be left',
     async run(harness) {

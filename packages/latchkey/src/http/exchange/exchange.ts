@@ -65,7 +65,7 @@ export async function exchangeBy<Context>(
 
   const tooOld = age.kind === 'too-old' || isRequestTooOld(view.context, settings, shared.clock)
   const request = executeRequest(operation, { view, body: body.bytes }, { identity, key, tooOld })
-  const concluded = conclude(operation, view, await execute(request))
+  const concluded = conclude(operation, { view, id: identity.id }, await execute(request))
   return concluded instanceof Promise ? await concluded : concluded
 }
 
@@ -140,16 +140,27 @@ function executeRequest<C>(
   }
 }
 
-/** At once, except for a replay, which may have to be decoded. */
+interface Asked<C> {
+  readonly view: RequestView<C>
+  readonly id: string
+}
+
+/** At once, except for a replay, which may have to be decoded, and where the client is to know when the answer expires. */
 function conclude<C>(
   operation: DeclaredOperation<C>,
-  view: RequestView<C>,
+  { view, id }: Asked<C>,
   answer: Answer,
 ): Exchange | Promise<Exchange> {
   const { settings, shared } = operation
   switch (answer.kind) {
     case 'executed':
-      return executed(operation, answer)
+      if (answer.stored !== 'yes' || shared.http.expiresHeader !== true) {
+        return executed(operation, answer, releaseHeaders(answer.stored))
+      }
+      // Without the field rather than with an instant that the next replay contradicts.
+      return shared
+        .expiryOf(id)
+        .then(atMs => executed(operation, answer, atMs === undefined ? [] : [expiresHeader(atMs)]))
     case 'replayed': {
       const { status, headers, body = new Uint8Array() } = answer.outcome
       const expires = shared.http.expiresHeader === true ? expiresHeader(answer.expiresAtMs) : undefined
@@ -171,8 +182,11 @@ function conclude<C>(
 
 type Executed = Extract<Answer, { kind: 'executed' }>
 
-function executed<C>(operation: DeclaredOperation<C>, { attempt, stored }: Executed): Exchange {
-  const headers = releaseHeaders(operation, stored)
+function executed<C>(
+  operation: DeclaredOperation<C>,
+  { attempt, stored }: Executed,
+  headers: readonly Header[],
+): Exchange {
   if (attempt.kind !== 'threw' || stored !== 'yes') return { kind: 'release', attempt, headers }
   // Nobody rendered the error, and an answer of ours was stored for it. Whatever the server would make of it, every retry gets ours.
   const { name, shared } = operation
@@ -186,11 +200,8 @@ function send(answer: RenderedAnswer): Exchange {
   return { kind: 'send', answer }
 }
 
-function releaseHeaders<C>({ settings, shared }: DeclaredOperation<C>, stored: StoredAs): Header[] {
-  if (stored === 'failed' || stored === 'unprotected') return [[idempotencyStored, 'false']]
-  if (stored === 'declined' || shared.http.expiresHeader !== true) return []
-  // The store's own instant differs by the two clocks' distance; a client plans retries by it, it decides nothing.
-  return [expiresHeader(shared.clock.nowMs() + settings.retentionMs)]
+function releaseHeaders(stored: StoredAs): Header[] {
+  return stored === 'failed' || stored === 'unprotected' ? [[idempotencyStored, 'false']] : []
 }
 
 /** An HTTP-date (RFC 9110, section 5.6.7): what every HTTP library can already read. */
