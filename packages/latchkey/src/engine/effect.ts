@@ -1,4 +1,5 @@
 /** One effect: intent committed, the call with the downstream key and a deadline, result recorded. */
+import { checkOptions } from '../ports/check-options.ts'
 import { sleep } from '../ports/clock.ts'
 import { isLatchkeyError, LatchkeyError, misconfigured } from '../ports/errors.ts'
 import type { Intent } from '../ports/steps.ts'
@@ -11,6 +12,7 @@ import { storeUnavailable } from './halt.ts'
 import { codeOf } from './judge.ts'
 import { boundedJson, fromJson } from './json-outcome.ts'
 import { classifyNetworkFailure, type NetworkFailure } from './network-failure.ts'
+import { effectChecks } from './option-checks.ts'
 import {
   type EffectCall,
   type EffectOptions,
@@ -20,8 +22,6 @@ import {
   whileRunning,
 } from './phased-execution.ts'
 
-/** Ten years: what a database's interval and a timer's arithmetic hold without a doubt. */
-const durationMsMax = 10 * 366 * 24 * 3_600_000
 /** Between the call's deadline and the lease's end: room for the result to be written. */
 const leaseMarginMs = 5_000
 /** A provider that lost one answer usually gives the next: two more tries while the client waits. */
@@ -43,7 +43,7 @@ export interface EffectRequest {
 }
 
 export async function runEffect<Tx>(run: PhasedRun<Tx>, { name, options, call }: EffectRequest): Promise<unknown> {
-  checkOptions(run, name, options)
+  checkEffect(run, name, options)
   checkName(run, name)
   const { position, known } = nextStep(run, 'effect', name)
   if (known?.state === 'done') return fromJson(known.result)
@@ -73,14 +73,13 @@ function checkName<Tx>({ operation, effects }: PhasedRun<Tx>, name: string): voi
   )
 }
 
-function checkOptions<Tx>({ operation }: PhasedRun<Tx>, name: string, { timeoutMs, dedup }: EffectOptions): void {
-  const given = { timeoutMs, ...(dedup === undefined ? {} : { 'dedup.windowMs': dedup.windowMs }) }
-  for (const [option, value] of Object.entries(given)) {
-    if (value > 0 && value <= durationMsMax) continue
-    throw misconfigured(
-      `${operation}: ${option} of the effect ${name} must be between 1 ms and 10 years, and is ${value}`,
-    )
-  }
+function checkEffect<Tx>({ operation }: PhasedRun<Tx>, name: string, options: EffectOptions): void {
+  const what = `${operation}: the effect ${name}`
+  checkOptions(what, options, effectChecks)
+  const { timeoutMs, dedup } = options
+  if (timeoutMs === undefined) throw misconfigured(`${what} needs timeoutMs: the longest that the call may take`)
+  if (dedup !== undefined && dedup.windowMs === undefined)
+    throw misconfigured(`${what}: dedup needs windowMs: how long the provider recognises the key`)
 }
 
 /**

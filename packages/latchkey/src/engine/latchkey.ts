@@ -1,4 +1,5 @@
 /** The front door: one store, one scope rule, and the operations declared on them. */
+import { checkOptions } from '../ports/check-options.ts'
 import { type Clock, sleep, systemClock } from '../ports/clock.ts'
 import { misconfigured } from '../ports/errors.ts'
 import { everyoneIn } from '../ports/line.ts'
@@ -21,6 +22,7 @@ import type {
 } from './operation.ts'
 import { maintain, type Maintenance, noMaintenance } from './maintenance.ts'
 import { type Keeping, type Operators, operators } from './operators.ts'
+import { atomicRunChecks, guardedChecks, latchkeyChecks, operationChecks } from './option-checks.ts'
 import { adoptingAppender, appender } from './outbox.ts'
 import type { OutboxMessage } from './outbox-message.ts'
 import type { Definition, PhasedParts } from './phased.ts'
@@ -116,8 +118,8 @@ export interface Internals<Tx> {
 }
 
 export function createLatchkey<Tx, Context = unknown>(options: LatchkeyOptions<Tx, Context>): Latchkey<Tx, Context> {
+  checkLatchkeyOptions(options)
   const { store, scope, clock = systemClock, telemetry = silentTelemetry, storeTimeoutMs = 2_000, http = {} } = options
-  checkOptions(options)
   const core = createCore({ store, clock, telemetry, storeTimeoutMs })
   const maintenance = options.maintenance === false ? noMaintenance : maintain(core)
   const shared: Shared<Context> = { scope, http, clock, telemetry: core.telemetry, expiryOf: id => expiryOf(core, id) }
@@ -193,14 +195,13 @@ export function createLatchkey<Tx, Context = unknown>(options: LatchkeyOptions<T
   }
 }
 
-function checkOptions<Tx, C>({ store, scope, storeTimeoutMs = 1, maintenance }: LatchkeyOptions<Tx, C>): void {
+function checkLatchkeyOptions<Tx, C>(options: LatchkeyOptions<Tx, C>): void {
+  checkOptions('createLatchkey', options, latchkeyChecks)
+  const { store, scope } = options
   if (typeof store?.claim !== 'function')
     throw misconfigured('createLatchkey needs a store, such as postgresStore({ pool })')
   if (typeof scope !== 'function')
     throw misconfigured('createLatchkey needs a scope: a function of the request, or singleTenant')
-  if (maintenance !== undefined && typeof maintenance !== 'boolean')
-    throw misconfigured(`maintenance must be true or false (got ${String(maintenance)})`)
-  if (!(storeTimeoutMs > 0)) throw misconfigured(`storeTimeoutMs must be a positive number and is ${storeTimeoutMs}`)
 }
 
 function atomicOperation<Tx, C>(
@@ -214,7 +215,7 @@ function atomicOperation<Tx, C>(
       `${name}: the ${core.store.name} store has no transactions, so nothing can commit with your rows. Use guarded, or a transactional store`,
     )
   }
-  const settings = settingsOf(name, options)
+  const settings = settingsOf(name, options, operationChecks)
   if (settings.missingKey === 'run-unprotected') {
     throw misconfigured(
       `${name}: an atomic operation needs a key, because its rows commit with it. Leave missingKey at 'refuse'`,
@@ -237,7 +238,7 @@ function atomicOperation<Tx, C>(
       return answer
     },
     async run(given, handler) {
-      const request = executeRequest({ name, settings, clock: core.clock }, given)
+      const request = executeRequest({ name, settings, clock: core.clock }, given, atomicRunChecks)
       const work = (x: Parameters<typeof handler>[0]) => attemptFunction(handler, x)
       const answer =
         given.tx === undefined
@@ -265,13 +266,13 @@ function guardedOperation<Tx, C>(
   shared: Shared<C>,
   { name, options }: Declared<GuardedOptions<C>>,
 ): GuardedOperation<C> {
-  if (!['hold', 'rerun', 'store'].includes(options?.onFailure)) {
+  if (options?.onFailure === undefined) {
     throw misconfigured(
       `${name}: guarded needs onFailure: 'hold', 'rerun' or 'store'. Only you know what a failure half-way means`,
     )
   }
   needsTwoConnections(core.store.traits.connections, name)
-  const settings = settingsOf(name, options)
+  const settings = settingsOf(name, options, guardedChecks)
   const operation: GuardedOperation<C> = {
     kind: 'guarded',
     name,

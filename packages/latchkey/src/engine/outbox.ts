@@ -1,21 +1,23 @@
 /** Appending to the outbox, from a phase or from any transaction of the store's database. */
 import { createHash } from 'node:crypto'
+import { checkOptions } from '../ports/check-options.ts'
 import { type Clock, uuidText } from '../ports/clock.ts'
 import { misconfigured } from '../ports/errors.ts'
 import type { Store } from '../ports/store.ts'
 import { lengthPrefixed } from './identity.ts'
 import { boundedJson } from './json-outcome.ts'
+import { messageChecks } from './option-checks.ts'
 import type { OutboxMessage } from './outbox-message.ts'
 
 export type Append<Tx> = (tx: Tx, message: OutboxMessage) => Promise<void>
 
 /** For transactions that the store itself handed out. */
 export function appender<Tx>({ outbox }: Pick<Store<Tx>, 'outbox'>, clock: Clock): Append<Tx> {
-  return async (tx, { topic, aggregate, key, payload, headers = {} }) => {
+  return async (tx, message) => {
+    checkOptions('an outbox message', message, messageChecks)
+    const { topic, aggregate, key, payload, headers = {} } = message
     if (outbox === undefined) throw misconfigured('the store has no outbox, because it has no transactions')
-    if (typeof topic !== 'string' || topic === '') {
-      throw misconfigured('an outbox message needs a topic: the name of its target')
-    }
+    if (topic === undefined) throw misconfigured('an outbox message needs a topic: the name of its target')
     const text = boundedJson(`the payload of a message to ${topic}`, payload) ?? 'null'
     const dedupId = key === undefined ? clock.randomId() : dedupIdOf(topic, key)
     await outbox.append(tx, { topic, aggregate, dedupId, payload: Buffer.from(text), headers })

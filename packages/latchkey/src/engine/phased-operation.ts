@@ -1,4 +1,5 @@
 /** Declaring an operation with its definition, and the three ways into it: a request, a plain call, a worker. */
+import type { Checks } from '../ports/check-options.ts'
 import { misconfigured } from '../ports/errors.ts'
 import type { Resumable } from '../ports/store.ts'
 import { unlessTooOld } from './age.ts'
@@ -6,6 +7,7 @@ import { type Answer, type Attempt, type ExecuteRequest, refused } from './answe
 import type { Core } from './core.ts'
 import { deadlineOutcome, executeDeferred } from './deferred.ts'
 import { inputText } from './input-text.ts'
+import { deferredChecks, phasedChecks } from './option-checks.ts'
 import type {
   DeferredOperation,
   DeferredValue,
@@ -58,14 +60,15 @@ export function phasedOperation<Tx, Input, C>(
   declared: Declared<Tx, Input, PhasedOptions<C>>,
 ): PhasedOperation<Input, C> {
   const { name, options } = declared
+  const settings = checked({ ...declared, kind: 'phased' }, phasedChecks)
   const { respondAsync, version } = options
   if (respondAsync !== undefined) checkDeadline(name, 'respondAsync.deadlineMs', respondAsync.deadlineMs)
-  const ways = waysInto(core, shared, { ...declared, kind: 'phased', deadlineMs: respondAsync?.deadlineMs ?? 0 })
+  const ways = waysInto(core, shared, { ...declared, settings, deadlineMs: respondAsync?.deadlineMs ?? 0 })
   return {
     kind: 'phased',
     name,
     version,
-    settings: ways.settings,
+    settings,
     shared,
     async executeInput(request, input, asked) {
       const way = asked?.respondAsync === true && respondAsync !== undefined ? ways.defer : ways.execute
@@ -84,12 +87,14 @@ export function deferredOperation<Tx, Input, C>(
   const { name, options } = declared
   const { version = 1, deadlineMs } = options ?? {}
   checkDeadline(name, 'deadlineMs', deadlineMs)
-  const ways = waysInto(core, shared, { ...declared, options: { ...options, version }, kind: 'deferred', deadlineMs })
+  const versioned = { ...declared, options: { ...options, version } }
+  const settings = checked({ ...versioned, kind: 'deferred' }, deferredChecks)
+  const ways = waysInto(core, shared, { ...versioned, settings, deadlineMs })
   return {
     kind: 'deferred',
     name,
     version,
-    settings: ways.settings,
+    settings,
     shared,
     executeInput: (request, input) => ways.defer(request, input),
     async run(given) {
@@ -101,30 +106,31 @@ export function deferredOperation<Tx, Input, C>(
   }
 }
 
-interface Ways<C> {
-  readonly settings: Settings<C>
+interface Ways {
   requestOf(given: PhasedRunRequest<unknown>): ExecuteRequest
   execute(request: ExecuteRequest, input: unknown): Promise<Answer>
   defer(request: ExecuteRequest, input: unknown): Promise<Answer>
   resume(row: Resumable): Promise<Resumed>
 }
 
-interface DeclaredAs<Tx, Input, C> extends Declared<Tx, Input, PhasedOptions<C>> {
+interface Checkable<Tx, Input, C> extends Declared<Tx, Input, PhasedOptions<C>> {
   readonly kind: 'phased' | 'deferred'
+}
+
+interface Checked<Tx, Input, C> extends Declared<Tx, Input, PhasedOptions<C>> {
+  readonly settings: Settings<C>
   /** 0: it is never deferred. */
   readonly deadlineMs: number
 }
 
-function waysInto<Tx, Input, C>(core: Core<Tx>, shared: Shared<C>, declared: DeclaredAs<Tx, Input, C>): Ways<C> {
-  const { name, parts, definitions, definition, deadlineMs } = declared
+function waysInto<Tx, Input, C>(core: Core<Tx>, shared: Shared<C>, declared: Checked<Tx, Input, C>): Ways {
+  const { name, parts, definitions, definition, deadlineMs, settings } = declared
   const { version } = declared.options
-  const settings = checked(declared)
   // Stored and given back as the Input it was declared with.
   definitions.set(version, definition as unknown as Definition<Tx, never>)
   const overdue = deadlineOutcome(shared.http)
   const each = { parts, version, definitions, deadlineMs, overdue }
   return {
-    settings,
     requestOf: given => executeRequest({ name, settings, clock: core.clock }, given),
     async execute(request, given) {
       const stored = inputText(name, given)
@@ -159,13 +165,15 @@ function waysInto<Tx, Input, C>(core: Core<Tx>, shared: Shared<C>, declared: Dec
   }
 }
 
-function checked<Tx, Input, C>({ kind, name, options, definition }: DeclaredAs<Tx, Input, C>): Settings<C> {
-  const { version } = options
-  if (!Number.isInteger(version) || version < 1)
-    throw misconfigured(`${name}: version must be 1, 2, 3 … and is ${version}`)
+function checked<Tx, Input, C>(
+  { kind, name, options, definition }: Checkable<Tx, Input, C>,
+  checks: Checks,
+): Settings<C> {
+  const settings = settingsOf(name, options, checks)
+  if (options.version === undefined)
+    throw misconfigured(`${name}: a ${kind} operation needs version: 1, 2, 3 …, which rises with its steps`)
   if (typeof definition !== 'function')
     throw misconfigured(`${name}: a ${kind} operation needs its definition as third argument`)
-  const settings = settingsOf(name, options)
   if (settings.missingKey === 'run-unprotected') {
     throw misconfigured(
       `${name}: a ${kind} operation needs a key, because its steps are kept under it. Leave missingKey at 'refuse'`,
@@ -174,14 +182,8 @@ function checked<Tx, Input, C>({ kind, name, options, definition }: DeclaredAs<T
   return settings
 }
 
-/** A year: work that nobody has begun by then is nobody's. */
-const deadlineMsMax = 366 * 24 * 3_600_000
-
-function checkDeadline(name: string, option: string, deadlineMs: number): void {
-  if (deadlineMs > 0 && deadlineMs <= deadlineMsMax) return
-  throw misconfigured(
-    `${name}: ${option} must be between 1 ms and a year, and is ${deadlineMs}: how long may it wait for a worker?`,
-  )
+function checkDeadline(name: string, option: string, deadlineMs: number | undefined): void {
+  if (deadlineMs === undefined) throw misconfigured(`${name}: needs ${option}: how long may it wait for a worker?`)
 }
 
 /** Deferred work is never run by the request that asks for it. */

@@ -1,4 +1,5 @@
 /** `operation.run`: an execution whose answer is a JSON value instead of an HTTP response. */
+import { checkOptions, type Checks } from '../ports/check-options.ts'
 import type { Clock } from '../ports/clock.ts'
 import { inputTooLarge, isLatchkeyError, LatchkeyError } from '../ports/errors.ts'
 import type { Outcome } from '../ports/outcome.ts'
@@ -9,6 +10,7 @@ import { fingerprintInput } from './fingerprint/fingerprint.ts'
 import { identify } from './identity.ts'
 import { jsonBytesMax } from './json-outcome.ts'
 import { storedFailureStatus } from './judge.ts'
+import { runChecks } from './option-checks.ts'
 import type { RunRequest } from './operation.ts'
 import type { KeyFormat, Settings } from './settings.ts'
 
@@ -18,10 +20,14 @@ export interface Asker<C> {
   readonly clock: Clock
 }
 
+/** `checks`: of the request's names, which differ by the kind. */
 export function executeRequest<C>(
   { name: operation, settings, clock }: Asker<C>,
-  { scope, key, input }: RunRequest,
+  given: RunRequest,
+  checks: Checks = runChecks,
 ): ExecuteRequest {
+  checkOptions(`${operation}: run`, given, checks)
+  const { scope, key, input } = given
   checkKey(operation, key, settings.keyFormat)
   const age = ageOfKey(key, settings, clock)
   if (age.kind === 'invalid') throw new LatchkeyError('invalid-key', `${operation}: ${age.detail}`)

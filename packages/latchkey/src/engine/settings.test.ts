@@ -11,6 +11,7 @@ describe('settings', () => {
       holdMsMax: 900_000,
       waitMs: 10_000,
       outcomeBytesMax: 1_048_576,
+      bodyBytesMax: 1_048_576,
       whenInProgress: 'refuse',
       missingKey: 'refuse',
       keyNamespace: 'operation',
@@ -31,7 +32,7 @@ describe('settings', () => {
     expect(() => settingsOf('orders', { [name]: value })).toThrow(
       expect.objectContaining({
         code: 'misconfigured',
-        message: `orders: ${name} must be a positive number and is ${value}`,
+        message: expect.stringMatching(new RegExp(`^orders: ${name} must be a .* \\(got ${value}\\)$`)),
       }),
     )
   })
@@ -58,9 +59,9 @@ describe('settings', () => {
   )
 
   it.each([
-    ['a tombstone of 0', { afterExpiry: 'gone', tombstoneMs: 0 }, 'tombstoneMs must be a positive number and is 0'],
+    ['a tombstone of 0', { afterExpiry: 'gone', tombstoneMs: 0 }, 'tombstoneMs must be a number above 0'],
     ['a tombstone for keys that are new again', { tombstoneMs: hour }, "does nothing without afterExpiry: 'gone'"],
-    ['another word for gone', { afterExpiry: 'forget' }, `afterExpiry must be 'run' or 'gone' and is "forget"`],
+    ['another word for gone', { afterExpiry: 'forget' }, `afterExpiry must be 'run' or 'gone' (got 'forget')`],
     [
       'a time of requests without a limit',
       { requestTime: (): number => 0 },
@@ -71,7 +72,7 @@ describe('settings', () => {
       { maxRequestAgeMs: hour },
       'maxRequestAgeMs does nothing without requestTime',
     ],
-    ['an age of 0', { maxKeyAgeMs: 0 }, 'maxKeyAgeMs must be a positive number and is 0'],
+    ['an age of 0', { maxKeyAgeMs: 0 }, 'maxKeyAgeMs must be a number above 0'],
     ['an age that outlives the row', { maxKeyAgeMs: 25 * hour }, 'is longer than rows are kept (86400000)'],
     [
       'an age of requests that outlives the row',

@@ -1,14 +1,14 @@
 /** Every option of an operation, with its default and the reason for it. */
+import { checkOptions, type Checks } from '../ports/check-options.ts'
 import { misconfigured } from '../ports/errors.ts'
 import type { Outcome } from '../ports/outcome.ts'
 import type { KeyRecord } from '../ports/store.ts'
 import { findFingerprintFault, type FingerprintOptions } from './fingerprint/fingerprint.ts'
+import { guardedChecks } from './option-checks.ts'
 
 const second = 1_000
 const minute = 60 * second
 const hour = 60 * minute
-/** setTimeout counts in 31 bits; a longer delay fires at once. */
-const timerMsMax = 2 ** 31 - 1
 
 /** As for stored outcomes. Parsers have limits of their own, and most are lower. */
 export const bodyBytesMaxDefault = 1_048_576
@@ -119,10 +119,13 @@ type OptionalForGood =
   | 'requestTime'
   | 'maxRequestAgeMs'
 
+/** `checks`: of the operation's kind. */
 export function settingsOf<C>(
   operation: string,
   options: OperationOptions<C> & Partial<GuardedOptions<C>>,
+  checks: Checks = guardedChecks,
 ): Settings<C> {
+  checkOptions(operation, options, checks)
   const settings: Settings<C> = {
     retentionMs: 24 * hour,
     allowShortRetention: false,
@@ -145,12 +148,9 @@ export function settingsOf<C>(
     // An option that is undefined was not given.
     ...(Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as typeof options),
   }
-  checkDurations(operation, settings)
+  checkRetention(operation, settings)
   checkAfterExpiry(operation, options)
   checkAges(operation, settings)
-  if (!Number.isInteger(settings.outcomeVersion) || settings.outcomeVersion < 1) {
-    throw misconfigured(`${operation}: outcomeVersion must be 1, 2, 3 … and is ${settings.outcomeVersion}`)
-  }
   const fault = findFingerprintFault(settings.fingerprint)
   if (fault !== undefined) throw misconfigured(`${operation}: ${fault}`)
   return settings
@@ -165,8 +165,6 @@ export function tombstoneOf({
 }
 
 function checkAfterExpiry<C>(operation: string, { afterExpiry = 'run', tombstoneMs }: OperationOptions<C>): void {
-  if (afterExpiry !== 'run' && afterExpiry !== 'gone')
-    throw misconfigured(`${operation}: afterExpiry must be 'run' or 'gone' and is ${JSON.stringify(afterExpiry)}`)
   if (afterExpiry === 'run' && tombstoneMs !== undefined)
     throw misconfigured(`${operation}: tombstoneMs does nothing without afterExpiry: 'gone'`)
 }
@@ -181,27 +179,14 @@ function checkAges<C>(operation: string, settings: Settings<C>): void {
   const knownMs = retentionMs + (afterExpiry === 'gone' ? tombstoneMs : 0)
   for (const name of ['maxKeyAgeMs', 'maxRequestAgeMs'] as const) {
     const value = settings[name]
-    if (value === undefined) continue
-    if (!(Number.isFinite(value) && value > 0))
-      throw misconfigured(`${operation}: ${name} must be a positive number and is ${value}`)
-    if (value <= knownMs) continue
+    if (value === undefined || value <= knownMs) continue
     throw misconfigured(
       `${operation}: ${name} ${value} is longer than rows are kept (${knownMs}): in the gap a retry would be accepted and run again. Lower it, or raise retentionMs or tombstoneMs`,
     )
   }
 }
 
-function checkDurations<C>(operation: string, settings: Settings<C>): void {
-  for (const name of ['retentionMs', 'waitMs', 'leaseMs', 'holdMsMax', 'outcomeBytesMax', 'tombstoneMs'] as const) {
-    if (Number.isFinite(settings[name]) && settings[name] > 0) continue
-    throw misconfigured(`${operation}: ${name} must be a positive number and is ${settings[name]}`)
-  }
-  for (const name of ['waitMs', 'leaseMs', 'holdMsMax'] as const) {
-    if (settings[name] <= timerMsMax) continue
-    throw misconfigured(
-      `${operation}: ${name} is ${settings[name]} and no timer lasts longer than ${timerMsMax} ms (24 days)`,
-    )
-  }
+function checkRetention<C>(operation: string, settings: Settings<C>): void {
   const floor = settings.leaseMs + settings.holdMsMax
   if (settings.retentionMs < floor) {
     throw misconfigured(

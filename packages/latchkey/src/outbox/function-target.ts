@@ -1,11 +1,16 @@
 /** Delivers into a function of this process. */
 import type { DeliveryOptions, DeliveryResult, Target } from '../ports/broker.ts'
+import { checkOptions, type ChecksOf, shown } from '../ports/check-options.ts'
+import { misconfigured } from '../ports/errors.ts'
+import { text } from '../ports/option-kinds.ts'
 import type { Message } from '../ports/outbox.ts'
 
 export interface FunctionTargetOptions {
   /** For people. Default: the function's name. */
   readonly name?: string
 }
+
+const functionTargetChecks: ChecksOf<FunctionTargetOptions> = { name: text }
 
 /** Nothing returned: delivered. A string: delivered, and that is the downstream's id. Thrown: to be tried again. */
 export type FunctionTargetResult = void | string | DeliveryResult
@@ -16,8 +21,11 @@ export type FunctionTargetResult = void | string | DeliveryResult
  */
 export function functionTarget(
   fn: (message: Message, options: DeliveryOptions) => FunctionTargetResult | Promise<FunctionTargetResult>,
-  { name = fn.name || 'function' }: FunctionTargetOptions = {},
+  options: FunctionTargetOptions = {},
 ): Target {
+  if (typeof fn !== 'function') throw misconfigured(`functionTarget needs a function (got ${shown(fn)})`)
+  checkOptions('functionTarget', options, functionTargetChecks)
+  const { name = fn.name || 'function' } = options
   return {
     name,
     async deliver(message, options) {

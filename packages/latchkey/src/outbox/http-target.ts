@@ -1,7 +1,9 @@
 /** Delivers over HTTP: one POST for each message, recognisable by its key, signed if there is a secret. */
 import type { DeliveryResult, Target } from '../ports/broker.ts'
+import { checkOptions, type ChecksOf } from '../ports/check-options.ts'
 import { systemClock, type Clock } from '../ports/clock.ts'
 import { misconfigured } from '../ports/errors.ts'
+import { either, having, listOf, recordOf, secret, text, waitedMs } from '../ports/option-kinds.ts'
 import type { Message } from '../ports/outbox.ts'
 import { webhookKey, webhookSignature } from './webhook-signature.ts'
 
@@ -27,11 +29,21 @@ export interface HttpTargetOptions {
 const answerBytesMax = 64 * 1024
 const retryAfterMsMax = 3_600_000
 
+const httpTargetChecks: ChecksOf<HttpTargetOptions> = {
+  url: either(text, { wants: 'a URL', fits: value => value instanceof URL }),
+  secret: secret(either(text, listOf(text))),
+  // Authorization is among them.
+  headers: secret(recordOf(text)),
+  timeoutMs: waitedMs,
+  signal: { wants: 'an AbortSignal', fits: value => value instanceof AbortSignal },
+  clock: having('a clock', 'nowMs'),
+}
+
 export function httpTarget(options: HttpTargetOptions): Target {
-  const { secret = [], headers = {}, timeoutMs = 10_000, signal: closing, clock = systemClock } = options
+  checkOptions('httpTarget', options, httpTargetChecks)
+  const { secret: given = [], headers = {}, timeoutMs = 10_000, signal: closing, clock = systemClock } = options
   const url = checkedUrl(options.url)
-  if (!(timeoutMs > 0)) throw misconfigured(`httpTarget: timeoutMs is ${timeoutMs}, and must be a positive number`)
-  const keys = [secret].flat().map(webhookKey)
+  const keys = [given].flat().map(webhookKey)
   const own = new Headers(headers)
 
   return {

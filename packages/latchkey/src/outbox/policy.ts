@@ -1,6 +1,17 @@
 /** How a relay works, with its defaults. */
-import type { Target } from '../ports/broker.ts'
-import { misconfigured } from '../ports/errors.ts'
+import { type Check, checkOptions, type ChecksOf } from '../ports/check-options.ts'
+import {
+  anything,
+  callable,
+  count,
+  having,
+  oneOf,
+  recordOf,
+  storedMs,
+  waitedMs,
+  wholeUpTo,
+} from '../ports/option-kinds.ts'
+import type { RelayOptions } from './relay.ts'
 
 export interface RelayPolicy {
   /**
@@ -44,33 +55,37 @@ const defaults: RelayPolicy = {
   aggregate: 'block',
 }
 
+/** More than this, and one statement settles more than a database likes to lock at once. */
 const batchMax = 1_000
 
-export function checkedPolicy(options: Partial<RelayPolicy>, targets: Readonly<Record<string, Target>>): RelayPolicy {
+export const policyChecks: ChecksOf<RelayPolicy> = {
+  batch: wholeUpTo(batchMax),
+  concurrency: count,
+  leaseMs: waitedMs,
+  timeoutMs: waitedMs,
+  budget: count,
+  crashBudget: count,
+  backoffMs: storedMs,
+  backoffMsMax: storedMs,
+  aggregate: oneOf('block', 'skip'),
+}
+
+export const targetsCheck: Check = recordOf(having('a target (httpTarget or functionTarget)', 'deliver'))
+
+const relayChecks: ChecksOf<RelayOptions> = {
+  ...policyChecks,
+  outbox: anything,
+  targets: targetsCheck,
+  clock: anything,
+  telemetry: anything,
+  faultPoint: callable,
+}
+
+export function checkedPolicy(options: RelayOptions): RelayPolicy {
+  checkOptions('createRelay', options, relayChecks)
   const policy = { ...defaults }
   for (const name of Object.keys(defaults) as (keyof RelayPolicy)[]) {
     if (options[name] !== undefined) Object.assign(policy, { [name]: options[name] })
   }
-  for (const [name, value] of Object.entries(policy)) {
-    if (name !== 'aggregate' && !(Number(value) > 0 && Number.isFinite(value))) {
-      throw misconfigured(`createRelay: ${name} is ${value}, and must be a positive number`)
-    }
-  }
-  for (const name of ['batch', 'concurrency', 'budget', 'crashBudget'] as const) {
-    if (!Number.isInteger(policy[name]))
-      throw misconfigured(`createRelay: ${name} is ${policy[name]}, and must be whole`)
-  }
-  if (policy.batch > batchMax) throw misconfigured(`createRelay: batch is ${policy.batch}, and at most ${batchMax}`)
-  if (policy.aggregate !== 'block' && policy.aggregate !== 'skip') {
-    throw misconfigured(`createRelay: aggregate is ${String(policy.aggregate)}, and must be 'block' or 'skip'`)
-  }
-  checkTargets(targets)
   return policy
-}
-
-function checkTargets(targets: Readonly<Record<string, Target>>): void {
-  for (const [topic, target] of Object.entries(targets)) {
-    if (typeof target?.deliver === 'function') continue
-    throw misconfigured(`createRelay: the target of topic ${topic} has no deliver: use httpTarget or functionTarget`)
-  }
 }

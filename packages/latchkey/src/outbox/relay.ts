@@ -51,8 +51,8 @@ const batchesPerTurn = { slow: 10, quick: 25 }
 const quickTurnMs = 1_000
 
 export function createRelay(options: RelayOptions): Relay {
+  const policy = checkedPolicy(options)
   const { outbox, targets, clock = systemClock, telemetry = silentTelemetry, faultPoint = () => {} } = options
-  const policy = checkedPolicy(options, targets)
   const parts = { targets, clock, policy, faultPoint }
 
   async function work(kept: KeptLane, signal: AbortSignal | undefined): Promise<RelayTurn> {

@@ -1,6 +1,8 @@
 /** One comparison of two ledgers: what differs is counted, what it proves about unknown rows is evidence. */
 import { createHash } from 'node:crypto'
+import { checkOptions, type ChecksOf } from '../ports/check-options.ts'
 import { LatchkeyError, misconfigured } from '../ports/errors.ts'
+import { callable, durationUpTo } from '../ports/option-kinds.ts'
 import type { FoundVerdict, LedgerCounts, LedgerRun } from '../ports/reconciliation.ts'
 import { present } from './evidence.ts'
 import { type LedgerEntry, type LedgerPair, mergeLedgers } from './merge.ts'
@@ -23,6 +25,15 @@ export interface LedgerOptions<Ours, Theirs> {
   readonly prove?: (pair: LedgerPair<Ours, Theirs>) => Statement | undefined | Promise<Statement | undefined>
   /** Called at the end of every comparison, with what differs. */
   readonly report?: (report: LedgerReport) => void | Promise<void>
+}
+
+const ledgerChecks: ChecksOf<LedgerOptions<never, never>> = {
+  everyMs: durationUpTo(366 * 24 * 3_600_000, 'a year'),
+  ours: callable,
+  theirs: callable,
+  same: callable,
+  prove: callable,
+  report: callable,
 }
 
 export interface LedgerReport extends LedgerCounts {
@@ -136,16 +147,10 @@ export function checkedLedger(name: string, options: LedgerOptions<never, never>
       `ledger: the name must be 1 to 64 letters, digits, '.', '_' or '-', and is ${JSON.stringify(name)}`,
     )
   }
-  const { everyMs } = options
-  if (!(everyMs > 0 && everyMs <= 366 * 24 * 3_600_000)) {
-    throw misconfigured(`ledger ${name}: everyMs must be between 1 ms and a year, and is ${everyMs}`)
-  }
-  for (const option of ['ours', 'theirs', 'same'] as const) {
-    if (typeof options[option] !== 'function') throw misconfigured(`ledger ${name} needs ${option}: a function`)
-  }
-  for (const option of ['prove', 'report'] as const) {
-    if (options[option] === undefined || typeof options[option] === 'function') continue
-    throw misconfigured(`ledger ${name}: ${option} must be a function`)
+  checkOptions(`ledger ${name}`, options, ledgerChecks)
+  for (const option of ['everyMs', 'ours', 'theirs', 'same'] as const) {
+    if (options[option] === undefined)
+      throw misconfigured(`ledger ${name} needs ${option}: ${ledgerChecks[option].wants}`)
   }
   return { name, ...options }
 }

@@ -1,5 +1,7 @@
 /** How the provider of an operation is asked, with the defaults. */
+import { checkOptions, type ChecksOf } from '../ports/check-options.ts'
 import { misconfigured } from '../ports/errors.ts'
+import { callable, durationUpTo } from '../ports/option-kinds.ts'
 import { quarantineDefaultMs } from './parts.ts'
 import type { EffectVerdict, OutcomeVerdict } from './verdict.ts'
 
@@ -85,11 +87,22 @@ export const backoffDefaultMs: readonly number[] = [
   72 * hour,
 ]
 
-/** Ten years: what a database's interval holds without a doubt. */
-const durationMsMax = 10 * 366 * 24 * hour
+const tenYears = durationUpTo(10 * 366 * 24 * hour, '10 years')
 /** A question that takes longer belongs into the ledger comparison. */
-const timeoutMsMax = 10 * minute
+const tenMinutes = durationUpTo(10 * minute, '10 minutes')
 const looksMax = 1_000
+
+const guardedChecks: ChecksOf<GuardedRegistration> = {
+  quarantineMs: tenYears,
+  backoffMs: {
+    wants: `a list of 1 to ${looksMax} durations, one before each look-up`,
+    fits: value => Array.isArray(value) && value.length > 0 && value.length <= looksMax,
+    each: tenYears,
+  },
+  timeoutMs: tenMinutes,
+  lookup: callable,
+}
+const phasedChecks: ChecksOf<PhasedRegistration<never>> = { ...guardedChecks, lookupWhole: callable }
 
 interface Registrable {
   readonly name: string
@@ -98,13 +111,6 @@ interface Registrable {
 }
 
 export function checkedRegistration({ name, kind, given }: Registrable): Registered {
-  const { lookup, lookupWhole } = given
-  const registered = {
-    quarantineMs: given.quarantineMs ?? quarantineDefaultMs,
-    backoffMs: given.backoffMs ?? backoffDefaultMs,
-    timeoutMs: given.timeoutMs ?? 20 * second,
-  }
-  const { quarantineMs, backoffMs, timeoutMs } = registered
   if (kind === undefined) {
     throw misconfigured(`register: ${name} is not declared on this Latchkey. Register the operation that it gave you`)
   }
@@ -113,31 +119,20 @@ export function checkedRegistration({ name, kind, given }: Registrable): Registe
       `register: ${name} is atomic, and is never unknown: it commits whole or not at all. Register phased, deferred or guarded operations`,
     )
   }
-  if (typeof lookup !== 'function')
-    throw misconfigured(`register: ${name} needs lookup: a function that asks its provider`)
-  if (lookupWhole !== undefined && (typeof lookupWhole !== 'function' || kind === 'guarded')) {
+  const { lookup, lookupWhole } = given
+  if (lookupWhole !== undefined && kind === 'guarded') {
     throw misconfigured(`register: ${name}: lookupWhole is a function, for phased and deferred operations only`)
   }
-  checkDuration(`${name}: quarantineMs`, quarantineMs, durationMsMax)
-  checkDuration(`${name}: timeoutMs`, timeoutMs, timeoutMsMax)
-  if (!Array.isArray(backoffMs) || backoffMs.length === 0 || backoffMs.length > looksMax) {
-    throw misconfigured(
-      `register: ${name}: backoffMs must be a list of 1 to ${looksMax} durations, one before each look-up`,
-    )
-  }
-  for (const [index, waitMs] of backoffMs.entries())
-    checkDuration(`${name}: backoffMs[${index}]`, waitMs, durationMsMax)
+  checkOptions(`register: ${name}`, given, kind === 'guarded' ? guardedChecks : phasedChecks)
+  if (lookup === undefined) throw misconfigured(`register: ${name} needs lookup: a function that asks its provider`)
   return {
     operation: name,
     kind: kind === 'guarded' ? 'guarded' : 'phased',
     // Called with the question of this kind of operation only; what it returns is checked.
     lookup: lookup as Registered['lookup'],
     lookupWhole: lookupWhole as Registered['lookupWhole'],
-    ...registered,
+    quarantineMs: given.quarantineMs ?? quarantineDefaultMs,
+    backoffMs: given.backoffMs ?? backoffDefaultMs,
+    timeoutMs: given.timeoutMs ?? 20 * second,
   }
-}
-
-function checkDuration(what: string, value: number, maxMs: number): void {
-  if (typeof value === 'number' && value > 0 && value <= maxMs) return
-  throw misconfigured(`register: ${what} must be between 1 and ${maxMs} ms, and is ${String(value)}`)
 }

@@ -1,6 +1,8 @@
 /** Who signed a webhook, and when: over its raw bytes, in constant time, before anything in it is read. */
 import { createHmac, timingSafeEqual } from 'node:crypto'
+import { checkOptions, type ChecksOf } from '../ports/check-options.ts'
 import { misconfigured } from '../ports/errors.ts'
+import { anything, durationUpTo, listOf, secret } from '../ports/option-kinds.ts'
 
 export interface WebhookMessage {
   header(name: string): string | undefined
@@ -29,7 +31,8 @@ export interface SignatureOptions {
 
 const toleranceDefaultMs = 300_000
 /** More than a tolerance of a day, and a recorded message is as good as a new one. */
-const toleranceMsMax = 24 * 3_600_000
+const toleranceMs = durationUpTo(24 * 3_600_000, 'a day')
+const signatureChecks: ChecksOf<SignatureOptions> = { secrets: secret(listOf(anything)), toleranceMs }
 /** During a roll of secrets a sender signs twice; each signature costs us a comparison. */
 const signaturesMax = 16
 /** Together with the webhook's name it is the evidence's name, which has 200 characters. */
@@ -123,9 +126,9 @@ function isTimestamp(text: string): boolean {
   return /^\d{1,11}$/.test(text)
 }
 
-function checkedTolerance(scheme: string, { toleranceMs = toleranceDefaultMs }: SignatureOptions): number {
-  if (toleranceMs > 0 && toleranceMs <= toleranceMsMax) return toleranceMs
-  throw misconfigured(`${scheme}: toleranceMs must be between 1 and ${toleranceMsMax}, and is ${toleranceMs}`)
+function checkedTolerance(scheme: string, options: SignatureOptions): number {
+  checkOptions(scheme, options, signatureChecks)
+  return options.toleranceMs ?? toleranceDefaultMs
 }
 
 function checkedSecrets(scheme: string, { secrets }: SignatureOptions): readonly string[] {

@@ -1,5 +1,7 @@
 /** A provider's webhooks as evidence: signed, deduplicated, kept, applied. A fetch handler, for every adapter. */
+import { checkOptions, type ChecksOf } from '../ports/check-options.ts'
 import { isLatchkeyError, misconfigured, unreachable } from '../ports/errors.ts'
+import { anything, callable } from '../ports/option-kinds.ts'
 import type { FoundVerdict } from '../ports/reconciliation.ts'
 import { within } from '../engine/store-calls.ts'
 import { present, type Presented } from './evidence.ts'
@@ -44,19 +46,22 @@ export const webhookBytesMax = 1_048_576
 /** Senders give up after 5 to 30 s, and try again. */
 const evidenceMsMax = 10_000
 
+const webhookChecks: ChecksOf<WebhookOptions<unknown>> = { name: anything, verify: callable, evidence: callable }
+
 type Genuine = Extract<Verified, { kind: 'genuine' }>
 
 export function webhookHandler<Event>(parts: Parts, options: WebhookOptions<Event>): WebhookHandler {
+  checkOptions('webhook', options, webhookChecks)
   const { name, verify, evidence } = options
   if (typeof name !== 'string' || !/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/.test(name)) {
     throw misconfigured(
       `webhook: name must be 1 to 64 letters, digits, '.', '_' or '-', and is ${JSON.stringify(name)}`,
     )
   }
-  if (typeof verify !== 'function') {
+  if (verify === undefined) {
     throw misconfigured(`webhook ${name} needs verify: standardWebhooks({ secrets }) or stripeWebhooks({ secrets })`)
   }
-  if (typeof evidence !== 'function') throw misconfigured(`webhook ${name} needs evidence: a function of the event`)
+  if (evidence === undefined) throw misconfigured(`webhook ${name} needs evidence: a function of the event`)
 
   function refuse(why: RefusedWhy): Response {
     parts.telemetry.count('reconcile.refused', { detail: `${name}: ${why}` })

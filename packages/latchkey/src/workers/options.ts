@@ -1,7 +1,9 @@
 /** Which workers run here, and how often. */
 import type { Internals } from '../engine/latchkey.ts'
-import type { RelayPolicy } from '../outbox/policy.ts'
+import { policyChecks, type RelayPolicy, targetsCheck } from '../outbox/policy.ts'
 import type { Target } from '../ports/broker.ts'
+import type { ChecksOf } from '../ports/check-options.ts'
+import { anything, callable, count, listOf, nested, oneOf, storedMs, waitedMs } from '../ports/option-kinds.ts'
 import type { Reconciler } from '../reconcile/reconciler.ts'
 
 export const workerNames: readonly WorkerName[] = ['sweeper', 'resumer', 'reconciler', 'relay', 'reaper']
@@ -61,4 +63,32 @@ export interface WorkersOptions {
    * returns what ends it. Polling goes on regardless; hints only make it sooner, and many of them are one turn.
    */
   readonly hint?: (wake: (worker?: WorkerName) => void) => () => void
+}
+
+/** The options of one worker. */
+type Of<Name extends keyof WorkersOptions> = ChecksOf<NonNullable<WorkersOptions[Name]>>
+
+const sweeper: Of<'sweeper'> = { everyMs: waitedMs, batch: count }
+const resumer: Of<'resumer'> = { everyMs: waitedMs, concurrency: count }
+const reconciler: Of<'reconciler'> = { everyMs: waitedMs, concurrency: count }
+const relay: Of<'relay'> = { ...policyChecks, everyMs: waitedMs }
+const reaper: Of<'reaper'> = {
+  everyMs: waitedMs,
+  batch: count,
+  pauseMs: waitedMs,
+  keepDeliveredMs: storedMs,
+  keepReceivedMs: storedMs,
+}
+
+export const workersChecks: ChecksOf<WorkersOptions> = {
+  only: listOf(oneOf(...workerNames)),
+  sweeper: nested(sweeper),
+  resumer: nested(resumer),
+  // What createReconciler gave.
+  reconcile: anything,
+  reconciler: nested(reconciler),
+  targets: targetsCheck,
+  relay: nested(relay),
+  reaper: nested(reaper),
+  hint: callable,
 }

@@ -30,8 +30,6 @@ export function shapes<Tx>({ internals }: WorkersHost<Tx>, options: WorkersOptio
   const { store, telemetry } = internals
   const sweep = { everyMs: 60_000, batch: 100, ...options.sweeper }
   const reap = { ...reapDefaults, ...options.reaper }
-  checkPositive('sweeper', sweep)
-  checkPositive('reaper', reap)
   checkReceived(reap.keepReceivedMs)
   return {
     sweeper: { idleMs: sweep.everyMs, turn: () => sweepOnce({ store, telemetry, batch: sweep.batch }) },
@@ -45,7 +43,6 @@ export function shapes<Tx>({ internals }: WorkersHost<Tx>, options: WorkersOptio
 function resumerShape<Tx>(internals: Internals<Tx>, options: WorkersOptions): Shape | undefined {
   const { transactional, connections } = internals.store.traits
   const { everyMs, concurrency } = { everyMs: 5_000, concurrency: slots(connections), ...options.resumer }
-  checkPositive('resumer', { everyMs, concurrency })
   // Without transactions there is no phased work to go on with.
   return transactional ? { idleMs: everyMs, ...resumer({ ...internals, concurrency }) } : undefined
 }
@@ -53,7 +50,6 @@ function resumerShape<Tx>(internals: Internals<Tx>, options: WorkersOptions): Sh
 function reconcilerShape<Tx>(internals: Internals<Tx>, options: WorkersOptions): Shape | undefined {
   const defaults = { everyMs: 5_000, concurrency: slots(internals.store.traits.connections) }
   const { everyMs, concurrency } = { ...defaults, ...options.reconciler }
-  checkPositive('reconciler', { everyMs, concurrency })
   if (options.reconcile !== undefined) return { idleMs: everyMs, ...options.reconcile.internals.work({ concurrency }) }
   if (options.reconciler === undefined) return undefined
   throw misconfigured('createWorkers: reconciler has options, and there is no reconcile: createReconciler(latchkey)')
@@ -61,7 +57,6 @@ function reconcilerShape<Tx>(internals: Internals<Tx>, options: WorkersOptions):
 
 function relayShape<Tx>(internals: Internals<Tx>, { targets, relay = {} }: WorkersOptions): Shape | undefined {
   const { everyMs = 500, ...policy } = relay
-  checkPositive('relay', { everyMs })
   if (targets === undefined) return undefined
   const { clock, telemetry, store } = internals
   const { outbox } = store
@@ -85,11 +80,4 @@ function checkReceived(keepReceivedMs: number): void {
   throw misconfigured(
     `reaper.keepReceivedMs is ${keepReceivedMs}, shorter than senders of webhooks retry: at least ${keepReceivedMsMin} (4 days)`,
   )
-}
-
-function checkPositive(worker: WorkerName, values: Readonly<Record<string, number>>): void {
-  for (const [name, value] of Object.entries(values)) {
-    if (value > 0) continue
-    throw misconfigured(`${worker}.${name} must be a positive number and is ${value}`)
-  }
 }

@@ -1,8 +1,9 @@
 /** All background work of one Latchkey: swept, resumed, reconciled, relayed, reaped. Any number of processes may run it at once. */
+import { checkOptions } from '../ports/check-options.ts'
 import { misconfigured } from '../ports/errors.ts'
 import { subscription } from './hints.ts'
 import { type LoopHealth, workerLoop, type WorkerLoop } from './loop.ts'
-import { type WorkerName, workerNames, type WorkersHost, type WorkersOptions } from './options.ts'
+import { type WorkerName, workerNames, workersChecks, type WorkersHost, type WorkersOptions } from './options.ts'
 import { type Shapes, shapes } from './shapes.ts'
 
 export interface Workers {
@@ -22,6 +23,7 @@ export interface Workers {
 }
 
 export function createWorkers<Tx>(latchkey: WorkersHost<Tx>, options: WorkersOptions = {}): Workers {
+  checkOptions('createWorkers', options, workersChecks)
   const found = shapes(latchkey, options)
   const loops = loopsOf(latchkey, options, found)
   const all = () => [...loops.values()]
@@ -66,9 +68,6 @@ function loopsOf<Tx>(
   const { clock, telemetry } = latchkey.internals
   const loops = new Map<WorkerName, WorkerLoop>()
   for (const name of options.only ?? workerNames) {
-    if (!workerNames.includes(name)) {
-      throw misconfigured(`createWorkers: there is no worker '${name}'. There are ${workerNames.join(', ')}`)
-    }
     const shape = found[name]
     if (shape !== undefined) loops.set(name, workerLoop({ name, clock, telemetry, ...shape }))
     else if (options.only !== undefined) throw misconfigured(whyNothing(name))

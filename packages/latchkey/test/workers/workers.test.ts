@@ -27,9 +27,9 @@ it('runs only what it is told to', () => {
 })
 
 it.each([
-  [{ sweeper: { everyMs: 0 } }, 'sweeper.everyMs must be a positive number and is 0'],
-  [{ reaper: { batch: -1 } }, 'reaper.batch must be a positive number and is -1'],
-  [{ resumer: { concurrency: Number.NaN } }, 'resumer.concurrency must be a positive number and is NaN'],
+  [{ sweeper: { everyMs: 0 } }, 'sweeper.everyMs must be a number above 0'],
+  [{ reaper: { batch: -1 } }, 'reaper.batch must be a whole number from 1 to 1000000 (got -1)'],
+  [{ resumer: { concurrency: Number.NaN } }, 'resumer.concurrency must be a whole number from 1 to 1000000 (got NaN)'],
 ])('refuses %j at construction', (options, message) => {
   expect(() => scene().workers(options)).toThrow(message)
 })
@@ -37,7 +37,7 @@ it.each([
 it('refuses the name of a worker that there is not, and one that has nothing to do here', () => {
   const { workers } = scene()
   // A name from a configuration file is not checked by the compiler.
-  expect(() => workers({ only: ['sweepr' as 'sweeper'] })).toThrow("there is no worker 'sweepr'")
+  expect(() => workers({ only: ['sweepr' as 'sweeper'] })).toThrow("(got 'sweepr'): did you mean 'sweeper'?")
   expect(() => workers({ only: ['resumer'] })).toThrow('the resumer has nothing to do on a store without transactions')
   expect(() => workers({ only: ['relay'] })).toThrow('the relay has nothing to do without targets')
   expect(() => workers({ targets: {} })).toThrow('targets are given, and the memory store has no outbox')

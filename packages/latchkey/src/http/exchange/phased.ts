@@ -1,7 +1,9 @@
 /** A phased operation over HTTP: its definition is declared with it, so the adapter only builds the input and sends what comes back. */
 import type { Execution } from '../../engine/execution.ts'
 import type { DefinedOperation, Operation } from '../../engine/operation.ts'
+import { checkOptions, type ChecksOf } from '../../ports/check-options.ts'
 import { LatchkeyError, misconfigured } from '../../ports/errors.ts'
+import { callable } from '../../ports/option-kinds.ts'
 import { prefersAsync } from '../../wire/prefer.ts'
 import type { RenderedAnswer } from '../../wire/problem.ts'
 import { checkOperation } from './check-operation.ts'
@@ -16,6 +18,8 @@ export interface PhasedRoute<C, Input> {
   readonly input: (context: C) => Input | Promise<Input>
 }
 
+const routeChecks: ChecksOf<PhasedRoute<unknown, unknown>> = { input: callable }
+
 /** Phased and deferred operations bring their definition along; the others get a handler. */
 export function isDefined<X extends Execution, C>(
   operation: Operation<X, C> | DefinedOperation<unknown, C>,
@@ -25,10 +29,12 @@ export function isDefined<X extends Execution, C>(
 
 export function checkPhased<C, Input>(operation: DefinedOperation<Input, C>, route: PhasedRoute<C, Input>): void {
   checkOperation(operation)
-  if (typeof route?.input === 'function') return
-  throw misconfigured(
-    `${operation.name}: a ${operation.kind} operation needs { input }, a function of the request: its definition is declared with it`,
-  )
+  if (typeof route?.input !== 'function') {
+    throw misconfigured(
+      `${operation.name}: a ${operation.kind} operation needs { input }, a function of the request: its definition is declared with it`,
+    )
+  }
+  checkOptions(operation.name, route, routeChecks)
 }
 
 /** The answer to send. Rejects with what the definition threw, for the framework's own error handler. */

@@ -1,6 +1,8 @@
 /** The status resource: how far work is, and at the end its outcome. To everybody but its own caller it is not there. */
 import type { Status, Statuses } from '../../engine/status.ts'
+import { checkOptions, type ChecksOf } from '../../ports/check-options.ts'
 import { misconfigured, unreachable } from '../../ports/errors.ts'
+import { callable } from '../../ports/option-kinds.ts'
 import type { Outcome } from '../../ports/outcome.ts'
 import type { KeyRecord } from '../../ports/store.ts'
 import { type Problem, type RenderedAnswer, renderProblem, renderStatus } from '../../wire/problem.ts'
@@ -20,9 +22,12 @@ export interface StatusOptions<C> {
 
 export type Asked<C> = Pick<RequestView<C>, 'context' | 'path'>
 
-export function checkStatusHost<C>(host: StatusHost<C>): void {
+const statusChecks: ChecksOf<StatusOptions<unknown>> = { id: callable }
+
+export function checkStatus<C>(host: StatusHost<C>, options: StatusOptions<C>): void {
   if (typeof host?.statuses?.read !== 'function') throw misconfigured('statusOf needs what createLatchkey gave you')
   checkHttp(host.statuses.shared.http)
+  checkOptions('statusOf', options, statusChecks)
 }
 
 export async function exchangeStatus<C>(

@@ -3,6 +3,8 @@
  * it.
  */
 import { bodyBytesMaxDefault } from '../../engine/settings.ts'
+import { checkOptions, type ChecksOf } from '../../ports/check-options.ts'
+import { byteCount } from '../../ports/option-kinds.ts'
 import { keepBody, type NodeBodyRequest, teeBody } from '../capture/node-body.ts'
 import type { ExpressMiddleware } from './driver.ts'
 
@@ -14,11 +16,14 @@ export interface CaptureBodyOptions {
   readonly bodyBytesMax?: number
 }
 
+const captureChecks: ChecksOf<CaptureBodyOptions> = { bodyBytesMax: byteCount }
+
 /**
  * Mount it before the body parser: `app.use(captureBody(), express.json())`. Works with any parser that reads the
  * request, also multipart ones, and keeps the bytes as they were sent.
  */
 export function captureBody(options: CaptureBodyOptions = {}): ExpressMiddleware<NodeBodyRequest, object> {
+  checkOptions('captureBody', options, captureChecks)
   const { bodyBytesMax = bodyBytesMaxDefault } = options
   return (req, _res, next) => {
     teeBody(req, bodyBytesMax)

@@ -13,7 +13,7 @@ import { attemptOfCapture, type Capture, captureResponse, sendAnswer } from '../
 import { checkOperation } from '../exchange/check-operation.ts'
 import { exchange } from '../exchange/exchange.ts'
 import { checkPhased, exchangePhased, isDefined, type PhasedRoute } from '../exchange/phased.ts'
-import { checkStatusHost, exchangeStatus, type StatusHost, type StatusOptions } from '../exchange/status.ts'
+import { checkStatus, exchangeStatus, type StatusHost, type StatusOptions } from '../exchange/status.ts'
 import type { RequestView } from '../exchange/request-view.ts'
 import type { RenderedAnswer } from '../../wire/problem.ts'
 import type {
@@ -111,7 +111,7 @@ export function statusOf<Req extends ExpressRequest>(
   latchkey: StatusHost<Req>,
   options: StatusOptions<Req> = {},
 ): ExpressMiddleware<Req> {
-  checkStatusHost(latchkey)
+  checkStatus(latchkey, options)
   return (req, res, next) =>
     void exchangeStatus(latchkey, expressView(req), options).then(
       answer => res.headersSent || sendAnswer(res, answer),

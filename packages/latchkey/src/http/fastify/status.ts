@@ -1,7 +1,7 @@
 /** The status resource on Fastify. */
 import { nodeView } from '../capture/node-request.ts'
 import type { BodyRead } from '../exchange/request-view.ts'
-import { checkStatusHost, exchangeStatus, type StatusHost, type StatusOptions } from '../exchange/status.ts'
+import { checkStatus, exchangeStatus, type StatusHost, type StatusOptions } from '../exchange/status.ts'
 import type { ReplyOf, ReplyShape, RequestShape } from './driver.ts'
 import { layAnswer } from './reply-head.ts'
 
@@ -17,7 +17,7 @@ export function statusOf<
   latchkey: StatusHost<Context>,
   options: StatusOptions<Context> = {},
 ): (request: Request, reply: Reply) => Promise<Reply> {
-  checkStatusHost(latchkey)
+  checkStatus(latchkey, options)
   return async (request, reply) => {
     const answer = await exchangeStatus(latchkey, nodeView(request.raw, request, nobody), options)
     if (reply.raw.headersSent) return reply

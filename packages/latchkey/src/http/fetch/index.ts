@@ -3,11 +3,13 @@ import type { Attempt } from '../../engine/answer.ts'
 import type { Execution } from '../../engine/execution.ts'
 import type { DefinedOperation, Operation } from '../../engine/operation.ts'
 import { uncoveredExecution } from '../../engine/uncovered.ts'
+import { checkOptions, type ChecksOf } from '../../ports/check-options.ts'
 import { misconfigured } from '../../ports/errors.ts'
+import { callable } from '../../ports/option-kinds.ts'
 import { checkOperation } from '../exchange/check-operation.ts'
 import { exchange } from '../exchange/exchange.ts'
 import { checkPhased, exchangePhased, isDefined, type PhasedRoute } from '../exchange/phased.ts'
-import { checkStatusHost, exchangeStatus, type StatusHost, type StatusOptions } from '../exchange/status.ts'
+import { checkStatus, exchangeStatus, type StatusHost, type StatusOptions } from '../exchange/status.ts'
 import { type BodyRead, tooLarge } from '../exchange/request-view.ts'
 import { captureFetchResponse, type FetchCapture, fetchAnswer, releaseFetch } from '../capture/fetch-response.ts'
 import { declaredLength, readWithin } from '../capture/fetch-body.ts'
@@ -24,6 +26,8 @@ export interface FetchOptions<R> {
    */
   readonly onError?: (error: unknown, request: R) => Response | Promise<Response>
 }
+
+const fetchChecks: ChecksOf<FetchOptions<never>> = { onError: callable }
 
 export interface FetchPhasedRoute<Input, R, Rest extends unknown[]> {
   /**
@@ -64,6 +68,7 @@ export function idempotent<X extends Execution, R extends Request, Rest extends 
   given: Handler<X, R, Rest> | FetchPhasedRoute<unknown, R, Rest>,
   options: FetchOptions<R> = {},
 ): RouteHandler<R, Rest> {
+  if (operation?.name !== undefined) checkOptions(operation.name, options, fetchChecks)
   if (isDefined(operation)) return phasedRoute(operation, given, options)
   checkOperation(operation)
   if (typeof given === 'object')
@@ -130,7 +135,7 @@ export function statusOf<R extends Request>(
   latchkey: StatusHost<R>,
   options: StatusOptions<R> = {},
 ): (request: R) => Promise<Response> {
-  checkStatusHost(latchkey)
+  checkStatus(latchkey, options)
   return async request => fetchAnswer(await exchangeStatus(latchkey, fetchView(request, request, readClone), options))
 }
 

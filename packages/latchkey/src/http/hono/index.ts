@@ -2,7 +2,9 @@
 import type { Execution } from '../../engine/execution.ts'
 import type { DefinedOperation, Operation } from '../../engine/operation.ts'
 import { uncoveredExecution } from '../../engine/uncovered.ts'
+import { checkOptions, type ChecksOf } from '../../ports/check-options.ts'
 import { misconfigured } from '../../ports/errors.ts'
+import { callable } from '../../ports/option-kinds.ts'
 import type { Header } from '../../ports/outcome.ts'
 import { hideDisconnect } from '../capture/fetch-request.ts'
 import {
@@ -16,7 +18,7 @@ import { checkOperation } from '../exchange/check-operation.ts'
 import { exchange } from '../exchange/exchange.ts'
 import { mergeHeaders } from '../exchange/merge-headers.ts'
 import { checkPhased, exchangePhased, isDefined, type PhasedRoute } from '../exchange/phased.ts'
-import { checkStatusHost, exchangeStatus, type StatusHost, type StatusOptions } from '../exchange/status.ts'
+import { checkStatus, exchangeStatus, type StatusHost, type StatusOptions } from '../exchange/status.ts'
 import type { HonoContext, HonoNext } from './driver.ts'
 import { honoView } from './request.ts'
 
@@ -34,6 +36,8 @@ export interface HonoOptions<C> {
    */
   readonly onError?: (error: Error, context: C) => Response | Promise<Response>
 }
+
+const honoChecks: ChecksOf<HonoOptions<never>> = { onError: callable }
 
 /** The execution of a covered request, under `idempotent(operation)` as middleware: `c.get('latchkey')`. */
 export const executionVariable = 'latchkey'
@@ -69,6 +73,7 @@ export function idempotent<X extends Execution, C extends HonoContext>(
 ): Middleware<C> {
   if (isDefined(operation)) return phasedRoute(operation, handler)
   checkOperation(operation)
+  checkOptions(operation.name, options, honoChecks)
   if (typeof handler === 'object')
     throw misconfigured(`${operation.name}: only a phased or deferred operation takes { input }`)
   if (handler === undefined) return (context, next) => cover(operation, context, middlewareRun(context, next))
@@ -109,7 +114,7 @@ export function statusOf<C extends HonoContext>(
   latchkey: StatusHost<C>,
   options: StatusOptions<C> = {},
 ): (context: C) => Promise<Response> {
-  checkStatusHost(latchkey)
+  checkStatus(latchkey, options)
   return async context => {
     const before = headersOf(context.body(null))
     const answer = await exchangeStatus(latchkey, honoView(context), options)

@@ -1,5 +1,7 @@
 /** Keeps the raw bytes of a body for parsers that leave no `ctx.request.rawBody`. */
 import { bodyBytesMaxDefault } from '../../engine/settings.ts'
+import { checkOptions, type ChecksOf } from '../../ports/check-options.ts'
+import { byteCount } from '../../ports/option-kinds.ts'
 import { teeBody } from '../capture/node-body.ts'
 import type { KoaContext, KoaMiddleware } from './driver.ts'
 
@@ -11,12 +13,15 @@ export interface CaptureBodyOptions {
   readonly bodyBytesMax?: number
 }
 
+const captureChecks: ChecksOf<CaptureBodyOptions> = { bodyBytesMax: byteCount }
+
 /**
  * Mount it before the body parser: `app.use(captureBody()).use(koaBody())`. Works with any parser that reads `ctx.req`,
  * also multipart ones. Parsers that set `ctx.request.rawBody` (@koa/bodyparser) need it only for what they do not read
  * as text.
  */
 export function captureBody(options: CaptureBodyOptions = {}): KoaMiddleware<Pick<KoaContext, 'req'>> {
+  checkOptions('captureBody', options, captureChecks)
   const { bodyBytesMax = bodyBytesMaxDefault } = options
   return ({ req }, next) => {
     teeBody(req, bodyBytesMax)

@@ -17,7 +17,7 @@ import type { RenderedAnswer } from '../../wire/problem.ts'
 import { checkOperation } from '../exchange/check-operation.ts'
 import { type Exchange, exchange } from '../exchange/exchange.ts'
 import { checkPhased, exchangePhased, isDefined, type PhasedRoute } from '../exchange/phased.ts'
-import { checkStatusHost, exchangeStatus, type StatusHost, type StatusOptions } from '../exchange/status.ts'
+import { checkStatus, exchangeStatus, type StatusHost, type StatusOptions } from '../exchange/status.ts'
 import type { RequestView } from '../exchange/request-view.ts'
 import type { KoaContext, KoaMiddleware, KoaNext } from './driver.ts'
 import { hideSocketErrors } from './socket-errors.ts'
@@ -96,7 +96,7 @@ export function statusOf<C extends KoaContext>(
   latchkey: StatusHost<C>,
   options: StatusOptions<C> = {},
 ): KoaMiddleware<C> {
-  checkStatusHost(latchkey)
+  checkStatus(latchkey, options)
   return async context => {
     const answer = await exchangeStatus(latchkey, koaView(context), options)
     if (context.res.headersSent) return

@@ -1,5 +1,9 @@
 /** Ends Latchkey together with the application. */
 
+import { checkOptions, type ChecksOf } from '../../ports/check-options.ts'
+import { misconfigured } from '../../ports/errors.ts'
+import { having, waitedMs } from '../../ports/option-kinds.ts'
+
 /** What `createLatchkey` gives. */
 export interface Closable {
   close(options?: { timeoutMs?: number }): Promise<unknown>
@@ -17,6 +21,11 @@ export interface LatchkeyDynamicModule {
   readonly providers: { provide: symbol; useValue: object }[]
 }
 
+const moduleChecks: ChecksOf<LatchkeyModuleOptions> = {
+  latchkey: having('what createLatchkey gave you,', 'close'),
+  drainMs: waitedMs,
+}
+
 const shutdown = Symbol('latchkey.shutdown')
 
 /**
@@ -25,7 +34,11 @@ const shutdown = Symbol('latchkey.shutdown')
  */
 // A class, because Nest tells modules by their classes.
 export class LatchkeyModule {
-  static forRoot({ latchkey, drainMs }: LatchkeyModuleOptions): LatchkeyDynamicModule {
+  static forRoot(options: LatchkeyModuleOptions): LatchkeyDynamicModule {
+    checkOptions('LatchkeyModule.forRoot', options, moduleChecks)
+    const { latchkey, drainMs } = options
+    if (latchkey === undefined)
+      throw misconfigured('LatchkeyModule.forRoot needs latchkey: what createLatchkey gave you')
     const onApplicationShutdown = () => latchkey.close(drainMs === undefined ? {} : { timeoutMs: drainMs })
     return { module: LatchkeyModule, providers: [{ provide: shutdown, useValue: { onApplicationShutdown } }] }
   }

@@ -1,6 +1,6 @@
 /** The status resource on Nest. */
 import { misconfigured } from '../../ports/errors.ts'
-import { checkStatusHost, exchangeStatus, type StatusHost, type StatusOptions } from '../exchange/status.ts'
+import { checkStatus, exchangeStatus, type StatusHost, type StatusOptions } from '../exchange/status.ts'
 import type { Interceptor, MethodDecorator } from './driver.ts'
 import { nothing } from './handled.ts'
 import { addInterceptor } from './metadata.ts'
@@ -21,7 +21,7 @@ export function StatusOf<Request>(
   latchkey: StatusHost<Request>,
   options: StatusOptions<Request> = {},
 ): MethodDecorator {
-  checkStatusHost(latchkey)
+  checkStatus(latchkey, options)
   const interceptor: Interceptor = {
     async intercept(context) {
       if (context.getType() !== 'http')

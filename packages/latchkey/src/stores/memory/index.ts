@@ -2,6 +2,7 @@
  * The store for tests and for one process: everything is gone when the process ends. Each method runs without an await
  * between its reading and its writing, which is what makes it atomic here.
  */
+import { checkOptions, type ChecksOf } from '../../ports/check-options.ts'
 import { systemClock, type Clock } from '../../ports/clock.ts'
 import type {
   Act,
@@ -16,6 +17,7 @@ import type {
 } from '../../ports/store.ts'
 import type { OwnerResult, Page, Store, Swept, UnparkResult } from '../../ports/store.ts'
 import { misconfigured } from '../../ports/errors.ts'
+import { having } from '../../ports/option-kinds.ts'
 import type { Outcome } from '../../ports/outcome.ts'
 import { createNotes } from './notes.ts'
 import { memoryReconciliation } from './reconciliation.ts'
@@ -31,7 +33,11 @@ export interface MemoryStoreOptions {
 
 const listLimitMax = 1_000
 
-export function memoryStore({ clock = systemClock }: MemoryStoreOptions = {}): Store {
+const memoryChecks: ChecksOf<MemoryStoreOptions> = { clock: having('a clock', 'nowMs', 'monotonicMs') }
+
+export function memoryStore(options: MemoryStoreOptions = {}): Store {
+  checkOptions('memoryStore', options, memoryChecks)
+  const { clock = systemClock } = options
   const tables: Tables = {
     ...{ rows: new Map(), notes: createNotes(), received: new Map(), ledgers: new Map() },
     now: steadyTime(clock),

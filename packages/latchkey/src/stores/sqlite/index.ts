@@ -1,6 +1,8 @@
 /** SQLite: the embedded store. Durable, transactional, and safe between the processes of one machine. */
+import { checkOptions, type ChecksOf } from '../../ports/check-options.ts'
 import { systemClock, type Clock } from '../../ports/clock.ts'
 import { misconfigured } from '../../ports/errors.ts'
+import { callable, count, having, text, waitedMs } from '../../ports/option-kinds.ts'
 import type { Outbox } from '../../ports/outbox.ts'
 import type { Steps } from '../../ports/steps.ts'
 import type { ClaimResult, EnqueueResult, Store, StoreCheck, Transactor } from '../../ports/store.ts'
@@ -74,12 +76,20 @@ export interface SqliteStore extends Store<SqliteTx> {
   close(): Promise<void>
 }
 
+const sqliteChecks: ChecksOf<SqliteStoreOptions> = {
+  path: text,
+  open: callable,
+  transactionMs: waitedMs,
+  waitMs: waitedMs,
+  waitersMax: count,
+  clock: having('a clock', 'monotonicMs', 'after', 'random'),
+}
+
 export function sqliteStore(options: SqliteStoreOptions): SqliteStore {
+  checkOptions('sqliteStore', options, sqliteChecks)
   const { path, open, transactionMs = 2_000, waitMs = 1_500, waitersMax = 10_000, clock = systemClock } = options
-  for (const [name, value] of Object.entries({ transactionMs, waitMs, waitersMax })) {
-    if (!(value > 0)) throw misconfigured(`sqliteStore: ${name} is ${value}, and must be a positive number`)
-  }
-  if (typeof open !== 'function') throw misconfigured('sqliteStore: open is missing: path => new Database(path)')
+  if (path === undefined) throw misconfigured('sqliteStore: path is missing: the database file')
+  if (open === undefined) throw misconfigured('sqliteStore: open is missing: path => new Database(path)')
   const database = openDatabase({ path, open, clock, waitMs, waitersMax })
   const scopes = knownScopes()
   return {

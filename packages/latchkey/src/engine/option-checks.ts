@@ -1,0 +1,134 @@
+/** What the options of a Latchkey and of its operations may be. */
+import type { ChecksOf } from '../ports/check-options.ts'
+import {
+  anything,
+  byteCount,
+  callable,
+  count,
+  durationUpTo,
+  either,
+  flag,
+  having,
+  listOf,
+  nested,
+  oneOf,
+  pattern,
+  recordOf,
+  secret,
+  storedMs,
+  text,
+  waitedMs,
+} from '../ports/option-kinds.ts'
+import type { FingerprintOptions } from './fingerprint/fingerprint.ts'
+import type { LatchkeyOptions } from './latchkey.ts'
+import type { AtomicRunRequest, HttpOptions, RunRequest } from './operation.ts'
+import type { OutboxMessage } from './outbox-message.ts'
+import type { EffectOptions } from './phased-execution.ts'
+import type { DeferredOptions, PhasedOptions } from './phased-operation.ts'
+import type { GuardedOptions, KeyFormat, OperationOptions } from './settings.ts'
+
+const texts = listOf(text)
+const bytes = { wants: 'bytes', fits: (value: unknown): boolean => value instanceof Uint8Array }
+/** A year: work that nobody has begun by then is nobody's. */
+const deadlineMs = durationUpTo(366 * 24 * 3_600_000, 'a year')
+/** Ten years: a provider that recognises a key for longer is not known. */
+const windowMs = durationUpTo(10 * 366 * 24 * 3_600_000, '10 years')
+
+const fingerprintChecks: ChecksOf<FingerprintOptions> = {
+  include: texts,
+  includeIfPresent: texts,
+  exclude: texts,
+  headers: texts,
+  hmac: secret(either(text, bytes)),
+  custom: callable,
+}
+
+const keyFormatChecks: ChecksOf<KeyFormat> = { minLength: count, maxLength: count, pattern }
+
+/** Of every kind of operation. */
+const sharedChecks: ChecksOf<Omit<OperationOptions, 'whenInProgress' | 'waitMs'>> = {
+  retentionMs: storedMs,
+  allowShortRetention: flag,
+  storeWhen: callable,
+  outcomeBytesMax: byteCount,
+  outcomeVersion: count,
+  upgrade: callable,
+  describe: callable,
+  keyFormat: nested(keyFormatChecks),
+  keyNamespace: oneOf('operation', 'scope'),
+  missingKey: oneOf('refuse', 'run-unprotected'),
+  fingerprint: nested(fingerprintChecks),
+  bodyBytesMax: byteCount,
+  methods: texts,
+  authorizeReplay: callable,
+  afterExpiry: oneOf('run', 'gone'),
+  tombstoneMs: storedMs,
+  maxKeyAgeMs: storedMs,
+  requestTime: callable,
+  maxRequestAgeMs: storedMs,
+}
+
+export const operationChecks: ChecksOf<OperationOptions> = {
+  ...sharedChecks,
+  whenInProgress: oneOf('refuse', 'wait', 'accept'),
+  waitMs: waitedMs,
+}
+
+export const guardedChecks: ChecksOf<GuardedOptions> = {
+  ...operationChecks,
+  onFailure: oneOf('hold', 'rerun', 'store'),
+  leaseMs: waitedMs,
+  holdMsMax: waitedMs,
+  ifStoreDown: oneOf('refuse', 'run-unprotected'),
+}
+
+export const phasedChecks: ChecksOf<PhasedOptions> = {
+  ...operationChecks,
+  version: count,
+  leaseMs: waitedMs,
+  respondAsync: nested({ deadlineMs }),
+}
+
+export const deferredChecks: ChecksOf<DeferredOptions> = {
+  ...sharedChecks,
+  version: count,
+  leaseMs: waitedMs,
+  deadlineMs,
+}
+
+const httpChecks: ChecksOf<HttpOptions> = {
+  profile: oneOf('ietf', 'stripe'),
+  problemBase: text,
+  strictSyntax: flag,
+  expiresHeader: flag,
+  statusPath: callable,
+}
+
+export const latchkeyChecks: ChecksOf<LatchkeyOptions<unknown, unknown>> = {
+  // What is missing of them is told by name.
+  store: anything,
+  scope: anything,
+  http: nested(httpChecks),
+  telemetry: having('an object', 'count', 'observe', 'report'),
+  storeTimeoutMs: waitedMs,
+  maintenance: flag,
+  clock: having('a clock', 'nowMs', 'monotonicMs', 'after', 'random', 'randomId'),
+}
+
+export const effectChecks: ChecksOf<EffectOptions> = {
+  dedup: nested({ windowMs }),
+  timeoutMs: waitedMs,
+  classify: callable,
+}
+
+export const messageChecks: ChecksOf<OutboxMessage> = {
+  topic: text,
+  aggregate: text,
+  key: text,
+  payload: anything,
+  headers: recordOf({ wants: 'a text', fits: value => typeof value === 'string' }),
+}
+
+/** What they are is checked where they are used; here only their names count. */
+export const runChecks: ChecksOf<RunRequest> = { scope: anything, key: anything, input: anything }
+export const atomicRunChecks: ChecksOf<AtomicRunRequest> = { ...runChecks, tx: anything }
