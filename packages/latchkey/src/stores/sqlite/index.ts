@@ -77,7 +77,8 @@ export interface SqliteStore extends Store<SqliteTx> {
 }
 
 const sqliteChecks: ChecksOf<SqliteStoreOptions> = {
-  path: text,
+  // The empty one is a database in memory: refused where it is opened.
+  path: { ...text, fits: value => typeof value === 'string' },
   open: callable,
   transactionMs: waitedMs,
   waitMs: waitedMs,

@@ -273,7 +273,9 @@ describe('construction', () => {
   })
 
   it('refuses limits that are no positive numbers, and something that opens no database', () => {
-    expect(() => sqliteStore({ path: harness.path, open, transactionMs: 0 })).toThrow(/transactionMs is 0/)
+    expect(() => sqliteStore({ path: harness.path, open, transactionMs: 0 })).toThrow(
+      /transactionMs must be .* \(got 0\)/,
+    )
     const opensNothing = () => ({}) as ReturnType<typeof open>
     expect(() => sqliteStore({ path: harness.path, open: opensNothing })).toThrow(/must give a handle/)
   })
