@@ -1,5 +1,6 @@
 import { answerMutants } from './answers.ts'
 import { engineMutants } from './engine.ts'
+import { httpMutants } from './http.ts'
 import type { Mutant } from './mutant.ts'
 import { postgresBatchMutants } from './postgres-batches.ts'
 import { postgresConnectionMutants } from './postgres-connections.ts'
@@ -19,4 +20,5 @@ export const mutants: readonly Mutant[] = [
   ...engineMutants,
   ...answerMutants,
   ...reconcileMutants,
+  ...httpMutants,
 ]

@@ -50,7 +50,7 @@ const webhookChecks: ChecksOf<WebhookOptions<unknown>> = { name: anything, verif
 
 type Genuine = Extract<Verified, { kind: 'genuine' }>
 
-export function webhookHandler<Event>(parts: Parts, options: WebhookOptions<Event>): WebhookHandler {
+function checked<Event>(options: WebhookOptions<Event>): WebhookOptions<Event> {
   checkOptions('webhook', options, webhookChecks)
   const { name, verify, evidence } = options
   if (typeof name !== 'string' || !/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/.test(name)) {
@@ -62,6 +62,11 @@ export function webhookHandler<Event>(parts: Parts, options: WebhookOptions<Even
     throw misconfigured(`webhook ${name} needs verify: standardWebhooks({ secrets }) or stripeWebhooks({ secrets })`)
   }
   if (evidence === undefined) throw misconfigured(`webhook ${name} needs evidence: a function of the event`)
+  return options
+}
+
+export function webhookHandler<Event>(parts: Parts, options: WebhookOptions<Event>): WebhookHandler {
+  const { name, verify, evidence } = checked(options)
 
   function refuse(why: RefusedWhy): Response {
     parts.telemetry.count('reconcile.refused', { detail: `${name}: ${why}` })

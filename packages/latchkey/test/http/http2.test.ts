@@ -1,5 +1,5 @@
 import { createServer, type RequestListener } from 'node:http'
-import { createServer as createHttp2Server } from 'node:http2'
+import { createServer as createHttp2Server, type Http2ServerRequest, type Http2ServerResponse } from 'node:http2'
 import { type AddressInfo, connect, type Server } from 'node:net'
 import { getRequestListener } from '@hono/node-server'
 import express, { type Request as ExpressRequest } from 'express'
@@ -59,11 +59,15 @@ function koaApp(): Koa {
   return app
 }
 
+/** With a listener that gives a promise, which nobody waits for. */
+function http2(listener: (req: Http2ServerRequest, res: Http2ServerResponse) => Promise<void>): Server {
+  return createHttp2Server((req, res) => void listener(req, res))
+}
+
 const overHttp2: Record<string, () => Server | Promise<Server>> = {
-  Hono: () => createHttp2Server(getRequestListener(honoApp().fetch)),
-  fetch: () =>
-    createHttp2Server(getRequestListener(onFetch.idempotent(operation(), () => new Response(made(), { status: 201 })))),
-  Koa: () => createHttp2Server(koaApp().callback()),
+  Hono: () => http2(getRequestListener(honoApp().fetch)),
+  fetch: () => http2(getRequestListener(onFetch.idempotent(operation(), () => new Response(made(), { status: 201 })))),
+  Koa: () => http2(koaApp().callback()),
   async Fastify() {
     const app = Fastify({ http2: true })
     await app.register(onFastify.latchkeyFastify)
@@ -103,7 +107,10 @@ describe.each(Object.entries(overHttp2))('%s over HTTP/2', (_, serve) => {
 })
 
 const overHttp1: Record<string, () => RequestListener | Promise<RequestListener>> = {
-  Hono: () => getRequestListener(honoApp().fetch),
+  Hono() {
+    const listener = getRequestListener(honoApp().fetch)
+    return (req, res) => void listener(req, res)
+  },
   Express() {
     const app = express().use(onExpress.captureBody(), express.json())
     return app.post(

@@ -20,6 +20,11 @@ const operation = latchkey.guarded('orders.create', { onFailure: 'rerun' })
 /** `unread`: no parser touches the body. */
 const [, , adapter = '', unread] = process.argv
 
+function served(handle: Parameters<typeof getRequestListener>[0]): RequestListener {
+  const listener = getRequestListener(handle)
+  return (req, res) => void listener(req, res)
+}
+
 /** A parser that lets the body pass by, as one that writes uploads to a disk does. */
 function passBy(req: NodeJS.ReadableStream): Promise<void> {
   if (unread === 'unread') return Promise.resolve()
@@ -37,9 +42,9 @@ const apps: Record<string, () => RequestListener | Promise<RequestListener>> = {
       '/orders',
       onHono.idempotent(operation, () => new Response('made')),
     )
-    return getRequestListener(app.fetch)
+    return served(app.fetch)
   },
-  fetch: () => getRequestListener(onFetch.idempotent(operation, () => new Response('made'))),
+  fetch: () => served(onFetch.idempotent(operation, () => new Response('made'))),
   express() {
     const app = express()
     app.use(onExpress.captureBody(), async (req, _res, next) => {

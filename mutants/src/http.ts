@@ -1,0 +1,79 @@
+/** Known bugs at the borders: bodies, webhooks, replayed fields, options. */
+import type { Mutant, NamedTest } from './mutant.ts'
+
+const folder = 'packages/latchkey/src'
+const named = (path: string, test: string): NamedTest => ({ path: `packages/latchkey/${path}`, test })
+
+export const httpMutants: readonly Mutant[] = [
+  {
+    name: 'http: a body without a length is read whole',
+    patches: [
+      {
+        file: `${folder}/http/hono/request.ts`,
+        find: 'if (declared === undefined && isEmpty(bodyCache)) return readUnsized(req, bytesMax)',
+        replace: 'if (declared === -1) return readUnsized(req, bytesMax)',
+      },
+    ],
+    caughtBy: [named('test/http/large-bodies.system.test.ts', 'is 413 and costs no memory on hono')],
+  },
+  {
+    name: 'http: a body that a parser has read is not measured',
+    patches: [
+      {
+        file: `${folder}/http/exchange/exchange.ts`,
+        find: 'body.bytes.byteLength > bytesMax',
+        replace: 'body.bytes.byteLength > bytesMax * 1e6',
+      },
+    ],
+    caughtBy: [
+      named(
+        'src/http/express/conformance.test.ts',
+        'runs a body of exactly bodyBytesMax, and refuses one byte more with 413',
+      ),
+    ],
+  },
+  {
+    name: 'http: a replay without the type that the server adds',
+    patches: [
+      {
+        file: `${folder}/http/capture/fetch-response.ts`,
+        find: '  if (!headers.some(isType)) return undefined\n  const record',
+        replace: '  const record',
+      },
+    ],
+    caughtBy: [named('src/http/hono/index.test.ts', 'replays the fields of a 200 with bytes without a type')],
+  },
+  {
+    name: 'webhook: the pseudo fields of HTTP/2 handed to fetch',
+    patches: [
+      {
+        file: `${folder}/reconcile/fetch-request.ts`,
+        find: "    if (name.startsWith(':')) continue\n",
+        replace: '',
+      },
+    ],
+    caughtBy: [named('test/reconcile/node-webhook.test.ts', 'settles and refuses over HTTP/2 on node:http2')],
+  },
+  {
+    name: 'webhook: silence where the host fails',
+    patches: [
+      {
+        file: `${folder}/reconcile/node-webhook.ts`,
+        find: '    return whole(host.fail(error))',
+        replace: '    throw error',
+      },
+    ],
+    caughtBy: [named('test/reconcile/node-webhook.test.ts', 'answers 500 and counts it where the host itself fails')],
+  },
+  {
+    name: 'options: an unknown name is passed over',
+    patches: [
+      {
+        file: `${folder}/ports/check-options.ts`,
+        find: 'if (check === undefined) throw misconfigured(`${owner}: ${unknownName(name, checks, prefix)}`)',
+        replace: 'if (check === undefined || unknownName(name, checks, prefix + owner) === undefined) continue',
+      },
+    ],
+    caughtBy: [named('test/engine/options.test.ts', 'refuses {"retentionMS":1}')],
+  },
+]
