@@ -73,6 +73,7 @@ function plantText(names: readonly string[]): string {
     declare
       name text; a text; b text; op text; result text;
       types text[] := ${types};
+      seconds text[] := '{text,int4,int8,float8,numeric,timestamptz}';
       body text := 'language plpgsql as ''begin raise warning ''''enemy: %s''''; return null; end''';
     begin
       foreach name in array array['${names.join(`', '`)}'] loop
@@ -81,7 +82,7 @@ function plantText(names: readonly string[]): string {
         foreach a in array types loop
           execute format('create function public.%I(%s) returns %s ' || body, name, a, result, name);
           continue when not exists (select from pg_proc where proname = name and (pronargs = 2 or provariadic <> 0));
-          foreach b in array types loop
+          foreach b in array seconds loop
             execute format('create function public.%I(%s, %s) returns %s ' || body, name, a, b, result, name);
           end loop;
         end loop;
