@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { downstreamKey } from './execution.ts'
-import { identify, lengthPrefixed, type Scope, singleTenant } from './identity.ts'
+import { identify, lengthPrefixed, type Scope, scopeText, singleTenant } from './identity.ts'
 
 const base = { scope: 'acme', operation: 'payments.create', key: 'k-1' } as const
 const idOf = (over: Partial<Parameters<typeof identify>[0]> = {}) => identify({ ...base, ...over }).id
@@ -58,6 +58,42 @@ describe('identify', () => {
       )
     },
   )
+
+  it.each<[string, Scope, string]>([
+    ['a lone surrogate', '\ud800', 'lone surrogate'],
+    ['half of a pair in the second part', ['acme', 'x\udc00y'], 'lone surrogate'],
+    ['U+0000', 'a\0b', 'U+0000 at character 2'],
+    ['5 MB', 'x'.repeat(5_000_000), '1024 bytes'],
+    ['1,025 bytes', 'x'.repeat(1_025), '1024 bytes'],
+    ['1,026 bytes in 513 characters', '\u00e9'.repeat(513), '1024 bytes'],
+    ['1,025 bytes in parts', ['x'.repeat(1_000), 'y'.repeat(25)], '1024 bytes'],
+    ['a million parts', new Array<string>(1_000_000).fill('x'), '1024 bytes'],
+  ])('refuses a scope with %s in a short sentence that names it', (_, scope, fault) => {
+    for (const refuse of [() => identify({ ...base, scope }), () => scopeText(scope)]) {
+      const refused = expect.objectContaining({ code: 'scope-unresolved', message: expect.stringContaining(fault) })
+      expect(refuse).toThrow(refused)
+      expect(refuse).toThrow(expect.objectContaining({ message: expect.stringMatching(/^.{0,250}$/) }))
+    }
+  })
+
+  it('takes unusual text for what it is', () => {
+    const scopes = [
+      '\ufffd',
+      '\u{1f511}',
+      'e\u0301',
+      '\u00e9',
+      '\u202eabc',
+      '"\'',
+      'x'.repeat(1_024),
+      '\u{1f511}'.repeat(256),
+    ]
+    expect(new Set(scopes.map(scope => idOf({ scope }))).size).toBe(scopes.length)
+    for (const scope of scopes) expect(identify({ ...base, scope }).scope).toBe(scope)
+  })
+
+  it('refuses a key with a lone surrogate', () => {
+    expect(() => idOf({ key: 'k\ud800' })).toThrow(expect.objectContaining({ code: 'invalid-key' }))
+  })
 
   it('puts no raw key into its error', () => {
     const leak = () => identify({ ...base, key: 'secret-key', scope: '' })

@@ -7,6 +7,7 @@ import type { Answer, Attempt, ExecuteRequest, Refusal } from './answer.ts'
 import { ageOfKey } from './age.ts'
 import type { Execution } from './execution.ts'
 import { fingerprintInput } from './fingerprint/fingerprint.ts'
+import { hasLoneSurrogate } from './fingerprint/json-string.ts'
 import { identify } from './identity.ts'
 import { jsonBytesMax } from './json-outcome.ts'
 import { storedFailureStatus } from './judge.ts'
@@ -57,18 +58,13 @@ export function describeInput<C>({ describe }: Settings<C>, input: unknown): str
 function checkKey(operation: string, key: string, { minLength = 1, maxLength = 255, pattern }: KeyFormat): void {
   const fits =
     typeof key === 'string' &&
-    isUnicode(key) &&
+    !hasLoneSurrogate(key) &&
     key.length >= minLength &&
     key.length <= maxLength &&
     (pattern === undefined || matchesWhole(pattern, key))
   if (fits) return
   const wanted = `${minLength} to ${maxLength} characters${pattern === undefined ? '' : ` matching ${pattern}`}`
   throw new LatchkeyError('invalid-key', `${operation}: the key must be ${wanted}`)
-}
-
-/** A lone surrogate has no bytes of its own: two such keys would become one. */
-function isUnicode(key: string): boolean {
-  return Buffer.from(key).toString() === key
 }
 
 /** As over HTTP: the whole key, and without the position that a pattern with the flag g keeps between calls. */

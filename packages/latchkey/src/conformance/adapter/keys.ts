@@ -286,6 +286,15 @@ const scopes: readonly AdapterCase[] = [
     name: `does not run when the scope ${tenant === '' ? 'is empty' : 'throws'}`,
     run: harness => refusedOutright(harness, { key: 'k', headers: { 'x-tenant': tenant } }, [500, 'scope-unresolved']),
   })),
+  ...[
+    ['a lone surrogate', 'half of a pair'] as const,
+    ['another lone surrogate', 'another half'] as const,
+    ['U+0000', 'nothing'] as const,
+    ['more than 1,024 bytes', 'without end'] as const,
+  ].map(([what, tenant]): AdapterCase => ({
+    name: `does not run when the scope holds ${what}: it could be taken for another tenant's`,
+    run: harness => refusedOutright(harness, { key: 'k', headers: { 'x-tenant': tenant } }, [500, 'scope-unresolved']),
+  })),
   {
     name: 'asks authorizeReplay with the caller of the retry before it tells anything of the row',
     async run(harness) {

@@ -65,8 +65,16 @@ export async function onStage(
 function tenantOf(harness: AdapterHarness, context: unknown): readonly string[] {
   const tenant = harness.headerOf(context, 'x-tenant')
   if (tenant === 'unresolvable') throw new Error('no such tenant')
-  return [tenant ?? '']
+  return [oddTenants.get(tenant ?? '') ?? tenant ?? '']
 }
+
+/** Tenants that a header cannot carry, by a name that it can. */
+export const oddTenants: ReadonlyMap<string, string> = new Map([
+  ['half of a pair', '\ud800'],
+  ['another half', '\ud801'],
+  ['nothing', 'a\0b'],
+  ['without end', 'x'.repeat(1_025)],
+])
 
 function stageOf(app: RunningApp, latchkey: Latchkey<unknown, unknown>, store: Store): Stage {
   const open = (path: string, sent: SentRequest = {}) => send(app.url + path, sent)

@@ -6,6 +6,7 @@ import { reserved } from './atomic-bench.ts'
 import { act, answer, assertAbout, assertNextFence, assertState, atomicRequest, expiresInMs } from './fixtures.ts'
 import { hourMs, identity, leaseMs, minuteMs, newClaimId, notKnown, otherFingerprint, own } from './fixtures.ts'
 import { recordOf, request, retentionMs, retryNow, rowIn, seen, still, won } from './fixtures.ts'
+import { unusualScopes } from './listing.ts'
 import { applying, finding, happened, kept, never, whole } from './evidence-bench.ts'
 import { openPhased, ownPhased, phasedRequest, resumeRequest, runPhase, work } from './phased-bench.ts'
 
@@ -43,6 +44,16 @@ const cases: readonly Omit<StoreCase, 'needs'>[] = [
       assert.ok(record.dueInMs <= 0)
       assertAbout(record.expiresAtMs - record.createdAtMs, expiresInMs)
       assert.deepEqual(await steps.readJournal(record.id), { work, overdue: false, steps: [] })
+    },
+  },
+  {
+    name: 'gives the scope of queued work back byte for byte',
+    async run(harness) {
+      const { store } = await openPhased(harness)
+      for (const [index, scope] of unusualScopes.entries()) {
+        const record = await queue(store, 'a', { identity: identity(`queued ${index}`, { scope }) })
+        assert.equal(record.scope, scope)
+      }
     },
   },
   {

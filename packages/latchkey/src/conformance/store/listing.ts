@@ -40,6 +40,26 @@ const lookalikes = [
   '\ud83d\udcb6',
 ]
 
+/** Whatever a scope may hold: see `scopeText`. It never holds U+0000 or half of a surrogate pair. */
+export const unusualScopes: readonly string[] = [
+  ...lookalikes,
+  '',
+  '__proto__',
+  'tenant"\n\'7;--',
+  "''",
+  '\\',
+  "\\'",
+  '$$',
+  '{a,"b"}',
+  'a/b%2Fc',
+  '\ufffd',
+  '\ud83d\udc69\u200d\ud83d\udd2c',
+  '\u202e\u05d0\u05d1',
+  '\u0001\u001f\u007f\u0085',
+  'x'.repeat(1_024),
+  '\ud83d\udd11'.repeat(256),
+]
+
 export const listingCases: readonly StoreCase[] = [
   {
     name: 'lists nothing in an empty store',
@@ -122,13 +142,16 @@ export const listingCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'gives scopes back byte for byte',
+    name: 'gives scopes back byte for byte, to read, list and inspect',
     async run(harness) {
       const store = await harness.open()
-      for (const [index, scope] of [...lookalikes, '', '__proto__', 'tenant"\n\'7;--'].entries()) {
+      for (const [index, scope] of unusualScopes.entries()) {
         const claim = await own(store, `row ${index}`, { identity: identity(`row ${index}`, { scope }) })
         assert.equal((await recordOf(store, claim.id)).scope, scope)
+        assert.equal((await store.inspect(claim.id)).record?.scope, scope)
       }
+      const listed = await all(store, { limit: 5 })
+      assert.deepEqual(listed.map(record => record.scope).toSorted(), unusualScopes.toSorted())
     },
   },
 ]

@@ -4,8 +4,18 @@ import { sleep, systemClock } from '../../ports/clock.ts'
 import type { Reservation } from '../../ports/store.ts'
 import type { StoreCase } from '../store-harness.ts'
 import { answersAtOnceMs, open, reserved, runAtomic } from './atomic-bench.ts'
-import { answer, assertNextFence, atomicRequest, expiresInMs, hourMs, otherFingerprint, own } from './fixtures.ts'
+import {
+  answer,
+  assertNextFence,
+  atomicRequest,
+  expiresInMs,
+  hourMs,
+  identity,
+  otherFingerprint,
+  own,
+} from './fixtures.ts'
 import { plain, recordOf, retentionMs, rowIn } from './fixtures.ts'
+import { unusualScopes } from './listing.ts'
 
 const cases: readonly Omit<StoreCase, 'needs'>[] = [
   {
@@ -34,6 +44,25 @@ const cases: readonly Omit<StoreCase, 'needs'>[] = [
       const benches = [await open(harness), await open(harness), await open(harness), await open(harness)]
       await Promise.all(Array.from({ length: 3 }, () => benches.map(bench => runAtomic(bench, 'a'))).flat())
       assert.deepEqual(await benches[0]?.business.values(), ['order for a'])
+    },
+  },
+  {
+    name: 'gives the scope of what it recorded back byte for byte',
+    async run(harness) {
+      const { store, transactor } = await open(harness)
+      const { record, recordLast = record } = transactor
+      for (const [how, write] of Object.entries({ record, recordLast })) {
+        for (const [index, scope] of unusualScopes.entries()) {
+          const asked = atomicRequest('a', { identity: identity(`${how} ${index}`, { scope }) })
+          await transactor.transaction(async tx => {
+            const found = await transactor.reserve(tx, asked)
+            assert.ok(found.kind === 'free', `the identity was ${found.kind}`)
+            await write.call(transactor, tx, asked, answer(), found.fence)
+            return 'commit'
+          })
+          assert.equal((await recordOf(store, asked.identity.id)).scope, scope)
+        }
+      }
     },
   },
   {
