@@ -37,12 +37,44 @@ describe('reading the key field', () => {
     expect(summary(readKeyField(['']))).toEqual({ error: 'malformed' })
   })
 
-  it.each([[['"a', 'b"'], 'a, b'] as const, [['"a"', ''], undefined] as const, [['', '"a"'], undefined] as const])(
-    'joins the lines %j before it parses',
-    (lines, key) => {
-      expect(summary(readKeyField(lines))).toEqual(key === undefined ? { error: 'malformed' } : { key })
+  it.each([[['"a', 'b"']], [['"a"', '']], [['', '"a"']], [['"a"', ';v=1']], [['a', 'a']]])(
+    'refuses the lines %j',
+    lines => {
+      expect(summary(readKeyField(lines))).toEqual({ error: 'malformed' })
+      expect(summary(readKeyField(lines, { strictSyntax: true }))).toEqual({ error: 'malformed' })
     },
   )
+
+  it.each([
+    ['a b', 'U+0020 at position 2 cannot stand in'],
+    ['  a,b', 'the character , at position 4 cannot stand in'],
+    ['abc;v=1', 'the character ; at position 4 cannot stand in'],
+    ['(abc)', 'the character ( at position 1 cannot begin'],
+    ['?1', 'the character ? at position 1 cannot begin'],
+    ['ab\u00e9', 'U+00E9 at position 3 cannot stand in'],
+    ['"ab\u00e9"', 'U+00E9 at position 4 is not printable'],
+    ['abc\r\n', 'U+000D at position 4'],
+  ])('names the character of %j that is wrong, and its place', (text, named) => {
+    const result = readKeyField(text)
+    expect(result.kind === 'invalid' && result.detail).toContain(named)
+  })
+
+  it('takes keys of every common generator without quotes', () => {
+    const alphabets = [
+      'useandom-26T198340PX75pxJACKVERYMINDBUSHWOLF_GQZbfghjklqvwyzrict',
+      'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/',
+      'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_',
+    ]
+    const keys = fc
+      .constantFrom(...alphabets)
+      .chain(all => fc.string({ unit: fc.constantFrom(...all), minLength: 1, maxLength: 44 }))
+    fc.assert(
+      fc.property(keys, key => {
+        expect(readKeyField(key)).toEqual({ kind: 'key', key })
+      }),
+    )
+    expect(readKeyField('/+8=')).toEqual({ kind: 'key', key: '/+8=' })
+  })
 
   it.each([
     'abc\r\n',
@@ -110,7 +142,7 @@ describe('writing the key field', () => {
 
   it('gives the bare and the quoted spelling one key', () => {
     fc.assert(
-      fc.property(fc.stringMatching(/^[A-Za-z0-9][A-Za-z0-9._~:/+=@!-]{0,254}$/), key => {
+      fc.property(fc.stringMatching(/^[!#$%&*+./0-9<=>A-Z[\]^_`a-z{|}~-][!#-+\--:<-[\]-~]{0,254}$/), key => {
         expect(readKeyField(key)).toEqual(readKeyField(writeKeyField(key)))
       }),
     )

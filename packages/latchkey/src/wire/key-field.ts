@@ -33,9 +33,12 @@ export const keyLengthMax = 255
 // parameters. Past that we refuse before parsing, so that a hostile field costs a length check.
 const fieldLengthMin = 4096
 
-// Narrow on purpose: no quote, comma, semicolon or space, so that a broken list or String never becomes a key. Around
-// it only spaces, since a tab fails in a Structured Field Item as well.
-const bareKey = /^ *([A-Za-z0-9][A-Za-z0-9._~:/+=@!-]*) *$/
+// All of printable ASCII but quote, comma, semicolon, backslash and space, so that a broken list or String never becomes a key. It
+// does not begin as another type of Structured Field does: a list, bytes, a boolean, a date. Random keys in base64 begin with any
+// of the others. Around it only spaces, since a tab fails in a Structured Field Item as well.
+const bareKey = /^ *([!#$%&*+./0-9<=>A-Z[\]^_`a-z{|}~-][!#-+\--:<-[\]-~]*) *$/
+const bareFirst = /[!#$%&*+./0-9<=>A-Z[\]^_`a-z{|}~-]/
+const bareRest = /[!#-+\--:<-[\]-~]/
 
 /**
  * Reads the key out of all lines of the field, in the order received. The quoted and the bare spelling of a key give
@@ -52,7 +55,9 @@ export function readKeyField(
   const length = all.reduce((sum, line) => sum + line.length + 2, -2)
   if (length > lengthMax)
     return invalid('too-long', `The field has ${length} characters; at most ${lengthMax} are read.`)
-  const parsed = parseKey(all.join(', '), options.strictSyntax ?? false)
+  // Joined, as RFC 9110, section 5.3, allows, two halves of a quoted string would become a key that nobody sent.
+  if (all.length > 1) return invalid('malformed', `The field has ${all.length} lines; send it once, with one key.`)
+  const parsed = parseKey(all[0] ?? '', options.strictSyntax ?? false)
   return parsed.kind === 'key' ? checkFormat(parsed.key, format) : parsed
 }
 
@@ -60,18 +65,44 @@ function parseKey(text: string, strictSyntax: boolean): KeyFieldResult {
   const bare = strictSyntax ? undefined : bareKey.exec(text)?.[1]
   if (bare !== undefined) return { kind: 'key', key: bare }
   const result = parseItem(text)
-  if (result.kind === 'malformed') return invalid('malformed', expectation(strictSyntax))
+  if (result.kind === 'malformed') return invalid('malformed', malformedDetail(text, strictSyntax))
   if (result.item.type === 'string') return { kind: 'key', key: result.item.value }
   // Without strict syntax a Token is not a type of its own but a bare key gone wrong.
   return strictSyntax
     ? invalid('wrong-type', `The field is a Structured Field ${result.item.type}; ${quoted}`)
-    : invalid('malformed', expectation(strictSyntax))
+    : invalid('malformed', malformedDetail(text, strictSyntax))
 }
 
 const quoted = 'send one String in double quotes, for example "8e03978e-40d5-43e8-bc93-6894a57f9324".'
 
-function expectation(strictSyntax: boolean): string {
-  return `The field does not hold exactly one key; ${strictSyntax ? quoted : `${quoted} Quotes may be left out.`}`
+function malformedDetail(text: string, strictSyntax: boolean): string {
+  const expected = strictSyntax ? quoted : `${quoted} Quotes may be left out.`
+  const fault = strictSyntax || text.trimStart().startsWith('"') ? stringFault(text) : bareFault(text)
+  return `The field does not hold exactly one key${fault}; ${expected}`
+}
+
+/** Of the whole field only the one character is repeated: details reach logs. */
+function bareFault(text: string): string {
+  let start = 0
+  let end = text.length
+  while (text.charAt(start) === ' ') start++
+  while (end > start && text.charAt(end - 1) === ' ') end--
+  for (let at = start; at < end; at++) {
+    const character = text.charAt(at)
+    if ((at === start ? bareFirst : bareRest).test(character)) continue
+    return `: ${spelled(character)} at position ${at + 1} cannot ${at === start ? 'begin' : 'stand in'} one without quotes`
+  }
+  return ''
+}
+
+function stringFault(text: string): string {
+  const at = text.search(/[^ -~]/)
+  return at === -1 ? '' : `: ${spelled(text.charAt(at))} at position ${at + 1} is not printable ASCII`
+}
+
+function spelled(character: string): string {
+  if (/[!-~]/.test(character)) return `the character ${character}`
+  return `the character U+${character.charCodeAt(0).toString(16).toUpperCase().padStart(4, '0')}`
 }
 
 function checkFormat(key: string, format: KeyFormat): KeyFieldResult {

@@ -25,6 +25,7 @@ const badKeys: readonly [string, string | readonly string[]][] = [
   ['an empty quoted', '""'],
   ['a comma-joined', '"a", "b"'],
   ['a twice sent', ['"a"', '"b"']],
+  ['two half-quoted lines as the', ['"a', 'b"']],
   ['a non-ASCII', 'cl\u00e9'],
   ['an over-long', 'k'.repeat(256)],
   ['a half-quoted', '"abc'],

@@ -15,7 +15,9 @@ export function fetchView<Context, R extends Request>(
     query,
     header: name => {
       const value = request.headers.get(name)
-      return value === null ? [] : [value]
+      // Headers gives all lines as one. Where it may have joined two, they count as two: half a quoted string in each would
+      // otherwise become one key.
+      return value === null ? [] : value.split(', ')
     },
     body: bytesMax => read(request, bytesMax),
   }
