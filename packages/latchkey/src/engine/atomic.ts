@@ -145,8 +145,8 @@ async function reserveAndRun<Tx, C>(core: Core<Tx>, settings: Settings<C>, run: 
   if (reservation.from === 'expired') core.telemetry.count('reserve.after_expiry', { operation })
   const context = atomicExecution(run, reservation.fence + 1)
   const attempt = await attemptOf(run.work, context)
-  const { storeWhen, outcomeBytesMax, outcomeVersion } = settings
-  const rules = { onFailure: 'rerun', storeWhen, outcomeBytesMax, outcomeVersion } as const
+  const { storeWhen, outcomeBytesMax, outcomeVersion, neverStored } = settings
+  const rules = { onFailure: 'rerun', storeWhen, outcomeBytesMax, outcomeVersion, neverStored } as const
   const judgement = judge(attempt, rules, context[saidNotExecuted])
   const ended: Ran = { kind: 'ran', attempt, judgement }
   run.inside.ended = ended

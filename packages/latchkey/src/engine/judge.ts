@@ -6,6 +6,7 @@
  */
 import { isLatchkeyError } from '../ports/errors.ts'
 import type { Header, Outcome } from '../ports/outcome.ts'
+import { selectStoredHeaders } from '../wire/headers.ts'
 import type { Attempt } from './answer.ts'
 import type { Settings } from './settings.ts'
 
@@ -18,7 +19,7 @@ export type Judgement =
 /** `resume`: phased work, whose finished steps are remembered. Atomic work counts as `rerun`: what is not stored was rolled back. */
 type OnFailure = Settings['onFailure'] | 'resume'
 
-interface Rules extends Pick<Settings, 'outcomeBytesMax' | 'outcomeVersion'> {
+interface Rules extends Pick<Settings, 'outcomeBytesMax' | 'outcomeVersion' | 'neverStored'> {
   readonly onFailure: OnFailure
   readonly storeWhen?: Settings['storeWhen'] | undefined
 }
@@ -124,8 +125,9 @@ export function failureOutcome(error: unknown): Outcome {
 /** What still helps a client whose answer was too large to keep. */
 const keptWithoutBody = new Set(['location', 'etag'])
 
-function keep(outcome: Outcome, { outcomeBytesMax, outcomeVersion }: Rules): Judgement {
-  const { status, headers, body } = outcome
+function keep(outcome: Outcome, { outcomeBytesMax, outcomeVersion, neverStored }: Rules): Judgement {
+  const { status, body } = outcome
+  const headers = selectStoredHeaders(outcome.headers, neverStored)
   const version = outcomeVersion
   if (body !== undefined && body.byteLength <= outcomeBytesMax) {
     return { kind: 'keep', outcome: { status, headers, body, version } }

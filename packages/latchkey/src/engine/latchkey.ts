@@ -5,6 +5,7 @@ import { misconfigured } from '../ports/errors.ts'
 import { everyoneIn } from '../ports/line.ts'
 import type { Store } from '../ports/store.ts'
 import { silentTelemetry, type Telemetry } from '../ports/telemetry.ts'
+import { type NeverStored, readNeverStored } from '../wire/headers.ts'
 import { unlessTooOld } from './age.ts'
 import { executeAtomic, executeInTransaction } from './atomic.ts'
 import { type Core, createCore } from './core.ts'
@@ -122,7 +123,14 @@ export function createLatchkey<Tx, Context = unknown>(options: LatchkeyOptions<T
   const { store, scope, clock = systemClock, telemetry = silentTelemetry, storeTimeoutMs = 2_000, http = {} } = options
   const core = createCore({ store, clock, telemetry, storeTimeoutMs })
   const maintenance = options.maintenance === false ? noMaintenance : maintain(core)
-  const shared: Shared<Context> = { scope, http, clock, telemetry: core.telemetry, expiryOf: id => expiryOf(core, id) }
+  const shared: Shared<Context> = {
+    scope,
+    http,
+    neverStored: neverStoredOf(http),
+    clock,
+    telemetry: core.telemetry,
+    expiryOf: id => expiryOf(core, id),
+  }
   const kinds = new Map<string, OperationKind>()
   const definitions = new Map<string, Map<number, Definition<Tx, never>>>()
   const phased = new Map<string, DefinedOperation<never, Context>>()
@@ -195,6 +203,15 @@ export function createLatchkey<Tx, Context = unknown>(options: LatchkeyOptions<T
   }
 }
 
+function neverStoredOf({ neverStore }: HttpOptions): NeverStored | undefined {
+  if (neverStore === undefined) return undefined
+  const names = readNeverStored(neverStore)
+  if (names !== undefined) return names
+  throw misconfigured(
+    `http.neverStore must be a list of header names such as ['X-Ticket'] (got ${JSON.stringify(neverStore)})`,
+  )
+}
+
 function checkLatchkeyOptions<Tx, C>(options: LatchkeyOptions<Tx, C>): void {
   checkOptions('createLatchkey', options, latchkeyChecks)
   const { store, scope } = options
@@ -215,7 +232,7 @@ function atomicOperation<Tx, C>(
       `${name}: the ${core.store.name} store has no transactions, so nothing can commit with your rows. Use guarded, or a transactional store`,
     )
   }
-  const settings = settingsOf(name, options, operationChecks)
+  const settings = { ...settingsOf(name, options, operationChecks), neverStored: shared.neverStored }
   if (settings.missingKey === 'run-unprotected') {
     throw misconfigured(
       `${name}: an atomic operation needs a key, because its rows commit with it. Leave missingKey at 'refuse'`,
@@ -272,7 +289,7 @@ function guardedOperation<Tx, C>(
     )
   }
   needsTwoConnections(core.store.traits.connections, name)
-  const settings = settingsOf(name, options, guardedChecks)
+  const settings = { ...settingsOf(name, options, guardedChecks), neverStored: shared.neverStored }
   const operation: GuardedOperation<C> = {
     kind: 'guarded',
     name,

@@ -3,6 +3,7 @@ import type { Clock } from '../ports/clock.ts'
 import type { Header } from '../ports/outcome.ts'
 import type { Resumable } from '../ports/store.ts'
 import type { Telemetry } from '../ports/telemetry.ts'
+import type { NeverStored } from '../wire/headers.ts'
 import type { Answer, ExecuteRequest, Work } from './answer.ts'
 import type { AtomicExecution, Execution, GuardedExecution } from './execution.ts'
 import type { Scope } from './identity.ts'
@@ -20,6 +21,11 @@ export interface HttpOptions {
    * replay. Default false, because the first answer then costs one read more.
    */
   readonly expiresHeader?: boolean
+  /**
+   * Response headers that are not stored and reach the first client only, as `Set-Cookie` and other credentials always do. Default none.
+   * Name what a header of your own gives away, such as `X-Ticket`.
+   */
+  readonly neverStore?: readonly string[]
   /** The address of the status of deferred work, for `Location`: where `statusOf(latchkey)` is mounted. Default `/operations/<id>`. */
   readonly statusPath?: (id: string) => string
 }
@@ -28,6 +34,8 @@ export interface HttpOptions {
 export interface Shared<Context> {
   readonly scope: (context: Context) => Scope | Promise<Scope>
   readonly http: HttpOptions
+  /** Of `http.neverStore`; undefined where nothing was named. */
+  readonly neverStored: NeverStored | undefined
   readonly clock: Clock
   /** Never throws. */
   readonly telemetry: Telemetry

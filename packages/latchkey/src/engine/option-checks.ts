@@ -101,6 +101,7 @@ const httpChecks: ChecksOf<HttpOptions> = {
   problemBase: text,
   strictSyntax: flag,
   expiresHeader: flag,
+  neverStore: texts,
   statusPath: callable,
 }
 

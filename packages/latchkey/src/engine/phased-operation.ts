@@ -60,7 +60,7 @@ export function phasedOperation<Tx, Input, C>(
   declared: Declared<Tx, Input, PhasedOptions<C>>,
 ): PhasedOperation<Input, C> {
   const { name, options } = declared
-  const settings = checked({ ...declared, kind: 'phased' }, phasedChecks)
+  const settings = { ...checked({ ...declared, kind: 'phased' }, phasedChecks), neverStored: shared.neverStored }
   const { respondAsync, version } = options
   if (respondAsync !== undefined) checkDeadline(name, 'respondAsync.deadlineMs', respondAsync.deadlineMs)
   const ways = waysInto(core, shared, { ...declared, settings, deadlineMs: respondAsync?.deadlineMs ?? 0 })
@@ -88,7 +88,7 @@ export function deferredOperation<Tx, Input, C>(
   const { version = 1, deadlineMs } = options ?? {}
   checkDeadline(name, 'deadlineMs', deadlineMs)
   const versioned = { ...declared, options: { ...options, version } }
-  const settings = checked({ ...versioned, kind: 'deferred' }, deferredChecks)
+  const settings = { ...checked({ ...versioned, kind: 'deferred' }, deferredChecks), neverStored: shared.neverStored }
   const ways = waysInto(core, shared, { ...versioned, settings, deadlineMs })
   return {
     kind: 'deferred',

@@ -3,6 +3,7 @@ import { checkOptions, type Checks } from '../ports/check-options.ts'
 import { misconfigured } from '../ports/errors.ts'
 import type { Outcome } from '../ports/outcome.ts'
 import type { KeyRecord } from '../ports/store.ts'
+import type { NeverStored } from '../wire/headers.ts'
 import { findFingerprintFault, type FingerprintOptions } from './fingerprint/fingerprint.ts'
 import { guardedChecks } from './option-checks.ts'
 
@@ -109,6 +110,8 @@ export type Settings<Context = unknown> = Required<Omit<OperationOptions<Context
     readonly leaseMs: number
     readonly holdMsMax: number
     readonly ifStoreDown: 'refuse' | 'run-unprotected'
+    /** `http.neverStore` of the Latchkey that the operation belongs to. */
+    readonly neverStored: NeverStored | undefined
   }
 type OptionalForGood =
   | 'storeWhen'
@@ -145,6 +148,7 @@ export function settingsOf<C>(
     leaseMs: 30 * second,
     holdMsMax: 15 * minute,
     ifStoreDown: 'refuse',
+    neverStored: undefined,
     // An option that is undefined was not given.
     ...(Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as typeof options),
   }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { acceptsEncoding, corsHeaders, isStoredHeader, selectStoredHeaders } from './headers.ts'
+import { acceptsEncoding, corsHeaders, isStoredHeader, readNeverStored, selectStoredHeaders } from './headers.ts'
 
 describe('stored headers', () => {
   it.each([
@@ -7,6 +7,8 @@ describe('stored headers', () => {
     ...['RateLimit', 'RateLimit-Policy', 'X-RateLimit-Remaining', 'Retry-After', 'Access-Control-Allow-Origin'],
     ...['traceparent', 'X-Request-Id', 'Authorization', 'WWW-Authenticate', 'Proxy-Authenticate', 'Content-Length'],
     ...['Idempotent-Replayed', 'Latchkey-Retry', ':status', 'SET-COOKIE'],
+    ...['X-Auth-Token', 'X-Access-Token', 'X-Refresh-Token', 'X-CSRF-Token', 'X-XSRF-Token', 'X-Session-Id'],
+    ...['X-Session-Token', 'X-Api-Key', 'DPoP-Nonce', 'Clear-Site-Data', 'Authentication-Info', 'Proxy-Status'],
   ])('leaves %s out', name => {
     expect(isStoredHeader(name)).toBe(false)
   })
@@ -21,8 +23,20 @@ describe('stored headers', () => {
     'Last-Modified',
     'Cache-Control',
     'X-Own',
+    'X-Next-Page-Token',
   ])('keeps %s', name => {
     expect(isStoredHeader(name)).toBe(true)
+  })
+
+  it('leaves out what the site names, in any case', () => {
+    const head = [
+      ['x-ticket', '1'],
+      ['X-Own', '2'],
+    ] as const
+    expect(selectStoredHeaders(head, readNeverStored(['X-Ticket']))).toEqual([['X-Own', '2']])
+    for (const names of [['x ticket'], [''], [1], 'x-ticket']) {
+      expect(readNeverStored(names as string[]), 'past the types').toBeUndefined()
+    }
   })
 
   it('leaves out what the Connection header names, and keeps every value of a repeated name', () => {

@@ -7,11 +7,14 @@ export const latchkeyRetry = 'Latchkey-Retry'
 export const preferenceApplied = 'Preference-Applied'
 
 // Facts about one exchange, one connection or one caller. Replayed to another they would be wrong or would leak.
-const neverStored: ReadonlySet<string> = new Set([
+const neverStoredNames: ReadonlySet<string> = new Set([
   // Hop-by-hop: RFC 9110, section 7.6.1, and what older software sends.
   ...['connection', 'keep-alive', 'proxy-connection', 'te', 'trailer', 'transfer-encoding', 'upgrade'],
-  // Credentials and sessions.
+  // Credentials and sessions. RFC 9110, section 11; RFC 8053 and 9449; the names that frameworks and gateways use.
   ...['set-cookie', 'set-cookie2', 'cookie', 'authorization', 'www-authenticate', 'authentication-info'],
+  ...['optional-www-authenticate', 'authentication-control', 'dpop', 'dpop-nonce', 'clear-site-data', 'set-login'],
+  ...['x-auth-token', 'x-access-token', 'x-refresh-token', 'x-id-token', 'x-session-token', 'x-amz-security-token'],
+  ...['x-csrf-token', 'x-xsrf-token', 'csrf-token', 'xsrf-token', 'x-session-id', 'x-api-key', 'x-api-token', 'x-jwt'],
   // Made anew for every answer: the length follows from the bytes, which a replay may have to decode.
   ...['date', 'age', 'content-length', 'retry-after', 'server-timing', 'alt-svc', 'via'],
   // Request and trace ids: they name the exchange, and the replay is another one.
@@ -39,7 +42,7 @@ const judgedMax = 500
 function isStoredName(lower: string): boolean {
   const judged = judgedNames.get(lower)
   if (judged !== undefined) return judged
-  const never = lower.startsWith(':') || neverStored.has(lower)
+  const never = lower.startsWith(':') || neverStoredNames.has(lower)
   const stored = !never && !neverStoredPrefixes.some(prefix => lower.startsWith(prefix))
   if (judgedNames.size < judgedMax) judgedNames.set(lower, stored)
   return stored
@@ -50,12 +53,30 @@ export function readConnectionNames(connection: string | undefined): ReadonlySet
   return new Set(listMembers(connection ?? '').map(name => name.toLowerCase()))
 }
 
+/** The names that a site adds to those which are never stored, in lower case. */
+export type NeverStored = ReadonlySet<string>
+
+/** Every name in the form in which headers are looked up; undefined for a list that holds something else. */
+export function readNeverStored(names: readonly string[]): NeverStored | undefined {
+  const valid = Array.isArray(names) && names.every(name => typeof name === 'string' && fieldName.test(name))
+  return valid ? new Set(names.map(name => name.toLowerCase())) : undefined
+}
+
+/** A token: RFC 9110, section 5.1. */
+const fieldName = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
+
 /** What is kept of a whole response head, in the order given and with every value of a repeated name. */
-export function selectStoredHeaders(headers: readonly (readonly [string, string])[]): [string, string][] {
+export function selectStoredHeaders(
+  headers: readonly (readonly [string, string])[],
+  neverStored?: NeverStored,
+): [string, string][] {
   const connection = headers.filter(isConnection).map(([, value]) => value)
   const connectionNames = connection.length === 0 ? undefined : readConnectionNames(connection.join(','))
   const stored: [string, string][] = []
-  for (const [name, value] of headers) if (isStoredHeader(name, connectionNames)) stored.push([name, value])
+  for (const [name, value] of headers) {
+    if (!isStoredHeader(name, connectionNames)) continue
+    if (neverStored === undefined || !neverStored.has(name.toLowerCase())) stored.push([name, value])
+  }
   return stored
 }
 

@@ -244,6 +244,23 @@ export function itRunsInPhases(placeName: () => string): void {
     expect(stage.provider.calls).toHaveLength(1)
   })
 
+  it('stores no credentials among the headers of its outcome', async () => {
+    const stage = await stageOf()
+    const secretive = stage.latchkey.phased('payments.secret', { version: 1 }, async () =>
+      json(201, { paid: true }, [
+        ['X-Auth-Token', 'secret'],
+        ['Location', '/payments/1'],
+      ]),
+    )
+    const request = { scope: 'acme', key: 'secret', input: null }
+    await secretive.run(request)
+    const record = await stage.place.store.read(
+      stage.latchkey.identify({ scope: 'acme', operation: 'payments.secret', key: 'secret' }),
+    )
+    expect(record?.outcome?.headers.map(([name]) => name)).toEqual(['content-type', 'Location'])
+    expect((await secretive.run(request)).headers.map(([name]) => name)).toEqual(['content-type', 'Location'])
+  })
+
   it('refuses an input, a value or an outcome that is not JSON or too large, and says which', async () => {
     const stage = await stageOf()
     const big = 'x'.repeat(70_000)

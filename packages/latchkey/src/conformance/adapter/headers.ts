@@ -46,6 +46,18 @@ const secrets: readonly Header[] = [
   ['RateLimit-Remaining', '41'],
   ['Access-Control-Allow-Origin', 'https://first.example'],
   ['WWW-Authenticate', 'Bearer'],
+  ['X-Auth-Token', 'secret'],
+  ['X-Access-Token', 'secret'],
+  ['X-Refresh-Token', 'secret'],
+  ['X-CSRF-Token', 'secret'],
+  ['X-XSRF-Token', 'secret'],
+  ['X-Session-Id', 'secret'],
+  ['X-Session-Token', 'secret'],
+  ['X-Api-Key', 'secret'],
+  ['DPoP-Nonce', 'secret'],
+  ['Clear-Site-Data', '"cache"'],
+  ['Authentication-Info', 'nextnonce="1"'],
+  ['Proxy-Status', 'cdn'],
 ]
 
 const kept: readonly Header[] = [
@@ -68,7 +80,7 @@ const rules: readonly AdapterCase[] = [
       }),
   },
   {
-    name: 'gives cookies and facts of one exchange to the first caller only',
+    name: 'gives cookies, credentials and facts of one exchange to the first caller only',
     run: harness =>
       twice(harness, { headers: secrets }, ({ first, again }) => {
         assertReplay(first, again)
@@ -76,6 +88,20 @@ const rules: readonly AdapterCase[] = [
         for (const [name] of secrets)
           assert.ok(first.header(name) !== undefined && again.header(name) === undefined, name)
       }),
+  },
+  {
+    name: 'gives what the site names in neverStore to the first caller only',
+    run(harness) {
+      const headers: readonly Header[] = [
+        ['X-Ticket', '7'],
+        ['X-Order', 'A-1'],
+      ]
+      return twice(harness, { headers, http: { neverStore: ['x-tickeT'] } }, ({ first, again }) => {
+        assertReplay(first, again)
+        assert.deepEqual([first.header('X-Ticket'), again.header('X-Ticket')], ['7', undefined])
+        assert.equal(again.header('X-Order'), 'A-1')
+      })
+    },
   },
   {
     name: 'keeps every value of Link and Vary',

@@ -1,5 +1,6 @@
 /** Keys, scopes and fingerprints, as a client meets them. */
 import assert from 'node:assert/strict'
+import { silentTelemetry } from '../../ports/telemetry.ts'
 import type { AdapterCase, AdapterHarness } from '../adapter-harness.ts'
 import type { SentRequest } from './client.ts'
 import { answer, assertProblem, assertReplay, counted, created, gate, onStage, route } from './stage.ts'
@@ -167,6 +168,26 @@ const fingerprints: readonly AdapterCase[] = [
       )
     },
   })),
+  {
+    name: 'compares whole bodies where a path of include leads to nothing, and reports that once',
+    async run(harness) {
+      const reports: string[] = []
+      const telemetry = { ...silentTelemetry, report: (message: string) => void reports.push(message) }
+      const options = { ...rerun, fingerprint: { include: ['currency', 'ammount'] } }
+      await onStage(
+        harness,
+        latchkey => [route(latchkey.guarded('orders.create', options), created(1))],
+        async ({ post }) => {
+          const first = await post('/orders', { key: 'k', body: { amount: 1, currency: 'EUR' } })
+          assertProblem(await post('/orders', { key: 'k', body: { amount: 2, currency: 'EUR' } }), 422, 'key-reused')
+          assertReplay(first, await post('/orders', { key: 'k', body: { currency: 'EUR', amount: 1 } }))
+          assert.equal(reports.length, 1)
+          assert.match(reports[0] ?? '', /"ammount"/)
+        },
+        { telemetry },
+      )
+    },
+  },
   {
     name: 'takes another order of names and other white space for the same request, and another array order for another',
     async run(harness) {

@@ -1,7 +1,6 @@
 /** From a captured response to what the engine judges and stores. */
 import type { Attempt } from '../../engine/answer.ts'
 import type { Header } from '../../ports/outcome.ts'
-import { selectStoredHeaders } from '../../wire/headers.ts'
 
 /** A whole response with a clean end, as the client would get it. */
 export interface CapturedResponse {
@@ -13,11 +12,11 @@ export interface CapturedResponse {
 
 /**
  * The attempt of a handler that answered. `error`: the answer was rendered from this throw, so that an atomic operation rolls
- * its rows back. The body goes in whole; the engine applies the cap.
+ * its rows back. It goes in whole; the engine applies the cap, and leaves out the headers that are not stored.
  */
 export function attemptOf(response: CapturedResponse, error?: unknown): Attempt {
   const { status, body } = response
-  const outcome = { status, headers: selectStoredHeaders(response.headers), body, version: 0 }
+  const outcome = { status, headers: response.headers, body, version: 0 }
   return error === undefined ? { kind: 'answered', outcome } : { kind: 'answered', outcome, error }
 }
 
