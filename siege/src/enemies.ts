@@ -31,8 +31,9 @@ await Promise.all(Array.from({ length: Math.min(lanes, names.length) }, attackIn
 const result: Partial<Record<EnemyName, Attacks>> = seen
 process.send?.(result, () => process.exit(0))
 
+/** Until the time is over, and on a slow machine until each of them has come once. */
 async function attackInTurn(): Promise<void> {
-  while (performance.now() < endMs) await attack(nextName())
+  while (performance.now() < endMs || names.some(name => seen[name]?.attacks === 0)) await attack(nextName())
 }
 
 /** Each of them once, in an order of chance, and then again. */
