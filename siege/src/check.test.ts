@@ -4,7 +4,7 @@ import type { Evidence } from './evidence.ts'
 
 const clean: Evidence = {
   innocents: { requests: 3, acknowledged: ['i-1', 'i-2'], losses: {} },
-  enemies: { 'hot-keys': { attacks: 1, heard: { 201: 1, 409: 2_999 }, untrue: [] } },
+  enemies: { 'hot-keys': { attacks: 1, whole: 1, heard: { 201: 1, 409: 2_999 }, untrue: [] } },
   runs: new Map([
     ['i-1', 1],
     ['i-2', 1],
@@ -27,18 +27,27 @@ describe('the checker of the siege', () => {
     [
       'untrue',
       "an answer that was somebody else's",
-      { enemies: { 'bad-rows': { attacks: 1, heard: { 201: 1 }, untrue: ['x'] } } },
+      { enemies: { 'bad-rows': { attacks: 1, whole: 1, heard: { 201: 1 }, untrue: ['x'] } } },
     ],
     ['memory', 'a process that grew beyond its limit', { app: { ...clean.app, peakMb: 501 } }],
     ['death', 'a process that died', { app: { ...clean.app, deaths: ['exit code 1'] } }],
     ['unknown', 'a row that nobody can explain', { rows: { unknown: 1, unfinished: 0 } }],
     ['unfinished', 'a row that never ended', { rows: { unknown: 0, unfinished: 1 } }],
     ['nothing-tried', 'innocents who did nothing', { innocents: { requests: 0, acknowledged: [], losses: {} } }],
-    ['nothing-tried', 'an enemy who never came', { enemies: { 'hot-keys': { attacks: 0, heard: {}, untrue: [] } } }],
+    [
+      'nothing-tried',
+      'an enemy who never came',
+      { enemies: { 'hot-keys': { attacks: 0, whole: 0, heard: {}, untrue: [] } } },
+    ],
     [
       'nothing-tried',
       'an enemy whom nobody answered',
-      { enemies: { 'hot-keys': { attacks: 3, heard: {}, untrue: [] } } },
+      { enemies: { 'hot-keys': { attacks: 3, whole: 3, heard: {}, untrue: [] } } },
+    ],
+    [
+      'nothing-tried',
+      'an enemy whose every attack was cut short',
+      { enemies: { 'unread-bodies': { attacks: 2, whole: 0, heard: { ABORT_ERR: 2 }, untrue: [] } } },
     ],
   ])('says %s: %s', (kind, _, more) => {
     expect(kindsOf(more)).toEqual([kind])

@@ -39,11 +39,12 @@ function checkRuns({ runs, innocents }: Evidence): Violation[] {
 }
 
 function checkEnemies({ enemies }: Evidence): Violation[] {
-  return Object.entries(enemies).flatMap(([name, { attacks, heard, untrue }]) => {
+  return Object.entries(enemies).flatMap(([name, { attacks, whole, heard, untrue }]) => {
     const wrong = untrue.map((detail): Violation => ({ kind: 'untrue', detail: `${name}: ${detail}` }))
-    // An enemy that never came, or was never answered, has shown nothing.
-    if (attacks > 0 && Object.keys(heard).length > 0) return wrong
-    return [...wrong, { kind: 'nothing-tried' as const, detail: `${name}: ${attacks} attacks, no answer` }]
+    // An enemy that never came, was never answered, or never got to its end has shown nothing.
+    if (whole > 0 && Object.keys(heard).length > 0) return wrong
+    const detail = `${name}: ${attacks} attacks, ${whole} of them whole, ${Object.keys(heard).length} kinds of answers`
+    return [...wrong, { kind: 'nothing-tried' as const, detail }]
   })
 }
 

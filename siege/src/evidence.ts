@@ -25,6 +25,8 @@ export interface Innocents {
 
 export interface Attacks {
   readonly attacks: number
+  /** Those that came to their own end. The others were cut short, and have shown little. */
+  readonly whole: number
   /** Answers by status, or by what was heard instead. */
   readonly heard: Readonly<Record<string, number>>
   /** Answers that belonged to somebody else. */

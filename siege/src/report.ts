@@ -22,7 +22,8 @@ export function reportLines(evidence: Evidence, violations: readonly Violation[]
     ...Object.entries(counts).map(([name, value]) => `${name.padEnd(36)} ${String(value).padStart(7)}`),
     '',
     ...Object.entries(enemies).map(
-      ([name, { attacks, heard }]) => `${name.padEnd(16)} ${attacks} attacks: ${summaryOf(heard)}`,
+      ([name, { attacks, whole, heard }]) =>
+        `${name.padEnd(16)} ${attacks} attacks, ${whole} whole: ${summaryOf(heard)}`,
     ),
     '',
     ...violations.slice(0, shownMax).map(({ kind, detail }) => `${kind}: ${detail}`),

@@ -71,7 +71,7 @@ export async function run({ seconds, seed, enemies: names }: Flags): Promise<Evi
 
 /** The run was cut short: what they did is not known, so nothing is shown. */
 function silent(names: readonly EnemyName[]): Evidence['enemies'] {
-  return Object.fromEntries(names.map(name => [name, { attacks: 0, heard: {}, untrue: [] }]))
+  return Object.fromEntries(names.map(name => [name, { attacks: 0, whole: 0, heard: {}, untrue: [] }]))
 }
 
 /** A process of ours that sends one message, its result, when it is done; undefined when it died before. */
