@@ -2,6 +2,7 @@ import { answerMutants } from './answers.ts'
 import { engineMutants } from './engine.ts'
 import { httpMutants } from './http.ts'
 import type { Mutant } from './mutant.ts'
+import { outageMutants } from './outage.ts'
 import { postgresBatchMutants } from './postgres-batches.ts'
 import { postgresConnectionMutants } from './postgres-connections.ts'
 import { postgresEvidenceMutants } from './postgres-evidence.ts'
@@ -19,6 +20,7 @@ export const mutants: readonly Mutant[] = [
   ...sqliteEvidenceMutants,
   ...engineMutants,
   ...answerMutants,
+  ...outageMutants,
   ...reconcileMutants,
   ...httpMutants,
 ]

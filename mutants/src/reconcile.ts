@@ -84,7 +84,9 @@ export const reconcileMutants: readonly Mutant[] = [
   },
   {
     name: "engine: a late owner's answer thrown away",
-    patches: [{ file: `${engine}/effect.ts`, find: '    await keepLateResult(run, intent, result)\n', replace: '' }],
+    patches: [
+      { file: `${engine}/effect.ts`, find: '    await keepLateResult(run, { intent, result })\n', replace: '' },
+    ],
     caughtBy: [phased('takes the answer of an owner that was given up on as evidence, and never calls again')],
   },
   {

@@ -3,6 +3,7 @@ import type { Clock } from '../ports/clock.ts'
 import { emptyLine, type Line, type Link } from '../ports/line.ts'
 import type { Store } from '../ports/store.ts'
 import { silentTelemetry, type Telemetry } from '../ports/telemetry.ts'
+import { maintain, type Maintenance, noMaintenance } from './maintenance.ts'
 import { type StoreCalls, storeCalls } from './store-calls.ts'
 import { type StoreChecks, storeChecks } from './store-check.ts'
 import { type UncertainClaims, uncertainClaims } from './uncertain-claims.ts'
@@ -26,6 +27,7 @@ export interface Core<Tx> {
   readonly heartbeats: Line<Heartbeat>
   readonly uncertain: UncertainClaims
   readonly unstored: UnstoredEnds
+  readonly maintenance: Maintenance
   /** Aborted when the instance closes: background work of the engine ends. */
   readonly closing: AbortController
 }
@@ -45,9 +47,10 @@ export interface CoreOptions<Tx> {
   readonly clock: Clock
   readonly telemetry: Telemetry
   readonly storeTimeoutMs: number
+  readonly maintenance: boolean
 }
 
-export function createCore<Tx>({ store, clock, telemetry, storeTimeoutMs }: CoreOptions<Tx>): Core<Tx> {
+export function createCore<Tx>({ store, clock, telemetry, storeTimeoutMs, maintenance }: CoreOptions<Tx>): Core<Tx> {
   const safe = harmless(telemetry)
   const closing = new AbortController()
   const calls = storeCalls({ storeName: store.name, timeoutMs: storeTimeoutMs, clock, telemetry: safe })
@@ -65,6 +68,7 @@ export function createCore<Tx>({ store, clock, telemetry, storeTimeoutMs }: Core
     heartbeats: emptyLine(),
     uncertain: uncertainClaims(after),
     unstored: unstoredEnds({ ...after, waiters: waiting }),
+    maintenance: maintenance ? maintain(after) : noMaintenance,
     draining: new AbortController(),
     closing,
   }

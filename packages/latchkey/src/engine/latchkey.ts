@@ -21,7 +21,7 @@ import type {
   PhasedOperation,
   Shared,
 } from './operation.ts'
-import { maintain, type Maintenance, noMaintenance } from './maintenance.ts'
+import type { Maintenance } from './maintenance.ts'
 import { type Keeping, type Operators, operators } from './operators.ts'
 import { atomicRunChecks, guardedChecks, latchkeyChecks, operationChecks } from './option-checks.ts'
 import { adoptingAppender, appender } from './outbox.ts'
@@ -121,8 +121,7 @@ export interface Internals<Tx> {
 export function createLatchkey<Tx, Context = unknown>(options: LatchkeyOptions<Tx, Context>): Latchkey<Tx, Context> {
   checkLatchkeyOptions(options)
   const { store, scope, clock = systemClock, telemetry = silentTelemetry, storeTimeoutMs = 2_000, http = {} } = options
-  const core = createCore({ store, clock, telemetry, storeTimeoutMs })
-  const maintenance = options.maintenance === false ? noMaintenance : maintain(core)
+  const core = createCore({ store, clock, telemetry, storeTimeoutMs, maintenance: options.maintenance ?? true })
   const shared: Shared<Context> = {
     scope,
     http,
@@ -191,16 +190,15 @@ export function createLatchkey<Tx, Context = unknown>(options: LatchkeyOptions<T
     },
     statuses: statuses(core, shared, phased),
     outbox: { append: adoptingAppender(store, append) },
-    internals: {
-      ...{ store, clock, telemetry: core.telemetry, phased, kinds, keeping, maintenance },
-      closing: core.draining.signal,
-    },
+    internals: { ...internalsOf(core), phased, kinds, keeping },
     identify: parts => identify(parts).id,
-    close({ timeoutMs = 10_000 } = {}) {
-      maintenance.stop()
-      return close(core, timeoutMs)
-    },
+    close: ({ timeoutMs = 10_000 } = {}) => close(core, timeoutMs),
   }
+}
+
+function internalsOf<Tx>(core: Core<Tx>): Omit<Internals<Tx>, 'phased' | 'kinds' | 'keeping'> {
+  const { store, clock, telemetry, maintenance, draining } = core
+  return { store, clock, telemetry, maintenance, closing: draining.signal }
 }
 
 function neverStoredOf({ neverStore }: HttpOptions): NeverStored | undefined {
@@ -335,6 +333,7 @@ async function expiryOf<Tx>({ calls, store }: Core<Tx>, id: string): Promise<num
 
 async function close<Tx>(core: Core<Tx>, timeoutMs: number): Promise<Closed> {
   core.draining.abort()
+  core.maintenance.stop()
   const late = sleep(core.clock, timeoutMs, core.closing.signal).then(() => false)
   const drained = await Promise.race([untilIdle(core).then(() => true), late])
   await Promise.race([Promise.all([core.unstored.flush(), core.uncertain.flush()]), late])

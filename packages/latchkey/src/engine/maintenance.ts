@@ -2,7 +2,7 @@
  * A little of what workers do, in every instance, so that a table does not grow for ever where nobody runs them: dead leases are swept and
  * expired rows reaped. It never resumes work and relays nothing.
  */
-import type { Core } from './core.ts'
+import type { AfterOutage } from './uncertain-claims.ts'
 
 export type Maintained = 'sweep' | 'reap'
 
@@ -19,6 +19,8 @@ const rowsMax = 100
 /** Nobody waits for it. */
 const passMsMax = 10_000
 
+type StoreOf<Tx> = Omit<AfterOutage<Tx>, 'closing'>
+
 /** Of one store object, by however many Latchkeys it is used. */
 interface Shared {
   lastPassAtMs: number
@@ -30,7 +32,7 @@ const stores = new WeakMap<object, Shared>()
 
 export const noMaintenance: Maintenance = { leaveTo: () => () => {}, stop() {} }
 
-export function maintain<Tx>(core: Core<Tx>): Maintenance {
+export function maintain<Tx>(core: StoreOf<Tx>): Maintenance {
   const { store, clock } = core
   const shared = stores.get(store) ?? { lastPassAtMs: -everyMs, reported: false, others: new Map() }
   stores.set(store, shared)
@@ -57,7 +59,7 @@ export function maintain<Tx>(core: Core<Tx>): Maintenance {
   }
 }
 
-async function pass<Tx>(core: Core<Tx>, shared: Shared): Promise<void> {
+async function pass<Tx>(core: StoreOf<Tx>, shared: Shared): Promise<void> {
   const done = new Set(shared.others.values())
   if (done.has('sweep') && done.has('reap')) return
   if (!shared.reported) {
@@ -75,7 +77,7 @@ async function pass<Tx>(core: Core<Tx>, shared: Shared): Promise<void> {
   }
 }
 
-async function sweep<Tx>({ calls, store, telemetry }: Core<Tx>): Promise<void> {
+async function sweep<Tx>({ calls, store, telemetry }: StoreOf<Tx>): Promise<void> {
   const swept = await calls.call('sweep', () => store.sweep({ limit: rowsMax }), passMsMax)
   for (const { id, operation, to } of swept) {
     telemetry.count('zombie_key', { operation, identity: id, detail: to })
@@ -83,7 +85,7 @@ async function sweep<Tx>({ calls, store, telemetry }: Core<Tx>): Promise<void> {
   }
 }
 
-async function reap<Tx>({ calls, store, telemetry }: Core<Tx>): Promise<void> {
+async function reap<Tx>({ calls, store, telemetry }: StoreOf<Tx>): Promise<void> {
   const reaped = await calls.call('reap', () => store.reap({ limit: rowsMax }), passMsMax)
   for (let n = 0; n < reaped; n++) telemetry.count('ttl_pruned', { detail: 'keys' })
 }

@@ -3,9 +3,10 @@
  * comes back. Left alone it would become an `unknown` whose handler never ran, so it is remembered and released by its claimId.
  */
 import type { Clock } from '../ports/clock.ts'
-import type { ClaimRequest, ClaimResult, LostClaim, Store } from '../ports/store.ts'
+import type { ClaimRequest, ClaimResult, Store } from '../ports/store.ts'
 import type { Telemetry } from '../ports/telemetry.ts'
 import { backgroundRetry } from './background-retry.ts'
+import { lostClaimQueue, type Uncertain } from './lost-claim-queue.ts'
 import type { StoreCalls } from './store-calls.ts'
 
 export interface UncertainClaims {
@@ -35,93 +36,51 @@ const claimsMax = 100_000
 const batchMax = 1_000
 /** The reply may have been lost a moment before the commit. */
 const firstAfterMs = 100
-/** A claim that was not found is looked for less and less often, until a lease has passed since the store was back. */
-const pauseMsMax = 5_000
 /** As often as an open circuit lets somebody try. */
 const outagePauseMs = 1_000
 
-interface Uncertain extends LostClaim {
-  readonly leaseMs: number
-  dueAtMs: number
-  pauseMs: number
-  /** When the store first answered about it, by the monotonic clock: it was back. */
-  answeredAtMs: number | undefined
-}
-
 export function uncertainClaims<Tx>({ store, calls, clock, telemetry, closing }: AfterOutage<Tx>): UncertainClaims {
-  /** Nothing was heard of them yet; in the order in which they are due. */
-  const fresh = new Map<string, Uncertain>()
-  /** Looked for at least once; about in that order, so that one look at the first says whether any is due. */
-  const absent = new Map<string, Uncertain>()
+  const claims = lostClaimQueue(clock)
   const retry = backgroundRetry({ clock, turn, closing })
-  const size = () => fresh.size + absent.size
   let flushing = false
   let saidFull = false
 
   function add({ identity, claimId, leaseMs }: ClaimRequest, dueInMs: number): void {
-    forget(claimId)
-    const dueAtMs = clock.monotonicMs() + dueInMs
-    const found = { id: identity.id, claimId, leaseMs }
-    fresh.set(claimId, { ...found, dueAtMs, pauseMs: firstAfterMs, answeredAtMs: undefined })
+    claims.add({ id: identity.id, claimId, leaseMs }, dueInMs)
     retry.wake(leaseMs)
   }
 
-  function forget(claimId: string): void {
-    fresh.delete(claimId)
-    absent.delete(claimId)
-  }
-
   async function turn(): Promise<number | undefined> {
-    const batch = dueClaims()
-    if (batch.length === 0) return nextDueInMs()
+    const batch = claims.due({ countMax: batchMax, all: flushing })
+    if (batch.length === 0) return claims.nextDueInMs()
     if (!calls.circuit.admits()) return outagePauseMs
     try {
       const lost = batch.map(({ id, claimId }) => ({ id, claimId }))
       const over = new Set(await calls.call('release', () => store.releaseMany(lost)))
       for (const claim of batch) {
-        forget(claim.claimId)
-        if (!over.has(claim.claimId) && !isDecided(claim)) absent.set(claim.claimId, claim)
+        if (over.has(claim.claimId) || isNeverGranted(claim)) claims.remove(claim.claimId)
+        else claims.addAgain(claim)
       }
-      return nextDueInMs()
+      return claims.nextDueInMs()
     } catch {
       return outagePauseMs
     }
-  }
-
-  function dueClaims(): Uncertain[] {
-    const nowMs = clock.monotonicMs()
-    const due: Uncertain[] = []
-    for (const claims of [fresh, absent]) {
-      for (const claim of claims.values()) {
-        if (due.length === batchMax || (!flushing && claim.dueAtMs > nowMs)) break
-        due.push(claim)
-      }
-    }
-    return due
-  }
-
-  function nextDueInMs(): number | undefined {
-    const firsts = [fresh, absent].flatMap(claims => claims.values().next().value ?? [])
-    if (firsts.length === 0) return undefined
-    return Math.max(0, Math.min(...firsts.map(({ dueAtMs }) => dueAtMs)) - clock.monotonicMs())
   }
 
   /**
    * Looked for, and not there. A server that stood still may yet read it from its socket, so it counts as never granted only when
    * a whole lease has passed since the store was back.
    */
-  function isDecided(claim: Uncertain): boolean {
+  function isNeverGranted(claim: Uncertain): boolean {
     const nowMs = clock.monotonicMs()
     claim.answeredAtMs ??= nowMs
-    claim.dueAtMs = nowMs + claim.pauseMs
-    claim.pauseMs = Math.min(2 * claim.pauseMs, pauseMsMax)
     return flushing || nowMs - claim.answeredAtMs >= claim.leaseMs
   }
 
   return {
-    size,
+    size: claims.size,
     isFull() {
-      const full = size() >= claimsMax
+      const full = claims.size() >= claimsMax
       if (full && !saidFull) {
         telemetry.report(`${claimsMax} claims are uncertain: new ones are refused until the store is back`, {})
       }
@@ -134,14 +93,14 @@ export function uncertainClaims<Tx>({ store, calls, clock, telemetry, closing }:
       asked?.then(
         late => {
           if (late.kind === 'won') add(request, 0)
-          else if (late.record.claimId !== request.claimId) forget(request.claimId)
+          else if (late.record.claimId !== request.claimId) claims.remove(request.claimId)
         },
         () => {},
       )
     },
     async flush() {
       flushing = true
-      if (size() > 0) await retry.finish()
+      if (claims.size() > 0) await retry.finish()
     },
   }
 }

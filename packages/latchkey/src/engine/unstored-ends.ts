@@ -3,6 +3,7 @@
  * So an outage leaves nothing `unknown` whose process lived and knows the answer.
  */
 import type { Claim, OwnerResult } from '../ports/store.ts'
+import type { Telemetry } from '../ports/telemetry.ts'
 import { backgroundRetry } from './background-retry.ts'
 import type { Lease } from './lease.ts'
 import type { AfterOutage } from './uncertain-claims.ts'
@@ -54,7 +55,7 @@ export function unstoredEnds<Tx>(after: AfterOutage<Tx> & { readonly waiters: Wa
   const { calls, clock, telemetry, closing, waiters } = after
   /** The one that was tried last is the last to be tried again. */
   const ends = new Set<Kept>()
-  const leases = new Set<Lease>()
+  const leases = new Set<Lease | undefined>()
   const retry = backgroundRetry({ clock, turn, closing })
   let bytes = 0
 
@@ -63,56 +64,48 @@ export function unstoredEnds<Tx>(after: AfterOutage<Tx> & { readonly waiters: Wa
     if (!calls.circuit.admits()) return outagePauseMs
     const batch = [...ends].slice(0, togetherMax)
     const written = await Promise.all(batch.map(store))
-    if (written.every(result => result === 'failed')) return outagePauseMs
-    return ends.size === 0 ? undefined : 0
+    return written.every(result => result === 'failed') ? outagePauseMs : 0
   }
 
   async function store(end: Kept): Promise<OwnerResult | 'failed'> {
-    const { claim, operation } = end
-    const about = { operation, identity: claim.id }
+    const about = { operation: end.operation, identity: end.claim.id }
     const written = await calls.call('finish', end.write).catch(() => 'failed' as const)
     if (written === 'failed') return failed(end)
     drop(end)
     if (written === 'claim-lost') telemetry.count('claim_lost', about)
     else telemetry.report('what could not be stored in time is stored now', about)
-    waiters.wake(claim.id)
+    waiters.wake(end.claim.id)
     return written
   }
 
   function failed(end: Kept): 'failed' {
-    const { claim, operation, sinceMs, holdMsMax } = end
     ends.delete(end)
-    if (clock.monotonicMs() - sinceMs < holdMsMax) {
+    if (clock.monotonicMs() - end.sinceMs < end.holdMsMax) {
       ends.add(end)
       return 'failed'
     }
     drop(end)
-    telemetry.report('how the work ended could not be stored within the maximum hold: the row goes by its recovery', {
-      ...{ operation, identity: claim.id },
-    })
+    reportLost(telemetry, end, 'could not be stored within the maximum hold')
     return 'failed'
   }
 
   function drop(end: Kept): void {
     ends.delete(end)
     bytes -= end.bytes
-    if (end.lease === undefined) return
     leases.delete(end.lease)
-    end.lease.end()
+    end.lease?.end()
   }
 
   return {
     size: () => ends.size,
     bytesLeft: () => bytesMax - bytes,
     keep(end) {
-      const { claim, operation } = end
       if (closing.aborted || ends.size >= endsMax || bytes + end.bytes > bytesMax) {
-        const message = 'how the work ended could be neither stored nor kept in memory: the row goes by its recovery'
-        telemetry.report(message, { operation, identity: claim.id })
+        reportLost(telemetry, end, 'could be neither stored nor kept in memory')
         return false
       }
       ends.add({ ...end, sinceMs: clock.monotonicMs() })
-      if (end.lease !== undefined) leases.add(end.lease)
+      leases.add(end.lease)
       bytes += end.bytes
       retry.wake(keepAliveMs)
       return true
@@ -127,4 +120,8 @@ export function unstoredEnds<Tx>(after: AfterOutage<Tx> & { readonly waiters: Wa
       return lost
     },
   }
+}
+
+function reportLost(telemetry: Telemetry, { operation, claim }: UnstoredEnd, why: string): void {
+  telemetry.report(`how the work ended ${why}: the row goes by its recovery`, { operation, identity: claim.id })
 }

@@ -28,11 +28,14 @@ const payment = (leaseMs: number): PhasedOperation<unknown> =>
     return json(201, charge)
   })
 
+const stateOf = async (key: string) => (await breakable.real.read(idOf(key)))?.state
+
 async function resumeUntilCompleted(operation: PhasedOperation<unknown>): Promise<void> {
-  await eventually(async () => {
+  const resume = async () => {
     for (const row of await breakable.real.resumable({ limit: 10 })) await operation.resume(row)
-    return (await breakable.real.read(idOf('k')))?.state === 'completed'
-  })
+    return stateOf('k')
+  }
+  await expect.poll(resume, { timeout: 30_000 }).toBe('completed')
 }
 
 it('records the value of an effect when the store is back, and the rest is resumed', async () => {
@@ -80,6 +83,6 @@ it('stores the outcome of phased work when the store is back', async () => {
   breakable.faults = { complete: rejects }
   expect(told(await operation.executeInput(executeRequest('k'), {}))).toBe('executed 201 failed')
   breakable.faults = {}
-  await eventually(async () => (await breakable.real.read(idOf('k')))?.state === 'completed')
+  await expect.poll(() => stateOf('k'), { timeout: 30_000 }).toBe('completed')
   expect(charges).toBe(1)
 })

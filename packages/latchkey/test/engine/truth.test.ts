@@ -84,7 +84,7 @@ describe.each(['ietf', 'stripe'] as const)('in the %s profile', profile => {
     expect(said(answer, profile)).not.toContain('maybe_accepted')
     breakable.faults = {}
     const { id } = executeRequest('k').identity
-    await eventually(async () => (await real.read(id))?.state === 'failed_retryable')
+    await expect.poll(async () => (await real.read(id))?.state, { timeout: 30_000 }).toBe('failed_retryable')
     expect(ran).toEqual([])
   })
 })

@@ -146,7 +146,7 @@ describe('many claims in doubt', () => {
   })
 
   it('keep a guarded claim from being sent, and the answer is 503: not executed', async () => {
-    const core = createCore({ store: inner, clock, telemetry, storeTimeoutMs: 2_000 })
+    const core = createCore({ store: inner, clock, telemetry, storeTimeoutMs: 2_000, maintenance: false })
     const full = { ...core, uncertain: { ...core.uncertain, isFull: () => true } }
     const claimed = await claim(full, request('k'))
     expect(claimed).toMatchObject({ kind: 'unavailable', inDoubt: false })

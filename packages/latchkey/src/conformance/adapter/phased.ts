@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { json } from '../../engine/json-outcome.ts'
 import type { HttpOptions } from '../../engine/operation.ts'
 import type { Definition } from '../../engine/phased.ts'
+import type { Store } from '../../ports/store.ts'
 import type { AdapterCase, AdapterHarness, Need, TransactionalHarness } from '../adapter-harness.ts'
 import { assertProblem, assertReplay, type Counted, counted, eventually, gate, onStage, type Stage } from './stage.ts'
 
@@ -19,6 +20,8 @@ interface PhasedSpec {
   readonly buildInput?: (body: unknown) => unknown
   readonly authorizeReplay?: (context: unknown) => boolean
   readonly http?: HttpOptions
+  /** What the routes are given instead of the store. */
+  readonly over?: (store: Store) => Store
   readonly play: (phased: Phased) => Promise<void>
 }
 
@@ -31,7 +34,8 @@ async function onPhasedStage(harness: AdapterHarness, spec: PhasedSpec): Promise
   const database = await harness.transactional?.()
   assert.ok(database !== undefined, 'the harness provides a transactional store')
   const count = counted()
-  const { buildInput = body => body, finish = () => 'done', authorizeReplay, http = {}, play } = spec
+  const { buildInput = body => body, finish = () => 'done', over = store => store } = spec
+  const { authorizeReplay, http = {}, play } = spec
   const options = { version: 1, ...(authorizeReplay === undefined ? {} : { authorizeReplay }) }
   const definition: Definition<unknown, unknown> = async (execution, input) => {
     const run = ++count.runs
@@ -45,7 +49,7 @@ async function onPhasedStage(harness: AdapterHarness, spec: PhasedSpec): Promise
       () => [],
       stage => play({ stage, database, count }),
       {
-        store: database.store,
+        store: over(database.store),
         outerHeaders: [['X-Outer', 'always']],
         http,
         phased: latchkey => [
@@ -70,6 +74,29 @@ export const tooLarge: readonly [string, Buffer, object][] = [
 ]
 
 export const phasedCases: readonly AdapterCase[] = [
+  {
+    name: 'says that phased work may have been accepted, not that it was not executed, when the reply to its claim is lost',
+    needs,
+    run(harness) {
+      const lost = async (): Promise<never> => Promise.reject(new Error('connection terminated'))
+      return onPhasedStage(harness, {
+        over: store => ({
+          ...store,
+          claim: request => store.claim(request).then(lost),
+          read: lost,
+        }),
+        async play({ stage, database, count }) {
+          const refused = await stage.post(path, { key: 'k', body: { cents: 5 } })
+          assertProblem(refused, 503, 'store-unavailable')
+          assert.match(refused.body.toString(), /may have been accepted.*"maybe_accepted":true/)
+          assert.doesNotMatch(refused.body.toString(), /not executed/)
+          assert.equal(count.runs, 0)
+          const claimed = await database.store.read(stage.id(operation, 'k'))
+          assert.equal(claimed?.state, 'in_progress', 'it is in the store, and a worker executes it')
+        },
+      })
+    },
+  },
   {
     name: 'runs a phased operation once and replays its outcome byte for byte, under the headers of outer middleware',
     needs,
