@@ -1,6 +1,7 @@
 import { answerMutants } from './answers.ts'
 import { engineMutants } from './engine.ts'
 import { httpMutants } from './http.ts'
+import { loadMutants, unreadableMutants } from './load.ts'
 import type { Mutant } from './mutant.ts'
 import { outageMutants } from './outage.ts'
 import { postgresBatchMutants } from './postgres-batches.ts'
@@ -21,6 +22,8 @@ export const mutants: readonly Mutant[] = [
   ...engineMutants,
   ...answerMutants,
   ...outageMutants,
+  ...loadMutants,
+  ...unreadableMutants,
   ...reconcileMutants,
   ...httpMutants,
 ]

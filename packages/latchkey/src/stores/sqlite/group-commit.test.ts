@@ -135,6 +135,27 @@ describe('one that fails', () => {
   })
 })
 
+describe('a write', () => {
+  it('is one for all claims of a key: the others see the row that it wrote', async () => {
+    const store = await openStore()
+    const claims = await Promise.all(range(1_000).map(() => store.claim(claimRequest(1))))
+    expect(claims.filter(({ kind }) => kind === 'won')).toHaveLength(1)
+    expect(claims.filter(result => result.kind === 'seen' && result.record.state === 'in_progress')).toHaveLength(999)
+    expect(commits()).toBe(1)
+  })
+
+  it('that fails leaves the key to the next who asks for it', async () => {
+    const store = await openStore()
+    beforeCommit = () => {
+      beforeCommit = () => {}
+      throw new Error('disk I/O error')
+    }
+    const results = await Promise.allSettled(range(5).map(() => store.claim(claimRequest(1))))
+    const kinds = results.map(result => (result.status === 'fulfilled' ? result.value.kind : result.status))
+    expect(kinds).toEqual(['rejected', 'won', 'seen', 'seen', 'seen'])
+  })
+})
+
 describe('a commit that fails', () => {
   it('is tried again in parts, and nobody is told before', async () => {
     const file = await openFile()

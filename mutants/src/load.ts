@@ -1,0 +1,154 @@
+/** Bugs that make load look like an outage, or one caller's row everybody's. */
+import type { Mutant, NamedTest } from './mutant.ts'
+
+const source = 'packages/latchkey/src'
+const tests = 'packages/latchkey/test/engine'
+const hotKey = (test: string): NamedTest => ({ path: `${tests}/hot-key.pg.test.ts`, test })
+const unprotected = (test: string): NamedTest => ({ path: `${tests}/unprotected.test.ts`, test })
+
+export const loadMutants: readonly Mutant[] = [
+  {
+    name: 'load: who joined a claim shares its grant',
+    patches: [
+      {
+        file: `${source}/stores/postgres/batching.ts`,
+        find: `if (result.kind === 'won' || result.record.expired) return false`,
+        replace: `if (result.kind === 'won') return true`,
+      },
+    ],
+    caughtBy: [hotKey('runs once, tells the others that it runs, and serves everybody else')],
+  },
+  {
+    name: 'load: each claim of a key is a statement',
+    patches: [
+      { file: `${source}/stores/postgres/batching.ts`, find: 'mayShare: mayShareClaim,', replace: '', times: 2 },
+    ],
+    caughtBy: [
+      hotKey('runs once, tells the others that it runs, and serves everybody else'),
+      hotKey('runs phased and deferred work once'),
+    ],
+  },
+  {
+    name: 'load: each atomic twin takes a transaction',
+    patches: [
+      {
+        file: `${source}/engine/atomic.ts`,
+        find: 'if (core.executing.has(id)) return answerBesideTwin(core, settings, run.request)',
+        replace: '',
+      },
+    ],
+    caughtBy: [hotKey('runs atomic work once')],
+  },
+  {
+    name: 'load: a full queue of calls is called an outage',
+    patches: [
+      {
+        file: `${source}/stores/postgres/call-queue.ts`,
+        find: `new LatchkeyError('overloaded', message, { retryAfterMs: 1_000 })`,
+        replace: `new LatchkeyError('store-unavailable', message, { retryAfterMs: 1_000 })`,
+      },
+    ],
+    caughtBy: [
+      { path: `${source}/stores/postgres/gather.test.ts`, test: 'drops what has waited too long before it is sent' },
+    ],
+  },
+  {
+    name: 'load: an overloaded process runs unprotected',
+    patches: [
+      {
+        file: `${source}/engine/guarded.ts`,
+        find: `settings.ifStoreDown === 'refuse' || isLatchkeyError(cause, 'overloaded')`,
+        replace: `settings.ifStoreDown === 'refuse'`,
+      },
+    ],
+    caughtBy: [unprotected('takes load for no outage')],
+  },
+  {
+    name: 'load: a claim that was never sent is looked for',
+    patches: [{ file: `${source}/engine/claiming.ts`, find: 'wasNeverSent(cause) ?', replace: 'false ?' }],
+    caughtBy: [unprotected('looks for no claim that was never sent')],
+  },
+  {
+    name: 'load: duplicates run side by side while the store is away',
+    patches: [{ file: `${source}/engine/run-alone.ts`, find: 'if (executing.has(id)) {', replace: 'if (false) {' }],
+    caughtBy: [unprotected('runs at most one handler of a key at a time')],
+  },
+  {
+    name: 'load: every claim of a key is written to the SQLite file',
+    patches: [{ file: `${source}/stores/sqlite/database.ts`, find: 'if (twins.begin(id, again)) ', replace: '' }],
+    caughtBy: [{ path: `${source}/stores/sqlite/group-commit.test.ts`, test: 'is one for all claims of a key' }],
+  },
+  {
+    name: 'load: one scope takes every place to wait',
+    patches: [
+      {
+        file: `${source}/engine/waiters.ts`,
+        find: 'held >= perProcessMax - total',
+        replace: 'total >= perProcessMax',
+      },
+    ],
+    caughtBy: [{ path: `${source}/engine/waiters.test.ts`, test: 'never lets the waiters of one scope hold more' }],
+  },
+  {
+    name: 'load: a waiting duplicate is counted at each look',
+    patches: [
+      {
+        file: `${source}/engine/waiting.ts`,
+        find: 'request = { ...waiting.request, asksAgain: true }',
+        replace: '',
+      },
+    ],
+    caughtBy: [{ path: `${tests}/concurrency.test.ts`, test: 'gives fifty callers one execution' }],
+  },
+]
+
+const hurtsNobody = 'hurt nobody but who asks for them, however often'
+
+export const unreadableMutants: readonly Mutant[] = [
+  {
+    name: 'unreadable: one row fails its whole batch',
+    patches: [
+      {
+        file: `${source}/sql/record-row.ts`,
+        find: 'return { outcome: undefined, why: error instanceof Error ? error.message : String(error) }',
+        replace: 'throw error',
+      },
+    ],
+    caughtBy: [
+      { path: `${tests}/unreadable.pg.test.ts`, test: hurtsNobody },
+      { path: `${tests}/unreadable.test.ts`, test: hurtsNobody },
+    ],
+  },
+  {
+    name: 'unreadable: a completed row without its outcome is claimed for ever',
+    patches: [
+      {
+        file: `${source}/sql/record-row.ts`,
+        find: 'const isMissing = outcome === undefined && row.outcome_status === null',
+        replace: 'const isMissing = false',
+      },
+      {
+        file: `${source}/engine/decide.ts`,
+        find: `if (outcome === undefined) return { kind: 'unreadable', why: 'it is completed, and no outcome is stored for it' }`,
+        replace: `if (outcome === undefined) return { kind: 'claim-again' }`,
+      },
+    ],
+    caughtBy: [{ path: `${tests}/unreadable.test.ts`, test: 'run nothing of any kind, and say so truly' }],
+  },
+  {
+    name: 'unreadable: a row of a foreign recovery is granted',
+    patches: [
+      {
+        file: `${source}/stores/postgres/dialect.ts`,
+        find: ` or \${hasForeignRecovery('k')} then null`,
+        replace: ' then null',
+      },
+    ],
+    caughtBy: [
+      {
+        path: `${source}/stores/postgres/conformance.pg.test.ts`,
+        test: 'neither settles the row that cannot be read nor grants it to a request that it would fit',
+      },
+    ],
+  },
+]
