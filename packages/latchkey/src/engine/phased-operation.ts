@@ -208,5 +208,5 @@ function resumed(answer: Answer): Resumed {
   const { code, ownAttempt } = answer.refusal
   if (code === 'parked') return 'parked'
   if (code === 'outcome-unknown' && ownAttempt) return 'unknown'
-  return code === 'store-unavailable' ? 'failed' : 'not-mine'
+  return code === 'store-unavailable' || code === 'overloaded' ? 'failed' : 'not-mine'
 }

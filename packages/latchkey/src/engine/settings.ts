@@ -100,7 +100,10 @@ export interface GuardedOptions<Context = unknown> extends OperationOptions<Cont
   readonly leaseMs?: number
   /** Longest time a handler may hold its claim. Default 15 min; then `signal` fires and the lease is no longer renewed. */
   readonly holdMsMax?: number
-  /** What to do while the store is down. Default `refuse` (503). `run-unprotected` may run twice: counted, and marked in the answer. */
+  /**
+   * What to do while the store is down. Default `refuse` (503). `run-unprotected` may run twice: counted, and marked in the answer. One
+   * process runs one handler per key at a time even then. A process that is overloaded refuses either way: load is not an outage.
+   */
   readonly ifStoreDown?: 'refuse' | 'run-unprotected'
 }
 

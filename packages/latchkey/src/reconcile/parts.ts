@@ -1,6 +1,6 @@
 /** What all of reconciliation shares. */
 import type { Clock } from '../ports/clock.ts'
-import { LatchkeyError } from '../ports/errors.ts'
+import { isLatchkeyError, LatchkeyError } from '../ports/errors.ts'
 import type { EvidenceSource } from '../ports/reconciliation.ts'
 import type { Store } from '../ports/store.ts'
 import type { Telemetry } from '../ports/telemetry.ts'
@@ -59,7 +59,8 @@ export function partsOf<Tx>({ internals }: ReconcilerHost<Tx>, options: PartsOpt
       try {
         return await within(clock, storeCallMs, run)
       } catch (cause) {
-        telemetry.count('store.error', { detail: name })
+        // A queue of this process that is full says nothing about the store.
+        if (!isLatchkeyError(cause, 'overloaded')) telemetry.count('store.error', { detail: name })
         const message = `the ${store.name} store failed at ${name}: ${String(cause)}`
         throw new LatchkeyError('store-unavailable', message, { cause })
       }

@@ -1,7 +1,7 @@
 /** The status resource: how far work is, and at the end its outcome. To everybody but its own caller it is not there. */
 import type { Status, Statuses } from '../../engine/status.ts'
 import { checkOptions, type ChecksOf } from '../../ports/check-options.ts'
-import { misconfigured, unreachable } from '../../ports/errors.ts'
+import { isLatchkeyError, misconfigured, unreachable } from '../../ports/errors.ts'
 import { callable } from '../../ports/option-kinds.ts'
 import type { Outcome } from '../../ports/outcome.ts'
 import type { KeyRecord } from '../../ports/store.ts'
@@ -37,7 +37,7 @@ export async function exchangeStatus<C>(
 ): Promise<RenderedAnswer> {
   const { http, telemetry } = statuses.shared
   const status = await statuses.read((options.id?.(context) ?? idIn(path)).toLowerCase(), context)
-  if (status.kind === 'unavailable') telemetry.report('answered store-unavailable', { error: status.cause })
+  if (status.kind === 'unavailable') telemetry.report('a status could not be read', { error: status.cause })
   if (status.kind === 'unreadable') telemetry.report('answered row-unreadable', { detail: status.why })
   return status.kind === 'found' ? renderFound(status) : renderProblem(problemOf(status), http)
 }
@@ -58,7 +58,8 @@ function problemOf(status: Exclude<Status, { kind: 'found' }>): Problem {
     case 'unreadable':
       return { code: 'row-unreadable', retryAfterMs: rarelyMs }
     case 'unavailable':
-      return { code: 'store-unavailable', retryAfterMs: 1_000, about: 'status' }
+      if (isLatchkeyError(status.cause, 'overloaded')) return { code: 'overloaded', retryAfterMs: soonMs }
+      return { code: 'store-unavailable', retryAfterMs: soonMs, about: 'status' }
     default:
       return unreachable(status)
   }
