@@ -75,7 +75,9 @@ export const loadMutants: readonly Mutant[] = [
   },
   {
     name: 'load: every claim of a key is written to the SQLite file',
-    patches: [{ file: `${source}/stores/sqlite/database.ts`, find: 'if (twins.begin(id, again)) ', replace: '' }],
+    patches: [
+      { file: `${source}/stores/sqlite/look-then-write.ts`, find: 'if (twins.begin(id, again)) ', replace: '' },
+    ],
     caughtBy: [{ path: `${source}/stores/sqlite/group-commit.test.ts`, test: 'is one for all claims of a key' }],
   },
   {

@@ -40,37 +40,44 @@ interface Scene {
 }
 
 export function hotKeyCases(open: () => Store): void {
-  async function flood({ key, options = {} }: Scene) {
-    const telemetry = recordingTelemetry()
-    const latchkey = latchkeyOn(open(), { telemetry, ...unhurried })
-    const operation = latchkey.guarded(operationName, { onFailure: 'hold', ...options })
-    const held = gate()
-    let runs = 0
-    const work = async (): Promise<Attempt> => {
-      runs += 1
-      await held.opened
-      return answered(201)
-    }
-    const hot = Array.from({ length: crowd }, () => operation.execute(executeRequest(key), work))
-    const beside = Array.from({ length: innocents }, (_, index) =>
-      operation.execute({ ...ofTenant(index), key }, async () => answered(201)),
-    )
-    const served = await Promise.all(beside)
-    const first = hot.map(answer => answer.then(told))
-    // All but one are answered while the handler runs.
-    const losers: string[] = []
-    for (const each of first) void each.then(line => losers.push(line))
-    await eventually(() => losers.length >= crowd - 1 || runs > 1, patienceMs)
-    held.open()
-    const answers = await Promise.all(hot)
-    await latchkey.close()
-    return { answers, served, telemetry, runs: () => runs }
-  }
+  crowdCases(open)
+  strangerCases(open)
+  replayCases(open)
+  kindCases(open)
+}
 
+async function flood(store: Store, { key, options = {} }: Scene) {
+  const telemetry = recordingTelemetry()
+  const latchkey = latchkeyOn(store, { telemetry, ...unhurried })
+  const operation = latchkey.guarded(operationName, { onFailure: 'hold', ...options })
+  const held = gate()
+  let runs = 0
+  const work = async (): Promise<Attempt> => {
+    runs += 1
+    await held.opened
+    return answered(201)
+  }
+  const hot = Array.from({ length: crowd }, () => operation.execute(executeRequest(key), work))
+  const beside = Array.from({ length: innocents }, (_, index) =>
+    operation.execute({ ...ofTenant(index), key }, async () => answered(201)),
+  )
+  const served = await Promise.all(beside)
+  const first = hot.map(answer => answer.then(told))
+  // All but one are answered while the handler runs.
+  const losers: string[] = []
+  for (const each of first) void each.then(line => losers.push(line))
+  await eventually(() => losers.length >= crowd - 1 || runs > 1, patienceMs)
+  held.open()
+  const answers = await Promise.all(hot)
+  await latchkey.close()
+  return { answers, served, telemetry, runs: () => runs }
+}
+
+function crowdCases(open: () => Store): void {
   it(
     'runs once, tells the others that it runs, and serves everybody else',
     async () => {
-      const { answers, served, telemetry, runs } = await flood({ key: 'hot' })
+      const { answers, served, telemetry, runs } = await flood(open(), { key: 'hot' })
       expect(runs()).toBe(1)
       expect(tally(answers)).toEqual({ 'executed 201 yes': 1, 'refused in-progress': crowd - 1 })
       expect(tally(served)).toEqual({ 'executed 201 yes': innocents })
@@ -84,7 +91,7 @@ export function hotKeyCases(open: () => Store): void {
   it(
     'is not taken for an outage by an operation that runs without its store',
     async () => {
-      const { answers, telemetry, runs } = await flood({
+      const { answers, telemetry, runs } = await flood(open(), {
         key: 'unprotected',
         options: { ifStoreDown: 'run-unprotected' },
       })
@@ -94,7 +101,9 @@ export function hotKeyCases(open: () => Store): void {
     },
     patienceMs,
   )
+}
 
+function strangerCases(open: () => Store): void {
   it(
     'compares the fingerprint of each caller, and asks for each whether it may be told',
     async () => {
@@ -133,7 +142,9 @@ export function hotKeyCases(open: () => Store): void {
     },
     patienceMs,
   )
+}
 
+function replayCases(open: () => Store): void {
   it(
     'replays a finished key to all who ask for it at once',
     async () => {
@@ -149,7 +160,9 @@ export function hotKeyCases(open: () => Store): void {
     },
     patienceMs,
   )
+}
 
+function kindCases(open: () => Store): void {
   it(
     'runs atomic work once',
     async () => {

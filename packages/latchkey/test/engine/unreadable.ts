@@ -11,28 +11,35 @@ import { recordingTelemetry, type TestLatchkey, told } from './setup.ts'
 const beside = 40
 const outcome = { status: 201, headers: [], body: Buffer.from('{}'), version: 0 }
 
+interface Scene {
+  readonly harness: SpoilableHarness
+  readonly store: Store
+  readonly telemetry: ReturnType<typeof recordingTelemetry>
+  readonly latchkey: TestLatchkey
+}
+
 export function unreadableCases(openHarness: () => Promise<SpoilableHarness>): void {
-  let harness: SpoilableHarness
-  let store: Store
-  let telemetry: ReturnType<typeof recordingTelemetry>
-  let latchkey: TestLatchkey
+  let opened: Scene
   beforeEach(async () => {
-    harness = await openHarness()
-    store = await harness.open()
-    telemetry = recordingTelemetry()
-    latchkey = latchkeyOn(store, { telemetry, scope: () => 'acme' })
+    const harness = await openHarness()
+    const store = await harness.open()
+    const telemetry = recordingTelemetry()
+    opened = { harness, store, telemetry, latchkey: latchkeyOn(store, { telemetry, scope: () => 'acme' }) }
   })
   afterEach(async () => {
-    await latchkey.close()
-    await harness.close()
+    await opened.latchkey.close()
+    await opened.harness.close()
   })
+  for (const cases of [batchCases, answerCases, operatorCases, workerCases]) cases(() => opened)
+}
 
-  const work = async () => answered(201)
+const work = async () => answered(201)
 
+function batchCases(scene: () => Scene): void {
   it('hurt nobody but who asks for them, however often, and are no failure of the store', async () => {
-    const operation = latchkey.guarded(operationName, { onFailure: 'hold', ifStoreDown: 'run-unprotected' })
+    const operation = scene().latchkey.guarded(operationName, { onFailure: 'hold', ifStoreDown: 'run-unprotected' })
     expect(told(await operation.execute(executeRequest('bad'), work))).toBe('executed 201 yes')
-    await harness.spoil(idOf('bad'), 'outcome-format')
+    await scene().harness.spoil(idOf('bad'), 'outcome-format')
     let runs = 0
     for (let round = 0; round < 10; round += 1) {
       const keys = Array.from({ length: beside }, (_, index) => `round ${round} ${index}`)
@@ -46,23 +53,25 @@ export function unreadableCases(openHarness: () => Promise<SpoilableHarness>): v
       expect(new Set(others.map(told))).toEqual(new Set(['executed 201 yes']))
     }
     expect(runs).toBe(0)
-    expect([telemetry.counted('store.error'), telemetry.counted('unprotected')]).toEqual([0, 0])
+    expect([scene().telemetry.counted('scene().store.error'), scene().telemetry.counted('unprotected')]).toEqual([0, 0])
   })
+}
 
+function answerCases(scene: () => Scene): void {
   it('run nothing of any kind, and say so truly over HTTP and to functions', async () => {
-    const atomic = latchkey.atomic('orders.create')
-    const phased = latchkey.phased('pay', { version: 1 }, async () => outcome)
-    const deferred = latchkey.deferred('report', { version: 1, deadlineMs: 60_000 }, async () => outcome)
+    const atomic = scene().latchkey.atomic('orders.create')
+    const phased = scene().latchkey.phased('pay', { version: 1 }, async () => outcome)
+    const deferred = scene().latchkey.deferred('report', { version: 1, deadlineMs: 60_000 }, async () => outcome)
     const given = { scope: 'acme', key: 'bad', input: {} }
     await atomic.run(given, () => 'done')
     await phased.run(given)
     await deferred.run(given)
-    for (const name of ['orders.create', 'pay', 'report']) await harness.spoil(idOf('bad', name), 'state')
+    for (const name of ['orders.create', 'pay', 'report']) await scene().harness.spoil(idOf('bad', name), 'state')
     const runs = [atomic.run(given, () => 'again'), phased.run(given), deferred.run(given)]
     for (const run of runs) await expect(run).rejects.toMatchObject({ code: 'row-unreadable' })
-    const guarded = latchkey.guarded(operationName, { onFailure: 'hold' })
+    const guarded = scene().latchkey.guarded(operationName, { onFailure: 'hold' })
     await guarded.execute(executeRequest('bad'), work)
-    await harness.spoil(idOf('bad'), 'outcome-missing')
+    await scene().harness.spoil(idOf('bad'), 'outcome-missing')
     const answer = await guarded.execute(executeRequest('bad'), work)
     if (answer.kind !== 'refused') throw new Error(told(answer))
     const { status, headers, body } = renderRefusal(answer.refusal, { http: {}, accept: false })
@@ -71,37 +80,41 @@ export function unreadableCases(openHarness: () => Promise<SpoilableHarness>): v
     expect(problem).toMatchObject({ type: 'urn:latchkey:problem:row-unreadable' })
     expect(problem.detail).toMatch(/cannot read the record .* Nothing was executed by this request/)
     const asked = { context: undefined, path: `/operations/${idOf('bad', 'pay')}` }
-    expect((await exchangeStatus(latchkey, asked, {})).status).toBe(503)
+    expect((await exchangeStatus(scene().latchkey, asked, {})).status).toBe(503)
   })
+}
 
+function operatorCases(scene: () => Scene): void {
   it('are listed, inspected and forgotten, and not settled', async () => {
-    const operation = latchkey.guarded(operationName, { onFailure: 'hold' })
+    const operation = scene().latchkey.guarded(operationName, { onFailure: 'hold' })
     for (const key of ['good', 'bad']) await operation.execute(executeRequest(key), work)
-    await harness.spoil(idOf('bad'), 'state')
+    await scene().harness.spoil(idOf('bad'), 'state')
     const row = { id: idOf('bad') }
-    const { records } = await latchkey.list()
+    const { records } = await scene().latchkey.list()
     expect(records.map(({ state }) => state).toSorted()).toEqual(['completed', 'unreadable'])
-    expect((await latchkey.inspect(row)).record).toMatchObject({
+    expect((await scene().latchkey.inspect(row)).record).toMatchObject({
       state: 'unreadable',
       why: expect.stringMatching(/holds 7/),
     })
     const verdict = { kind: 'happened', status: 201, json: {} } as const
-    expect(await latchkey.settle(row, verdict, act)).toEqual({ kind: 'wrong-state', state: 'unreadable' })
-    expect(await latchkey.forget(row, act)).toEqual({ kind: 'forgotten' })
-    expect((await latchkey.inspect(row)).audit).toMatchObject([{ act: 'forget', by: act.by }])
+    expect(await scene().latchkey.settle(row, verdict, act)).toEqual({ kind: 'wrong-state', state: 'unreadable' })
+    expect(await scene().latchkey.forget(row, act)).toEqual({ kind: 'forgotten' })
+    expect((await scene().latchkey.inspect(row)).audit).toMatchObject([{ act: 'forget', by: act.by }])
     expect(told(await operation.execute(executeRequest('bad'), work))).toBe('executed 201 yes')
   })
+}
 
+function workerCases(scene: () => Scene): void {
   it('are parked by workers where it is their journal, and the others are resumed', async () => {
     const options = { version: 1, retentionMs: 3_600_000 }
-    const held = latchkey.phased('pay', options, async x => {
+    const held = scene().latchkey.phased('pay', options, async x => {
       await x.effect('charge', { timeoutMs: 1_000, dedup: { windowMs: 3_600_000 } }, async () => 'charged')
       return outcome
     })
     const claim = async (key: string) => {
       const { identity } = executeRequest(key)
       const id = idOf(key, 'pay')
-      const won = await store.claim({
+      const won = await scene().store.claim({
         ...executeRequest(key),
         identity: { ...identity, id, operation: 'pay' },
         claimId: id,
@@ -112,21 +125,24 @@ export function unreadableCases(openHarness: () => Promise<SpoilableHarness>): v
       })
       if (won.kind !== 'won') throw new Error('not granted')
       const intent = { position: 0, name: 'charge', epoch: 0, key: id, windowMs: 3_600_000 }
-      await store.steps?.openIntent(won.claim, intent, 60_000)
+      await scene().store.steps?.openIntent(won.claim, intent, 60_000)
       return id
     }
     const bad = await claim('bad')
     const good = await claim('good')
-    await harness.spoil(bad, 'step')
-    await harness.advance(120_000)
-    const workers = createWorkers(latchkey, { only: ['resumer'], resumer: { everyMs: 10 } })
+    await scene().harness.spoil(bad, 'step')
+    await scene().harness.advance(120_000)
+    const workers = createWorkers(scene().latchkey, { only: ['resumer'], resumer: { everyMs: 10 } })
     workers.start()
-    await eventually(async () => (await store.read(good))?.state === 'completed')
-    await eventually(async () => (await store.read(bad))?.parked === true)
+    await eventually(async () => (await scene().store.read(good))?.state === 'completed')
+    await eventually(async () => (await scene().store.read(bad))?.parked === true)
     await workers.stop()
-    expect(await store.read(bad)).toMatchObject({ state: 'failed_retryable', lastErrorCode: 'journal-unreadable' })
+    expect(await scene().store.read(bad)).toMatchObject({
+      state: 'failed_retryable',
+      lastErrorCode: 'journal-unreadable',
+    })
     const asked = { context: undefined, path: `/operations/${bad}` }
-    expect((await exchangeStatus(latchkey, asked, {})).status).toBe(503)
+    expect((await exchangeStatus(scene().latchkey, asked, {})).status).toBe(503)
     expect(held.name).toBe('pay')
   })
 }

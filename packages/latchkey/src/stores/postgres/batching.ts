@@ -1,5 +1,4 @@
 /** The four calls of every request, gathered: concurrent calls of a process share a statement, a commit and its flush. */
-import { systemClock } from '../../ports/clock.ts'
 import { LatchkeyError, misconfigured } from '../../ports/errors.ts'
 import type {
   Claim,
@@ -15,12 +14,12 @@ import { byteaArray, float8Array, smallintArray, textArray, uuidArray } from './
 import { plainClaimValues, isPlain, keyRecord, readManyStatement, type KeyRow } from './claim.ts'
 import { isUuid, readable, recordColumns, recovery, type Dialect } from './dialect.ts'
 import type { PgPool } from './driver.ts'
-import { gather, type GatherLimits } from './gather.ts'
-import { loneStatements, untilLaneIsFree, writes } from './lone.ts'
+import type { GatherLimits } from './gather.ts'
+import { laneOn, type OpenLane } from './lane.ts'
+import { loneStatements, writes } from './lone.ts'
 import { packedOutcome } from './owner.ts'
 import type { Send } from './prepared.ts'
 import { bounded, rowsOf, type Run } from './run.ts'
-import { isRefusalOfRows } from './sqlstate.ts'
 
 export interface BatchingOptions {
   /** The most calls in one batch. Default: 250. Smaller makes batches shorter, larger helps only with many connections. */
@@ -62,44 +61,28 @@ export interface Batching {
 }
 
 export function batchedCalls({ sql, pool, send, options, single }: Batching): Gathered {
-  const limits = limitsOf(options)
   const ask = bounded(pool, sql.schema, { send, limitMs: options.timeoutMs ?? timeoutMsDefault })
-  const run = rowsOf(ask)
-  const texts = batchStatements(sql)
+  const together: Together = { run: rowsOf(ask), texts: batchStatements(sql), single }
   const lone = loneStatements(sql)
-  const lane = laneOn(limits)
+  const lane = laneOn(limitsOf(options))
+  const alone = joinedAlone(lane, single)
   const claim = lane<ClaimRequest, ClaimResult>({
     name: 'claim',
     keyOf: request => request.identity.id,
     alone: request => single.claim(request),
     async one(request) {
       if (await writes(ask, lone.claim, plainClaimValues(request))) return wonFresh(request)
-      const [result = single.claim(request)] = await claimTogether({ run, texts, single }, [request])
+      const [result = single.claim(request)] = await claimTogether(together, [request])
       return result
     },
-    together: requests => claimTogether({ run, texts, single }, requests),
+    together: requests => claimTogether(together, requests),
     mayShare: mayShareClaim,
-  })
-  const claimAlone = lane<ClaimRequest, ClaimResult>({
-    name: 'claim',
-    keyOf: request => request.identity.id,
-    alone: request => single.claim(request),
-    together: async requests => requests.map(each => single.claim(each)),
-    mayShare: mayShareClaim,
-  })
-  const enqueue = lane<EnqueueRequest, EnqueueResult>({
-    name: 'enqueue',
-    keyOf: request => request.identity.id,
-    alone: request => single.enqueue(request),
-    together: async requests => requests.map(each => single.enqueue(each)),
-    // Whatever its fingerprint: only a row that is not there, or over, is queued anew.
-    mayShare: result => result.kind === 'seen' && !result.record.expired,
   })
   const read = lane<string, KeyRecord | undefined>({
     name: 'read',
     keyOf: id => id,
     alone: id => single.read(id),
-    together: ids => readTogether({ run, texts, single }, ids),
+    together: ids => readTogether(together, ids),
     mayShare: () => true,
   })
   const complete = lane<Completion, OwnerResult>({
@@ -109,7 +92,7 @@ export function batchedCalls({ sql, pool, send, options, single }: Batching): Ga
     one: async ({ claim: { id, claimId }, retentionMs, packed, alone }) =>
       (await writes(ask, lone.complete, [id, claimId, retentionMs, packed])) ? 'written' : alone(),
     together: async completions => {
-      const written = await idsWritten(run, texts.complete, [
+      const written = await idsWritten(together, 'complete', [
         uuidArray(completions.map(each => each.claim.id)),
         uuidArray(completions.map(each => each.claim.claimId)),
         float8Array(completions.map(each => each.retentionMs)),
@@ -124,7 +107,7 @@ export function batchedCalls({ sql, pool, send, options, single }: Batching): Ga
     keyOf: ({ claim: { id } }) => id,
     alone: each => single.heartbeat(each.claim, each.leaseMs),
     together: async beats => {
-      const written = await idsWritten(run, texts.heartbeat, [
+      const written = await idsWritten(together, 'heartbeat', [
         uuidArray(beats.map(each => each.claim.id)),
         float8Array(beats.map(each => each.claim.fence)),
         uuidArray(beats.map(each => each.claim.claimId)),
@@ -134,16 +117,16 @@ export function batchedCalls({ sql, pool, send, options, single }: Batching): Ga
     },
   })
   return {
-    claim: request => (goesAlone(request) ? claimAlone(request) : claim(request)),
-    enqueue,
+    claim: request => (goesAlone(request) ? alone.claim(request) : claim(request)),
+    enqueue: request => alone.enqueue(request),
     read: id => (isUuid(id) ? read(id) : single.read(id)),
     heartbeat: (owned, leaseMs) =>
       areUuids(owned) ? heartbeat({ claim: owned, leaseMs }) : single.heartbeat(owned, leaseMs),
     complete(owned, outcome, retentionMs) {
-      const alone = () => single.complete(owned, outcome, retentionMs)
+      const byItself = () => single.complete(owned, outcome, retentionMs)
       // A later grant has to remove what an earlier one left, and large outcomes have a table of their own.
       const packed = owned.fence === 1 && areUuids(owned) ? packedOutcome(outcome, owned.fence) : undefined
-      return packed === undefined ? alone() : complete({ claim: owned, retentionMs, packed, alone })
+      return packed === undefined ? byItself() : complete({ claim: owned, retentionMs, packed, alone: byItself })
     },
   }
 }
@@ -173,50 +156,24 @@ function limitsOf({ sizeMax = 250, openMax = 5_000, timeoutMs = timeoutMsDefault
   }
 }
 
-interface Lane<Item, Result> {
-  readonly name: string
-  readonly keyOf: (item: Item) => string
-  /** The statement that knows every state. */
-  readonly alone: (item: Item) => Promise<Result>
-  /** For a batch of one, where there is a cheaper way than the batch's. */
-  readonly one?: (item: Item) => Promise<Result>
-  readonly together: (items: readonly Item[]) => Promise<readonly (Result | Promise<Result>)[]>
-  readonly mayShare?: (result: Result, sent: Item, joined: Item) => boolean
-}
-
-function laneOn(limits: GatherLimits) {
-  return <Item, Result>({
-    name,
-    keyOf,
-    alone,
-    one,
-    together,
-    mayShare,
-  }: Lane<Item, Result>): ((item: Item) => Promise<Result>) => {
-    // Refused for one of its rows, and nothing of it was written: each goes alone, and stands in nobody's way. Else nobody
-    // knows what was written. Who asked finds out, by claim id.
-    const orElse = <Value>(value: () => Value) => {
-      return (error: unknown): Value => {
-        if (isRefusalOfRows(error)) return value()
-        throw error
-      }
-    }
-    return gather<Item, Result>({
-      name,
-      keyOf,
-      mayShare,
-      limits,
-      clock: systemClock,
-      async send(items) {
-        const [first] = items
-        if (one === undefined || items.length > 1 || first === undefined) {
-          return together(items).catch(orElse(() => items.map(alone)))
-        }
-        const answer = one(first).catch(orElse(() => alone(first)))
-        await untilLaneIsFree(answer)
-        return [answer]
-      },
-    })
+/** What has statements of its own, and calls of one key that share one of them. */
+function joinedAlone(lane: OpenLane, single: Gathered): Pick<Store, 'claim' | 'enqueue'> {
+  return {
+    claim: lane<ClaimRequest, ClaimResult>({
+      name: 'claim',
+      keyOf: request => request.identity.id,
+      alone: request => single.claim(request),
+      together: async requests => requests.map(each => single.claim(each)),
+      mayShare: mayShareClaim,
+    }),
+    enqueue: lane<EnqueueRequest, EnqueueResult>({
+      name: 'enqueue',
+      keyOf: request => request.identity.id,
+      alone: request => single.enqueue(request),
+      together: async requests => requests.map(each => single.enqueue(each)),
+      // Whatever its fingerprint: only a row that is not there, or over, is queued anew.
+      mayShare: result => result.kind === 'seen' && !result.record.expired,
+    }),
   }
 }
 
@@ -272,8 +229,12 @@ function recordsById(rows: readonly KeyRow[]): ReadonlyMap<string, KeyRecord> {
 }
 
 /** Null: all of them. */
-async function idsWritten(run: Run, text: string, values: readonly unknown[]): Promise<(id: string) => boolean> {
-  const [row] = await run<{ readonly written: readonly string[] | null }>(text, values)
+async function idsWritten(
+  { run, texts }: Together,
+  call: 'complete' | 'heartbeat',
+  values: readonly unknown[],
+): Promise<(id: string) => boolean> {
+  const [row] = await run<{ readonly written: readonly string[] | null }>(texts[call], values)
   if (row === undefined) throw new LatchkeyError('invariant', 'a function of the store returned no row')
   if (row.written === null) return () => true
   const written = new Set(row.written)

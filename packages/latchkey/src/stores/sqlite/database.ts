@@ -7,12 +7,12 @@ import type { Clock } from '../../ports/clock.ts'
 import type { KeyRecord, StoreCheck } from '../../ports/store.ts'
 import { checkPath, connect, type Connection, untilFree, useWriteAheadLog } from './connection.ts'
 import type { SqliteDatabase } from './driver.ts'
-import { asStoreError, faultError, faultOf, overloaded, unavailable } from './failure.ts'
-import { groupCommit, type ShortWrite, type Wanted } from './group-commit.ts'
+import { asStoreError, faultError, faultOf, unavailable } from './failure.ts'
+import { groupCommit, type ShortWrite } from './group-commit.ts'
 import type { Handle } from './handle.ts'
-import { gatherLooks, type Look } from './looks.ts'
+import { type LookOrWrite, lookThenWrite } from './look-then-write.ts'
+import { gatherLooks } from './looks.ts'
 import { applyMigrations, schemaFault } from './schema.ts'
-import { twinWrites } from './twin-writes.ts'
 import { writeQueue } from './write-queue.ts'
 
 export interface DatabaseOptions {
@@ -50,16 +50,6 @@ export interface Database {
   close(): Promise<void>
 }
 
-export interface LookOrWrite<T> {
-  seen(record: KeyRecord | undefined, handle: Handle): T | undefined
-  write(handle: Handle): T
-}
-
-interface Told<T> {
-  done(value: T): void
-  failed(error: unknown): void
-}
-
 export function openDatabase({ path, open, clock, waitMs, waitersMax }: DatabaseOptions): Database {
   const file = checkPath(path)
   const own = connect(file, open)
@@ -67,7 +57,6 @@ export function openDatabase({ path, open, clock, waitMs, waitersMax }: Database
   const looks = gatherLooks({ own, clock, waitMs })
   const queue = writeQueue<ShortWrite>({ clock, waitersMax, beforeTurn: looks.flush })
   const commit = groupCommit({ own, queue, clock })
-  const twins = twinWrites(waitersMax)
   const gate = createGate({ own, file, clock, waitMs })
 
   const told = async <T>(run: () => Promise<T>): Promise<T> => {
@@ -86,37 +75,7 @@ export function openDatabase({ path, open, clock, waitMs, waitersMax }: Database
     promised<T>((committed, failed) => commit(limitMs, { work, committed, failed }))
   const writing = <T>(limitMs: number, work: (handle: Handle) => T) => whenReady(() => written(limitMs, work))
 
-  const lookOrWrite = <T>(id: string, { seen, write }: LookOrWrite<T>, { done, failed }: Told<T>) => {
-    const sinceMs = clock.monotonicMs()
-    const look: Look = {
-      id,
-      failed,
-      found(record, handle) {
-        const answer = seen(record, handle)
-        if (answer !== undefined) return done(answer)
-        if (twins.begin(id, again)) commitOne(id, { work: write, committed: done, failed })
-      },
-    }
-    const again = () => {
-      if (clock.monotonicMs() - sinceMs <= waitMs) return looks.join(look)
-      failed(overloaded(`nothing was written: others wrote the same key for ${waitMs} ms`))
-    }
-    looks.join(look)
-  }
-  const commitOne = <T>(id: string, { work, committed, failed }: Wanted<T>) => {
-    const ended = <Value>(tell: (value: Value) => void) => {
-      return (value: Value) => {
-        twins.end(id)
-        tell(value)
-      }
-    }
-    try {
-      commit(waitMs, { work, committed: ended(committed), failed: ended(failed) })
-    } catch (error) {
-      twins.end(id)
-      throw error
-    }
-  }
+  const lookOrWrite = lookThenWrite({ looks, commit, clock, waitMs, waitersMax })
 
   return {
     clock,

@@ -106,11 +106,14 @@ export function writeQueue<Write extends Waiting>(options: QueueOptions): WriteQ
     },
     async close(limitMs) {
       closed = true
-      for (const place of everyoneIn(line))
-        refuse(place, unavailable('the SQLite store was closed while this write waited'))
+      for (const place of everyoneIn(line)) refuse(place, closedMeanwhile())
       if (taken) await wait(limitMs).catch(() => undefined)
     },
   }
+}
+
+function closedMeanwhile(): Error {
+  return unavailable('the SQLite store was closed while this write waited')
 }
 
 function noRoom(waitersMax: number): Error {
