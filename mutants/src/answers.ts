@@ -185,4 +185,20 @@ export const answerMutants: readonly Mutant[] = [
       },
     ],
   },
+  {
+    name: 'answers: a twin is told to wait for the whole of the usual time',
+    patches: [
+      {
+        file: `${folder}/seen.ts`,
+        find: 'core.durations.leftMs(operation, elapsedMs(record))',
+        replace: 'core.durations.leftMs(operation, 0)',
+      },
+    ],
+    caughtBy: [
+      {
+        path: 'packages/latchkey/test/engine/retry-after.test.ts',
+        test: 'is what the operation usually takes, minus what has elapsed, also past the lease',
+      },
+    ],
+  },
 ]

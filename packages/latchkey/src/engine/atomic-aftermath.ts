@@ -34,7 +34,7 @@ export async function afterConflict<Tx>(core: Core<Tx>, row: AtomicRequest): Pro
 /** Somebody's transaction holds this identity, and nothing of it can be seen before it ends. */
 export function busy<Tx>(core: Core<Tx>, request: Pick<ExecuteRequest, 'identity' | 'asksAgain'>): Answer {
   countInProgress(core, request)
-  return refused('in-progress', { retryAfterMs: 1_000 })
+  return refused('in-progress', { retryAfterMs: core.durations.leftMs(request.identity.operation, 0) })
 }
 
 export interface LostCommit<Tx> {

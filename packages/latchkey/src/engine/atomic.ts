@@ -144,7 +144,9 @@ async function reserveAndRun<Tx, C>(core: Core<Tx>, settings: Settings<C>, run: 
   core.telemetry.count('reserve.created', { operation, identity: row.identity.id })
   if (reservation.from === 'expired') core.telemetry.count('reserve.after_expiry', { operation })
   const context = atomicExecution(run, reservation.fence + 1)
+  const startedAtMs = core.clock.monotonicMs()
   const attempt = await attemptOf(run.work, context)
+  core.durations.add(operation, core.clock.monotonicMs() - startedAtMs)
   const { storeWhen, outcomeBytesMax, outcomeVersion, neverStored } = settings
   const rules = { onFailure: 'rerun', storeWhen, outcomeBytesMax, outcomeVersion, neverStored } as const
   const judgement = judge(attempt, rules, context[saidNotExecuted])

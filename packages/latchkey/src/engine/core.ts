@@ -3,6 +3,7 @@ import type { Clock } from '../ports/clock.ts'
 import { emptyLine, type Line, type Link } from '../ports/line.ts'
 import type { Store } from '../ports/store.ts'
 import { silentTelemetry, type Telemetry } from '../ports/telemetry.ts'
+import { createDurations, type Durations } from './durations.ts'
 import { maintain, type Maintenance, noMaintenance } from './maintenance.ts'
 import { type StoreCalls, storeCalls } from './store-calls.ts'
 import { type StoreChecks, storeChecks } from './store-check.ts'
@@ -17,6 +18,7 @@ export interface Core<Tx> {
   readonly clock: Clock
   readonly telemetry: Telemetry
   readonly waiters: Waiters
+  readonly durations: Durations
   /** Executions under way, so that a shutdown can wait for them. */
   readonly running: Running
   /** Identities that are under way in this process: of atomic work, and of operations that may run without the store. */
@@ -63,6 +65,7 @@ export function createCore<Tx>({ store, clock, telemetry, storeTimeoutMs, mainte
     calls,
     checks: storeChecks({ store, clock, telemetry: safe }),
     waiters: waiting,
+    durations: createDurations(),
     running: { count: 0, whenIdle: [] },
     executing: new Set(),
     heartbeats: emptyLine(),

@@ -20,6 +20,7 @@ function record(over: Partial<ReadableRecord> = {}): ReadableRecord {
     attempts: 1,
     crashes: 0,
     leaseLeftMs: 20_000,
+    ageMs: 0,
     dueInMs: 0,
     expired: false,
     gone: false,
@@ -73,21 +74,18 @@ describe('decide', () => {
   it('claims what is pending and due, and waits for what is not', () => {
     const pending = record({ state: 'pending', recovery: 'resume', leaseLeftMs: 0 })
     expect(decide(pending, fingerprint)).toEqual({ kind: 'claim-again' })
-    expect(decide({ ...pending, dueInMs: 70 }, fingerprint)).toEqual({ kind: 'in-progress', retryAfterMs: 70 })
+    expect(decide({ ...pending, dueInMs: 70 }, fingerprint)).toEqual({ kind: 'not-due', dueInMs: 70 })
     expect(decide({ ...pending, parked: true }, fingerprint)).toEqual({ kind: 'parked' })
   })
 
   it('refuses while the owner is alive, with what its lease has left', () => {
-    expect(decide(record(), fingerprint)).toEqual({ kind: 'in-progress', retryAfterMs: 20_000 })
+    expect(decide(record(), fingerprint)).toEqual({ kind: 'running' })
   })
 
   it('sweeps a dead owner under hold, and claims over one under rerun', () => {
     expect(decide(record({ leaseLeftMs: 0 }), fingerprint)).toEqual({ kind: 'sweep' })
     expect(decide(record({ leaseLeftMs: -5, recovery: 'rerun' }), fingerprint)).toEqual({ kind: 'claim-again' })
-    expect(decide(record({ leaseLeftMs: 1, recovery: 'rerun' }), fingerprint)).toEqual({
-      kind: 'in-progress',
-      retryAfterMs: 1,
-    })
+    expect(decide(record({ leaseLeftMs: 1, recovery: 'rerun' }), fingerprint)).toEqual({ kind: 'running' })
   })
 
   it('keeps an unknown row unknown', () => {
@@ -96,7 +94,7 @@ describe('decide', () => {
 
   it('waits until a failed row is due, then claims again', () => {
     const failed = { state: 'failed_retryable', leaseLeftMs: 0 } as const
-    expect(decide(record({ ...failed, dueInMs: 700 }), fingerprint)).toEqual({ kind: 'in-progress', retryAfterMs: 700 })
+    expect(decide(record({ ...failed, dueInMs: 700 }), fingerprint)).toEqual({ kind: 'not-due', dueInMs: 700 })
     expect(decide(record(failed), fingerprint)).toEqual({ kind: 'claim-again' })
     expect(decide(record({ ...failed, parked: true }), fingerprint)).toEqual({ kind: 'parked' })
   })

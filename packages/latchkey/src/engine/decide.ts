@@ -9,7 +9,10 @@ export type Decision =
   /** Finished, but its body was over the cap: told, never run again. */
   | { readonly kind: 'not-stored'; readonly outcome: Outcome }
   | { readonly kind: 'misuse'; readonly differs: readonly FingerprintPart[] }
-  | { readonly kind: 'in-progress'; readonly retryAfterMs: number }
+  /** Somebody works on it. */
+  | { readonly kind: 'running' }
+  /** Nobody works on it, and nobody may yet. */
+  | { readonly kind: 'not-due'; readonly dueInMs: number }
   | { readonly kind: 'unknown' }
   | { readonly kind: 'parked' }
   /** Finished long ago, and known to be: never run again. */
@@ -50,13 +53,13 @@ function decideByState(record: ReadableRecord): Decision {
     case 'unknown':
       return { kind: 'unknown' }
     case 'in_progress':
-      if (record.leaseLeftMs > 0) return { kind: 'in-progress', retryAfterMs: record.leaseLeftMs }
+      if (record.leaseLeftMs > 0) return { kind: 'running' }
       // A dead `resume` row that was not granted has an open intent that may not be repeated.
       return record.recovery === 'rerun' ? { kind: 'claim-again' } : { kind: 'sweep' }
     case 'failed_retryable':
     case 'pending':
       if (record.parked) return { kind: 'parked' }
-      return record.dueInMs > 0 ? { kind: 'in-progress', retryAfterMs: record.dueInMs } : { kind: 'claim-again' }
+      return record.dueInMs > 0 ? { kind: 'not-due', dueInMs: record.dueInMs } : { kind: 'claim-again' }
     default:
       return unreachable(record.state)
   }

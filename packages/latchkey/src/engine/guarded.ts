@@ -61,7 +61,9 @@ async function runOwned<Tx, C>(
     const grant = { attempt: won.attempt, fence: won.claim.fence, signalOf: lease.signal }
     const context = execution(request, grant)
     const attempt = await attemptOf(work, context)
-    core.telemetry.observe('execution.duration', core.clock.monotonicMs() - claimedAtMs, { operation })
+    const tookMs = core.clock.monotonicMs() - claimedAtMs
+    core.durations.add(operation, tookMs)
+    core.telemetry.observe('execution.duration', tookMs, { operation })
     const judgement = judge(attempt, settings, context[saidNotExecuted])
     const owned = { claim: won.claim, lease, leftMs: lease.leftMs, request, settings }
     return await finishAs(core, owned, { attempt, judgement })

@@ -102,7 +102,9 @@ async function runGranted<Tx, C>(core: Core<Tx>, settings: Settings<C>, grant: P
       halted: undefined,
     }
     const attempt = await work.start(() => attemptDefinition(run, { definition, grant }))
-    core.telemetry.observe('execution.duration', core.clock.monotonicMs() - claimedAtMs, { operation: run.operation })
+    const tookMs = core.clock.monotonicMs() - claimedAtMs
+    core.durations.add(run.operation, tookMs)
+    core.telemetry.observe('execution.duration', tookMs, { operation: run.operation })
     if (run.halted === undefined) return await finishEnded(core, owned, { attempt, tries: won.attempt, run })
     return await finishHalted(core, owned, {
       reason: run.halted.reason,

@@ -5,6 +5,7 @@ import type { KeyRecord, TakeOver } from '../ports/store.ts'
 import { type Answer, type ExecuteRequest, refused, unavailable } from './answer.ts'
 import type { Core } from './core.ts'
 import { type Decision, decide } from './decide.ts'
+import { retryAfterMsMin } from './durations.ts'
 import type { Settings } from './settings.ts'
 
 /** `claim-again`: the row is free, or must be compared by another fingerprint; the caller claims once more with this request. */
@@ -12,7 +13,7 @@ export type Seen =
   | { readonly kind: 'answer'; readonly answer: Answer }
   | { readonly kind: 'claim-again'; readonly request: ExecuteRequest }
 
-/** An unknown row settles by evidence, not by waiting: asking once in a while is enough. */
+/** An unknown row settles by evidence, not by waiting: until its first look-up, asking once in a while is enough. */
 const unknownRetryAfterMs = 30_000
 
 interface SeenBy {
@@ -41,9 +42,18 @@ export async function answerSeen<Tx, C>(
         outcome: upgraded(core, settings, decision.outcome),
         expiresAtMs: record.expiresAtMs,
       })
+    case 'unknown':
+      core.telemetry.count('reserve.unknown', { operation: record.operation })
+      return answer(refused('outcome-unknown', { retryAfterMs: await untilNextLookUp(core, record) }))
     default:
       return answer(refuse(core, { record, request }, decision))
   }
+}
+
+/** Before that, nothing but a webhook or a person can have settled it. */
+async function untilNextLookUp<Tx>({ calls, store }: Core<Tx>, { id }: KeyRecord): Promise<number> {
+  const inMs = await calls.call('read', () => store.reconciliation.nextLookUpInMs(id)).catch(() => undefined)
+  return inMs === undefined ? unknownRetryAfterMs : Math.max(retryAfterMsMin, inMs)
 }
 
 async function sweepThenLook<Tx>(core: Core<Tx>, { id, operation }: KeyRecord, request: ExecuteRequest): Promise<Seen> {
@@ -58,20 +68,20 @@ async function sweepThenLook<Tx>(core: Core<Tx>, { id, operation }: KeyRecord, r
   }
 }
 
-type Refusing = Exclude<Decision, { kind: 'claim-again' | 'compare-by' | 'sweep' | 'replay' }>
+type Refusing = Exclude<Decision, { kind: 'claim-again' | 'compare-by' | 'sweep' | 'replay' | 'unknown' }>
 
 function refuse<Tx>(core: Core<Tx>, { record, request }: SeenBy, decision: Refusing): Answer {
-  const { id, operation } = record
+  const { operation } = record
   switch (decision.kind) {
     case 'misuse':
       core.telemetry.count('reserve.key_misuse', { operation })
       return refused('key-reused', { differs: decision.differs })
-    case 'in-progress':
+    case 'running':
       countInProgress(core, request)
-      return refused('in-progress', { retryAfterMs: Math.max(1_000, decision.retryAfterMs) })
-    case 'unknown':
-      core.telemetry.count('reserve.unknown', { operation })
-      return refused('outcome-unknown', { retryAfterMs: unknownRetryAfterMs })
+      return refused('in-progress', { retryAfterMs: core.durations.leftMs(operation, elapsedMs(record)) })
+    case 'not-due':
+      countInProgress(core, request)
+      return refused('in-progress', { retryAfterMs: Math.max(retryAfterMsMin, decision.dueInMs) })
     case 'not-stored':
       core.telemetry.count('reserve.replay', { operation })
       return refused('response-not-stored', { outcome: decision.outcome })
@@ -80,7 +90,7 @@ function refuse<Tx>(core: Core<Tx>, { record, request }: SeenBy, decision: Refus
     case 'gone':
       return refused('key-expired')
     case 'unreadable':
-      return unreadable(core, { id, operation }, decision.why)
+      return unreadable(core, record, decision.why)
     default:
       return unreachable(decision)
   }
@@ -92,6 +102,11 @@ export function countInProgress<Tx>(
   { identity, asksAgain }: Pick<ExecuteRequest, 'identity' | 'asksAgain'>,
 ): void {
   if (asksAgain !== true) core.telemetry.count('reserve.in_progress', { operation: identity.operation })
+}
+
+/** When a later attempt began is not stored: then it may have only just begun. */
+function elapsedMs({ attempts, ageMs }: KeyRecord): number {
+  return attempts === 1 ? ageMs : 0
 }
 
 /** Only its own caller hears of it, and it is not asked for again: the store has answered. */

@@ -147,6 +147,8 @@ export interface Reconciliation {
   postpone(lookup: LookupClaim, inMs: number): Promise<OwnerResult>
   /** Nobody will tell: the row stays `unknown` and is parked, with the cause as its last error code. `unpark` makes it due now, tries 0. */
   giveUp(lookup: LookupClaim, cause: string): Promise<OwnerResult>
+  /** How long until the next look-up of this row; zero or less: it is due. Undefined: not unknown, parked, or nobody looked yet. */
+  nextLookUpInMs(id: string): Promise<number | undefined>
   /** By operation; only operations that have unknown rows. */
   unknowns(): Promise<readonly UnknownSummary[]>
 

@@ -71,6 +71,8 @@ interface RowFacts {
   readonly gone: boolean
   readonly parked: boolean
   readonly createdAtMs: number
+  /** How long ago that was, by the store's clock. */
+  readonly ageMs: number
   readonly completedAtMs: number | undefined
   readonly expiresAtMs: number
   readonly description: string | undefined

@@ -69,6 +69,7 @@ export function recordOf(row: RecordRow & OutcomeRow, nowMs: number): KeyRecord 
     gone,
     parked,
     createdAtMs: Math.floor(Number(row.created_at_ms)),
+    ageMs: Math.max(0, Math.floor(nowMs - Number(row.created_at_ms))),
     completedAtMs: row.completed_at_ms === null ? undefined : Math.floor(Number(row.completed_at_ms)),
     expiresAtMs: Math.floor(Number(row.expires_at_ms)),
     description: row.description ?? undefined,

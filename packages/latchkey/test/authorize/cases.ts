@@ -212,6 +212,11 @@ async function leave(store: Store, { kind, left, key, expiresInMs = hour }: Leav
 }
 
 function still(record: KeyRecord | undefined): object {
-  const { leaseLeftMs: _lease, dueInMs: _due, ...rest } = record ?? { leaseLeftMs: 0, dueInMs: 0 }
+  const {
+    leaseLeftMs: _lease,
+    dueInMs: _due,
+    ageMs: _age,
+    ...rest
+  } = record ?? { leaseLeftMs: 0, dueInMs: 0, ageMs: 0 }
   return rest
 }

@@ -145,7 +145,7 @@ describe('wait mode', () => {
     await eventually(async () => (await store.read(idOf('k'))) !== undefined)
     const before = await rowOf(store, 'k')
     await expect(operation.run(runRequest('k'), () => 'again')).rejects.toMatchObject({ code: 'in-progress' })
-    const { leaseLeftMs: _, ...row } = await rowOf(store, 'k')
+    const { leaseLeftMs: _, ageMs: _age, ...row } = await rowOf(store, 'k')
     expect(before).toMatchObject(row)
     letGo()
     expect(await owner).toBe('done')

@@ -56,6 +56,10 @@ export function lookups({ rows, now, put }: Tables) {
       put(lookup.id, { ...found.row, parked: true, errorCode: cause, doubt }, 'reconciler', 'give-up')
       return 'written'
     },
+    nextLookUpInMs(id: string): number | undefined {
+      const row = rows.get(id)
+      return row?.doubt?.lookUpAtMs === undefined || row.parked ? undefined : row.doubt.lookUpAtMs - now()
+    },
     unknowns(): readonly UnknownSummary[] {
       const by = new Map<string, UnknownSummary>()
       for (const { row, doubt } of unknown()) {

@@ -128,6 +128,7 @@ export function recordOf(row: ModelRow, nowMs: number): KeyRecord {
     dueInMs: state === 'failed_retryable' || state === 'pending' ? row.dueAtMs - nowMs : 0,
     expired: isExpired(row, nowMs),
     createdAtMs: row.createdAtMs,
+    ageMs: nowMs - row.createdAtMs,
     completedAtMs: row.completedAtMs,
     expiresAtMs: row.expiresAtMs,
     description: undefined,

@@ -13,6 +13,7 @@ export function remoteReconciliation({ net, store }: Place, process: Process): R
     lookups: options => ask(`look-ups ${options.operation}`, () => store.lookups(options)),
     postpone: (lookup, inMs) => ask('postpone', () => store.postpone(lookup, inMs)),
     giveUp: (lookup, cause) => ask('give up', () => store.giveUp(lookup, cause)),
+    nextLookUpInMs: id => ask('next look-up', () => store.nextLookUpInMs(id)),
     unknowns: () => ask('unknowns', () => store.unknowns()),
     forgetDeliveries: options => ask('forget deliveries', () => store.forgetDeliveries(options)),
     beginLedger: notSimulated,

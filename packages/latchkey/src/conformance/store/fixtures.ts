@@ -91,7 +91,7 @@ export async function assertState(store: Store, id: string, state: State | undef
 
 /** The parts of a record that stand still while the clock runs. */
 export function still(record: KeyRecord): object {
-  const { leaseLeftMs: _lease, dueInMs: _due, ...rest } = record
+  const { leaseLeftMs: _lease, dueInMs: _due, ageMs: _age, ...rest } = record
   return { ...rest, fingerprint: hex(rest.fingerprint), outcome: rest.outcome && plain(rest.outcome) }
 }
 

@@ -42,6 +42,27 @@ export const lookupCases: readonly StoreCase[] = [
     },
   },
   {
+    name: 'tells how long it is until the next look-up, once somebody has looked, and until the row is parked',
+    async run(harness) {
+      const store = await harness.open()
+      const { reconciliation } = store
+      const next = (id: string) => reconciliation.nextLookUpInMs(id)
+      assert.equal(await next(identity('absent').id), undefined)
+      const { id } = await rowIn.unknown(harness, store, 'a')
+      assert.equal(await next(id), undefined, 'when the first one is due, the store does not know')
+      const lookup = await onlyLookup(store)
+      assertAbout((await next(id)) ?? 0, lookupLeaseMs)
+      assert.equal(await reconciliation.postpone(lookup, 2 * hourMs), 'written')
+      assertAbout((await next(id)) ?? 0, 2 * hourMs)
+      await harness.advance(3 * hourMs)
+      assertAbout((await next(id)) ?? 0, -hourMs)
+      assert.equal(await reconciliation.giveUp(await onlyLookup(store), 'nobody knows'), 'written')
+      assert.equal(await next(id), undefined)
+      assert.deepEqual(await store.settle(id, { kind: 'never-happened' }, act, retentionMs), { kind: 'settled' })
+      assert.equal(await next(id), undefined)
+    },
+  },
+  {
     name: 'grants look-ups of rows that a sweeper found, too',
     async run(harness) {
       const store = await harness.open()

@@ -63,6 +63,11 @@ export function giveUp(tables: Tables, lookup: LookupClaim, cause: string): Owne
   return 'written'
 }
 
+export function nextLookUpInMs({ rows, now }: Tables, id: string): number | undefined {
+  const row = rows.get(id)
+  return row?.doubt?.lookUpAtMs === undefined || row.parked ? undefined : row.doubt.lookUpAtMs - now()
+}
+
 export function unknowns(tables: Tables): readonly UnknownSummary[] {
   const byOperation = new Map<string, readonly UnknownRow[]>()
   for (const row of unknownRows(tables)) {

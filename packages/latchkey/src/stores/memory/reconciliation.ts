@@ -2,7 +2,7 @@
 import type { Reconciliation } from '../../ports/reconciliation.ts'
 import { apply, forgetDeliveries, keep, waiting } from './evidence.ts'
 import { beginLedger, endLedger, lastLedger, renewLedger } from './ledgers.ts'
-import { giveUp, lookups, postpone, unknowns } from './lookups.ts'
+import { giveUp, lookups, nextLookUpInMs, postpone, unknowns } from './lookups.ts'
 import type { Tables } from './tables.ts'
 
 export function memoryReconciliation(tables: Tables): Reconciliation {
@@ -16,6 +16,7 @@ export function memoryReconciliation(tables: Tables): Reconciliation {
     lookups: async which => lookups(tables, which),
     postpone: async (lookup, inMs) => postpone(tables, lookup, inMs),
     giveUp: async (lookup, cause) => giveUp(tables, lookup, cause),
+    nextLookUpInMs: async id => nextLookUpInMs(tables, id),
     unknowns: async () => unknowns(tables),
 
     beginLedger: async (name, options) => beginLedger(tables, name, options),

@@ -171,6 +171,7 @@ export function toRecord(row: Row, nowMs: number): KeyRecord {
     leaseLeftMs: row.state === 'in_progress' ? row.lockedUntilMs - nowMs : 0,
     dueInMs: row.state === 'failed_retryable' || row.state === 'pending' ? row.dueAtMs - nowMs : 0,
     createdAtMs: row.createdAtMs,
+    ageMs: nowMs - row.createdAtMs,
     completedAtMs: row.completedAtMs,
     expiresAtMs: row.expiresAtMs,
     expired: isExpired(row, nowMs),

@@ -7,7 +7,7 @@ import type { Run } from './run.ts'
 import { openEffect } from './settling.ts'
 import { queueWaiting, waitingColumns } from './waiting.ts'
 
-type LookupCalls = Pick<Reconciliation, 'lookups' | 'postpone' | 'giveUp' | 'unknowns'>
+type LookupCalls = Pick<Reconciliation, 'lookups' | 'postpone' | 'giveUp' | 'nextLookUpInMs' | 'unknowns'>
 
 interface LookupRow extends EffectRow {
   readonly id: string
@@ -33,6 +33,8 @@ export function lookupCalls(sql: Dialect, run: Run): LookupCalls {
     lookups: lookupsStatement(sql),
     postpone: postponeStatement(sql),
     giveUp: giveUpStatement(sql),
+    // Infinity: parked. Null: nobody looked yet.
+    next: `select ${epochMs(`(d.look_up_at - ${sql.now})`)} as in_ms from ${sql.due} d where d.id = $1::uuid and d.look_up_at < 'infinity'`,
     unknowns: unknownsStatement(sql),
   }
   const write = async (text: string, { id, fence, look }: LookupClaim, value: unknown) =>
@@ -44,6 +46,10 @@ export function lookupCalls(sql: Dialect, run: Run): LookupCalls {
     },
     postpone: (lookup, inMs) => write(texts.postpone, lookup, inMs),
     giveUp: (lookup, cause) => write(texts.giveUp, lookup, readable(cause)),
+    async nextLookUpInMs(id) {
+      const [row] = await run<{ readonly in_ms: RawNumber }>(texts.next, [id])
+      return row && Math.ceil(Number(row.in_ms))
+    },
     async unknowns() {
       return (await run<UnknownRow>(texts.unknowns, [])).map(summaryOf)
     },

@@ -87,6 +87,13 @@ export function askAgain(handle: Handle, id: string, atMs: number): void {
   handle.rows(askAgainSql, [id, atMs])
 }
 
+const nextSql = 'SELECT look_up_at_ms FROM latchkey_lookups WHERE id = ?1 AND look > 0 AND look_up_at_ms IS NOT NULL'
+
+export function nextLookUpInMs(handle: Handle, id: string): number | undefined {
+  const [row] = handle.rows(nextSql, [id])
+  return row && Number(row.look_up_at_ms) - readNowMs(handle)
+}
+
 export const unknownsSql: string = `
   SELECT operation, COUNT(*) AS count, SUM(look_up_at_ms IS NULL) AS parked, MIN(since_ms) AS since_ms
   FROM latchkey_lookups GROUP BY operation`

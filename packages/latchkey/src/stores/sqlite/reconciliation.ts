@@ -5,7 +5,7 @@ import type { Database } from './database.ts'
 import { findEffect } from './journal.ts'
 import { forgetDeliveries, keep } from './keeping.ts'
 import { beginLedger, endLedger, lastLedger, renewLedger } from './ledgers.ts'
-import { giveUp, lookups, postpone, unknowns } from './lookups.ts'
+import { giveUp, lookups, nextLookUpInMs, postpone, unknowns } from './lookups.ts'
 
 export function sqliteReconciliation(database: Database): Reconciliation {
   return {
@@ -17,6 +17,7 @@ export function sqliteReconciliation(database: Database): Reconciliation {
     lookups: which => database.write(handle => lookups(handle, which)),
     postpone: (lookup, inMs) => database.write(handle => postpone(handle, lookup, inMs)),
     giveUp: (lookup, cause) => database.write(handle => giveUp(handle, lookup, cause)),
+    nextLookUpInMs: id => database.read(handle => nextLookUpInMs(handle, id)),
     unknowns: () => database.snapshot(handle => unknowns(handle)),
 
     beginLedger: (name, options) => database.write(handle => beginLedger(handle, name, options)),

@@ -1,0 +1,46 @@
+import { expect, it } from 'vitest'
+import { createDurations } from './durations.ts'
+
+function after(...took: readonly number[]) {
+  const durations = createDurations()
+  for (const ms of took) durations.add('payments.create', ms)
+  return (elapsedMs = 0) => durations.leftMs('payments.create', elapsedMs)
+}
+
+it('is a second without history, also where another operation has one', () => {
+  const durations = createDurations()
+  expect(durations.leftMs('payments.create', 0)).toBe(1_000)
+  durations.add('exports.create', 60_000)
+  expect(durations.leftMs('payments.create', 0)).toBe(1_000)
+})
+
+it('is what the operation took, minus what has elapsed, and never under a second', () => {
+  const left = after(8_000)
+  expect([0, 3_000, 7_500, 60_000].map(left)).toEqual([8_000, 5_000, 1_000, 1_000])
+  expect(after(20)()).toBe(1_000)
+  expect(after(2_000.2)()).toBe(2_001)
+})
+
+it('is the 95th of a hundred shares, not the worst', () => {
+  const twenty = Array.from({ length: 20 }, (_, at) => (at + 1) * 1_000)
+  expect(after(...twenty)()).toBe(19_000)
+  expect(after(...twenty.toReversed())()).toBe(19_000)
+  expect(after(3_000, 9_000)()).toBe(9_000)
+})
+
+it('forgets all but the last 64', () => {
+  const old = Array.from({ length: 200 }, () => 60_000)
+  const recent = Array.from({ length: 64 }, () => 2_000)
+  expect(after(...old, ...recent.slice(1))()).toBe(2_000)
+  expect(after(...old, ...recent.slice(0, 60))()).toBe(60_000)
+  expect(after(...old, ...recent, ...old.slice(0, 3))()).toBe(2_000)
+  expect(after(...old, ...recent, ...old.slice(0, 4))()).toBe(60_000)
+})
+
+it('follows what is measured after it was asked', () => {
+  const durations = createDurations()
+  durations.add('payments.create', 2_000)
+  expect(durations.leftMs('payments.create', 0)).toBe(2_000)
+  durations.add('payments.create', 9_000)
+  expect(durations.leftMs('payments.create', 0)).toBe(9_000)
+})
