@@ -6,7 +6,7 @@ import { uuidText } from '../../ports/clock.ts'
 import type { Claim, ClaimRequest } from '../../ports/store.ts'
 import { reapStatement, sweepStatement } from './background.ts'
 import { claimStatement, readStatement } from './claim.ts'
-import { dialect } from './dialect.ts'
+import { dialect, takeOverValues } from './dialect.ts'
 import { postgresStore, type PostgresStore } from './index.ts'
 import { addKeyRules } from '../../../test/postgres/key-rules.ts'
 
@@ -223,7 +223,10 @@ describePostgres('the plans of the postgres store', database => {
   }
 
   const { identity: asked, claimId, fingerprint } = request()
-  const claimValues = [asked.id, claimId, fingerprint, 0, 1_000, 2_000, asked.scope, asked.operation, null, null]
+  const claimValues = [
+    ...[asked.id, claimId, fingerprint, 0, 1_000, 2_000, asked.scope, asked.operation, null, null],
+    ...takeOverValues({ fence: 1, claimId }),
+  ]
 
   async function expectByIndex(): Promise<void> {
     const claim = await planOf(claimStatement(sql), claimValues)
