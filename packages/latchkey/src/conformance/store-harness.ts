@@ -38,6 +38,8 @@ export interface SpoilCase {
 
 export interface BusinessTable {
   insert(tx: unknown, value: string): Promise<void>
+  /** Through the transaction, as a library does it that opens its own. */
+  send(tx: unknown, command: 'BEGIN' | 'COMMIT' | 'ROLLBACK'): Promise<void>
   /** What is committed, seen from outside any transaction. */
   values(): Promise<readonly string[]>
 }

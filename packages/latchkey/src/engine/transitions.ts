@@ -25,6 +25,13 @@ export const transitions: readonly Transition[] = [
     guard: 'atomic: one commit with the business rows',
     fence: 'rises',
   },
+  {
+    from: 'none',
+    to: 'completed',
+    by: ['request'],
+    guard: 'atomic: the handler committed the transaction itself, and returned; written in a new one',
+    fence: 'rises',
+  },
   { from: 'none', to: 'pending', by: ['request'], guard: 'deferred: with its input, in one commit', fence: 'rises' },
   { from: 'completed', to: 'pending', by: ['request'], guard: 'deferred: expired, not gone', fence: 'rises' },
   { from: 'failed_retryable', to: 'pending', by: ['request'], guard: 'deferred: expired', fence: 'rises' },
@@ -113,6 +120,13 @@ export const transitions: readonly Transition[] = [
   { from: 'in_progress', to: 'failed_retryable', by: ['owner'], guard: 'park: fence and claimId', fence: 'stays' },
   { from: 'in_progress', to: 'failed_retryable', by: ['sweeper'], guard: 'lease past, recovery rerun', fence: 'stays' },
   { from: 'in_progress', to: 'unknown', by: ['owner'], guard: 'fence and claimId', fence: 'stays' },
+  {
+    from: 'in_progress',
+    to: 'unknown',
+    by: ['owner'],
+    guard: 'atomic: claimed for it, because the handler committed the transaction itself and did not return',
+    fence: 'stays',
+  },
   {
     from: 'in_progress',
     to: 'unknown',

@@ -19,7 +19,9 @@ export function splitStatements(text: string): readonly string[] {
 function behindToken(text: string, at: number): number {
   switch (text[at]) {
     case "'":
-      return /\b[eE]$/.test(text.slice(Math.max(0, at - 2), at)) ? behindEscapeString(text, at) : behind(text, "'", at + 1)
+      return /\b[eE]$/.test(text.slice(Math.max(0, at - 2), at))
+        ? behindEscapeString(text, at)
+        : behind(text, "'", at + 1)
     case '"':
     case '`':
       return behind(text, text[at] ?? '', at + 1)

@@ -12,6 +12,8 @@ const examples: [Problem, number, 'later' | 'no'][] = [
   [{ code: 'outcome-unknown', attempt: 'own', retryAfterMs: 1000 }, 504, 'later'],
   [{ code: 'response-not-stored', originalStatus: 201, location: '/o/1', etag: '"e"' }, 410, 'no'],
   [{ code: 'store-unavailable', retryAfterMs: 1 }, 503, 'later'],
+  [{ code: 'overloaded', retryAfterMs: 1000 }, 503, 'later'],
+  [{ code: 'transaction-rolled-back' }, 500, 'later'],
   [{ code: 'fingerprint-version', retryAfterMs: 5000 }, 503, 'later'],
   [{ code: 'body-unreadable' }, 500, 'no'],
   [{ code: 'body-too-large', max: 1_048_576, unit: 'bytes' }, 413, 'no'],

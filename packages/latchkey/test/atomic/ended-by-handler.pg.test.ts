@@ -125,7 +125,9 @@ describePostgres('an atomic handler that ends its transaction itself', database 
       expect(await rowOf(shop.store, name)).toMatchObject({ state: 'completed', fence: 1, recovery: 'rerun' })
       expect(telemetry.told).toContainEqual([
         'a handler misused its transaction',
-        expect.objectContaining({ error: expect.objectContaining({ message: expect.stringMatching(/\(committed\)/) }) }),
+        expect.objectContaining({
+          error: expect.objectContaining({ message: expect.stringMatching(/\(committed\)/) }),
+        }),
       ])
       await expectHealthy()
     })

@@ -56,6 +56,8 @@ export async function postgresHarness(pool: pg.Pool, batching = true): Promise<S
     advance: async ms => void (await pool.query(`insert into "${schema}".forward values ($1)`, [ms])),
     business: {
       // The transactor hands out the pool's own clients.
+      // The store hands out clients of pg.
+      send: async (tx, command) => void (await (tx as pg.PoolClient).query(command)),
       insert: async (tx, value) =>
         void (await (tx as pg.PoolClient).query(`insert into "${schema}".business values ($1)`, [value])),
       values: async () =>

@@ -64,7 +64,7 @@ export function createTables({ now, changed }: TablesOptions): Tables {
         identity: request.identity,
         life: lives.get(id) ?? 0,
         state: 'in_progress',
-        recovery: 'recovery' in request ? request.recovery : 'hold',
+        recovery: 'recovery' in request ? request.recovery : 'rerun',
         fingerprint: request.fingerprint,
         fence: (row?.fence ?? 0) + 1,
         claimId: request.claimId,

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import type { Damage, SpoilableHarness } from '../../src/conformance/index.ts'
 import type { SqliteDatabase } from '../../src/stores/sqlite/driver.ts'
 import { handleOf } from '../../src/stores/sqlite/handle.ts'
-import { sqliteStore, type SqliteStore, type SqliteStoreOptions } from '../../src/stores/sqlite/index.ts'
+import { sqliteStore, type SqliteStore, type SqliteStoreOptions, type SqliteTx } from '../../src/stores/sqlite/index.ts'
 
 export type Open = (path: string) => SqliteDatabase
 
@@ -70,6 +70,8 @@ export async function sqliteHarness(open: Open): Promise<SqliteHarness> {
       for (const sql of [advanceSql, advanceSteps, ...advanceNotes, ...advanceQueues]) outside.query(sql, [ms])
     },
     business: {
+      // The store hands out its own tx.
+      send: async (tx, command) => (tx as SqliteTx).exec(command),
       async insert(tx, value) {
         // A transaction of ours begins with its first reservation; adopting it begins it too. Only one store knows it.
         const adopted = await Promise.any(stores.map(store => store.transactor.adopt(tx)))

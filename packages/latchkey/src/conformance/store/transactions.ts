@@ -24,6 +24,8 @@ const cases: readonly Omit<StoreCase, 'needs'>[] = [
       const record = await recordOf(await harness.open(), asked.identity.id)
       assert.deepEqual([record.state, record.claimId, record.attempts], ['completed', asked.claimId, 1])
       assert.deepEqual([record.description, record.expired], ['order 7', false])
+      // What is not committed was rolled back, so its recovery is that of work that may run again.
+      assert.equal(record.recovery, 'rerun')
       assert.deepEqual(record.outcome && plain(record.outcome), plain(answer('seven')))
       assertNextFence(bench.store, 0, record.fence)
       assert.ok(record.completedAtMs !== undefined)
@@ -97,11 +99,69 @@ const cases: readonly Omit<StoreCase, 'needs'>[] = [
         await transactor.reserve(adopted, asked)
         await business.insert(tx, 'adopted')
         await transactor.record(adopted, asked, answer(), 0)
+        assert.equal(transactor.endOf(adopted), 'open')
         return 'commit'
       })
       assert.deepEqual(await business.values(), ['adopted'])
       await assertState(store, asked.identity.id, 'completed')
       await assert.rejects(transactor.adopt(kept), error => isLatchkeyError(error, 'not-a-transaction'))
+    },
+  },
+  {
+    name: 'commits a nested transaction with the whole, and rolls one back alone',
+    async run(harness) {
+      const { store, transactor, business } = await open(harness)
+      const asked = atomicRequest('a')
+      const end = await transactor.transaction(async tx => {
+        await transactor.reserve(tx, asked)
+        for (const last of ['COMMIT', 'ROLLBACK', 'COMMIT'] as const) {
+          await business.send(tx, 'BEGIN')
+          await business.insert(tx, last)
+          await business.send(tx, last)
+        }
+        assert.deepEqual(await business.values(), [])
+        assert.equal(await transactor.record(tx, asked, answer(), 0), 'recorded')
+        return 'commit'
+      })
+      assert.deepEqual(end, { kind: 'committed' })
+      assert.deepEqual(await business.values(), ['COMMIT', 'COMMIT'])
+      await assertState(store, asked.identity.id, 'completed')
+    },
+  },
+  {
+    name: 'rolls a nested transaction back with the whole',
+    async run(harness) {
+      const { store, transactor, business } = await open(harness)
+      const asked = atomicRequest('a')
+      const end = await transactor.transaction(async tx => {
+        await transactor.reserve(tx, asked)
+        await business.send(tx, 'BEGIN')
+        await business.insert(tx, 'must not stay')
+        await business.send(tx, 'COMMIT')
+        return 'rollback'
+      })
+      assert.deepEqual(end, { kind: 'rolled-back' })
+      assert.deepEqual(await business.values(), [])
+      await assertState(store, asked.identity.id, undefined)
+    },
+  },
+  {
+    name: 'refuses to be ended through its tx, and is as it was',
+    async run(harness) {
+      const { store, transactor, business } = await open(harness)
+      const asked = atomicRequest('a')
+      const end = await transactor.transaction(async tx => {
+        await transactor.reserve(tx, asked)
+        await business.insert(tx, 'kept')
+        for (const command of ['COMMIT', 'ROLLBACK'] as const)
+          await assert.rejects(business.send(tx, command), error => isLatchkeyError(error, 'not-a-transaction'))
+        assert.deepEqual(await business.values(), [])
+        assert.equal(await transactor.record(tx, asked, answer(), 0), 'recorded')
+        return 'commit'
+      })
+      assert.deepEqual(end, { kind: 'committed' })
+      assert.deepEqual(await business.values(), ['kept'])
+      await assertState(store, asked.identity.id, 'completed')
     },
   },
   {

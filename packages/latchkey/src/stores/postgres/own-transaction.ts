@@ -1,28 +1,54 @@
-/** The end of a transaction that we opened: as its work wishes, unless the work has ended it or stands in everybody's way. */
+/** A transaction that we open. It ends as its work wishes, unless the work has ended it or stands in everybody's way. */
 import { LatchkeyError } from '../../ports/errors.ts'
-import type { HandlerEnd, TransactionEnd } from '../../ports/store.ts'
+import type { AtomicRequest, Reservation, TransactionEnd } from '../../ports/store.ts'
+import type { AtomicCalls } from './atomic.ts'
+import type { PgClient } from './driver.ts'
+import { handlerEnd, type KnownTransaction, reserveIn } from './known-transaction.ts'
 import type { PoolShare } from './pool-share.ts'
-import { isConflict } from './sqlstate.ts'
-import type { OpenTransaction } from './transaction.ts'
-import type { CommandWatch } from './watch-commands.ts'
+import { inTransaction, runIn } from './run.ts'
+import { isConflict, storeError } from './sqlstate.ts'
+import { type OpenTransaction, openTransaction } from './transaction.ts'
+import { transactionClient } from './transaction-client.ts'
+import type { TransactorOptions } from './transactor.ts'
+import { watchCommands } from './watch-commands.ts'
 
 export interface OwnTransaction {
   readonly opened: OpenTransaction
   readonly share: PoolShare
-  readonly watch: CommandWatch | undefined
-  /** What goes with the COMMIT; whether it was found to be another transaction than the one that reserved. */
-  readonly known: { readonly atEnd?: string; readonly hasVanished?: true }
-  /** Takes `tx` from the handler. */
+  readonly known: KnownTransaction
+  /** What the handler gets, until `close` takes it away. */
+  readonly tx: PgClient
   readonly close: (error: LatchkeyError) => void
   /** For the error that names the mistake. Absent: a phase. */
   readonly operation: string | undefined
+}
+
+export interface Opening {
+  readonly calls: AtomicCalls
+  readonly share: PoolShare
+  readonly first: AtomicRequest | undefined
+}
+
+export async function openOwnTransaction(
+  { pool, sql, send }: TransactorOptions,
+  { calls, share, first }: Opening,
+): Promise<OwnTransaction> {
+  const opened = await openTransaction(pool, sql.schema, calls.begin(first))
+  const { client, beginning } = opened
+  const watch = watchCommands(client)
+  const { tx, close } = transactionClient(client, watch)
+  const call = inTransaction({ query: (text, values = []) => send(client, text, values) }, sql.schema)
+  const known: KnownTransaction = { calls, runs: { call, run: runIn(tx, sql) }, isOurs: true, watch }
+  if (first !== undefined) known.first = { request: first, lock: beginning.rows[0] }
+  return { opened, share, known, tx, close, operation: first?.identity.operation }
 }
 
 type Work = () => Promise<'commit' | 'rollback'>
 type Wish = 'commit' | 'rollback' | 'misused'
 
 export async function endOwnTransaction(own: OwnTransaction, schema: string, work: Work): Promise<TransactionEnd> {
-  const { opened, watch, known, close, operation } = own
+  const { opened, known, close, operation } = own
+  const { watch } = known
   try {
     let wish: Wish
     try {
@@ -31,7 +57,7 @@ export async function endOwnTransaction(own: OwnTransaction, schema: string, wor
       close(over())
       watch?.endsNow()
       await opened.rollback()
-      const how = handlerEnd({ watch, ...known })
+      const how = handlerEnd(known)
       if (how !== undefined) return { kind: 'ended-by-handler', how, error: cause }
       if (isConflict(cause, schema)) return { kind: 'conflict', cause }
       throw cause
@@ -41,30 +67,32 @@ export async function endOwnTransaction(own: OwnTransaction, schema: string, wor
     watch?.endsNow()
     if (wish === 'commit') {
       const end = await opened.commit(known.atEnd)
-      const how = end.kind === 'conflict' ? handlerEnd({ watch, ...known }) : undefined
+      const how = end.kind === 'conflict' ? handlerEnd(known) : undefined
       return how === undefined ? end : { kind: 'ended-by-handler', how }
     }
     await opened.rollback()
     if (misuse !== undefined) return { kind: 'misused', cause: misuse }
-    const how = handlerEnd({ watch, ...known })
+    const how = handlerEnd(known)
     return how === undefined ? { kind: 'rolled-back' } : { kind: 'ended-by-handler', how }
   } finally {
     watch?.stop()
   }
 }
 
-interface Ended {
-  readonly watch: CommandWatch | undefined
-  readonly hasVanished?: true
-}
-
-/** Undefined: the handler did not end it. */
-export function handlerEnd({ watch, hasVanished }: Ended): HandlerEnd | undefined {
-  return watch?.ended() ?? (hasVanished === true ? 'unseen' : undefined)
+/** Reserves and rolls back. What was found is what a reservation on its `tx` finds from then on. */
+export async function lookOnly(own: OwnTransaction, schema: string, request: AtomicRequest): Promise<Reservation> {
+  let found: Reservation | undefined
+  const end = await endOwnTransaction(own, schema, async () => {
+    found = await reserveIn(own.known, request)
+    return 'rollback'
+  })
+  if (found === undefined) throw storeError('cause' in end ? end.cause : undefined, schema)
+  own.known.looked = found
+  return found
 }
 
 /** What the work wishes, or `misused` when it left the transaction idle while others waited for the pool: then it may still run. */
-function unlessIdle({ opened, share, watch }: OwnTransaction, work: Work): Promise<Wish> {
+function unlessIdle({ opened, share, known: { watch } }: OwnTransaction, work: Work): Promise<Wish> {
   // Whether another driver's connection is idle cannot be seen.
   if (watch === undefined) return work()
   const { client } = opened
@@ -90,7 +118,10 @@ function unlessIdle({ opened, share, watch }: OwnTransaction, work: Work): Promi
 }
 
 function over(): LatchkeyError {
-  return new LatchkeyError('not-a-transaction', 'this transaction has ended: its tx is good only until the handler returns')
+  return new LatchkeyError(
+    'not-a-transaction',
+    'this transaction has ended: its tx is good only until the handler returns',
+  )
 }
 
 function usedThePool(operation: string | undefined): LatchkeyError {

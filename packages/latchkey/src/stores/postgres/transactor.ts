@@ -1,20 +1,20 @@
 /** Atomic operations on PostgreSQL: transactions of our own, and those that callers hand in. */
 import { LatchkeyError } from '../../ports/errors.ts'
-import type { AtomicRequest, KeyRecord, Recorded, Reservation, Transactor } from '../../ports/store.ts'
-import { atomicCalls, lockOf, type AtomicRuns, type Recording } from './atomic.ts'
+import type { AtomicRequest, KeyRecord, Transactor } from '../../ports/store.ts'
+import { atomicCalls, lockOf } from './atomic.ts'
 import { proveTransaction } from './adopt.ts'
 import { ignoreErrorsOfCaller } from './connection-errors.ts'
 import { keyRecord, readStatement, type KeyRow } from './claim.ts'
 import type { Dialect } from './dialect.ts'
 import type { PgClient, PgPool } from './driver.ts'
-import { endOwnTransaction, handlerEnd } from './own-transaction.ts'
+import { handlerEnd, type KnownTransaction, recordAtEnd, recordIn, reserveIn } from './known-transaction.ts'
+import { endOwnTransaction, lookOnly, openOwnTransaction } from './own-transaction.ts'
 import { shareOf } from './pool-share.ts'
 import type { Send } from './prepared.ts'
 import { inTransaction, runIn } from './run.ts'
-import { isFailedTransaction, isLockTimeout, storeError } from './sqlstate.ts'
+import { isLockTimeout, storeError } from './sqlstate.ts'
 import { beginReadCommitted, openTransaction } from './transaction.ts'
-import { transactionClient } from './transaction-client.ts'
-import { type CommandWatch, watchCommands } from './watch-commands.ts'
+import { watchCommands } from './watch-commands.ts'
 
 export interface TransactorOptions {
   readonly pool: PgPool
@@ -24,77 +24,25 @@ export interface TransactorOptions {
   readonly send: Send
 }
 
-/** What is known of an open transaction, ours or adopted. */
-interface Known {
-  readonly runs: AtomicRuns
-  readonly isOurs: boolean
-  watch: CommandWatch | undefined
-  /** When it began, by the server, once something is reserved in it. */
-  began?: string
-  /** What the beginning has found. */
-  first?: { readonly request: AtomicRequest; readonly lock: unknown }
-  /** What was found without a place, in a transaction that is over: nothing else can be asked of it. */
-  looked?: Reservation
-  /** What goes with the COMMIT. */
-  atEnd?: string
-  /** It was ended by somebody, and the watch has not seen how. */
-  hasVanished?: true
-}
-
 export function postgresTransactor(options: TransactorOptions): Transactor<PgClient> {
-  const { pool, sql, schemaName, send } = options
+  const { pool, sql, schemaName } = options
   const calls = atomicCalls(sql)
   const share = shareOf(pool)
-  const open = new WeakMap<object, Known>()
-  const knownOf = (tx: PgClient): Known => {
+  const open = new WeakMap<object, KnownTransaction>()
+  const knownOf = (tx: PgClient): KnownTransaction => {
     const known = open.get(tx)
     if (known === undefined) throw new LatchkeyError('invariant', 'a transaction was used before it was adopted')
     return known
   }
-  const recordingOf = (known: Known, parts: Omit<Recording, 'began'>): Recording => {
-    if (known.began === undefined)
-      throw new LatchkeyError('invariant', 'an outcome was recorded without a reservation')
-    return { ...parts, began: known.began }
-  }
-  const record = async (known: Known, recording: Recording): Promise<Recorded> => {
-    if (known.watch?.ended() !== undefined) return 'ended'
-    if (known.watch?.isAborted() === true) return 'aborted'
-    const recorded = await calls.record(known.runs, recording).catch((error: unknown): Recorded => {
-      if (isFailedTransaction(error)) return 'aborted'
-      throw error
-    })
-    if (recorded !== 'taken' || known.watch !== undefined) return recorded
-    if (await calls.isSame(known.runs, recording)) return 'taken'
-    known.hasVanished = true
-    return 'ended'
-  }
   const openOwn = async (first: AtomicRequest | undefined) => {
-    const opened = await openTransaction(pool, sql.schema, calls.begin(first))
-    const { client, beginning } = opened
-    const watch = watchCommands(client)
-    const { tx, close } = transactionClient(client, watch)
-    const call = inTransaction({ query: (text, values = []) => send(client, text, values) }, sql.schema)
-    const known: Known = { runs: { call, run: runIn(tx, sql) }, isOurs: true, watch }
-    if (first !== undefined) known.first = { request: first, lock: beginning.rows[0] }
-    open.set(tx, known)
-    return { opened, share, watch, known, tx, close, operation: first?.identity.operation }
+    const own = await openOwnTransaction(options, { calls, share, first })
+    open.set(own.tx, own.known)
+    return own
   }
   /** Without a place: whoever is to be replayed or refused waits for nobody. Undefined: its handler is to run. */
   const look = async (first: AtomicRequest): Promise<PgClient | undefined> => {
     const own = await openOwn(first)
-    await endOwnTransaction(own, schemaName, async () => {
-      own.known.looked = await reserve(own.known, first)
-      return 'rollback'
-    })
-    return own.known.looked?.kind === 'free' ? undefined : own.tx
-  }
-  const reserve = async (known: Known, request: AtomicRequest): Promise<Reservation> => {
-    if (known.looked !== undefined) return known.looked
-    const lock = known.first?.request === request ? known.first.lock : undefined
-    delete known.first
-    const { reservation, began } = await calls.reserve(known.runs, request, lock)
-    known.began = began
-    return reservation
+    return (await lookOnly(own, schemaName, first)).kind === 'free' ? undefined : own.tx
   }
   return {
     async transaction(work, first) {
@@ -119,39 +67,28 @@ export function postgresTransactor(options: TransactorOptions): Transactor<PgCli
       // The caller's own object comes back, so that a handler gets what its caller handed in, Drizzle's tx included;
       // `reserve` and `record` know all of these shapes.
       const adopted = tx as PgClient
-      if (!open.has(adopted)) {
-        const run = runIn(adopted, sql)
-        open.set(adopted, { runs: { call: run, run }, isOurs: false, watch: undefined })
-      }
+      if (open.has(adopted)) return adopted
+      const run = runIn(adopted, sql)
+      open.set(adopted, { calls, runs: { call: run, run }, isOurs: false, watch: undefined })
       return adopted
     },
     async reserve(tx, request) {
       const known = knownOf(tx)
-      const reservation = await reserve(known, request)
+      const reservation = await reserveIn(known, request)
       if (!known.isOurs && reservation.kind === 'free') known.watch ??= watchCommands(tx)
       return reservation
     },
-    record(tx, request, outcome, reservedFence) {
-      const known = knownOf(tx)
-      return record(known, recordingOf(known, { request, outcome, reservedFence }))
-    },
-    async recordLast(tx, request, outcome, reservedFence) {
-      const known = knownOf(tx)
-      const recording = recordingOf(known, { request, outcome, reservedFence })
-      const canWait = known.watch !== undefined && known.watch.ended() === undefined && !known.watch.isAborted()
-      const text = canWait ? calls.recordText(recording) : undefined
-      if (text === undefined) return record(known, recording)
-      known.atEnd = text
-      return 'recorded'
-    },
+    record: async (tx, request, outcome, reservedFence) => recordIn(knownOf(tx), { request, outcome, reservedFence }),
+    recordLast: async (tx, request, outcome, reservedFence) =>
+      recordAtEnd(knownOf(tx), { request, outcome, reservedFence }),
     endOf(tx) {
       const known = knownOf(tx)
-      const ended = handlerEnd(known) ?? 'open'
-      if (known.isOurs) return ended
+      const end = handlerEnd(known) ?? 'open'
+      if (known.isOurs) return end
       known.watch?.stop()
       known.watch = undefined
       delete known.hasVanished
-      return ended
+      return end
     },
     readAfterCommit: (id, waitMs) => readAfterCommit(options, id, waitMs),
   }

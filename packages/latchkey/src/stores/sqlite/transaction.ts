@@ -82,10 +82,7 @@ export function ownScope(database: Database, transactionMs: number): OwnScope {
     end(error)
   }
   const expire = () => {
-    const error = unavailable(
-      `the transaction was open for ${transactionMs} ms and was rolled back: nothing it did has happened. ` +
-        'It keeps every other writer of the file waiting; make the handler shorter, or raise transactionMs',
-    )
+    const error = openForTooLong(transactionMs)
     rollback(error)
     tellOverdue(error)
   }
@@ -100,11 +97,10 @@ export function ownScope(database: Database, transactionMs: number): OwnScope {
   const use = <T>(work: (handle: Handle) => T): T => {
     if (phase.kind === 'ended') throw phase.error
     if (phase.kind === 'idle') throw new LatchkeyError('not-a-transaction', 'this transaction has not begun yet')
-    const { handle } = atomic
     try {
-      return work(handle)
+      return work(atomic.handle)
     } finally {
-      if (!handle.inTransaction()) {
+      if (!atomic.handle.inTransaction()) {
         hasEndedInside = true
         end(endedInside())
       }
@@ -195,6 +191,13 @@ function txOver(use: <T>(work: (handle: Handle) => T) => T): SqliteTx {
     all: (sql, parameters) => send(sql, (handle, text) => handle.query(text, parameters)),
     exec: sql => send(sql, (handle, text) => handle.exec(text)),
   }
+}
+
+function openForTooLong(transactionMs: number): LatchkeyError {
+  return unavailable(
+    `the transaction was open for ${transactionMs} ms and was rolled back: nothing it did has happened. ` +
+      'It keeps every other writer of the file waiting; make the handler shorter, or raise transactionMs',
+  )
 }
 
 function endedInside(): LatchkeyError {

@@ -1,6 +1,6 @@
 /** Atomic operations: key row, business rows and outcome in one commit. */
 import { isLatchkeyError, LatchkeyError } from '../../ports/errors.ts'
-import type { Transactor } from '../../ports/store.ts'
+import type { AtomicRequest, Recorded, Transactor } from '../../ports/store.ts'
 import type { Database } from './database.ts'
 import type { SqliteDatabase } from './driver.ts'
 import { isBusy, isStaleSnapshot } from './failure.ts'
@@ -72,11 +72,7 @@ export function sqliteTransactor({ database, scopes, transactionMs }: Transactor
     },
 
     record: (tx, request, outcome, reservedFence) =>
-      database.told(async () => {
-        const scope = scopes.of(tx)
-        if (scope.wasEndedInside()) return 'ended'
-        return scope.use(handle => record(handle, request, { outcome, reservedFence }))
-      }),
+      database.told(async () => recordIn(scopes.of(tx), request, { outcome, reservedFence })),
 
     // SQLite does not say by which statement a handle left its transaction.
     endOf: tx => (scopes.of(tx).wasEndedInside() ? 'unseen' : 'open'),
@@ -86,6 +82,10 @@ export function sqliteTransactor({ database, scopes, transactionMs }: Transactor
       return database.readAfterWriters(waitMs, look).catch(() => database.read(look))
     },
   }
+}
+
+function recordIn(scope: Scope, request: AtomicRequest, answer: Parameters<typeof record>[2]): Recorded {
+  return scope.wasEndedInside() ? 'ended' : scope.use(handle => record(handle, request, answer))
 }
 
 /** Every COMMIT on our own connection is refused, and nobody else has that: what ended there was rolled back. */
