@@ -11,6 +11,7 @@ import { postgresMutants } from './postgres.ts'
 import { reconcileMutants } from './reconcile.ts'
 import { sqliteEvidenceMutants } from './sqlite-evidence.ts'
 import { sqliteMutants } from './sqlite.ts'
+import { transactionMutants } from './transactions.ts'
 
 export const mutants: readonly Mutant[] = [
   ...postgresMutants,
@@ -26,4 +27,5 @@ export const mutants: readonly Mutant[] = [
   ...unreadableMutants,
   ...reconcileMutants,
   ...httpMutants,
+  ...transactionMutants,
 ]

@@ -46,3 +46,52 @@ describePostgres('a phase that meets another transaction', database => {
     })
   })
 })
+
+describePostgres('a phase that calls code with a transaction of its own', database => {
+  beforeAll(async () => {
+    const place = await openPlace(database.url)
+    await place.migrate()
+    await place.close()
+  })
+
+  it('commits it with its recovery point, or not at all', async () => {
+    const stage = await openStage(database.url)
+    let tries = 0
+    const nesting = stage.latchkey.phased('payments.nesting', { version: 1 }, async x => {
+      await x.phase('record', async tx => {
+        tries += 1
+        // The store is on a pool of pg.
+        const client = tx as pg.PoolClient
+        await client.query('begin')
+        await stage.place.insert(tx, 'nested')
+        await client.query('commit')
+        if (tries === 1) throw new Error('a bug after the nested transaction')
+      })
+      return json(201, { tries })
+    })
+    const run = () => nesting.run({ scope: 'acme', key: 'nesting', input: null })
+    await expect(run()).rejects.toThrow('a bug after the nested transaction')
+    expect(await stage.place.businessRows('nested')).toBe(0)
+    // Not before its pause is over.
+    await expect
+      .poll(() => run().catch(() => undefined), { timeout: 30_000 })
+      .toMatchObject({ status: 201, value: { tries: 2 } })
+    expect(await stage.place.businessRows('nested')).toBe(1)
+    await stage.close()
+  })
+
+  it('cannot end its transaction, and is told so', async () => {
+    const stage = await openStage(database.url)
+    const ending = stage.latchkey.phased('payments.ending', { version: 1 }, async x => {
+      await x.phase('record', async tx => {
+        await stage.place.insert(tx, 'ended')
+        await (tx as pg.PoolClient).query('commit')
+      })
+      return json(201, {})
+    })
+    const run = ending.run({ scope: 'acme', key: 'ending', input: null })
+    await expect(run).rejects.toMatchObject({ code: 'not-a-transaction' })
+    expect(await stage.place.businessRows('ended')).toBe(0)
+    await stage.close()
+  })
+})
