@@ -5,7 +5,7 @@ import { json } from '../../src/engine/json-outcome.ts'
 import type { PhasedOperation } from '../../src/engine/operation.ts'
 import type { Store } from '../../src/ports/store.ts'
 import { type BreakableStore, breakableStore } from './breakable-store.ts'
-import { eventually, executeRequest, idOf, operationName, rejects, told } from './setup.ts'
+import { eventually, executeRequest, idOf, lastAnswer, operationName, rejects, told } from './setup.ts'
 
 let breakable: BreakableStore
 let latchkey: Latchkey<unknown, unknown>
@@ -35,7 +35,7 @@ async function resumeUntilCompleted(operation: PhasedOperation<unknown>): Promis
     for (const row of await breakable.real.resumable({ limit: 10 })) await operation.resume(row)
     return stateOf('k')
   }
-  await expect.poll(resume, { timeout: 30_000 }).toBe('completed')
+  expect(await lastAnswer(resume, 'completed')).toBe('completed')
 }
 
 it('records the value of an effect when the store is back, and the rest is resumed', async () => {
@@ -83,6 +83,6 @@ it('stores the outcome of phased work when the store is back', async () => {
   breakable.faults = { complete: rejects }
   expect(told(await operation.executeInput(executeRequest('k'), {}))).toBe('executed 201 failed')
   breakable.faults = {}
-  await expect.poll(() => stateOf('k'), { timeout: 30_000 }).toBe('completed')
+  expect(await lastAnswer(() => stateOf('k'), 'completed')).toBe('completed')
   expect(charges).toBe(1)
 })

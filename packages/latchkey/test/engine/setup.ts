@@ -140,6 +140,16 @@ export async function eventually(condition: () => boolean | Promise<boolean>, li
   }
 }
 
+/** Asks until the answer is the wanted one; the last answer, for the test to compare. */
+export async function lastAnswer<T>(ask: () => Promise<T>, wanted: T): Promise<T> {
+  const until = performance.now() + 30_000
+  for (;;) {
+    const answer = await ask()
+    if (answer === wanted || performance.now() > until) return answer
+    await pause(10)
+  }
+}
+
 export async function rowOf(store: Store, key: string): Promise<KeyRecord> {
   const record = await store.read(idOf(key))
   if (record === undefined) throw new Error(`no row for ${key}`)

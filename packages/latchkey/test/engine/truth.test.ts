@@ -6,7 +6,7 @@ import { json } from '../../src/engine/json-outcome.ts'
 import { renderRefusal } from '../../src/http/exchange/refusal.ts'
 import type { Store } from '../../src/ports/store.ts'
 import { type BreakableStore, breakableStore } from './breakable-store.ts'
-import { delayed, eventually, executeRequest, losesReply, operationName, rejects, told } from './setup.ts'
+import { delayed, eventually, executeRequest, lastAnswer, losesReply, operationName, rejects, told } from './setup.ts'
 
 let breakable: BreakableStore
 let real: Store
@@ -84,7 +84,8 @@ describe.each(['ietf', 'stripe'] as const)('in the %s profile', profile => {
     expect(said(answer, profile)).not.toContain('maybe_accepted')
     breakable.faults = {}
     const { id } = executeRequest('k').identity
-    await expect.poll(async () => (await real.read(id))?.state, { timeout: 30_000 }).toBe('failed_retryable')
+    const state = async () => (await real.read(id))?.state
+    expect(await lastAnswer(state, 'failed_retryable')).toBe('failed_retryable')
     expect(ran).toEqual([])
   })
 })
