@@ -1,4 +1,5 @@
 import { answerMutants } from './answers.ts'
+import { clientTextMutants } from './client-text.ts'
 import { engineMutants } from './engine.ts'
 import { httpMutants } from './http.ts'
 import { loadMutants, unreadableMutants } from './load.ts'
@@ -25,6 +26,7 @@ export const mutants: readonly Mutant[] = [
   ...outageMutants,
   ...loadMutants,
   ...unreadableMutants,
+  ...clientTextMutants,
   ...reconcileMutants,
   ...httpMutants,
   ...transactionMutants,
