@@ -120,16 +120,9 @@ export interface Internals<Tx> {
 
 export function createLatchkey<Tx, Context = unknown>(options: LatchkeyOptions<Tx, Context>): Latchkey<Tx, Context> {
   checkLatchkeyOptions(options)
-  const { store, scope, clock = systemClock, telemetry = silentTelemetry, storeTimeoutMs = 2_000, http = {} } = options
+  const { store, clock = systemClock, telemetry = silentTelemetry, storeTimeoutMs = 2_000 } = options
   const core = createCore({ store, clock, telemetry, storeTimeoutMs, maintenance: options.maintenance ?? true })
-  const shared: Shared<Context> = {
-    scope,
-    http,
-    neverStored: neverStoredOf(http),
-    clock,
-    telemetry: core.telemetry,
-    expiryOf: id => expiryOf(core, id),
-  }
+  const shared = sharedOf(core, options)
   const kinds = new Map<string, OperationKind>()
   const definitions = new Map<string, Map<number, Definition<Tx, never>>>()
   const phased = new Map<string, DefinedOperation<never, Context>>()
@@ -154,9 +147,13 @@ export function createLatchkey<Tx, Context = unknown>(options: LatchkeyOptions<T
     return { name, parts: { ...phasedParts(store, name), append }, definitions: versions }
   }
 
+  function rememberKeeping<O extends { readonly name: string; readonly settings: Keeping }>(operation: O): O {
+    declaredKeeping.set(operation.name, operation.settings)
+    return operation
+  }
+
   function remember<O extends DefinedOperation<never, Context>>(operation: O): O {
-    const { name, version } = operation
-    declaredKeeping.set(name, operation.settings)
+    const { name, version } = rememberKeeping(operation)
     if (version >= (phased.get(name)?.version ?? 0)) phased.set(name, operation)
     return operation
   }
@@ -165,15 +162,11 @@ export function createLatchkey<Tx, Context = unknown>(options: LatchkeyOptions<T
     ...operators(core, keeping),
     atomic(name, given = {}) {
       declare(name, 'atomic')
-      const operation = atomicOperation(core, shared, { name, options: given })
-      declaredKeeping.set(name, operation.settings)
-      return operation
+      return rememberKeeping(atomicOperation(core, shared, { name, options: given }))
     },
     guarded(name, given) {
       declare(name, 'guarded')
-      const operation = guardedOperation(core, shared, { name, options: given })
-      declaredKeeping.set(name, operation.settings)
-      return operation
+      return rememberKeeping(guardedOperation(core, shared, { name, options: given }))
     },
     phased(name, given, definition) {
       declare(name, 'phased')
@@ -194,6 +187,11 @@ export function createLatchkey<Tx, Context = unknown>(options: LatchkeyOptions<T
     identify: parts => identify(parts).id,
     close: ({ timeoutMs = 10_000 } = {}) => close(core, timeoutMs),
   }
+}
+
+function sharedOf<Tx, C>(core: Core<Tx>, { scope, http = {} }: LatchkeyOptions<Tx, C>): Shared<C> {
+  const { clock, telemetry } = core
+  return { scope, http, neverStored: neverStoredOf(http), clock, telemetry, expiryOf: id => expiryOf(core, id) }
 }
 
 function internalsOf<Tx>(core: Core<Tx>): Omit<Internals<Tx>, 'phased' | 'kinds' | 'keeping'> {
