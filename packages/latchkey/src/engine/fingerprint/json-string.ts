@@ -148,10 +148,6 @@ export function escapedUnit(out: Uint8Array, at: number): number {
   return second === 0x75 ? hexUnit(out, at + 2) : (meaning[second] ?? 0)
 }
 
-export function escapeLength(out: Uint8Array, at: number): number {
-  return out[at + 1] === 0x75 ? 6 : 2
-}
-
 export function decode(bytes: Uint8Array): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8')
 }

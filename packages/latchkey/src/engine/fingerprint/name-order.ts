@@ -1,6 +1,6 @@
 /** The order of names that RFC 8785, section 3.2.3, asks for: by UTF-16 code units, told from the canonical bytes. */
 import type { JsonCursor } from './json-cursor.ts'
-import { areOrdinary, escapedUnit, escapeLength } from './json-string.ts'
+import { areOrdinary, escapedUnit } from './json-string.ts'
 
 const quote = 0x22
 const backslash = 0x5c
@@ -64,17 +64,27 @@ function compareBytes(cursor: JsonCursor, a: number, b: number): number {
       y += 4
       word = outWords.getInt32(x, true)
     }
-    const left = unitAt(out, x)
-    const right = unitAt(out, y)
-    if (left !== right || left === nameEnd) {
-      cursor.common = x - (marks[a] ?? 0) - 1
-      return compareUnits(left, right)
-    }
-    // Equal characters are spelled alike.
-    const length = out[x] === backslash ? escapeLength(out, x) : 1
+    const length = equalLength(out, x, y)
+    if (length === 0) break
     x += length
     y += length
   }
+  cursor.common = x - (marks[a] ?? 0) - 1
+  return compareUnits(unitAt(out, x), unitAt(out, y))
+}
+
+const letterU = 0x75
+
+/** How long the same character, escape or byte is that both names have here; 0 where they differ or end. */
+function equalLength(out: Uint8Array, x: number, y: number): number {
+  const byte = out[x]
+  if (byte !== out[y] || byte === quote) return 0
+  if (byte !== backslash) return 1
+  const second = out[x + 1]
+  if (second !== out[y + 1]) return 0
+  if (second !== letterU) return 2
+  // Only control characters are escaped by number, and their first two digits are 0.
+  return out[x + 4] === out[y + 4] && out[x + 5] === out[y + 5] ? 6 : 0
 }
 
 /** The shorter name is the beginning of the longer one, and comes first. */
