@@ -12,7 +12,7 @@ const MAY_IMPORT: Record<string, readonly string[] | 'all'> = {
   index: ['engine', 'ports', 'telemetry'],
   ports: [],
   wire: [],
-  engine: ['ports', 'wire'],
+  engine: ['ports'],
   sql: ['ports'],
   stores: ['ports', 'sql'],
   http: ['engine', 'ports', 'wire'],

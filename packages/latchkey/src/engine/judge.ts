@@ -6,7 +6,7 @@
  */
 import { isLatchkeyError } from '../ports/errors.ts'
 import type { Header, Outcome } from '../ports/outcome.ts'
-import { selectStoredHeaders } from '../wire/headers.ts'
+import { selectStoredHeaders } from './stored-headers.ts'
 import type { Attempt } from './answer.ts'
 import type { Settings } from './settings.ts'
 

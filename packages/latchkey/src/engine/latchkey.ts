@@ -5,7 +5,7 @@ import { misconfigured } from '../ports/errors.ts'
 import { everyoneIn } from '../ports/line.ts'
 import type { Store } from '../ports/store.ts'
 import { silentTelemetry, type Telemetry } from '../ports/telemetry.ts'
-import { type NeverStored, readNeverStored } from '../wire/headers.ts'
+import { type NeverStored, readNeverStored } from './stored-headers.ts'
 import { unlessTooOld } from './age.ts'
 import { executeAtomic, executeInTransaction } from './atomic.ts'
 import { type Core, createCore } from './core.ts'
@@ -37,7 +37,8 @@ export interface LatchkeyOptions<Tx, Context> {
   readonly store: Store<Tx>
   /**
    * Who asks, from the authenticated caller: `c => [c.get('account')]`, or `singleTenant`. Required: without it one tenant's
-   * key would find another's answer. Empty or throwing refuses the request.
+   * key would find another's answer. Empty or throwing refuses the request, and so does one over 1,024 bytes, with U+0000 or with half
+   * of a surrogate pair.
    */
   readonly scope: (context: Context) => Scope | Promise<Scope>
   readonly http?: HttpOptions

@@ -3,7 +3,7 @@ import type { Clock } from '../ports/clock.ts'
 import type { Header } from '../ports/outcome.ts'
 import type { Resumable } from '../ports/store.ts'
 import type { Telemetry } from '../ports/telemetry.ts'
-import type { NeverStored } from '../wire/headers.ts'
+import type { NeverStored } from './stored-headers.ts'
 import type { Answer, ExecuteRequest, Work } from './answer.ts'
 import type { AtomicExecution, Execution, GuardedExecution } from './execution.ts'
 import type { Scope } from './identity.ts'
@@ -88,7 +88,7 @@ export interface AtomicOperation<Tx, Context = unknown> extends Operation<Atomic
 }
 
 export interface PhasedRunRequest<Input> extends RunRequest {
-  /** JSON, at most 64 KiB; stored at the grant. A resumed run gets the stored one. */
+  /** JSON, at most 64 KiB and 256 levels (`input-too-large`); stored at the grant. A resumed run gets the stored one. */
   readonly input: Input
 }
 

@@ -104,6 +104,6 @@ describe('the check of the store', () => {
 
   it('holds up no shutdown', async () => {
     const { latchkey } = bench(() => new Promise(() => {}))
-    expect(await latchkey.close()).toEqual({ drained: true })
+    expect(await latchkey.close()).toEqual({ drained: true, unstored: 0 })
   })
 })

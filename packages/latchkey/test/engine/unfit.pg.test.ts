@@ -64,10 +64,7 @@ describePostgres('a role without the rights that requests need', database => {
     expect(runs).toBe(0)
     expect((await owner.query('select from latchkey.keys')).rowCount).toBe(0)
 
-    const app = new Hono().post(
-      '/payments',
-      idempotent(guarded, () => Response.json({ runs: work() }, { status: 201 })),
-    )
+    const app = new Hono().post('/payments', idempotent(guarded), c => c.json({ runs: work() }, 201))
     const post = () => app.request('/payments', { method: 'POST', headers: { 'Idempotency-Key': 'k' }, body: '{}' })
     const refused = await post()
     expect(refused.status).toBe(503)

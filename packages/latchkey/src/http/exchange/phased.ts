@@ -12,7 +12,7 @@ import type { RequestView } from './request-view.ts'
 
 export interface PhasedRoute<C, Input> {
   /**
-   * Builds the operation's input from the request: JSON, at most 64 KiB, stored when the work begins. The definition sees
+   * Builds the operation's input from the request: JSON, at most 64 KiB and 256 levels (413), stored when the work begins. The definition sees
    * nothing else of the request, because a worker may go on with it.
    */
   readonly input: (context: C) => Input | Promise<Input>

@@ -7,7 +7,7 @@ import { finished, pipeline } from 'node:stream/promises'
 import { gzipSync } from 'node:zlib'
 import express5, { type NextFunction, type Request, type Response as Res } from 'express'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { deep, lookalikes, reportsInto } from '../../../test/http/parsed-bodies.ts'
+import { reportsInto } from '../../../test/http/parsed-bodies.ts'
 import { createLatchkey, type Latchkey } from '../../engine/latchkey.ts'
 import { notExecuted } from '../../ports/errors.ts'
 import type { Store } from '../../ports/store.ts'
@@ -233,21 +233,6 @@ describe('the body', () => {
     expect([refused.status, await refused.text()]).toEqual([415, expect.not.stringContaining('capture')])
     expect(reports).toEqual([expect.stringMatching(/body-unsupported.*captureBody\(\).*captureVerify/)])
     expect(await states()).toEqual([])
-  })
-
-  it('is told from its look-alike when only a parsed one is left, and refused when it is nested too deep', async () => {
-    await listen(
-      newApp()
-        .use(express5.json({ strict: false }))
-        .post('/orders', made()),
-    )
-    for (const [number, [one, other]] of lookalikes.entries()) {
-      const headers = { 'idempotency-key': `k${number}` }
-      expect((await post('/orders', { body: one, headers })).status, one).toBe(200)
-      expect((await post('/orders', { body: other, headers })).status, other).toBe(422)
-    }
-    const refused = await post('/orders', { body: deep, headers: { 'idempotency-key': 'deep' } })
-    expect([refused.status, await refused.json()]).toEqual([413, expect.objectContaining({ levels_max: 256 })])
   })
 
   for (const [how, app] of [
