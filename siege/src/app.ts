@@ -52,9 +52,10 @@ async function actInSteps(x: PhasedExecution<pg.PoolClient>, { account }: { acco
   return json(201, { ...doneOf(account, x.id) })
 }
 
-const app = new Hono().onError((error, c) => c.json({ error: error.message }, 500))
-app.post('/transfers', idempotent(latchkey.guarded(operations.transfers, { onFailure: 'hold' }), act))
-app.post('/uploads', idempotent(latchkey.guarded(operations.uploads, { onFailure: 'hold' }), act))
+const onError = (error: Error, c: Context) => c.json({ error: error.message }, 500)
+const app = new Hono().onError(onError)
+app.post('/transfers', idempotent(latchkey.guarded(operations.transfers, { onFailure: 'hold' }), act, { onError }))
+app.post('/uploads', idempotent(latchkey.guarded(operations.uploads, { onFailure: 'hold' }), act, { onError }))
 app.post(
   '/hits',
   idempotent(latchkey.guarded(operations.hits, { onFailure: 'rerun', ifStoreDown: 'run-unprotected' }), act),

@@ -55,7 +55,9 @@ export interface CoreOptions<Tx> {
 export function createCore<Tx>({ store, clock, telemetry, storeTimeoutMs, maintenance }: CoreOptions<Tx>): Core<Tx> {
   const safe = harmless(telemetry)
   const closing = new AbortController()
-  const calls = storeCalls({ storeName: store.name, timeoutMs: storeTimeoutMs, clock, telemetry: safe })
+  // A call that waits its turn in the store's own queue is not unanswered.
+  const timeoutMs = storeTimeoutMs + (store.traits.queueMsMax ?? 0)
+  const calls = storeCalls({ storeName: store.name, timeoutMs, clock, telemetry: safe })
   const waiting = waiters(clock)
   const after = { store, calls, clock, telemetry: safe, closing: closing.signal }
   return {

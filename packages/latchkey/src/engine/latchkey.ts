@@ -43,7 +43,10 @@ export interface LatchkeyOptions<Tx, Context> {
   readonly scope: (context: Context) => Scope | Promise<Scope>
   readonly http?: HttpOptions
   readonly telemetry?: Telemetry
-  /** Longest a single store call may take. Default 2 s: beyond that a caller is better answered 503. */
+  /**
+   * How long the store may take to answer a call. Default 2 s: beyond that a caller is better answered 503. A wait in the process's own queue is
+   * not counted; the store bounds it.
+   */
   readonly storeTimeoutMs?: number
   /**
    * Sweeps dead leases and reaps expired rows, once a minute and at most 100 of each, so that the table does not grow for ever where nobody

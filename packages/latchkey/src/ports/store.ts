@@ -179,6 +179,11 @@ export interface StoreTraits {
   readonly fence: 'dense' | 'rising'
   /** The most connections it can use, where that is known: one cannot hold a handler's query and its heartbeat. */
   readonly connections: number | undefined
+  /**
+   * How long a call may wait in this process before the store sends or refuses it. An answer is waited for that much longer, so that a wait
+   * in the process's own queue is never taken for a store that does not answer. Absent: calls do not wait.
+   */
+  readonly queueMsMax?: number
 }
 
 export interface Swept {

@@ -22,7 +22,7 @@ export async function breakableStore(): Promise<BreakableStore> {
   const real = sqliteStore({ path: join(folder, 'keys.db'), open: file => new Database(file) })
   await real.migrate()
   const breakable: BreakableStore = {
-    store: over(real, name => breakable.faults[name]),
+    store: over(withoutQueue(real), name => breakable.faults[name]),
     real,
     faults: {},
     async close() {
@@ -31,6 +31,11 @@ export async function breakableStore(): Promise<BreakableStore> {
     },
   }
   return breakable
+}
+
+/** What a test delays is the store's answer, and not a wait in its queue. */
+function withoutQueue(store: Store<SqliteTx>): Store<SqliteTx> {
+  return { ...store, traits: { ...store.traits, queueMsMax: 0 } }
 }
 
 const parts: readonly unknown[] = ['steps', 'reconciliation']

@@ -16,7 +16,7 @@ import { isUuid, readable, recordColumns, recovery, type Dialect } from './diale
 import type { PgPool } from './driver.ts'
 import type { GatherLimits } from './gather.ts'
 import { laneOn, type OpenLane } from './lane.ts'
-import { loneStatements, writes } from './lone.ts'
+import { loneStatements, untilLaneIsFree, writes } from './lone.ts'
 import { packedOutcome } from './owner.ts'
 import type { Send } from './prepared.ts'
 import { bounded, rowsOf, type Run } from './run.ts'
@@ -30,11 +30,13 @@ export interface BatchingOptions {
    * time count once; of those behind the first there are at most four times as many, and one key never has more than half.
    */
   readonly openMax?: number
-  /**
-   * How long a batch may wait for its answer, and a call for its batch: half of it, so that it is refused as `overloaded`, and
-   * never takes its wait for a failure of the store. Default: 2,000 ms, as `storeTimeoutMs` of `createLatchkey`; change it with that.
-   */
+  /** How long a batch may wait for its answer. Default: 2,000 ms, as `storeTimeoutMs` of `createLatchkey`; change it with that. */
   readonly timeoutMs?: number
+  /**
+   * How long a call may wait for its batch. Default: 3,000 ms; then it is refused with `overloaded`. Lower it where clients give up
+   * sooner.
+   */
+  readonly queueMsMax?: number
 }
 
 type Gathered = Pick<Store, 'claim' | 'enqueue' | 'read' | 'heartbeat' | 'complete'>
@@ -64,8 +66,9 @@ export function batchedCalls({ sql, pool, send, options, single }: Batching): Ga
   const ask = bounded(pool, sql.schema, { send, limitMs: options.timeoutMs ?? timeoutMsDefault })
   const together: Together = { run: rowsOf(ask), texts: batchStatements(sql), single }
   const lone = loneStatements(sql)
-  const lane = laneOn(limitsOf(options))
-  const alone = joinedAlone(lane, single)
+  const limits = limitsOf(options)
+  const lane = laneOn(limits)
+  const alone = joinedAlone(laneOn({ ...limits, sizeMax: pool.options?.max ?? aloneMax }), single)
   const claim = lane<ClaimRequest, ClaimResult>({
     name: 'claim',
     keyOf: request => request.identity.id,
@@ -141,19 +144,46 @@ function areUuids({ id, claimId }: Claim): boolean {
 }
 
 const timeoutMsDefault = 2_000
+const queueMsDefault = 3_000
 
-function limitsOf({ sizeMax = 250, openMax = 5_000, timeoutMs = timeoutMsDefault }: BatchingOptions): GatherLimits {
-  for (const [name, value] of Object.entries({ sizeMax, openMax, timeoutMs })) {
-    if (!(value >= 1)) throw misconfigured(`batching.${name} must be at least 1 and is ${value}`)
+export function queueMsOf(batching: boolean | BatchingOptions): number {
+  if (typeof batching === 'boolean') return batching ? queueMsDefault : 0
+  return batching.queueMsMax ?? queueMsDefault
+}
+
+function limitsOf({
+  sizeMax = 250,
+  openMax = 5_000,
+  timeoutMs = timeoutMsDefault,
+  queueMsMax = queueMsDefault,
+}: BatchingOptions): GatherLimits {
+  for (const [name, value] of Object.entries({ sizeMax, openMax, timeoutMs, queueMsMax })) {
+    if (!(value >= 1)) throw misconfigured(`batching.${name} must be at least 1 (got ${value})`)
   }
   return {
     sizeMax,
     openMax,
     behindMax: 4 * openMax,
-    waitMsMax: timeoutMs / 2,
+    waitMsMax: queueMsMax,
     // Before the caller's own limit, at which it would take a call that was never sent for one whose answer was lost.
-    shareMsMax: 0.9 * timeoutMs,
+    shareMsMax: queueMsMax + 0.9 * timeoutMs,
   }
+}
+
+/** The most statements of one row at a time, of a pool that does not say how many connections it has. */
+const aloneMax = 10
+
+/**
+ * At most as many at once as there are connections. The others wait in the queue and not in the pool, so that their wait is known for what
+ * it is. One that waits for a lock does not hold up the next ones for long.
+ */
+async function sideBySide<Item, Result>(
+  items: readonly Item[],
+  send: (item: Item) => Promise<Result>,
+): Promise<readonly Promise<Result>[]> {
+  const answers = items.map(send)
+  await untilLaneIsFree(Promise.allSettled(answers))
+  return answers
 }
 
 /** What has statements of its own, and calls of one key that share one of them. */
@@ -163,14 +193,14 @@ function joinedAlone(lane: OpenLane, single: Gathered): Pick<Store, 'claim' | 'e
       name: 'claim',
       keyOf: request => request.identity.id,
       alone: request => single.claim(request),
-      together: async requests => requests.map(each => single.claim(each)),
+      together: requests => sideBySide(requests, each => single.claim(each)),
       mayShare: mayShareClaim,
     }),
     enqueue: lane<EnqueueRequest, EnqueueResult>({
       name: 'enqueue',
       keyOf: request => request.identity.id,
       alone: request => single.enqueue(request),
-      together: async requests => requests.map(each => single.enqueue(each)),
+      together: requests => sideBySide(requests, each => single.enqueue(each)),
       // Whatever its fingerprint: only a row that is not there, or over, is queued anew.
       mayShare: result => result.kind === 'seen' && !result.record.expired,
     }),

@@ -123,19 +123,33 @@ describe('a gatherer', () => {
   })
 
   it('drops what has waited too long before it is sent', async () => {
-    const { call, batch, wait } = gatherer({ waitMsMax: 1_000 })
+    const { call, batch, wait, look } = gatherer({ waitMsMax: 1_000 })
     void call('a')
     const one = await batch(0)
     const late = call('late')
     wait(800)
     const inTime = call('in-time')
     wait(300)
-    one.answer()
+    look()
     expect(await codeOf(late)).toBe('overloaded')
+    one.answer()
     const two = await batch(1)
     expect(two.items).toEqual(['in-time'])
     two.answer()
     expect(await inTime).toBe('in-time!')
+  })
+
+  it('sends what there is room for, however long the process itself stood still, and refuses the rest', async () => {
+    const { call, batch, wait } = gatherer({ waitMsMax: 1_000, sizeMax: 2 })
+    void call('a')
+    const one = await batch(0)
+    const late = ['b', 'c', 'd'].map(item => codeOf(call(item)))
+    wait(5_000)
+    one.answer()
+    const two = await batch(1)
+    expect(two.items).toEqual(['b', 'c'])
+    two.answer()
+    expect(await Promise.all(late)).toEqual(['answered', 'answered', 'overloaded'])
   })
 
   it('refuses what comes over the limit, also while members go on alone, and takes more when they have ended', async () => {
@@ -226,13 +240,14 @@ describe('a gatherer whose calls may share an answer', () => {
   })
 
   it('promotes the next of a key when the first has waited too long', async () => {
-    const { call, batch, wait } = gatherer({ waitMsMax: 1_000 }, always)
+    const { call, batch, wait, look } = gatherer({ waitMsMax: 1_000 }, always)
     void call('x')
     const one = await batch(0)
     const late = call('a')
     wait(800)
     const others = ['a/2', 'a/3'].map(call)
     wait(300)
+    look()
     one.answer()
     await expect(late).rejects.toMatchObject({ code: 'overloaded' })
     const two = await batch(1)

@@ -32,8 +32,9 @@ export function gather<Item, Result>(options: GatherOptions<Item, Result>): (ite
   let watched = false
 
   function flush(): void {
-    refuseLate(queue)
+    // Those who can be sent now are sent, however long this process kept them waiting.
     const batch = takeBatch(queue)
+    refuseLate(queue)
     if (batch.length === 0) {
       underWay = false
       return

@@ -11,7 +11,12 @@ export type { Migration } from '../../sql/migrations.ts'
 export type { PostgresStore, PostgresStoreOptions } from './store.ts'
 export { postgresMigrations } from './migrations.ts'
 
-const batchingChecks: ChecksOf<BatchingOptions> = { sizeMax: count, openMax: count, timeoutMs: waitedMs }
+const batchingChecks: ChecksOf<BatchingOptions> = {
+  sizeMax: count,
+  openMax: count,
+  timeoutMs: waitedMs,
+  queueMsMax: waitedMs,
+}
 
 const postgresChecks: ChecksOf<PostgresStoreOptions> = {
   pool: having('a pool of pg', 'connect', 'query'),

@@ -2,7 +2,7 @@
 import type { Steps } from '../../ports/steps.ts'
 import type { Store, StoreCheck, Transactor } from '../../ports/store.ts'
 import { backgroundCalls } from './background.ts'
-import { batchedCalls, type BatchingOptions } from './batching.ts'
+import { batchedCalls, type BatchingOptions, queueMsOf } from './batching.ts'
 import { claimCalls } from './claim.ts'
 import { ignoreErrorsOfPool } from './connection-errors.ts'
 import { dialect } from './dialect.ts'
@@ -67,6 +67,7 @@ export function openPostgresStore<Pool extends PgPool>({
       processes: 'many',
       fence: 'dense',
       connections: pool.options?.max,
+      queueMsMax: queueMsOf(batching),
     },
     // The transactor's clients come from this pool's `connect`, so they are of the pool's own client type.
     transactor: postgresTransactor({ pool, sql, schemaName: schema, send }) as Transactor<unknown> as Transactor<

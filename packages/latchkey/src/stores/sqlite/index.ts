@@ -46,8 +46,8 @@ export interface SqliteStoreOptions {
    */
   readonly transactionMs?: number
   /**
-   * How long a write waits for the writers before it, in this process and in others. Default 1,500: just under the 2 s
-   * after which Latchkey gives up on a store, so that the error tells what was waited for.
+   * How long a write waits for the writers before it, in this process and in others. Default 3,000; then it is refused with
+   * `overloaded`. Lower it where clients give up sooner.
    */
   readonly waitMs?: number
   /** How many writes may wait; one more is refused at once. Default 10,000: more than can be written within `waitMs`. */
@@ -88,7 +88,7 @@ const sqliteChecks: ChecksOf<SqliteStoreOptions> = {
 
 export function sqliteStore(options: SqliteStoreOptions): SqliteStore {
   checkOptions('sqliteStore', options, sqliteChecks)
-  const { path, open, transactionMs = 2_000, waitMs = 1_500, waitersMax = 10_000, clock = systemClock } = options
+  const { path, open, transactionMs = 2_000, waitMs = 3_000, waitersMax = 10_000, clock = systemClock } = options
   if (path === undefined) throw misconfigured('sqliteStore: path is missing: the database file')
   if (open === undefined) throw misconfigured('sqliteStore: open is missing: path => new Database(path)')
   const database = openDatabase({ path, open, clock, waitMs, waitersMax })
@@ -102,6 +102,7 @@ export function sqliteStore(options: SqliteStoreOptions): SqliteStore {
       processes: 'many',
       fence: 'dense',
       connections: undefined,
+      queueMsMax: waitMs,
     },
     transactor: sqliteTransactor({ database, scopes, transactionMs }),
     steps: sqliteSteps(database, scopes),
