@@ -1,12 +1,12 @@
 /** Atomic: key, business rows and answer in one commit of the store's own database. */
 import { sleep } from '../ports/clock.ts'
 import { unreachable } from '../ports/errors.ts'
-import type { AtomicRequest, HandlerEnd, KeyRecord, TakeOver, Transactor } from '../ports/store.ts'
+import type { AtomicRequest, GrantedFrom, HandlerEnd, KeyRecord, TakeOver, Transactor } from '../ports/store.ts'
 import { type Answer, type Attempt, type ExecuteRequest, refused, unavailable, type Work } from './answer.ts'
 import { busy, afterConflict, afterLostCommit, afterRollback, rememberUnknown } from './atomic-aftermath.ts'
 import { done, type Step } from './atomic-aftermath.ts'
 import { afterAbort, afterHandlerEnd, rolledBack, savepointsNeeded } from './atomic-misuse.ts'
-import { boundedTransaction, type Edges, unbounded } from './bounded-transaction.ts'
+import { type BoundedEnd, boundedTransaction, type Edges, unbounded } from './bounded-transaction.ts'
 import type { Core } from './core.ts'
 import { type AtomicExecution, type Listening, saidNotExecuted } from './execution.ts'
 import { faultPoint } from './fault-point.ts'
@@ -103,7 +103,24 @@ async function oneTransaction<Tx, C>(core: Core<Tx>, settings: Settings<C>, run:
     row,
   )
   faultPoint('atomic:after-commit')
-  const { ended } = inside
+  const step = await conclude(core, settings, { run, row, end, ended: inside.ended })
+  if (step.kind === 'answer') countStored(core, { row, from: inside.from, answer: step.answer })
+  return step
+}
+
+interface Concluding<Tx> {
+  readonly run: AtomicRun<Tx>
+  readonly row: AtomicRequest
+  readonly end: BoundedEnd
+  readonly ended: Ended | undefined
+}
+
+/** What the end of the transaction and the end of its handler come to together. */
+async function conclude<Tx, C>(
+  core: Core<Tx>,
+  settings: Settings<C>,
+  { run, row, end, ended }: Concluding<Tx>,
+): Promise<Step> {
   if (end.kind === 'overloaded') return done(refused('overloaded', { cause: end.cause, retryAfterMs: 1_000 }))
   if (end.kind === 'misused') return done(rolledBack(core, row, end.cause))
   if (end.kind === 'conflict' || ended?.kind === 'taken') return afterConflict(core, row)
@@ -126,6 +143,22 @@ async function oneTransaction<Tx, C>(core: Core<Tx>, settings: Settings<C>, run:
 
 interface Inside {
   ended?: Ended
+  /** What the row was reserved from. */
+  from?: GrantedFrom
+}
+
+interface Stored {
+  readonly row: AtomicRequest
+  readonly from: GrantedFrom | undefined
+  readonly answer: Answer
+}
+
+/** Once for a key: what was rolled back has created nothing. */
+function countStored<Tx>(core: Core<Tx>, { row, from, answer }: Stored): void {
+  if (answer.kind !== 'executed' || answer.stored !== 'yes') return
+  const { operation, id } = row.identity
+  if (from === 'none' || from === 'expired') core.telemetry.count('reserve.created', { operation, identity: id })
+  if (from === 'expired') core.telemetry.count('reserve.after_expiry', { operation })
 }
 
 interface InTransaction<Tx> extends AtomicRun<Tx> {
@@ -141,8 +174,7 @@ async function reserveAndRun<Tx, C>(core: Core<Tx>, settings: Settings<C>, run: 
   const reservation = await edges.first(() => transactor.reserve(tx, row))
   if (reservation.kind !== 'free') return reservation
   const { operation } = row.identity
-  core.telemetry.count('reserve.created', { operation, identity: row.identity.id })
-  if (reservation.from === 'expired') core.telemetry.count('reserve.after_expiry', { operation })
+  run.inside.from = reservation.from
   const context = atomicExecution(run, reservation.fence + 1)
   const startedAtMs = core.clock.monotonicMs()
   const attempt = await attemptOf(run.work, context)
@@ -204,10 +236,11 @@ export async function executeInTransaction<Tx, C>(
   const { transactor, request } = run
   const tx = await transactor.adopt(run.tx)
   const row = atomicRequest(core, settings, run)
+  const inside: Inside = {}
   let ended: Ended
   let how: 'open' | HandlerEnd
   try {
-    ended = await reserveAndRun(core, settings, { ...run, tx, row, edges: unbounded, inside: {} })
+    ended = await reserveAndRun(core, settings, { ...run, tx, row, edges: unbounded, inside })
   } finally {
     how = transactor.endOf(tx)
   }
@@ -218,7 +251,9 @@ export async function executeInTransaction<Tx, C>(
       if (how !== 'open') return afterHandlerEnd(core, settings, { ...ran, how })
       if (ended.spoilt !== undefined) return rolledBack(core, row, savepointsNeeded(row))
       if (judgement.kind === 'unknown') await noteUnknown(core, settings, row, judgement.errorCode)
-      return { kind: 'executed', attempt, stored: judgement.kind === 'keep' ? 'yes' : 'declined' }
+      const answer = { kind: 'executed', attempt, stored: judgement.kind === 'keep' ? 'yes' : 'declined' } as const
+      countStored(core, { row, from: inside.from, answer })
+      return answer
     }
     case 'seen': {
       const seen = await answerSeen(core, settings, { record: ended.record, request })

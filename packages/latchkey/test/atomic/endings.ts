@@ -11,6 +11,7 @@ import {
   idOf,
   latchkeyOn,
   operationName,
+  recordingTelemetry,
   rowOf,
   told,
   type TestLatchkey,
@@ -66,6 +67,18 @@ export function itEndsAtomically(open: () => Promise<Shop>): void {
       seen.add(JSON.stringify(await shop.committed(key)))
     }
     expect([...seen].sort()).toEqual([JSON.stringify(nothing), JSON.stringify(everything)])
+  })
+
+  it('counts a key as created once, when its row is stored, however often it was rolled back before', async () => {
+    const telemetry = recordingTelemetry()
+    const counting = latchkeyOn(shop.store, { telemetry }).atomic(operationName)
+    for (const status of [503, 429, 503, 201]) {
+      await counting.execute(executeRequest('created-once'), ordering(shop, 'created-once', () => answered(status)).work)
+      expect(telemetry.counted('reserve.created')).toBe(status === 201 ? 1 : 0)
+    }
+    const thrown = ordering(shop, 'created-alone', () => answered(402, 'no funds', new Error('card declined')))
+    await counting.execute(executeRequest('created-alone'), thrown.work)
+    expect(telemetry.counted('reserve.created')).toBe(2)
   })
 
   it('keeps a 4xx that was thrown, by an insert of its own, without the business rows', async () => {
