@@ -73,7 +73,10 @@ export function itEndsAtomically(open: () => Promise<Shop>): void {
     const telemetry = recordingTelemetry()
     const counting = latchkeyOn(shop.store, { telemetry }).atomic(operationName)
     for (const status of [503, 429, 503, 201]) {
-      await counting.execute(executeRequest('created-once'), ordering(shop, 'created-once', () => answered(status)).work)
+      await counting.execute(
+        executeRequest('created-once'),
+        ordering(shop, 'created-once', () => answered(status)).work,
+      )
       expect(telemetry.counted('reserve.created')).toBe(status === 201 ? 1 : 0)
     }
     const thrown = ordering(shop, 'created-alone', () => answered(402, 'no funds', new Error('card declined')))

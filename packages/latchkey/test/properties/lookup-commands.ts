@@ -36,9 +36,12 @@ const lookups = step({
 
 /** Who has answered is not heard again: what a repeated word is answered, the port leaves open. */
 function takeLookup({ evidence }: StoreModel, nth: number): ModelLookup {
-  const at = evidence.lookups.length - 1 - (nth % evidence.lookups.length)
-  const [lookup] = evidence.lookups.splice(at, 1)
+  const lookup = evidence.lookups[evidence.lookups.length - 1 - (nth % evidence.lookups.length)]
   assert.ok(lookup)
+  // A forgotten key begins again at fence 1 and look 1, so a look-up of its first life can be equal to one of its second.
+  const isSame = (each: ModelLookup) =>
+    each.key === lookup.key && each.fence === lookup.fence && each.look === lookup.look
+  evidence.lookups = evidence.lookups.filter(each => !isSame(each))
   return lookup
 }
 
