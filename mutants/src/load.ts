@@ -40,6 +40,19 @@ export const loadMutants: readonly Mutant[] = [
     caughtBy: [hotKey('runs atomic work once')],
   },
   {
+    name: 'load: one scope may take every open claim',
+    patches: [
+      {
+        file: `${source}/stores/postgres/call-queue.ts`,
+        find: 'return own >= left',
+        replace: 'return own < 0 || left <= 0',
+      },
+    ],
+    caughtBy: [
+      { path: `${source}/stores/postgres/gather.test.ts`, test: 'leaves room for other scopes beside a flood of one' },
+    ],
+  },
+  {
     name: 'load: a full queue of calls is called an outage',
     patches: [
       {

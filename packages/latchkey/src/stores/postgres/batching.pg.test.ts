@@ -227,7 +227,7 @@ describePostgres('group commit', database => {
     const slow = postgresStore({ pool: few, batching: { openMax: 10, timeoutMs: 300 } })
     // The pool's only connection is out: nothing can be sent.
     const taken = await few.connect()
-    const asked = requests(12)
+    const asked = Array.from({ length: 12 }, (_, n) => ofScope(`tenant-${n}`))
     const results = await Promise.allSettled(asked.map(each => slow.claim(each)))
     const refused = results.map(result => (result.status === 'rejected' ? result.reason.code : 'won'))
     // None of them was sent, and so none is in doubt: ten had no connection, two had no room.
@@ -281,6 +281,10 @@ function owned(result: ClaimResult): Claim {
 
 function answer(text: string) {
   return { status: 201, headers: [['content-type', 'text/plain'] as const], body: Buffer.from(text), version: 1 }
+}
+
+function ofScope(scope: string): ClaimRequest {
+  return request({ identity: { id: randomUUID(), scope, operation: 'payments.create' } })
 }
 
 function requests(count: number): ClaimRequest[] {

@@ -25,9 +25,10 @@ export interface BatchingOptions {
   /** The most calls in one batch. Default: 250. Smaller makes batches shorter, larger helps only with many connections. */
   readonly sizeMax?: number
   /**
-   * The most calls of one kind that are open at a time. Default: 5,000. The next one is refused with `overloaded`, which HTTP
-   * answers with 503: a database that does not keep up must not fill the process's memory. Calls for one key that wait at the same
-   * time count once; of those behind the first there are at most four times as many, and one key never has more than half.
+   * The most calls of one kind that are open at a time. Default: 10,000; no scope has more than it leaves free, so one alone has
+   * half. The next one is refused with `overloaded`, which HTTP answers with 503: a database that does not keep up must not fill the
+   * process's memory. Calls for one key that wait at the same time count once; of those behind the first there are at most four
+   * times as many, and one key never has more than half.
    */
   readonly openMax?: number
   /** How long a batch may wait for its answer. Default: 2,000 ms, as `storeTimeoutMs` of `createLatchkey`; change it with that. */
@@ -62,6 +63,12 @@ export interface Batching {
   readonly single: Gathered
 }
 
+/** One call of a key is sent at a time, and a scope has its share of the open ones. */
+const byIdentity = {
+  keyOf: ({ identity }: Pick<ClaimRequest, 'identity'>) => identity.id,
+  scopeOf: ({ identity }: Pick<ClaimRequest, 'identity'>) => identity.scope,
+}
+
 export function batchedCalls({ sql, pool, send, options, single }: Batching): Gathered {
   const ask = bounded(pool, sql.schema, { send, limitMs: options.timeoutMs ?? timeoutMsDefault })
   const together: Together = { run: rowsOf(ask), texts: batchStatements(sql), single }
@@ -71,7 +78,7 @@ export function batchedCalls({ sql, pool, send, options, single }: Batching): Ga
   const alone = joinedAlone(laneOn({ ...limits, sizeMax: pool.options?.max ?? aloneMax }), single)
   const claim = lane<ClaimRequest, ClaimResult>({
     name: 'claim',
-    keyOf: request => request.identity.id,
+    ...byIdentity,
     alone: request => single.claim(request),
     async one(request) {
       if (await writes(ask, lone.claim, plainClaimValues(request))) return wonFresh(request)
@@ -109,15 +116,7 @@ export function batchedCalls({ sql, pool, send, options, single }: Batching): Ga
     name: 'heartbeat',
     keyOf: ({ claim: { id } }) => id,
     alone: each => single.heartbeat(each.claim, each.leaseMs),
-    together: async beats => {
-      const written = await idsWritten(together, 'heartbeat', [
-        uuidArray(beats.map(each => each.claim.id)),
-        float8Array(beats.map(each => each.claim.fence)),
-        uuidArray(beats.map(each => each.claim.claimId)),
-        float8Array(beats.map(each => each.leaseMs)),
-      ])
-      return beats.map(each => (written(each.claim.id) ? 'written' : 'claim-lost'))
-    },
+    together: beats => beatTogether(together, beats),
   })
   return {
     claim: request => (goesAlone(request) ? alone.claim(request) : claim(request)),
@@ -153,7 +152,7 @@ export function queueMsOf(batching: boolean | BatchingOptions): number {
 
 function limitsOf({
   sizeMax = 250,
-  openMax = 5_000,
+  openMax = 10_000,
   timeoutMs = timeoutMsDefault,
   queueMsMax = queueMsDefault,
 }: BatchingOptions): GatherLimits {
@@ -191,14 +190,14 @@ function joinedAlone(lane: OpenLane, single: Gathered): Pick<Store, 'claim' | 'e
   return {
     claim: lane<ClaimRequest, ClaimResult>({
       name: 'claim',
-      keyOf: request => request.identity.id,
+      ...byIdentity,
       alone: request => single.claim(request),
       together: requests => sideBySide(requests, each => single.claim(each)),
       mayShare: mayShareClaim,
     }),
     enqueue: lane<EnqueueRequest, EnqueueResult>({
       name: 'enqueue',
-      keyOf: request => request.identity.id,
+      ...byIdentity,
       alone: request => single.enqueue(request),
       together: requests => sideBySide(requests, each => single.enqueue(each)),
       // Whatever its fingerprint: only a row that is not there, or over, is queued anew.
@@ -211,6 +210,16 @@ interface Together {
   readonly run: Run
   readonly texts: BatchStatements
   readonly single: Gathered
+}
+
+async function beatTogether(together: Together, beats: readonly Beat[]): Promise<readonly OwnerResult[]> {
+  const written = await idsWritten(together, 'heartbeat', [
+    uuidArray(beats.map(each => each.claim.id)),
+    float8Array(beats.map(each => each.claim.fence)),
+    uuidArray(beats.map(each => each.claim.claimId)),
+    float8Array(beats.map(each => each.leaseMs)),
+  ])
+  return beats.map(each => (written(each.claim.id) ? 'written' : 'claim-lost'))
 }
 
 /**

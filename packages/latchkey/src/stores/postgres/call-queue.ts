@@ -5,7 +5,10 @@ import { isLatchkeyError, LatchkeyError } from '../../ports/errors.ts'
 export interface QueueLimits {
   /** The most calls in one batch. */
   readonly sizeMax: number
-  /** The most calls that are open, from their arrival to their answer; the next one is refused at once. Without those behind another. */
+  /**
+   * The most calls that are open, from their arrival to their answer; the next one is refused at once. Without those behind another. One
+   * scope never has more of them than it leaves free, so that a flood of one tenant leaves room for the others.
+   */
   readonly openMax: number
   /** The most calls behind others of their key. One key never has more of them than it leaves free. */
   readonly behindMax: number
@@ -19,6 +22,8 @@ export interface QueueOptions<Item> {
   /** What is refused, in messages. */
   readonly name: string
   readonly keyOf: (item: Item) => string
+  /** Whose call it is, where the call says so. */
+  readonly scopeOf?: ((item: Item) => string) | undefined
   readonly limits: QueueLimits
   readonly clock: Clock
 }
@@ -40,11 +45,12 @@ export interface CallQueue<Item, Result> {
   readonly leading: Set<Call<Item, Result>>
   /** From their arrival to their answer, without those behind another. */
   open: number
+  readonly openOf: Map<string, number>
   behind: number
 }
 
 export function callQueue<Item, Result>(options: QueueOptions<Item>): CallQueue<Item, Result> {
-  return { options, waiting: new Map(), leading: new Set(), open: 0, behind: 0 }
+  return { options, waiting: new Map(), leading: new Set(), open: 0, openOf: new Map(), behind: 0 }
 }
 
 /** Why there is no room for it. */
@@ -56,8 +62,8 @@ export function stand<Item, Result>(
   const key = keyOf(call.item)
   const first = queue.waiting.get(key)
   if (first === undefined) {
-    if (queue.open >= limits.openMax) return overloaded(`${queue.open} calls of ${name} are already open`)
-    queue.open += 1
+    if (isFull(queue, call)) return overloaded(`${queue.open} calls of ${name} are already open`)
+    open(queue, call)
     queue.waiting.set(key, call)
     return undefined
   }
@@ -70,6 +76,31 @@ export function stand<Item, Result>(
   return undefined
 }
 
+function isFull<Item, Result>(
+  { options, openOf, open: all }: CallQueue<Item, Result>,
+  { item }: Call<Item, Result>,
+): boolean {
+  const left = options.limits.openMax - all
+  const own = options.scopeOf === undefined ? 0 : (openOf.get(options.scopeOf(item)) ?? 0)
+  return own >= left
+}
+
+function open<Item, Result>(queue: CallQueue<Item, Result>, { item }: Call<Item, Result>): void {
+  queue.open += 1
+  const scope = queue.options.scopeOf?.(item)
+  if (scope !== undefined) queue.openOf.set(scope, (queue.openOf.get(scope) ?? 0) + 1)
+}
+
+/** It has its answer, or was refused. */
+export function close<Item, Result>(queue: CallQueue<Item, Result>, { item }: Call<Item, Result>): void {
+  queue.open -= 1
+  const scope = queue.options.scopeOf?.(item)
+  if (scope === undefined) return
+  const left = (queue.openOf.get(scope) ?? 1) - 1
+  if (left > 0) queue.openOf.set(scope, left)
+  else queue.openOf.delete(scope)
+}
+
 /** Calls of one key that were behind another: the first of them is the next to be sent, unless one of the key waits already. */
 export function standAgain<Item, Result>(queue: CallQueue<Item, Result>, calls: readonly Call<Item, Result>[]): void {
   const [first, ...others] = calls
@@ -80,7 +111,7 @@ export function standAgain<Item, Result>(queue: CallQueue<Item, Result>, calls: 
     ahead.behind = [...(ahead.behind ?? []), ...calls]
     return
   }
-  queue.open += 1
+  open(queue, first)
   queue.behind -= 1
   first.behind = someOf(others)
   queue.waiting.set(key, first)
@@ -126,8 +157,9 @@ function refuseOfKey<Item, Result>(
   const { name, limits, clock } = queue.options
   const [late, [next, ...others]] = parted(calls, clock.monotonicMs() - limits.waitMsMax)
   if (late.length === 0) return
+  const ahead = queue.waiting.get(key)
   if (next === undefined) {
-    queue.open -= 1
+    if (ahead !== undefined) close(queue, ahead)
     queue.behind -= late.length - 1
     queue.waiting.delete(key)
   } else {

@@ -11,7 +11,11 @@ interface Sent {
 }
 
 /** Each batch stands still until the test answers it. */
-function gatherer(over: Partial<GatherLimits> = {}, mayShare?: GatherOptions<string, string>['mayShare']) {
+function gatherer(
+  over: Partial<GatherLimits> = {},
+  mayShare?: GatherOptions<string, string>['mayShare'],
+  scopeOf?: (item: string) => string,
+) {
   const sent: Sent[] = []
   const timers: (() => void)[] = []
   let nowMs = 0
@@ -20,6 +24,7 @@ function gatherer(over: Partial<GatherLimits> = {}, mayShare?: GatherOptions<str
     keyOf: item => item.split('/')[0] ?? item,
     limits: { ...limits, ...over },
     mayShare,
+    scopeOf,
     clock: {
       ...systemClock,
       monotonicMs: () => nowMs,
@@ -150,6 +155,21 @@ describe('a gatherer', () => {
     expect(two.items).toEqual(['b', 'c'])
     two.answer()
     expect(await Promise.all(late)).toEqual(['answered', 'answered', 'overloaded'])
+  })
+
+  it('leaves room for other scopes beside a flood of one', async () => {
+    const { call, batch } = gatherer({ openMax: 8 }, undefined, item => item.slice(0, 1))
+    const flood = ['a1', 'a2', 'a3', 'a4', 'a5'].map(item => codeOf(call(item)))
+    const others = ['b1', 'b2', 'c1'].map(item => codeOf(call(item)))
+    const one = await batch(0)
+    expect(one.items).toEqual(['a1', 'a2', 'a3', 'a4', 'b1', 'b2', 'c1'])
+    one.answer()
+    expect(await Promise.all(flood)).toEqual(['answered', 'answered', 'answered', 'answered', 'overloaded'])
+    expect(await Promise.all(others)).toEqual(['answered', 'answered', 'answered'])
+    // Its places are free again.
+    const again = ['a1', 'a2', 'a3', 'a4'].map(item => codeOf(call(item)))
+    ;(await batch(1)).answer()
+    expect(await Promise.all(again)).toEqual(['answered', 'answered', 'answered', 'answered'])
   })
 
   it('refuses what comes over the limit, also while members go on alone, and takes more when they have ended', async () => {

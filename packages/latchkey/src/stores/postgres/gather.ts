@@ -6,7 +6,15 @@
  * it, and its answer is theirs: a thousand callers of one key are one call. They were never sent, so they are never in doubt.
  */
 import { LatchkeyError } from '../../ports/errors.ts'
-import { type Call, type CallQueue, callQueue, neverSent, type QueueLimits, type QueueOptions } from './call-queue.ts'
+import {
+  type Call,
+  type CallQueue,
+  callQueue,
+  close,
+  neverSent,
+  type QueueLimits,
+  type QueueOptions,
+} from './call-queue.ts'
 import { refuseAll, refuseLate, stand, standAgain, takeBatch } from './call-queue.ts'
 
 export type GatherLimits = QueueLimits
@@ -91,7 +99,7 @@ function answersOf<Item, Result>(
   type Member = Call<Item, Result>
 
   function settle(call: Member, result: Result): void {
-    queue.open -= 1
+    close(queue, call)
     call.resolve(result)
     if (call.behind === undefined) return
     const apart: Member[] = []
@@ -108,7 +116,7 @@ function answersOf<Item, Result>(
   }
 
   function refuse(call: Member, error: unknown): void {
-    queue.open -= 1
+    close(queue, call)
     call.reject(error)
     if (call.behind === undefined) return
     const others = sharersOf(queue, call)

@@ -7,6 +7,8 @@ import { isRefusalOfRows } from './sqlstate.ts'
 export interface Lane<Item, Result> {
   readonly name: string
   readonly keyOf: (item: Item) => string
+  /** Whose call it is, where the call says so. */
+  readonly scopeOf?: (item: Item) => string
   /** The statement that knows every state. */
   readonly alone: (item: Item) => Promise<Result>
   /** For a batch of one, where there is a cheaper way than the batch's. */
@@ -18,7 +20,7 @@ export interface Lane<Item, Result> {
 export type OpenLane = <Item, Result>(lane: Lane<Item, Result>) => (item: Item) => Promise<Result>
 
 export function laneOn(limits: GatherLimits): OpenLane {
-  return <Item, Result>({ name, keyOf, alone, one, together, mayShare }: Lane<Item, Result>) => {
+  return <Item, Result>({ name, keyOf, scopeOf, alone, one, together, mayShare }: Lane<Item, Result>) => {
     // Refused for one of its rows, and nothing of it was written: each goes alone, and stands in nobody's way. Else nobody
     // knows what was written. Who asked finds out, by claim id.
     const orElse = <Value>(value: () => Value) => {
@@ -30,6 +32,7 @@ export function laneOn(limits: GatherLimits): OpenLane {
     return gather<Item, Result>({
       name,
       keyOf,
+      scopeOf,
       mayShare,
       limits,
       clock: systemClock,
