@@ -10,7 +10,7 @@ import pg from 'pg'
 import { postgresStore } from 'latchkey/stores/postgres'
 import { startPostgres } from '../../test/servers/postgres.ts'
 import type { AppArgument, FromApp } from './app.ts'
-import { bundleApp } from './bundle.ts'
+import { bundle } from '../../test/servers/bundle.ts'
 import type { EnemiesArgument } from './enemies.ts'
 import type { EnemyName } from './enemies/names.ts'
 import type { Attacks, Evidence, Innocents } from './evidence.ts'
@@ -34,8 +34,8 @@ export async function run({ seconds, seed, enemies: names }: Flags): Promise<Evi
   try {
     const directory = mkdtempSync(join(tmpdir(), 'latchkey-siege-'))
     ending.push(() => rmSync(directory, { recursive: true, force: true }))
-    const bundle = await bundleApp()
-    ending.push(() => bundle.remove())
+    const programs = await bundle('siege', [new URL('app.ts', import.meta.url)])
+    ending.push(() => programs.remove())
     const server = await startPostgres()
     ending.push(() => server.stop())
     const pool = new pg.Pool({ connectionString: server.url, max: 2 })
@@ -45,7 +45,7 @@ export async function run({ seconds, seed, enemies: names }: Flags): Promise<Evi
 
     const runsFile = join(directory, 'runs')
     writeFileSync(runsFile, '')
-    const app = await startApp(bundle.app, { databaseUrl: server.url, runsFile })
+    const app = await startApp(programs.pathOf('app'), { databaseUrl: server.url, runsFile })
     ending.push(() => app.stop())
     const { http, http2 } = app.ports
     const url = `http://127.0.0.1:${http}`

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { AppArgument } from './app.ts'
 import type { Arming } from './arming.ts'
-import type { Bundle } from './bundle.ts'
+import type { Bundle } from '../../test/servers/bundle.ts'
 import type { NemesisEvent, History } from './history.ts'
 import type { Random } from './random.ts'
 
@@ -25,7 +25,7 @@ export interface Fleet {
 }
 
 export interface FleetOptions {
-  readonly bundle: Bundle
+  readonly programs: Bundle
   readonly arguments: readonly Omit<AppArgument, 'arming'>[]
   readonly random: Random
   readonly log: History<NemesisEvent>
@@ -126,9 +126,9 @@ function launch(index: number, { options, state }: Keeping): ChildProcess {
   const log = openSync(join(argument.directory, `app-${argument.name}.log`), 'a')
   // The last one lives an hour ahead or behind.
   const off = index === options.arguments.length - 1 ? options.random.pick([-3_600_000, 3_600_000]) : 0
-  const preload = off === 0 ? [] : ['--import', options.bundle.clockOff]
+  const preload = off === 0 ? [] : ['--import', options.programs.pathOf('clock-off')]
   if (off !== 0) options.log.write({ type: 'fault', kind: 'clock-off', app: index, detail: `${off} ms` })
-  const child = fork(options.bundle.app, [JSON.stringify(whole)], {
+  const child = fork(options.programs.pathOf('app'), [JSON.stringify(whole)], {
     execArgv: preload,
     env: { ...process.env, TORTURE_CLOCK_MS: String(off) },
     stdio: ['ignore', log, log, 'ipc'],

@@ -8,7 +8,7 @@ import pg from 'pg'
 import { postgresStore } from 'latchkey/stores/postgres'
 import { startPostgres } from '../../test/servers/postgres.ts'
 import { startProvider } from '../../examples/payments/src/provider-process.ts'
-import { bundleApp } from './bundle.ts'
+import { bundle } from '../../test/servers/bundle.ts'
 import { ledgerFile } from './check-files.ts'
 import type { ClientsArgument, ToClients } from './clients.ts'
 import { collectFacts, drain, unknownsTable, withClient } from './collect.ts'
@@ -42,8 +42,9 @@ export async function run({ seed, seconds, dedup, webhooks }: Flags, directory: 
     for (const end of ending.splice(0).reverse()) await end()
   }
   try {
-    const bundle = await bundleApp()
-    ending.push(() => bundle.remove())
+    const sources = ['app.ts', 'clock-off.ts'].map(name => new URL(name, import.meta.url))
+    const programs = await bundle('torture', sources)
+    ending.push(() => programs.remove())
     const server = await startPostgres({ settings: { idle_in_transaction_session_timeout: '8s' } })
     ending.push(() => server.stop())
     await prepare(server.url)
@@ -68,7 +69,7 @@ export async function run({ seed, seconds, dedup, webhooks }: Flags, directory: 
     }
     const shared = { directory, providerUrl: provider.url, receiptsUrl: receipts.url, dedup, webhookSecret: secret }
     const fleet = await startFleet({
-      bundle,
+      programs,
       arguments: wires.map(({ url: databaseUrl }, index) => {
         const own = { name: String(index), databaseUrl, poolMax: poolSizes[index] ?? 4 }
         return { ...shared, ...own, leaseMs, quarantineMs }

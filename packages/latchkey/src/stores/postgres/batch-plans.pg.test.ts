@@ -2,8 +2,9 @@ import { randomUUID } from 'node:crypto'
 import { expect, it } from 'vitest'
 import pg from 'pg'
 import { describePostgres } from '../../../../../test/servers/describe-postgres.ts'
-import type { Claim, ClaimRequest } from '../../ports/store.ts'
+import type { Claim } from '../../ports/store.ts'
 import { postgresStore } from './index.ts'
+import { claimRequest } from '../../../test/claim-request.ts'
 
 const hourMs = 3_600_000
 
@@ -76,14 +77,5 @@ describePostgres('the plan of every batch', database => {
   })
 })
 
-function request(id: string = randomUUID()): ClaimRequest {
-  return {
-    identity: { id, scope: 'tenant', operation: 'payments.create' },
-    claimId: randomUUID(),
-    fingerprint: Buffer.from('same'),
-    recovery: 'hold',
-    leaseMs: 30_000,
-    expiresInMs: 25 * hourMs,
-    description: undefined,
-  }
-}
+const request = (id: string = randomUUID()) =>
+  claimRequest({ identity: { id, scope: 'tenant', operation: 'payments.create' } })

@@ -5,6 +5,7 @@ import { describePostgres } from '../../../../../test/servers/describe-postgres.
 import { wasNeverSent } from '../../ports/errors.ts'
 import type { Claim, ClaimRequest, ClaimResult } from '../../ports/store.ts'
 import { postgresStore, type PostgresStore } from './index.ts'
+import { claimRequest } from '../../../test/claim-request.ts'
 
 const hourMs = 3_600_000
 const many = 40
@@ -25,7 +26,7 @@ describePostgres('group commit', database => {
   afterAll(() => pool.end())
 
   async function ownMany(count = many): Promise<Claim[]> {
-    const results = await Promise.all(Array.from({ length: count }, () => store.claim(request())))
+    const results = await Promise.all(Array.from({ length: count }, () => store.claim(claimRequest())))
     return results.map(owned)
   }
 
@@ -49,7 +50,7 @@ describePostgres('group commit', database => {
       .toBe(1)
 
   it('sends concurrent claims, heartbeats, completions, reads and replays in one statement each', async () => {
-    const requests = Array.from({ length: many }, () => request())
+    const requests = Array.from({ length: many }, () => claimRequest())
     const claims = await counted(() => Promise.all(requests.map(each => store.claim(each))))
     const mine = claims.value.map(owned)
     const beats = await counted(() => Promise.all(mine.map(claim => store.heartbeat(claim, 60_000))))
@@ -71,8 +72,8 @@ describePostgres('group commit', database => {
   })
 
   it('grants one identity to one of many that ask at once', async () => {
-    const { identity } = request()
-    const results = await Promise.all(Array.from({ length: many }, () => store.claim(request({ identity }))))
+    const { identity } = claimRequest()
+    const results = await Promise.all(Array.from({ length: many }, () => store.claim(claimRequest({ identity }))))
     expect(results.filter(({ kind }) => kind === 'won')).toHaveLength(1)
     const [winner] = results.filter(({ kind }) => kind === 'won').map(owned)
     for (const result of results) {
@@ -90,7 +91,7 @@ describePostgres('group commit', database => {
   })
 
   it('splits a batch over a row that cannot be: the others have their answer', async () => {
-    const impossible = request({ expiresInMs: 1e300 })
+    const impossible = claimRequest({ expiresInMs: 1e300 })
     const [bad, ...good] = await Promise.allSettled([impossible, ...requests(many)].map(each => store.claim(each)))
     expect(bad).toMatchObject({ status: 'rejected', reason: { code: 'store-unavailable', cause: { code: '22008' } } })
     for (const result of good) expect(result).toMatchObject({ status: 'fulfilled', value: { kind: 'won' } })
@@ -110,24 +111,24 @@ describePostgres('group commit', database => {
   }
 
   it('splits a batch over a row whose twin is not committed, and keeps nobody but the one waiting', async () => {
-    const held = request()
+    const held = claimRequest()
     const twin = await uncommittedTwin(held)
     const waiting = store.claim(held)
     const others = await Promise.all(requests(many).map(each => store.claim(each)))
     expect(others.map(({ kind }) => kind)).toEqual(others.map(() => 'won'))
     // The lane is free for the next ones, too.
-    expect((await store.claim(request())).kind).toBe('won')
+    expect((await store.claim(claimRequest())).kind).toBe('won')
     await twin.query('commit')
     twin.release()
     expect(await waiting).toMatchObject({ kind: 'seen', record: { state: 'in_progress', scope: 's' } })
   })
 
   it('goes on without a claim that is alone and waits for its twin', async () => {
-    const held = request()
+    const held = claimRequest()
     const twin = await uncommittedTwin(held)
     const waiting = store.claim(held)
     await expectOneWaiting()
-    expect((await store.claim(request())).kind).toBe('won')
+    expect((await store.claim(claimRequest())).kind).toBe('won')
     await twin.query('commit')
     twin.release()
     expect(await waiting).toMatchObject({ kind: 'seen', record: { state: 'in_progress', scope: 's' } })
@@ -191,17 +192,17 @@ describePostgres('group commit', database => {
   })
 
   it('leaves to the statement for one row what a batch cannot decide', async () => {
-    const dead = request({ recovery: 'rerun', leaseMs: 0 })
-    const failed = request()
-    const expired = request()
-    const large = request()
+    const dead = claimRequest({ recovery: 'rerun', leaseMs: 0 })
+    const failed = claimRequest()
+    const expired = claimRequest()
+    const large = claimRequest()
     await store.claim(dead)
     await store.fail(owned(await store.claim(failed)), { to: 'failed_retryable', errorCode: 'E', dueInMs: 0 })
     await store.complete(owned(await store.claim(expired)), answer('old'), hourMs)
     await pool.query('update latchkey.keys set expires_at = clock_timestamp() where id = $1', [expired.identity.id])
     const body = Buffer.alloc(5_000, 'x')
     await store.complete(owned(await store.claim(large)), { ...answer(''), body }, hourMs)
-    const again = [dead, failed, expired, large, request()].map(each => ({ ...each, claimId: randomUUID() }))
+    const again = [dead, failed, expired, large, claimRequest()].map(each => ({ ...each, claimId: randomUUID() }))
     expect(await Promise.all(again.map(each => store.claim(each)))).toMatchObject([
       { kind: 'won', from: 'dead-lease', attempt: 2, crashes: 1, claim: { fence: 2 } },
       { kind: 'won', from: 'failed_retryable', attempt: 2, claim: { fence: 2 } },
@@ -215,8 +216,8 @@ describePostgres('group commit', database => {
   })
 
   it('goes alone with what is no uuid, and fails alone', async () => {
-    const wrong = request({ identity: { id: 'a,b', scope: 's', operation: 'o' } })
-    const [bad, good] = await Promise.allSettled([store.claim(wrong), store.claim(request())])
+    const wrong = claimRequest({ identity: { id: 'a,b', scope: 's', operation: 'o' } })
+    const [bad, good] = await Promise.allSettled([store.claim(wrong), store.claim(claimRequest())])
     expect(bad).toMatchObject({ status: 'rejected', reason: { code: 'store-unavailable' } })
     expect(good).toMatchObject({ status: 'fulfilled', value: { kind: 'won' } })
   })
@@ -237,7 +238,7 @@ describePostgres('group commit', database => {
     const messages = results.map(result => (result.status === 'rejected' ? String(result.reason) : ''))
     expect(messages.filter(message => message.includes('already open'))).toHaveLength(2)
     taken.release()
-    expect((await slow.claim(request())).kind).toBe('won')
+    expect((await slow.claim(claimRequest())).kind).toBe('won')
     const { rows } = await pool.query('select id from latchkey.keys where id = any($1)', [
       asked.map(each => each.identity.id),
     ])
@@ -284,22 +285,9 @@ function answer(text: string) {
 }
 
 function ofScope(scope: string): ClaimRequest {
-  return request({ identity: { id: randomUUID(), scope, operation: 'payments.create' } })
+  return claimRequest({ identity: { id: randomUUID(), scope, operation: 'payments.create' } })
 }
 
 function requests(count: number): ClaimRequest[] {
-  return Array.from({ length: count }, () => request())
-}
-
-function request(over: Partial<ClaimRequest> = {}): ClaimRequest {
-  return {
-    identity: { id: randomUUID(), scope: 'tenant', operation: 'payments.create' },
-    claimId: randomUUID(),
-    fingerprint: Buffer.from('same'),
-    recovery: 'hold',
-    leaseMs: 30_000,
-    expiresInMs: 25 * hourMs,
-    description: undefined,
-    ...over,
-  }
+  return Array.from({ length: count }, () => claimRequest())
 }

@@ -4,6 +4,7 @@ import pg from 'pg'
 import { describePostgres } from '../../../../../test/servers/describe-postgres.ts'
 import type { AtomicRequest, ClaimRequest } from '../../ports/store.ts'
 import { postgresMigrations, postgresStore, type PostgresStore } from './index.ts'
+import { claimRequest } from '../../../test/claim-request.ts'
 
 const hourMs = 3_600_000
 
@@ -136,44 +137,34 @@ describePostgres('the check of the store', database => {
 
 const answer = (body: string) => ({ status: 200, headers: [], body: Buffer.from(body), version: 1 })
 
-function request(): ClaimRequest {
-  return {
-    identity: { id: randomUUID(), scope: 'tenant', operation: 'payments.create' },
-    claimId: randomUUID(),
-    fingerprint: Buffer.from('same'),
-    recovery: 'hold',
-    leaseMs: 30_000,
-    expiresInMs: 25 * hourMs,
-    description: undefined,
-  }
-}
-
 async function everythingThatRequestsDo(store: PostgresStore<pg.PoolClient>): Promise<void> {
   const owned = async (asked: ClaimRequest) => {
     const result = await store.claim(asked)
     if (result.kind !== 'won') throw new Error(result.kind)
     return result.claim
   }
-  const large = await owned(request())
+  const large = await owned(claimRequest())
   expect(await store.complete(large, answer('x'.repeat(10_000)), hourMs)).toBe('written')
-  const small = await Promise.all([1, 2, 3].map(() => owned(request())))
+  const small = await Promise.all([1, 2, 3].map(() => owned(claimRequest())))
   await Promise.all(small.map(claim => store.heartbeat(claim, hourMs)))
   await Promise.all(small.map(claim => store.complete(claim, answer('small'), hourMs)))
   await Promise.all(small.map(({ id }) => store.read(id)))
-  const doubtful = await owned(request())
+  const doubtful = await owned(claimRequest())
   await store.fail(doubtful, { to: 'unknown', errorCode: 'E', dueInMs: 0 })
   expect(await store.complete(doubtful, answer('late'), hourMs)).toBe('written')
   expect(await store.complete({ ...doubtful, fence: 9 }, answer('stale'), hourMs)).toBe('claim-lost')
-  const undone = await owned(request())
+  const undone = await owned(claimRequest())
   expect(await store.release(undone.id, undone.claimId)).toBe('released')
   const work = { version: 1, input: '{}' }
-  const phased = await owned({ ...request(), recovery: 'resume', work })
+  const phased = await owned({ ...claimRequest(), recovery: 'resume', work })
   const intent = { position: 0, name: 'charge', epoch: 0, key: randomUUID(), windowMs: hourMs }
   expect(await store.steps?.openIntent(phased, intent, hourMs)).toBe('written')
   expect(await store.steps?.recordResult(phased, { position: 0, result: '1' }, hourMs)).toBe('written')
   expect(await store.park(phased, 'a test')).toBe('written')
-  expect(await store.enqueue({ ...request(), work: { ...work, deadlineInMs: hourMs } })).toEqual({ kind: 'queued' })
-  const atomic: AtomicRequest = { ...request(), retentionMs: hourMs }
+  expect(await store.enqueue({ ...claimRequest(), work: { ...work, deadlineInMs: hourMs } })).toEqual({
+    kind: 'queued',
+  })
+  const atomic: AtomicRequest = { ...claimRequest(), retentionMs: hourMs }
   const end = await store.transactor?.transaction(async tx => {
     await store.transactor?.reserve(tx, atomic)
     await store.outbox?.append(tx, message)

@@ -5,6 +5,7 @@ import { describePostgres } from '../../../../../test/servers/describe-postgres.
 import type { ClaimRequest } from '../../ports/store.ts'
 import { packOutcome } from '../../sql/packed-outcome.ts'
 import { postgresStore, type PostgresStore } from './index.ts'
+import { claimRequest } from '../../../test/claim-request.ts'
 
 const hourMs = 3_600_000
 const answer = (body: string) => ({ status: 200, headers: [], body: Buffer.from(body), version: 1 })
@@ -51,7 +52,7 @@ describePostgres('a process of the release before, which shares the database whi
   }
 
   it('owns, renews and answers its rows, and they are replayed here', async () => {
-    const asked = request()
+    const asked = claimRequest()
     expect(await before.claim(asked)).toBeUndefined()
     expect(await store.claim({ ...asked, claimId: randomUUID() })).toMatchObject({
       kind: 'seen',
@@ -64,7 +65,7 @@ describePostgres('a process of the release before, which shares the database whi
   })
 
   it('sees the rows of the new one, running and answered, and is refused what it does not own', async () => {
-    const asked = request()
+    const asked = claimRequest()
     const result = await store.claim(asked)
     if (result.kind !== 'won') throw new Error(result.kind)
     const twin = { ...asked, claimId: randomUUID() }
@@ -77,7 +78,7 @@ describePostgres('a process of the release before, which shares the database whi
 
   it('wins or loses a race for one key against the new one, and both know who has it', async () => {
     for (let round = 0; round < 20; round += 1) {
-      const asked = request()
+      const asked = claimRequest()
       const old = { ...asked, claimId: randomUUID() }
       const [mine, theirs] = await Promise.all([store.claim(asked), before.claim(old)])
       expect([mine.kind === 'won', theirs === undefined].filter(Boolean)).toHaveLength(1)
@@ -85,7 +86,7 @@ describePostgres('a process of the release before, which shares the database whi
   })
 
   it('records atomic work, which the new one finds', async () => {
-    const asked = { ...request(), retentionMs: hourMs }
+    const asked = { ...claimRequest(), retentionMs: hourMs }
     const client = await pool.connect()
     await client.query('begin')
     const { rows } = await client.query('select latchkey.reserve(7::bigint, $1::uuid) as reserved', [asked.identity.id])
@@ -97,15 +98,3 @@ describePostgres('a process of the release before, which shares the database whi
     expect((await before.outboxNext()).rows).toEqual([])
   })
 })
-
-function request(): ClaimRequest {
-  return {
-    identity: { id: randomUUID(), scope: 'tenant', operation: 'payments.create' },
-    claimId: randomUUID(),
-    fingerprint: Buffer.from('same'),
-    recovery: 'hold',
-    leaseMs: 30_000,
-    expiresInMs: 25 * hourMs,
-    description: undefined,
-  }
-}

@@ -3,8 +3,9 @@ import { expect, it } from 'vitest'
 import pg from 'pg'
 import { describePostgres } from '../../../../../test/servers/describe-postgres.ts'
 import { plantOverloads } from '../../../test/postgres/overloads.ts'
-import type { ClaimRequest, ClaimResult } from '../../ports/store.ts'
+import type { ClaimResult } from '../../ports/store.ts'
 import { postgresStore } from './index.ts'
+import { claimRequest } from '../../../test/claim-request.ts'
 
 const hourMs = 3_600_000
 const answer = { status: 201, headers: [], body: Buffer.from('paid'), version: 1 }
@@ -47,14 +48,4 @@ function owned(result: ClaimResult) {
   return result.claim
 }
 
-function request(): ClaimRequest {
-  return {
-    identity: { id: randomUUID(), scope: 'tenant é', operation: 'payments.create' },
-    claimId: randomUUID(),
-    fingerprint: Buffer.from('same'),
-    recovery: 'hold',
-    leaseMs: 30_000,
-    expiresInMs: 25 * hourMs,
-    description: undefined,
-  }
-}
+const request = () => claimRequest({ identity: { id: randomUUID(), scope: 'tenant é', operation: 'payments.create' } })

@@ -1,8 +1,7 @@
-import { randomBytes, randomUUID } from 'node:crypto'
+import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import pg from 'pg'
 import { describePostgres } from '../../../../../test/servers/describe-postgres.ts'
-import { uuidText } from '../../ports/clock.ts'
 import type { Finding, FoundVerdict, KeepResult, Lookup, Subject } from '../../ports/reconciliation.ts'
 import type { Claim, ClaimRequest } from '../../ports/store.ts'
 import { claimCalls } from './claim.ts'
@@ -12,6 +11,7 @@ import { operatorCalls } from './operator.ts'
 import { ownerCalls } from './owner.ts'
 import { postgresReconciliation } from './reconciliation.ts'
 import { inTransaction, type Run } from './run.ts'
+import { claimRequest } from '../../../test/claim-request.ts'
 
 const hourMs = 3_600_000
 const act = { by: 'alex', reason: 'asked the provider' }
@@ -41,7 +41,7 @@ describePostgres('settling unknowns in postgres, while others do', database => {
   afterAll(() => pool.end())
 
   async function own(over: Partial<ClaimRequest> = {}): Promise<Claim> {
-    const result = await store.claim(request(over))
+    const result = await store.claim(claimRequest(over))
     if (result.kind !== 'won') throw new Error('expected the claim to be granted')
     return result.claim
   }
@@ -153,7 +153,7 @@ describePostgres('settling unknowns in postgres, while others do', database => {
   it('judges a row that became unknown again while it waited as the new unknown that it is', async () => {
     const claim = await unknown()
     const evidenceId = await kept(whole(claim), never)
-    const again = request({ identity: { ...request().identity, id: claim.id } })
+    const again = claimRequest({ identity: { ...claimRequest().identity, id: claim.id } })
     const [, applied] = await overtaken(
       async run => {
         await operatorCalls(sql, run).settle(claim.id, never, act, hourMs)
@@ -260,7 +260,7 @@ describePostgres('settling unknowns in postgres, while others do', database => {
     const first = await unknown()
     const evidenceId = await kept(whole(first), happened)
     expect(await store.settle(first.id, never, act, hourMs)).toEqual({ kind: 'settled' })
-    const second = await own({ identity: { ...request().identity, id: first.id } })
+    const second = await own({ identity: { ...claimRequest().identity, id: first.id } })
     expect(await store.complete(first, answer('first'), hourMs)).toBe('claim-lost')
     await store.fail(second, notKnown)
     // What the first owner said after it had lost its claim is kept, but waits for nobody.
@@ -331,17 +331,4 @@ async function blockedOn(pool: pg.Pool): Promise<void> {
     (await pool.query(`select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`))
       .rowCount
   await expect.poll(waiting, { timeout: 30_000, interval: 20 }).toBeGreaterThan(0)
-}
-
-function request(over: Partial<ClaimRequest> = {}): ClaimRequest {
-  return {
-    identity: { id: uuidText(randomBytes(16)), scope: 'tenant', operation: 'payments.create' },
-    claimId: randomUUID(),
-    fingerprint: Buffer.from('same'),
-    recovery: 'hold',
-    leaseMs: 30_000,
-    expiresInMs: 25 * hourMs,
-    description: undefined,
-    ...over,
-  }
 }

@@ -1,13 +1,13 @@
-import { randomBytes, randomUUID } from 'node:crypto'
+import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import pg from 'pg'
 import { describePostgres } from '../../../../../test/servers/describe-postgres.ts'
-import { uuidText } from '../../ports/clock.ts'
 import type { Claim, ClaimRequest } from '../../ports/store.ts'
 import { dialect } from './dialect.ts'
 import { postgresMigrations, postgresStore, type PostgresStore } from './index.ts'
 import { inTransaction } from './run.ts'
 import { postgresSteps } from './steps.ts'
+import { claimRequest } from '../../../test/claim-request.ts'
 
 const hourMs = 3_600_000
 const act = { by: 'alex', reason: 'repaired' }
@@ -158,16 +158,5 @@ async function blockedOn(pool: pg.Pool): Promise<void> {
   await expect.poll(waiting, { timeout: 30_000, interval: 20 }).toBeGreaterThan(0)
 }
 
-function request(over: Partial<ClaimRequest> = {}): ClaimRequest {
-  return {
-    identity: { id: uuidText(randomBytes(16)), scope: 'tenant', operation: 'payments.create' },
-    claimId: randomUUID(),
-    fingerprint: Buffer.from('same'),
-    recovery: 'resume',
-    leaseMs: 30_000,
-    expiresInMs: 25 * hourMs,
-    description: undefined,
-    work: { version: 1, input: '{}' },
-    ...over,
-  }
-}
+const request = (over: Partial<ClaimRequest> = {}) =>
+  claimRequest({ recovery: 'resume', work: { version: 1, input: '{}' }, ...over })
