@@ -9,14 +9,14 @@ const onPostgres = (test: string): NamedTest => ({
   path: 'packages/latchkey/src/stores/postgres/conformance.pg.test.ts',
   test,
 })
-const judged = (test: string): NamedTest => ({ path: `${folder}/judge.test.ts`, test })
+const judged = (test: string): NamedTest => ({ path: `${folder}/rules/judge.test.ts`, test })
 
 export const answerMutants: readonly Mutant[] = [
   {
     name: 'answers: a 429 frees a held key',
     patches: [
       {
-        file: `${folder}/judge.ts`,
+        file: `${folder}/rules/judge.ts`,
         find: `'not-now': { hold: 'keep',`,
         replace: `'not-now': { hold: 'retryable',`,
       },
@@ -30,7 +30,7 @@ export const answerMutants: readonly Mutant[] = [
     name: 'answers: notExecuted() goes unheard',
     patches: [
       {
-        file: `${folder}/guarded.ts`,
+        file: `${folder}/kinds/guarded.ts`,
         find: 'judge(attempt, settings, context[saidNotExecuted])',
         replace: 'judge(attempt, settings, false)',
       },
@@ -41,7 +41,7 @@ export const answerMutants: readonly Mutant[] = [
     name: 'answers: a phased 429 is run again',
     patches: [
       {
-        file: `${folder}/phased.ts`,
+        file: `${folder}/kinds/phased.ts`,
         find: `onFailure: 'resume' })`,
         replace: `onFailure: 'rerun' })`,
       },
@@ -57,7 +57,7 @@ export const answerMutants: readonly Mutant[] = [
     name: 'answers: a row changes hands before its caller is authorised',
     patches: [
       {
-        file: `${folder}/claim-loop.ts`,
+        file: `${folder}/run/claim-then-run.ts`,
         find: `= request.authorizeReplay && 'none'`,
         replace: '= undefined',
       },
@@ -71,7 +71,7 @@ export const answerMutants: readonly Mutant[] = [
     name: 'answers: an atomic row changes hands before its caller is authorised',
     patches: [
       {
-        file: `${folder}/atomic.ts`,
+        file: `${folder}/kinds/atomic.ts`,
         find: `if (run.request.authorizeReplay !== undefined) run = { ...run, takeOver: 'none' }`,
         replace: '',
       },
@@ -84,7 +84,7 @@ export const answerMutants: readonly Mutant[] = [
     name: 'answers: authorised for one grant, taken over another',
     patches: [
       {
-        file: `${folder}/claim-loop.ts`,
+        file: `${folder}/run/claim-then-run.ts`,
         find: 'takeOver &&= grantOf(claimed.record)',
         replace: 'takeOver = undefined',
       },
@@ -99,7 +99,7 @@ export const answerMutants: readonly Mutant[] = [
     name: 'answers: whatever is not false authorises',
     patches: [
       {
-        file: `${folder}/seen.ts`,
+        file: `${folder}/run/answer-from-row.ts`,
         find: '(await request.authorizeReplay(record)) === true',
         replace: '(await request.authorizeReplay(record)) !== false',
       },
@@ -189,7 +189,7 @@ export const answerMutants: readonly Mutant[] = [
     name: 'answers: a twin is told to wait for the whole of the usual time',
     patches: [
       {
-        file: `${folder}/seen.ts`,
+        file: `${folder}/run/answer-from-row.ts`,
         find: 'core.durations.leftMs(operation, elapsedMs(record))',
         replace: 'core.durations.leftMs(operation, 0)',
       },

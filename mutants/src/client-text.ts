@@ -9,15 +9,15 @@ const fetchCase = (name: string): NamedTest => test('http/fetch/index.test.ts', 
 export const clientTextMutants: readonly Mutant[] = [
   {
     name: 'text: names are sorted by insertion, however many there are',
-    patches: [{ file: `${fingerprint}/sort-marks.ts`, find: 'insertionMax = 8', replace: 'insertionMax = 5_000' }],
-    caughtBy: [test('engine/fingerprint/sort-marks.test.ts', '1000 names, escapes alike, shuffled')],
+    patches: [{ file: `${fingerprint}/json/sort-marks.ts`, find: 'insertionMax = 8', replace: 'insertionMax = 5_000' }],
+    caughtBy: [test('engine/fingerprint/json/sort-marks.test.ts', '1000 names, escapes alike, shuffled')],
   },
   {
     name: 'text: what names share is read again at every comparison',
     patches: [
-      { file: `${fingerprint}/sort-marks.ts`, find: 'cursor.common = leftShared', replace: 'cursor.common = 0' },
+      { file: `${fingerprint}/json/sort-marks.ts`, find: 'cursor.common = leftShared', replace: 'cursor.common = 0' },
     ],
-    caughtBy: [test('engine/fingerprint/sort-marks.test.ts', '1000 names, escapes alike, shuffled')],
+    caughtBy: [test('engine/fingerprint/json/sort-marks.test.ts', '1000 names, escapes alike, shuffled')],
   },
   {
     name: 'text: a path of include that leads to nothing leaves nothing to compare',
@@ -37,13 +37,13 @@ export const clientTextMutants: readonly Mutant[] = [
     name: 'text: a value in memory is walked as deep as it goes',
     patches: [
       {
-        file: `${fingerprint}/canonical-value.ts`,
+        file: `${fingerprint}/json/canonical-value.ts`,
         find: 'walk.parents.length >= jsonDepthMax',
         replace: 'walk.parents.length >= Infinity',
       },
     ],
     caughtBy: [
-      test('engine/fingerprint/canonical-value.test.ts', 'stops at 256 levels'),
+      test('engine/fingerprint/json/canonical-value.test.ts', 'stops at 256 levels'),
       test('http/exchange/parsed-body.test.ts', 'is too large where it is nested deeper than 256 levels'),
     ],
   },
@@ -73,12 +73,12 @@ export const clientTextMutants: readonly Mutant[] = [
     name: 'text: deep input goes to JSON.stringify',
     patches: [
       {
-        file: `${source}/engine/input-text.ts`,
+        file: `${source}/engine/steps/input-text.ts`,
         find: 'const isDeep = isDeeperThan(jsonDepthMax, input)',
         replace: 'const isDeep = isDeeperThan(jsonDepthMax, null)',
       },
     ],
-    caughtBy: [test('engine/input-text.test.ts', 'is nested at most 256 levels')],
+    caughtBy: [test('engine/steps/input-text.test.ts', 'is nested at most 256 levels')],
   },
   {
     name: 'text: scopes hold lone surrogates and U+0000',
@@ -124,7 +124,7 @@ export const clientTextMutants: readonly Mutant[] = [
     name: 'text: every response header is stored',
     patches: [
       {
-        file: `${source}/engine/judge.ts`,
+        file: `${source}/engine/rules/judge.ts`,
         find: 'const headers = selectStoredHeaders(outcome.headers, neverStored)',
         replace: 'const { headers } = outcome',
       },

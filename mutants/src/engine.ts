@@ -12,15 +12,15 @@ const recordPhase = 'const written = await edges.last(() => steps.recordPhase(tx
 export const engineMutants: readonly Mutant[] = [
   {
     name: 'engine: no intent',
-    patches: [{ file: `${folder}/effect.ts`, find: openIntent, replace: '' }],
+    patches: [{ file: `${folder}/steps/effect.ts`, find: openIntent, replace: '' }],
     caughtBy: [phased(committedFirst), simulation, story('SQLite')],
   },
   {
     name: 'engine: intent only after the call',
     patches: [
-      { file: `${folder}/effect.ts`, find: openIntent, replace: '' },
+      { file: `${folder}/steps/effect.ts`, find: openIntent, replace: '' },
       {
-        file: `${folder}/effect.ts`,
+        file: `${folder}/steps/effect.ts`,
         find: `    faultPoint('effect:after-call')\n`,
         replace: `    faultPoint('effect:after-call')\n${openIntent}`,
       },
@@ -31,7 +31,7 @@ export const engineMutants: readonly Mutant[] = [
     name: 'engine: dedup window ignored on resume',
     patches: [
       {
-        file: `${folder}/effect.ts`,
+        file: `${folder}/steps/effect.ts`,
         find: `if (known?.state === 'open' && !known.repeatable) {`,
         replace: `if (known?.state === 'open' && known.epoch < 0) {`,
       },
@@ -42,7 +42,7 @@ export const engineMutants: readonly Mutant[] = [
     name: 'engine: a refusal after a doubt taken for proof',
     patches: [
       {
-        file: `${folder}/effect.ts`,
+        file: `${folder}/steps/effect.ts`,
         find: `called.kind === 'never-left' && !doubtful`,
         replace: `called.kind === 'never-left'`,
       },
@@ -53,7 +53,7 @@ export const engineMutants: readonly Mutant[] = [
     name: 'engine: answer before store',
     patches: [
       {
-        file: `${folder}/finishing.ts`,
+        file: `${folder}/run/finish.ts`,
         find: 'const written = await writeUntilStored(core, owned, judgement)',
         replace: `void writeUntilStored(core, owned, judgement)\n  const written = 'written' as OwnerResult | 'failed'`,
       },
@@ -64,7 +64,7 @@ export const engineMutants: readonly Mutant[] = [
     name: 'engine: takeover of a hold row',
     patches: [
       {
-        file: `${folder}/guarded.ts`,
+        file: `${folder}/kinds/guarded.ts`,
         find: `onFailure === 'rerun' ? 'rerun' : 'hold'`,
         replace: `onFailure === 'rerun' ? 'rerun' : 'rerun'`,
       },
@@ -74,9 +74,9 @@ export const engineMutants: readonly Mutant[] = [
   {
     name: 'engine: phase result remembered after its transaction',
     patches: [
-      { file: `${folder}/phase.ts`, find: recordPhase, replace: `const written = 'written' as string` },
+      { file: `${folder}/steps/phase.ts`, find: recordPhase, replace: `const written = 'written' as string` },
       {
-        file: `${folder}/phase.ts`,
+        file: `${folder}/steps/phase.ts`,
         find: `    faultPoint('phase:after-commit')\n`,
         replace: [
           `    faultPoint('phase:after-commit')`,
@@ -85,7 +85,7 @@ export const engineMutants: readonly Mutant[] = [
         ].join('\n'),
       },
       {
-        file: `${folder}/phase.ts`,
+        file: `${folder}/steps/phase.ts`,
         find: 'interface Inside {',
         replace: [
           'function rememberLate<Tx>(run: PhasedRun<Tx>, done: { position: number; name: string; result: string | undefined }) {',
@@ -106,7 +106,7 @@ export const engineMutants: readonly Mutant[] = [
     name: 'engine: nobody waits for the check of the store',
     patches: [
       {
-        file: 'packages/latchkey/src/engine/waiting.ts',
+        file: 'packages/latchkey/src/engine/run/admit.ts',
         find: 'return core.checks.passed',
         replace: "return core.store.name !== ''",
       },

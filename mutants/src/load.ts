@@ -32,7 +32,7 @@ export const loadMutants: readonly Mutant[] = [
     name: 'load: each atomic twin takes a transaction',
     patches: [
       {
-        file: `${source}/engine/atomic.ts`,
+        file: `${source}/engine/kinds/atomic.ts`,
         find: 'if (core.executing.has(id)) return answerBesideTwin(core, settings, run.request)',
         replace: '',
       },
@@ -69,7 +69,7 @@ export const loadMutants: readonly Mutant[] = [
     name: 'load: an overloaded process runs unprotected',
     patches: [
       {
-        file: `${source}/engine/guarded.ts`,
+        file: `${source}/engine/kinds/guarded.ts`,
         find: `settings.ifStoreDown === 'refuse' || isLatchkeyError(cause, 'overloaded')`,
         replace: `settings.ifStoreDown === 'refuse'`,
       },
@@ -78,12 +78,12 @@ export const loadMutants: readonly Mutant[] = [
   },
   {
     name: 'load: a claim that was never sent is looked for',
-    patches: [{ file: `${source}/engine/claiming.ts`, find: 'wasNeverSent(cause) ?', replace: 'false ?' }],
+    patches: [{ file: `${source}/engine/run/claim.ts`, find: 'wasNeverSent(cause) ?', replace: 'false ?' }],
     caughtBy: [unprotected('looks for no claim that was never sent')],
   },
   {
     name: 'load: duplicates run side by side while the store is away',
-    patches: [{ file: `${source}/engine/run-alone.ts`, find: 'if (executing.has(id)) {', replace: 'if (false) {' }],
+    patches: [{ file: `${source}/engine/run/run-alone.ts`, find: 'if (executing.has(id)) {', replace: 'if (false) {' }],
     caughtBy: [unprotected('runs at most one handler of a key at a time')],
   },
   {
@@ -97,18 +97,18 @@ export const loadMutants: readonly Mutant[] = [
     name: 'load: one scope takes every place to wait',
     patches: [
       {
-        file: `${source}/engine/waiters.ts`,
+        file: `${source}/engine/run/waiters.ts`,
         find: 'held >= perProcessMax - total',
         replace: 'total >= perProcessMax',
       },
     ],
-    caughtBy: [{ path: `${source}/engine/waiters.test.ts`, test: 'never lets the waiters of one scope hold more' }],
+    caughtBy: [{ path: `${source}/engine/run/waiters.test.ts`, test: 'never lets the waiters of one scope hold more' }],
   },
   {
     name: 'load: a waiting duplicate is counted at each look',
     patches: [
       {
-        file: `${source}/engine/waiting.ts`,
+        file: `${source}/engine/run/admit.ts`,
         find: 'request = { ...waiting.request, asksAgain: true }',
         replace: '',
       },
@@ -143,7 +143,7 @@ export const unreadableMutants: readonly Mutant[] = [
         replace: 'const isMissing = false',
       },
       {
-        file: `${source}/engine/decide.ts`,
+        file: `${source}/engine/rules/decide.ts`,
         find: `if (outcome === undefined) return { kind: 'unreadable', why: 'it is completed, and no outcome is stored for it' }`,
         replace: `if (outcome === undefined) return { kind: 'claim-again' }`,
       },

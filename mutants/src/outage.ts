@@ -12,7 +12,7 @@ const swept = 'settles a row that was swept to unknown under a lost claim as nev
 export const outageMutants: readonly Mutant[] = [
   {
     name: 'outage: a call in doubt taken for one that was not sent',
-    patches: [{ file: `${folder}/claiming.ts`, find: 'inDoubt: !answered', replace: 'inDoubt: false && !answered' }],
+    patches: [{ file: `${folder}/run/claim.ts`, find: 'inDoubt: !answered', replace: 'inDoubt: false && !answered' }],
     caughtBy: [
       truth('a phased claim that committed without a reply: may have been accepted'),
       truth('a deferred one that is written after the 503'),
@@ -21,14 +21,16 @@ export const outageMutants: readonly Mutant[] = [
   },
   {
     name: 'outage: granted phased work without its journal said not to be executed',
-    patches: [{ file: `${folder}/phased.ts`, find: 'unavailable(cause, true)', replace: 'unavailable(cause, false)' }],
+    patches: [
+      { file: `${folder}/kinds/phased.ts`, find: 'unavailable(cause, true)', replace: 'unavailable(cause, false)' },
+    ],
     caughtBy: [truth('its journal cannot be read that it was accepted')],
   },
   {
     name: 'outage: an uncertain claim given up at the first look that does not find it',
     patches: [
       {
-        file: `${folder}/uncertain-claims.ts`,
+        file: `${folder}/outage/uncertain-claims.ts`,
         find: 'return flushing || nowMs - claim.answeredAtMs >= claim.leaseMs',
         replace: 'return flushing || nowMs >= claim.answeredAtMs',
       },
@@ -39,7 +41,7 @@ export const outageMutants: readonly Mutant[] = [
     name: 'outage: uncertain claims past a thousand forgotten',
     patches: [
       {
-        file: `${folder}/uncertain-claims.ts`,
+        file: `${folder}/outage/uncertain-claims.ts`,
         find: '      add(request, firstAfterMs)\n',
         replace: '      if (claims.size() >= 1_000) return\n      add(request, firstAfterMs)\n',
       },
@@ -50,7 +52,7 @@ export const outageMutants: readonly Mutant[] = [
     name: 'outage: claims sent although no more can be remembered',
     patches: [
       {
-        file: `${folder}/claiming.ts`,
+        file: `${folder}/run/claim.ts`,
         find: `request.recovery !== 'resume' && core.uncertain.isFull()`,
         replace: `request.recovery === 'resume' && core.uncertain.isFull()`,
       },
@@ -59,7 +61,7 @@ export const outageMutants: readonly Mutant[] = [
   },
   {
     name: 'outage: an end that could not be stored left to the recovery of its row',
-    patches: [{ file: `${folder}/finishing.ts`, find: '    keepForLater(core, owned, judgement)\n', replace: '' }],
+    patches: [{ file: `${folder}/run/finish.ts`, find: '    keepForLater(core, owned, judgement)\n', replace: '' }],
     caughtBy: [
       unstored('is stored when the store is back, and the retry replays it'),
       unstored('that it is unknown holds the row'),
@@ -70,7 +72,7 @@ export const outageMutants: readonly Mutant[] = [
     name: 'outage: the lease of an unstored end ended with its handler',
     patches: [
       {
-        file: `${folder}/guarded.ts`,
+        file: `${folder}/kinds/guarded.ts`,
         find: 'if (!core.unstored.holds(lease)) lease.end()',
         replace: 'lease.end()',
       },
@@ -79,7 +81,7 @@ export const outageMutants: readonly Mutant[] = [
   },
   {
     name: 'outage: the result of an effect dropped when it cannot be recorded in time',
-    patches: [{ file: `${folder}/effect.ts`, find: '      recordLater(run, recorded)\n', replace: '' }],
+    patches: [{ file: `${folder}/steps/effect.ts`, find: '      recordLater(run, recorded)\n', replace: '' }],
     caughtBy: [effects('records the value of an effect when the store is back')],
   },
   {

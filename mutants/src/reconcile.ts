@@ -64,7 +64,7 @@ export const reconcileMutants: readonly Mutant[] = [
     name: 'engine: epoch never raised in the downstream key',
     patches: [
       {
-        file: `${engine}/effect.ts`,
+        file: `${engine}/steps/effect.ts`,
         find: `downstreamKey(run.claim.id, name, 'uuid', epoch)`,
         replace: `downstreamKey(run.claim.id, name, 'uuid', 0 * epoch)`,
       },
@@ -75,7 +75,7 @@ export const reconcileMutants: readonly Mutant[] = [
     name: 'engine: epoch raised without evidence in the downstream key',
     patches: [
       {
-        file: `${engine}/effect.ts`,
+        file: `${engine}/steps/effect.ts`,
         find: `downstreamKey(run.claim.id, name, 'uuid', epoch)`,
         replace: `downstreamKey(run.claim.id, name, 'uuid', run.claim.fence)`,
       },
@@ -85,7 +85,7 @@ export const reconcileMutants: readonly Mutant[] = [
   {
     name: "engine: a late owner's answer thrown away",
     patches: [
-      { file: `${engine}/effect.ts`, find: '    await keepLateResult(run, { intent, result })\n', replace: '' },
+      { file: `${engine}/steps/effect.ts`, find: '    await keepLateResult(run, { intent, result })\n', replace: '' },
     ],
     caughtBy: [phased('takes the answer of an owner that was given up on as evidence, and never calls again')],
   },
@@ -93,7 +93,7 @@ export const reconcileMutants: readonly Mutant[] = [
     name: 'engine: overdue work run',
     patches: [
       {
-        file: `${engine}/phased.ts`,
+        file: `${engine}/kinds/phased.ts`,
         find: 'if (journal.overdue && journal.steps.length === 0)',
         replace: 'if (journal.overdue && journal.steps.length < 0)',
       },

@@ -53,7 +53,7 @@ export const transactionMutants: readonly Mutant[] = [
     name: 'transactions: who committed and threw may run again',
     patches: [
       {
-        file: `${library}/engine/atomic-misuse.ts`,
+        file: `${library}/engine/kinds/atomic-misuse.ts`,
         find: '  await rememberUnknown(core, settings, { row, errorCode: committedByHandler })\n',
         replace: '',
       },
@@ -69,7 +69,7 @@ export const transactionMutants: readonly Mutant[] = [
     name: 'transactions: a success on an aborted transaction is kept',
     patches: [
       {
-        file: `${library}/engine/atomic-misuse.ts`,
+        file: `${library}/engine/kinds/atomic-misuse.ts`,
         find: `if (judgement.kind !== 'keep' || !isRefusal(attempt))`,
         replace: `if (judgement.kind !== 'keep')`,
       },
@@ -87,7 +87,7 @@ export const transactionMutants: readonly Mutant[] = [
     name: 'transactions: a full pool opens the circuit',
     patches: [
       {
-        file: `${library}/engine/bounded-transaction.ts`,
+        file: `${library}/engine/store/transaction.ts`,
         find: `if (!begun && isLatchkeyError(cause, 'overloaded'))`,
         replace: `if (begun && isLatchkeyError(cause, 'overloaded'))`,
       },

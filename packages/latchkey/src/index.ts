@@ -3,8 +3,8 @@ export type { AtomicExecution, Execution, GuardedExecution } from './engine/exec
 export type { FingerprintOptions, FingerprintPart } from './engine/fingerprint/fingerprint.ts'
 export { type IdentityParts, type Scope, singleTenant } from './engine/identity.ts'
 export { type Closed, createLatchkey, type Latchkey, type LatchkeyOptions } from './engine/latchkey.ts'
-export { json } from './engine/json-outcome.ts'
-export { classifyNetworkFailure, type NetworkFailure } from './engine/network-failure.ts'
+export { json } from './engine/steps/json.ts'
+export { classifyNetworkFailure, type NetworkFailure } from './engine/rules/network-failure.ts'
 export type {
   AtomicOperation,
   AtomicRunRequest,
@@ -21,12 +21,12 @@ export type {
   RunRequest,
 } from './engine/operation.ts'
 export type { OutboxMessage } from './engine/outbox-message.ts'
-export type { Definition } from './engine/phased.ts'
-export type { EffectCall, EffectOptions, PhasedExecution } from './engine/phased-execution.ts'
-export type { DeferredOptions, PhasedOptions } from './engine/phased-operation.ts'
-export type { OperatorVerdict, Operators, RowName } from './engine/operators.ts'
+export type { Definition } from './engine/kinds/phased.ts'
+export type { EffectCall, EffectOptions, PhasedExecution } from './engine/steps/phased-execution.ts'
+export type { DeferredOptions, PhasedOptions } from './engine/kinds/phased-operation.ts'
+export type { OperatorVerdict, Operators, RowName } from './engine/operator.ts'
 export type { Status, Statuses } from './engine/status.ts'
-export type { GuardedOptions, KeyFormat, OperationOptions } from './engine/settings.ts'
+export type { GuardedOptions, KeyFormat, OperationOptions } from './engine/options.ts'
 export { type Clock, systemClock } from './ports/clock.ts'
 export { type ErrorCode, isLatchkeyError, LatchkeyError, notExecuted, outcomeUnknown } from './ports/errors.ts'
 export type { Header, Outcome } from './ports/outcome.ts'

@@ -2,14 +2,14 @@
 import { checkOptions } from '../ports/check-options.ts'
 import { type Clock, sleep, systemClock } from '../ports/clock.ts'
 import { misconfigured } from '../ports/errors.ts'
-import { everyoneIn } from '../ports/line.ts'
+import { everyoneIn } from '../ports/linked-list.ts'
 import type { Store } from '../ports/store.ts'
 import { silentTelemetry, type Telemetry } from '../ports/telemetry.ts'
-import { type NeverStored, readNeverStored } from './stored-headers.ts'
-import { unlessTooOld } from './age.ts'
-import { executeAtomic, executeInTransaction } from './atomic.ts'
-import { type Core, createCore } from './core.ts'
-import { executeGuarded, needsTwoConnections } from './guarded.ts'
+import { type NeverStored, readNeverStored } from './rules/stored-headers.ts'
+import { unlessTooOld } from './run/age.ts'
+import { executeAtomic, executeInTransaction } from './kinds/atomic.ts'
+import { type Core, createCore } from './runtime.ts'
+import { executeGuarded, needsTwoConnections } from './kinds/guarded.ts'
 import { identify, type IdentityParts, type Scope } from './identity.ts'
 import type {
   AtomicOperation,
@@ -22,16 +22,21 @@ import type {
   Shared,
 } from './operation.ts'
 import type { Maintenance } from './maintenance.ts'
-import { type Keeping, type Operators, operators } from './operators.ts'
+import { type Keeping, type Operators, operators } from './operator.ts'
 import { atomicRunChecks, guardedChecks, latchkeyChecks, operationChecks } from './option-checks.ts'
 import { adoptingAppender, appender } from './outbox.ts'
 import type { OutboxMessage } from './outbox-message.ts'
-import type { Definition, PhasedParts } from './phased.ts'
-import { deferredOperation, type DeferredOptions, phasedOperation, type PhasedOptions } from './phased-operation.ts'
-import { attemptFunction, executeRequest, valueOf } from './plain-function.ts'
-import { type GuardedOptions, type OperationOptions, settingsOf } from './settings.ts'
+import type { Definition, PhasedParts } from './kinds/phased.ts'
+import {
+  deferredOperation,
+  type DeferredOptions,
+  phasedOperation,
+  type PhasedOptions,
+} from './kinds/phased-operation.ts'
+import { attemptFunction, executeRequest, valueOf } from './run-function.ts'
+import { type GuardedOptions, type OperationOptions, settingsOf } from './options.ts'
 import { type Statuses, statuses } from './status.ts'
-import { tracked, unlessUnfit, untilIdle, withWaiting } from './waiting.ts'
+import { tracked, unlessUnfit, untilIdle, withWaiting } from './run/admit.ts'
 
 export interface LatchkeyOptions<Tx, Context> {
   readonly store: Store<Tx>

@@ -2,7 +2,7 @@
  * A little of what workers do, in every instance, so that a table does not grow for ever where nobody runs them: dead leases are swept and
  * expired rows reaped. It never resumes work and relays nothing.
  */
-import type { AfterOutage } from './uncertain-claims.ts'
+import type { AfterOutage } from './outage/uncertain-claims.ts'
 
 export type Maintained = 'sweep' | 'reap'
 

@@ -3,11 +3,11 @@ import type { Clock } from '../ports/clock.ts'
 import type { Header } from '../ports/outcome.ts'
 import type { Resumable } from '../ports/store.ts'
 import type { Telemetry } from '../ports/telemetry.ts'
-import type { NeverStored } from './stored-headers.ts'
+import type { NeverStored } from './rules/stored-headers.ts'
 import type { Answer, ExecuteRequest, Work } from './answer.ts'
 import type { AtomicExecution, Execution, GuardedExecution } from './execution.ts'
 import type { Scope } from './identity.ts'
-import type { Settings } from './settings.ts'
+import type { Settings } from './options.ts'
 
 export interface HttpOptions {
   /** Codes and body shape of the answers Latchkey makes: `ietf` (default, RFC 9457) or `stripe`. */

@@ -23,9 +23,9 @@ import type { FingerprintOptions } from './fingerprint/fingerprint.ts'
 import type { LatchkeyOptions } from './latchkey.ts'
 import type { AtomicRunRequest, HttpOptions, RunRequest } from './operation.ts'
 import type { OutboxMessage } from './outbox-message.ts'
-import type { EffectOptions } from './phased-execution.ts'
-import type { DeferredOptions, PhasedOptions } from './phased-operation.ts'
-import type { GuardedOptions, KeyFormat, OperationOptions } from './settings.ts'
+import type { EffectOptions } from './steps/phased-execution.ts'
+import type { DeferredOptions, PhasedOptions } from './kinds/phased-operation.ts'
+import type { GuardedOptions, KeyFormat, OperationOptions } from './options.ts'
 
 const texts = listOf(text)
 const bytes = { wants: 'bytes', fits: (value: unknown): boolean => value instanceof Uint8Array }

@@ -5,7 +5,7 @@ import { type Clock, uuidText } from '../ports/clock.ts'
 import { misconfigured } from '../ports/errors.ts'
 import type { Store } from '../ports/store.ts'
 import { lengthPrefixed } from './identity.ts'
-import { boundedJson } from './json-outcome.ts'
+import { boundedJson } from './steps/json.ts'
 import { messageChecks } from './option-checks.ts'
 import type { OutboxMessage } from './outbox-message.ts'
 

@@ -1,10 +1,10 @@
 /** What a caller may know of work that is under way: its own, and of nobody else even whether there is any. */
 import type { Outcome } from '../ports/outcome.ts'
 import type { KeyRecord, ReadableRecord } from '../ports/store.ts'
-import type { Core } from './core.ts'
+import type { Core } from './runtime.ts'
 import { scopeText } from './identity.ts'
 import type { DefinedOperation, Shared } from './operation.ts'
-import { upgraded } from './seen.ts'
+import { upgraded } from './run/answer-from-row.ts'
 
 export type Status =
   | {

@@ -3,7 +3,7 @@
  * answers, a handler ends), and setting and clearing a timer for each took about four microseconds of a request.
  */
 
-import { type Line, type Link, stepIn, stepOut } from './line.ts'
+import { type Line, type Link, stepIn, stepOut } from './linked-list.ts'
 
 interface Deadline extends Link<Deadline> {
   readonly atMs: number

@@ -5,7 +5,7 @@ import type { EvidenceSource } from '../ports/reconciliation.ts'
 import type { Store } from '../ports/store.ts'
 import type { Telemetry } from '../ports/telemetry.ts'
 import type { Internals } from '../engine/latchkey.ts'
-import { within } from '../engine/store-calls.ts'
+import { within } from '../engine/store/call.ts'
 
 /** A Latchkey, as far as its reconciler needs it. */
 export interface ReconcilerHost<Tx> {

@@ -2,7 +2,7 @@
 import { misconfigured } from '../ports/errors.ts'
 import type { Header, Outcome } from '../ports/outcome.ts'
 import type { FoundVerdict } from '../ports/reconciliation.ts'
-import { boundedJson } from '../engine/json-outcome.ts'
+import { boundedJson } from '../engine/steps/json.ts'
 
 /** The effect happened, or was refused for good; `value` is what its call would have returned, and the remaining steps go on with it. */
 export interface EffectFound {

@@ -6,7 +6,7 @@ import { type Clock, sleep } from '../ports/clock.ts'
 import type { Resumable, Store } from '../ports/store.ts'
 import type { Internals } from '../engine/latchkey.ts'
 import type { PhasedOperation } from '../engine/operation.ts'
-import { within } from '../engine/store-calls.ts'
+import { within } from '../engine/store/call.ts'
 import type { TurnResult } from './loop.ts'
 
 export interface ResumerOptions extends Pick<Internals<unknown>, 'phased' | 'clock' | 'telemetry' | 'closing'> {

@@ -1,7 +1,7 @@
 /** Many callers with one key. Run by a test file per store. */
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { AtomicOperation } from '../../src/engine/operation.ts'
-import type { OperationOptions } from '../../src/engine/settings.ts'
+import type { OperationOptions } from '../../src/engine/options.ts'
 import { fingerprintInput } from '../../src/engine/fingerprint/fingerprint.ts'
 import { isLatchkeyError } from '../../src/ports/errors.ts'
 import type { Store } from '../../src/ports/store.ts'

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { Attempt } from '../../src/engine/answer.ts'
 import type { AtomicOperation } from '../../src/engine/operation.ts'
-import type { OperationOptions } from '../../src/engine/settings.ts'
+import type { OperationOptions } from '../../src/engine/options.ts'
 import { notExecuted, outcomeUnknown } from '../../src/ports/errors.ts'
 import {
   act,

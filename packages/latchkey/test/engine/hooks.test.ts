@@ -1,6 +1,6 @@
 import { inspect } from 'node:util'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import type { GuardedOptions } from '../../src/engine/settings.ts'
+import type { GuardedOptions } from '../../src/engine/options.ts'
 import type { Telemetry } from '../../src/ports/telemetry.ts'
 import { memoryStore } from '../../src/stores/memory/index.ts'
 import { leapingClock } from './fake-clock.ts'

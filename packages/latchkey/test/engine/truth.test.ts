@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Answer } from '../../src/engine/answer.ts'
 import { createLatchkey, type Latchkey } from '../../src/engine/latchkey.ts'
-import { json } from '../../src/engine/json-outcome.ts'
+import { json } from '../../src/engine/steps/json.ts'
 import { renderRefusal } from '../../src/http/exchange/refusal.ts'
 import type { Store } from '../../src/ports/store.ts'
 import { type BreakableStore, breakableStore } from './breakable-store.ts'

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import fc, { type AsyncCommand } from 'fast-check'
 import type { StoreHarness } from '../../src/conformance/index.ts'
-import type { Actor } from '../../src/engine/transitions.ts'
+import type { Actor } from '../../src/engine/rules/transitions.ts'
 import type { Outcome } from '../../src/ports/outcome.ts'
 import type { Claim, Store } from '../../src/ports/store.ts'
 import { isOld } from './settling-model.ts'

@@ -1,6 +1,6 @@
 /** Whatever a command did, it did by the table of transitions. */
 import assert from 'node:assert/strict'
-import { type Actor, type Place, transitions } from '../../src/engine/transitions.ts'
+import { type Actor, type Place, transitions } from '../../src/engine/rules/transitions.ts'
 import type { StoreModel } from './store-model.ts'
 import { keys } from './store-names.ts'
 

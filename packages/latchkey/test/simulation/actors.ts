@@ -1,7 +1,7 @@
 /** Those around the engines: clients that ask again and again, and an operator who looks things up. */
 import type { Answer } from '../../src/engine/answer.ts'
 import { downstreamKey } from '../../src/engine/execution.ts'
-import { json } from '../../src/engine/json-outcome.ts'
+import { json } from '../../src/engine/steps/json.ts'
 import type { FoundVerdict } from '../../src/ports/reconciliation.ts'
 import type { History } from './history.ts'
 import type { ModelRow } from './model-row.ts'

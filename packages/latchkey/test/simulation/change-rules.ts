@@ -11,7 +11,7 @@
  *                                                                     what is unknown and can be asked about is settled
  * I18  a forged message changes nothing, a recorded one is taken once
  */
-import { transitions } from '../../src/engine/transitions.ts'
+import { transitions } from '../../src/engine/rules/transitions.ts'
 import { isExpired, isGone, isOverdue, isStuck, type ModelRow } from './model-row.ts'
 import type { AppliedEvidence, Change } from './model-tables.ts'
 import { quarantineMs } from './provider.ts'

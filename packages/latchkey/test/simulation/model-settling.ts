@@ -1,5 +1,5 @@
 /** Into `unknown`, and out of it: by evidence that was kept, or by a person's word. */
-import type { Actor } from '../../src/engine/transitions.ts'
+import type { Actor } from '../../src/engine/rules/transitions.ts'
 import type { ApplyOptions, ApplyResult, FoundVerdict } from '../../src/ports/reconciliation.ts'
 import type { SettleResult } from '../../src/ports/store.ts'
 import { isUnderLook } from './model-lookups.ts'

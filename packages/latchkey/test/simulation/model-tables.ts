@@ -1,5 +1,5 @@
 /** The rows of the model, and the two ways in which a row becomes another that are needed in more than one place. */
-import type { Actor } from '../../src/engine/transitions.ts'
+import type { Actor } from '../../src/engine/rules/transitions.ts'
 import type { Outcome } from '../../src/ports/outcome.ts'
 import type { EvidenceSource, FoundVerdict } from '../../src/ports/reconciliation.ts'
 import type { WorkInput } from '../../src/ports/steps.ts'

@@ -2,7 +2,7 @@
 import { createReconciler, type Reconciler } from '../../src/reconcile/reconciler.ts'
 import { standardWebhooks } from '../../src/reconcile/signatures.ts'
 import type { EffectVerdict, OutcomeVerdict, Statement } from '../../src/reconcile/verdict.ts'
-import { json } from '../../src/engine/json-outcome.ts'
+import { json } from '../../src/engine/steps/json.ts'
 import type { Latchkey } from '../../src/engine/latchkey.ts'
 import type { ModelTx } from './model-transactions.ts'
 import type { Offered, Shop } from './operations.ts'

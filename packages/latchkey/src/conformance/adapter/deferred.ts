@@ -1,8 +1,8 @@
 /** Work for later: 202, a status resource that only its own caller can see, and the outcome at the end. */
 import assert from 'node:assert/strict'
-import { json } from '../../engine/json-outcome.ts'
+import { json } from '../../engine/steps/json.ts'
 import type { Latchkey } from '../../engine/latchkey.ts'
-import type { Definition } from '../../engine/phased.ts'
+import type { Definition } from '../../engine/kinds/phased.ts'
 import type { AdapterCase, AdapterHarness, Need, PhasedRouteSpec, TransactionalHarness } from '../adapter-harness.ts'
 import type { Received } from './client.ts'
 import { tooLarge } from './phased.ts'

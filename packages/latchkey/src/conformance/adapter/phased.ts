@@ -1,8 +1,8 @@
 /** Work whose definition is declared with it: the adapter builds the input and sends the outcome. */
 import assert from 'node:assert/strict'
-import { json } from '../../engine/json-outcome.ts'
+import { json } from '../../engine/steps/json.ts'
 import type { HttpOptions } from '../../engine/operation.ts'
-import type { Definition } from '../../engine/phased.ts'
+import type { Definition } from '../../engine/kinds/phased.ts'
 import type { Store } from '../../ports/store.ts'
 import type { AdapterCase, AdapterHarness, Need, TransactionalHarness } from '../adapter-harness.ts'
 import { assertProblem, assertReplay, type Counted, counted, eventually, gate, onStage, type Stage } from './stage.ts'

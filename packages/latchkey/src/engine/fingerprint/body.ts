@@ -1,9 +1,9 @@
-import { canonicalizeBytes, jsonBytesMax } from './canonical-json.ts'
+import { canonicalizeBytes, jsonBytesMax } from './json/canonical-json.ts'
 import { type FieldOptions, type OnMissing, selectFields } from './select-fields.ts'
 import { framePairs } from './form-pairs.ts'
 import { frame } from './framing.ts'
-import { roomBefore } from './json-cursor.ts'
-import { decode } from './json-string.ts'
+import { roomBefore } from './json/cursor.ts'
+import { decode } from './json/string.ts'
 import { essenceOf, isJson } from './media-type.ts'
 import { frameParts } from './multipart.ts'
 

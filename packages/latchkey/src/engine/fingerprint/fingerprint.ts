@@ -1,7 +1,7 @@
 import { createHmac, hash } from 'node:crypto'
 import { inputTooLarge } from '../../ports/errors.ts'
 import { frameBody } from './body.ts'
-import { canonicalizeValue } from './canonical-value.ts'
+import { canonicalizeValue } from './json/canonical-value.ts'
 import { framePairs } from './form-pairs.ts'
 import { frame } from './framing.ts'
 import type { OnMissing } from './select-fields.ts'

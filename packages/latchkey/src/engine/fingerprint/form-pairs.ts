@@ -1,5 +1,5 @@
 import { framePieces } from './framing.ts'
-import { hexDigit, noDigit } from './hex-digit.ts'
+import { hexDigit, noDigit } from './json/hex-digit.ts'
 
 /**
  * The pairs of a query or of a form, decoded and sorted by name. Pairs of one name keep their order, since `a=1&a=2` is

@@ -1,9 +1,9 @@
 /** One HTTP request through Latchkey: everything that is HTTP and not a framework's. */
 import type { Answer, Attempt, ExecuteRequest, StoredAs } from '../../engine/answer.ts'
 import type { Execution } from '../../engine/execution.ts'
-import { ageOfKey, isRequestTooOld } from '../../engine/age.ts'
+import { ageOfKey, isRequestTooOld } from '../../engine/run/age.ts'
 import { identify, type Scope } from '../../engine/identity.ts'
-import { failureOutcome } from '../../engine/judge.ts'
+import { failureOutcome } from '../../engine/rules/judge.ts'
 import type { DeclaredOperation, Operation } from '../../engine/operation.ts'
 import { unreachable } from '../../ports/errors.ts'
 import type { Header } from '../../ports/outcome.ts'

@@ -1,6 +1,6 @@
 /** From the engine's refusals to the answers of the wire. */
 import type { Refusal } from '../../engine/answer.ts'
-import { jsonBytesMax } from '../../engine/json-outcome.ts'
+import { jsonBytesMax } from '../../engine/steps/json.ts'
 import type { HttpOptions } from '../../engine/operation.ts'
 import { unreachable } from '../../ports/errors.ts'
 import type { Outcome } from '../../ports/outcome.ts'

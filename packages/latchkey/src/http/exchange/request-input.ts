@@ -2,8 +2,8 @@
 import { type FingerprintContext, fingerprintRequest } from '../../engine/fingerprint/fingerprint.ts'
 import { essenceOf, isJson } from '../../engine/fingerprint/media-type.ts'
 import type { DeclaredOperation } from '../../engine/operation.ts'
-import { describeInput } from '../../engine/plain-function.ts'
-import type { Settings } from '../../engine/settings.ts'
+import { describeInput } from '../../engine/run-function.ts'
+import type { Settings } from '../../engine/options.ts'
 import { headerValue, type RequestView } from './request-view.ts'
 
 export interface WholeRequest<Context> {

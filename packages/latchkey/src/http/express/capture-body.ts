@@ -2,7 +2,7 @@
  * Two ways to keep the raw bytes of a body that a parser reads. Without one, Latchkey compares what the parser made of
  * it.
  */
-import { bodyBytesMaxDefault } from '../../engine/settings.ts'
+import { bodyBytesMaxDefault } from '../../engine/options.ts'
 import { checkOptions, type ChecksOf } from '../../ports/check-options.ts'
 import { byteCount } from '../../ports/option-kinds.ts'
 import { keepBody, type NodeBodyRequest, teeBody } from '../capture/node-body.ts'

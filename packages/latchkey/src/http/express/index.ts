@@ -5,7 +5,7 @@
 import type { Attempt } from '../../engine/answer.ts'
 import type { Execution } from '../../engine/execution.ts'
 import type { DefinedOperation, GuardedOperation, Operation } from '../../engine/operation.ts'
-import { uncoveredExecution } from '../../engine/uncovered.ts'
+import { uncoveredExecution } from '../../engine/uncovered-execution.ts'
 import { misconfigured } from '../../ports/errors.ts'
 import { bodyOf } from '../capture/node-body.ts'
 import { nodeView } from '../capture/node-request.ts'

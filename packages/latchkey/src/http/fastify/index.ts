@@ -9,7 +9,7 @@
  */
 import type { Execution } from '../../engine/execution.ts'
 import type { DefinedOperation, Operation } from '../../engine/operation.ts'
-import { uncoveredExecution } from '../../engine/uncovered.ts'
+import { uncoveredExecution } from '../../engine/uncovered-execution.ts'
 import { misconfigured } from '../../ports/errors.ts'
 import { checkOperation } from '../exchange/check-operation.ts'
 import { covers } from '../exchange/exchange.ts'

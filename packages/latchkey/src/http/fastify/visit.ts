@@ -1,7 +1,7 @@
 /** One request on a covered route: claimed in the last `preHandler`, captured on the raw response, answered when it is stored. */
 import type { Attempt } from '../../engine/answer.ts'
 import type { Execution } from '../../engine/execution.ts'
-import { isStored } from '../../engine/judge.ts'
+import { isStored } from '../../engine/rules/judge.ts'
 import type { Operation } from '../../engine/operation.ts'
 import type { Header } from '../../ports/outcome.ts'
 import type { RenderedAnswer } from '../../wire/problem.ts'

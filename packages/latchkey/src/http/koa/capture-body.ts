@@ -1,5 +1,5 @@
 /** Keeps the raw bytes of a body for parsers that leave no `ctx.request.rawBody`. */
-import { bodyBytesMaxDefault } from '../../engine/settings.ts'
+import { bodyBytesMaxDefault } from '../../engine/options.ts'
 import { checkOptions, type ChecksOf } from '../../ports/check-options.ts'
 import { byteCount } from '../../ports/option-kinds.ts'
 import { teeBody } from '../capture/node-body.ts'

@@ -2,7 +2,7 @@
 import type { Attempt } from '../../engine/answer.ts'
 import type { Execution } from '../../engine/execution.ts'
 import type { Operation } from '../../engine/operation.ts'
-import { uncoveredExecution } from '../../engine/uncovered.ts'
+import { uncoveredExecution } from '../../engine/uncovered-execution.ts'
 import { bodyOf } from '../capture/node-body.ts'
 import { nodeView } from '../capture/node-request.ts'
 import { attemptOfCapture, type Capture, captureResponse, type CaptureEnd } from '../capture/node-response.ts'

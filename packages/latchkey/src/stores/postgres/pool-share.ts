@@ -4,7 +4,7 @@
  */
 import { systemClock } from '../../ports/clock.ts'
 import { LatchkeyError } from '../../ports/errors.ts'
-import { emptyLine, everyoneIn, type Line, type Link, stepIn, stepOut } from '../../ports/line.ts'
+import { emptyLine, everyoneIn, type Line, type Link, stepIn, stepOut } from '../../ports/linked-list.ts'
 import type { PgPool } from './driver.ts'
 
 /** Who waits for longer is answered by us, before the limit of the engine (5 s) takes a full pool for a server that is down. */

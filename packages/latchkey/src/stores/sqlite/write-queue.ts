@@ -4,7 +4,7 @@
  */
 import type { Clock } from '../../ports/clock.ts'
 import { overloaded, unavailable } from './failure.ts'
-import { everyoneIn, type Line, type Link, stepIn, stepOut } from '../../ports/line.ts'
+import { everyoneIn, type Line, type Link, stepIn, stepOut } from '../../ports/linked-list.ts'
 
 /** What stands in the queue. */
 export interface Waiting {

@@ -1,0 +1,123 @@
+/** What a person does with rows: look, settle, forget. Every act carries a name and a reason and is kept. */
+import { LatchkeyError, misconfigured } from '../ports/errors.ts'
+import type { Outcome } from '../ports/outcome.ts'
+import type { FoundVerdict } from '../ports/reconciliation.ts'
+import type { Act, ForgetResult, Inspection, Listing, Page, SettleResult, State, UnparkResult } from '../ports/store.ts'
+import type { Core } from './runtime.ts'
+import { boundedJson } from './steps/json.ts'
+import { identify, type IdentityParts } from './identity.ts'
+import type { Settings } from './options.ts'
+
+/** A row, by what was asked or by its id from a listing or a log line. */
+export type RowName = IdentityParts | { readonly id: string }
+
+/**
+ * What a person found out. `declined` is `happened` with a refusal for an answer (the card was not charged, and will not be).
+ *
+ * Guarded work, and phased work that has no effect open, needs the whole answer, as `status` and `json` or as an `outcome`: clients get it
+ * from now on. Phased and deferred work with an effect open needs the `result` of that effect, as its function would have returned it: the
+ * remaining steps run with it. `never-happened`: guarded work runs with the next request; phased work tries the effect again, with
+ * another downstream key.
+ */
+export type OperatorVerdict =
+  | { readonly kind: 'happened' | 'declined'; readonly status: number; readonly json: unknown }
+  | { readonly kind: 'happened' | 'declined'; readonly outcome: Outcome }
+  | { readonly kind: 'happened' | 'declined'; readonly result: unknown }
+  | { readonly kind: 'never-happened' }
+
+export interface Operators {
+  /** Rows in a stable order, a page at a time. `state: 'unknown'` is the work queue. Without outcomes. */
+  list(filter?: {
+    state?: State
+    /** Only the dead letters: rows that wait for a person. */
+    parked?: true
+    operation?: string
+    limit?: number
+    after?: string
+  }): Promise<Page>
+  /** One row with its outcome, evidence and audit; also after it was forgotten. */
+  inspect(row: RowName): Promise<Inspection>
+  /**
+   * Ends an `unknown`. The verdict, who gave it and why are committed with it. `wrong-verdict`: nothing was changed; `needs` says whether the row
+   * wants the `result` of its open effect, which `effect` names, or the `outcome` of the whole.
+   */
+  settle(row: RowName, verdict: OperatorVerdict, act: Act): Promise<SettleResult>
+  /** Deletes a `completed` row, so that its key is new again. */
+  forget(row: RowName, act: Act): Promise<ForgetResult>
+  /** Lets a parked row go on: due now, its crashes forgiven. */
+  unpark(row: RowName, act: Act): Promise<UnparkResult>
+}
+
+/** How the operation of a row keeps its outcomes. */
+export type Keeping = Pick<Settings, 'retentionMs' | 'outcomeVersion'>
+
+const pageDefault = 100
+const pageMax = 1_000
+
+export function operators<Tx>({ store, calls }: Core<Tx>, keeping: (operation: string) => Keeping): Operators {
+  return {
+    async list({ limit = pageDefault, ...filter } = {}) {
+      if (filter.after !== undefined) checkId(filter.after)
+      if (!Number.isInteger(limit)) throw misconfigured(`list: limit must be a whole number and is ${limit}`)
+      const listing: Listing = { ...filter, limit: Math.max(1, Math.min(limit, pageMax)) }
+      return calls.call('list', () => store.list(listing))
+    },
+    async inspect(row) {
+      const id = idOf(row)
+      return calls.call('inspect', () => store.inspect(id))
+    },
+    async settle(row, verdict, act) {
+      checkAct('settle', act)
+      const id = idOf(row)
+      // A row whose owner is long dead is `unknown` in all but name: name it, then settle it.
+      const swept = await calls.call('sweep', () => store.sweep({ limit: 1, id }))
+      const operation = swept[0]?.operation ?? (await calls.call('read', () => store.read(id)))?.operation
+      if (operation === undefined) return { kind: 'not-found' }
+      const { retentionMs, outcomeVersion } = keeping(operation)
+      return calls.call('settle', () => store.settle(id, storedVerdict(verdict, outcomeVersion), act, retentionMs))
+    },
+    async forget(row, act) {
+      checkAct('forget', act)
+      const id = idOf(row)
+      return calls.call('forget', () => store.forget(id, act))
+    },
+    async unpark(row, act) {
+      checkAct('unpark', act)
+      return calls.call('unpark', () => store.unpark(idOf(row), act))
+    },
+  }
+}
+
+function idOf(row: RowName): string {
+  return 'id' in row ? checkId(row.id) : identify(row).id
+}
+
+/** A store would refuse it as a failure of its own, and a few slips of a person would shut the door to every client. */
+function checkId(id: string): string {
+  if (/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(id)) return id
+  throw misconfigured(`${JSON.stringify(id)} is no id of a row: take it from a listing or a log line`)
+}
+
+function checkAct(name: string, { by, reason }: Act): void {
+  if (by?.trim() && reason?.trim()) return
+  throw new LatchkeyError(
+    'misconfigured',
+    `${name} needs { by, reason }: who decides this, and why. Both are kept for good`,
+  )
+}
+
+function storedVerdict(verdict: OperatorVerdict, version: number): FoundVerdict {
+  if (verdict.kind === 'never-happened') return verdict
+  const { kind } = verdict
+  if ('result' in verdict) return { kind, result: boundedJson('settle: the result', verdict.result) }
+  const { status } = 'outcome' in verdict ? verdict.outcome : verdict
+  if (!Number.isInteger(status) || status < 200 || status > 599) {
+    throw misconfigured(
+      `settle needs the status of an answer, 200 to 599, and got ${status}. For an effect of phased work, give { result }`,
+    )
+  }
+  if ('outcome' in verdict) return { kind, outcome: verdict.outcome }
+  // `json: undefined` is an answer without a body, as from a function that returns nothing.
+  const body = Buffer.from(JSON.stringify(verdict.json) ?? '')
+  return { kind, outcome: { status: verdict.status, headers: [['content-type', 'application/json']], body, version } }
+}

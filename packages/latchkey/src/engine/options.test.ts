@@ -1,0 +1,102 @@
+import { describe, expect, it } from 'vitest'
+import { settingsOf } from './options.ts'
+
+const hour = 3_600_000
+
+describe('settings', () => {
+  it('has the documented defaults', () => {
+    expect(settingsOf('orders', {})).toMatchObject({
+      retentionMs: 24 * hour,
+      leaseMs: 30_000,
+      holdMsMax: 900_000,
+      waitMs: 10_000,
+      outcomeBytesMax: 1_048_576,
+      bodyBytesMax: 1_048_576,
+      whenInProgress: 'refuse',
+      missingKey: 'refuse',
+      keyNamespace: 'operation',
+      ifStoreDown: 'refuse',
+      methods: ['POST', 'PATCH'],
+    })
+  })
+
+  it.each([
+    ['retentionMs', 0],
+    ['retentionMs', Number.NaN],
+    ['retentionMs', Number.POSITIVE_INFINITY],
+    ['waitMs', 0],
+    ['leaseMs', -1],
+    ['holdMsMax', 0],
+    ['outcomeBytesMax', 0],
+  ])('refuses %s %d, naming operation, option and value', (name, value) => {
+    expect(() => settingsOf('orders', { [name]: value })).toThrow(
+      expect.objectContaining({
+        code: 'misconfigured',
+        message: expect.stringMatching(new RegExp(`^orders: ${name} must be a .* \\(got ${value}\\)$`)),
+      }),
+    )
+  })
+
+  it('refuses a retention under lease and maximum hold, allowed short or not', () => {
+    const short = { retentionMs: 1_000, leaseMs: 600, holdMsMax: 600, allowShortRetention: true }
+    expect(() => settingsOf('orders', short)).toThrow('retentionMs 1000 is under lease + maximum hold (1200)')
+    expect(settingsOf('orders', { ...short, retentionMs: 1_200 }).retentionMs).toBe(1_200)
+  })
+
+  it('refuses a retention under one hour that nobody allowed', () => {
+    const brief = { retentionMs: hour - 1, leaseMs: 1_000, holdMsMax: 1_000 }
+    expect(() => settingsOf('orders', brief)).toThrow('allowShortRetention: true')
+    expect(settingsOf('orders', { ...brief, allowShortRetention: true }).retentionMs).toBe(hour - 1)
+    expect(settingsOf('orders', { ...brief, retentionMs: hour }).retentionMs).toBe(hour)
+  })
+
+  it.each(['leaseMs', 'holdMsMax', 'waitMs'])(
+    'refuses a %s longer than a timer can be, which would fire at once',
+    name => {
+      const forever = { retentionMs: 400 * 24 * hour, [name]: 2 ** 31 }
+      expect(() => settingsOf('orders', forever)).toThrow(expect.objectContaining({ code: 'misconfigured' }))
+    },
+  )
+
+  it.each([
+    ['a tombstone of 0', { afterExpiry: 'gone', tombstoneMs: 0 }, 'tombstoneMs must be a number above 0'],
+    ['a tombstone for keys that are new again', { tombstoneMs: hour }, "does nothing without afterExpiry: 'gone'"],
+    ['another word for gone', { afterExpiry: 'forget' }, `afterExpiry must be 'run' or 'gone' (got 'forget')`],
+    [
+      'a time of requests without a limit',
+      { requestTime: (): number => 0 },
+      'requestTime does nothing without maxRequestAgeMs',
+    ],
+    [
+      'a limit for requests without a time',
+      { maxRequestAgeMs: hour },
+      'maxRequestAgeMs does nothing without requestTime',
+    ],
+    ['an age of 0', { maxKeyAgeMs: 0 }, 'maxKeyAgeMs must be a number above 0'],
+    ['an age that outlives the row', { maxKeyAgeMs: 25 * hour }, 'is longer than rows are kept (86400000)'],
+    [
+      'an age of requests that outlives the row',
+      { maxRequestAgeMs: 25 * hour, requestTime: (): number => 0 },
+      'maxRequestAgeMs 90000000 is longer than rows are kept (86400000)',
+    ],
+  ])('refuses %s', (_, options, message) => {
+    // As JavaScript may call it.
+    const given = options as unknown as Parameters<typeof settingsOf>[1]
+    expect(() => settingsOf('orders', given)).toThrow(
+      expect.objectContaining({ code: 'misconfigured', message: expect.stringContaining(message) }),
+    )
+  })
+
+  it('takes an age up to what is known of a key, tombstone included', () => {
+    expect(settingsOf('orders', { maxKeyAgeMs: 24 * hour }).maxKeyAgeMs).toBe(24 * hour)
+    const gone = { afterExpiry: 'gone', maxKeyAgeMs: 31 * 24 * hour } as const
+    expect(settingsOf('orders', gone)).toMatchObject({ tombstoneMs: 30 * 24 * hour })
+    expect(() => settingsOf('orders', { ...gone, maxKeyAgeMs: 31 * 24 * hour + 1 })).toThrow('in the gap')
+  })
+
+  it('refuses fingerprint options that contradict each other', () => {
+    expect(() => settingsOf('orders', { fingerprint: { include: [] } })).toThrow(
+      expect.objectContaining({ code: 'misconfigured' }),
+    )
+  })
+})

@@ -1,0 +1,208 @@
+/** Every option of an operation, with its default and the reason for it. */
+import { checkOptions, type Checks } from '../ports/check-options.ts'
+import { misconfigured } from '../ports/errors.ts'
+import type { Outcome } from '../ports/outcome.ts'
+import type { KeyRecord } from '../ports/store.ts'
+import type { NeverStored } from './rules/stored-headers.ts'
+import { findFingerprintFault, type FingerprintOptions } from './fingerprint/fingerprint.ts'
+import { guardedChecks } from './option-checks.ts'
+
+const second = 1_000
+const minute = 60 * second
+const hour = 60 * minute
+
+/** As for stored outcomes. Parsers have limits of their own, and most are lower. */
+export const bodyBytesMaxDefault = 1_048_576
+
+export interface KeyFormat {
+  /** Default 1. */
+  readonly minLength?: number
+  /** Default 255, the common ceiling of payment providers. */
+  readonly maxLength?: number
+  /** Default: none. Publish it: clients must know it. */
+  readonly pattern?: RegExp
+}
+
+export interface OperationOptions<Context = unknown> {
+  /** How long an answer is kept, from completion. Default 24 h, the common floor; money movement often wants 30 days. */
+  readonly retentionMs?: number
+  /** Allows a retention under one hour. Default false: a client's retry queue easily outlives an hour. */
+  readonly allowShortRetention?: boolean
+  /**
+   * Which statuses are stored and replayed. Default: below 500; where repeating is harmless (`onFailure: 'rerun'`, and atomic work,
+   * which was rolled back) without 401, 403, 408, 425 and 429, which say "not now" rather than "done". A status below 500 that it
+   * refuses leaves the key free for a retry, under `hold` too: it is your word that nothing was done. Of a 5xx that it refuses,
+   * `onFailure` decides.
+   */
+  readonly storeWhen?: (status: number) => boolean
+  /** Largest body that is kept. Default 1 MiB. A larger one reaches the first client whole; a retry is told and nothing re-runs. */
+  readonly outcomeBytesMax?: number
+  /** Version written with each outcome. Default 1. Raise it when the answer's shape changes, and give `upgrade`. */
+  readonly outcomeVersion?: number
+  /** Lifts an outcome of an older version before it is replayed. Default: replayed as stored. */
+  readonly upgrade?: (outcome: Outcome) => Outcome
+  /** One line for operators (80 characters are kept). No personal data. Over HTTP it gets the parsed JSON body, if there is one. */
+  readonly describe?: (input: unknown) => string
+  readonly keyFormat?: KeyFormat
+  /** `scope` makes one key span all operations of a scope. Default `operation`. */
+  readonly keyNamespace?: 'operation' | 'scope'
+  /**
+   * What a request gets while its twin runs: `refuse` (409, default), `wait` (bounded, then the same answer), or `accept` (a 202
+   * that says it is in progress; HTTP only).
+   */
+  readonly whenInProgress?: 'refuse' | 'wait' | 'accept'
+  /** Longest wait under `wait`. Default 10 s: under the usual 30 s of clients and proxies. */
+  readonly waitMs?: number
+  /** HTTP: a request without a key is refused (default), or runs unprotected and is counted. A key is never invented. */
+  readonly missingKey?: 'refuse' | 'run-unprotected'
+  /** HTTP: what counts as the same request. */
+  readonly fingerprint?: FingerprintOptions
+  /**
+   * HTTP: largest request body. Default 1 MiB. A larger one is 413 `body-too-large` before anything is reserved, and is not held in
+   * memory. Raise it together with the limit of the framework's own parser, and with the one of `captureBody()`.
+   */
+  readonly bodyBytesMax?: number
+  /** HTTP: the methods it applies to. Default POST and PATCH; the others are idempotent by themselves. */
+  readonly methods?: readonly string[]
+  /**
+   * May this caller have what the row holds? Asked before a replay, a status, a wait, and before work that somebody else began is
+   * resumed or run again. Anything but `true` refuses. Needed where the scope is wider than the principal, or rights can be withdrawn.
+   */
+  readonly authorizeReplay?: (context: Context, record: KeyRecord) => boolean | Promise<boolean>
+  /**
+   * What a key is after its answer's retention: new again (`run`, default), or known to be used up (`gone`: a retry gets 410 for
+   * `tombstoneMs`, and nothing runs). Choose `gone` where a client's retry may come after days and must not happen twice.
+   */
+  readonly afterExpiry?: 'run' | 'gone'
+  /** With `afterExpiry: 'gone'`: for how long. Default 30 days. Each costs a narrow row. */
+  readonly tombstoneMs?: number
+  /**
+   * Keys must be UUIDv7, and their time at most this long ago; otherwise a key without a row is refused with 400 `key-too-old`. Default:
+   * any key, of any age. At most what the row is kept for, so that no age is both accepted and forgotten.
+   */
+  readonly maxKeyAgeMs?: number
+  /**
+   * HTTP: when the client made the request (a signed header, a field of its token), for keys that carry no time. Needs
+   * `maxRequestAgeMs`. Nothing, or a time more than 5 minutes ahead, counts as too old: leaving it out must not open the door.
+   */
+  readonly requestTime?: (context: Context) => number | Date | undefined
+  /** With `requestTime`: older than this and without a row is refused with 400 `key-too-old`. Bounded as `maxKeyAgeMs`. */
+  readonly maxRequestAgeMs?: number
+}
+
+export interface GuardedOptions<Context = unknown> extends OperationOptions<Context> {
+  /**
+   * What a throw, a 5xx and a dead lease mean. No default: only you know. `hold`: it may have happened; nobody runs it again
+   * until it is settled. `rerun`: repeating is harmless. `store`: the error answer is kept and replayed; a dead lease is held.
+   */
+  readonly onFailure: 'hold' | 'rerun' | 'store'
+  /** How long the owner may be silent. Default 30 s: long enough for two missed heartbeats, short enough to wait for. */
+  readonly leaseMs?: number
+  /** Longest time a handler may hold its claim. Default 15 min; then `signal` fires and the lease is no longer renewed. */
+  readonly holdMsMax?: number
+  /**
+   * What to do while the store is down. Default `refuse` (503). `run-unprotected` may run twice: counted, and marked in the answer. One
+   * process runs one handler per key at a time even then. A process that is overloaded refuses either way: load is not an outage.
+   */
+  readonly ifStoreDown?: 'refuse' | 'run-unprotected'
+}
+
+export type Settings<Context = unknown> = Required<Omit<OperationOptions<Context>, OptionalForGood>> &
+  Pick<OperationOptions<Context>, OptionalForGood> & {
+    readonly onFailure: 'hold' | 'rerun' | 'store'
+    readonly leaseMs: number
+    readonly holdMsMax: number
+    readonly ifStoreDown: 'refuse' | 'run-unprotected'
+    /** `http.neverStore` of the Latchkey that the operation belongs to. */
+    readonly neverStored: NeverStored | undefined
+  }
+type OptionalForGood =
+  | 'storeWhen'
+  | 'upgrade'
+  | 'describe'
+  | 'authorizeReplay'
+  | 'maxKeyAgeMs'
+  | 'requestTime'
+  | 'maxRequestAgeMs'
+
+/** `checks`: of the operation's kind. */
+export function settingsOf<C>(
+  operation: string,
+  options: OperationOptions<C> & Partial<GuardedOptions<C>>,
+  checks: Checks = guardedChecks,
+): Settings<C> {
+  checkOptions(operation, options, checks)
+  const settings: Settings<C> = {
+    retentionMs: 24 * hour,
+    allowShortRetention: false,
+    outcomeBytesMax: 1_048_576,
+    outcomeVersion: 1,
+    keyFormat: {},
+    keyNamespace: 'operation',
+    whenInProgress: 'refuse',
+    waitMs: 10 * second,
+    missingKey: 'refuse',
+    fingerprint: {},
+    bodyBytesMax: bodyBytesMaxDefault,
+    methods: ['POST', 'PATCH'],
+    afterExpiry: 'run',
+    tombstoneMs: 30 * 24 * hour,
+    onFailure: 'rerun',
+    leaseMs: 30 * second,
+    holdMsMax: 15 * minute,
+    ifStoreDown: 'refuse',
+    neverStored: undefined,
+    // An option that is undefined was not given.
+    ...(Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as typeof options),
+  }
+  checkRetention(operation, settings)
+  checkAfterExpiry(operation, options)
+  checkAges(operation, settings)
+  const fault = findFingerprintFault(settings.fingerprint)
+  if (fault !== undefined) throw misconfigured(`${operation}: ${fault}`)
+  return settings
+}
+
+/** What a claim carries of `afterExpiry`. */
+export function tombstoneOf({
+  afterExpiry,
+  tombstoneMs,
+}: Pick<Settings, 'afterExpiry' | 'tombstoneMs'>): number | undefined {
+  return afterExpiry === 'gone' ? tombstoneMs : undefined
+}
+
+function checkAfterExpiry<C>(operation: string, { afterExpiry = 'run', tombstoneMs }: OperationOptions<C>): void {
+  if (afterExpiry === 'run' && tombstoneMs !== undefined)
+    throw misconfigured(`${operation}: tombstoneMs does nothing without afterExpiry: 'gone'`)
+}
+
+function checkAges<C>(operation: string, settings: Settings<C>): void {
+  const { requestTime, maxRequestAgeMs, retentionMs, afterExpiry, tombstoneMs } = settings
+  if ((requestTime === undefined) !== (maxRequestAgeMs === undefined)) {
+    const [given, missing] =
+      requestTime === undefined ? ['maxRequestAgeMs', 'requestTime'] : ['requestTime', 'maxRequestAgeMs']
+    throw misconfigured(`${operation}: ${given} does nothing without ${missing}`)
+  }
+  const knownMs = retentionMs + (afterExpiry === 'gone' ? tombstoneMs : 0)
+  for (const name of ['maxKeyAgeMs', 'maxRequestAgeMs'] as const) {
+    const value = settings[name]
+    if (value === undefined || value <= knownMs) continue
+    throw misconfigured(
+      `${operation}: ${name} ${value} is longer than rows are kept (${knownMs}): in the gap a retry would be accepted and run again. Lower it, or raise retentionMs or tombstoneMs`,
+    )
+  }
+}
+
+function checkRetention<C>(operation: string, settings: Settings<C>): void {
+  const floor = settings.leaseMs + settings.holdMsMax
+  if (settings.retentionMs < floor) {
+    throw misconfigured(
+      `${operation}: retentionMs ${settings.retentionMs} is under lease + maximum hold (${floor}): an answer could expire while its twin still runs. Raise it, or lower leaseMs and holdMsMax`,
+    )
+  }
+  if (settings.retentionMs < hour && !settings.allowShortRetention) {
+    throw misconfigured(
+      `${operation}: retentionMs ${settings.retentionMs} is under one hour, so a late retry runs again. Raise it, or set allowShortRetention: true`,
+    )
+  }
+}

@@ -1,0 +1,137 @@
+/**
+ * What a handler's end means for its row, and so which answers are stored. Pure.
+ *
+ * The handler's own word comes first: `notExecuted` frees the key, `outcomeUnknown` holds it. Then `storeWhen`, the operation's
+ * word about a status. Then the table. Returned and thrown answers are judged alike: what the client gets decides.
+ */
+import { isLatchkeyError } from '../../ports/errors.ts'
+import type { Header, Outcome } from '../../ports/outcome.ts'
+import { selectStoredHeaders } from './stored-headers.ts'
+import type { Attempt } from '../answer.ts'
+import type { Settings } from '../options.ts'
+
+export type Judgement =
+  | { readonly kind: 'keep'; readonly outcome: Outcome }
+  /** Proven, or declared by the operation: nothing happened, a retry may run. */
+  | { readonly kind: 'retryable'; readonly errorCode: string; readonly dueInMs?: number }
+  | { readonly kind: 'unknown'; readonly errorCode: string }
+
+/** `resume`: phased work, whose finished steps are remembered. Atomic work counts as `rerun`: what is not stored was rolled back. */
+type OnFailure = Settings['onFailure'] | 'resume'
+
+interface Rules extends Pick<Settings, 'outcomeBytesMax' | 'outcomeVersion' | 'neverStored'> {
+  readonly onFailure: OnFailure
+  readonly storeWhen?: Settings['storeWhen'] | undefined
+}
+
+type Answered = 'done' | 'not-now' | 'failed'
+
+/**
+ * Under `hold` no status frees the key, because a handler may have acted before it answered 429. Where repeating is harmless a
+ * "not now" is worth a retry. What a phased definition returns is its outcome; only a failure is run again.
+ */
+const verdicts: Readonly<Record<Answered, Readonly<Record<OnFailure, Judgement['kind']>>>> = {
+  done: { hold: 'keep', rerun: 'keep', store: 'keep', resume: 'keep' },
+  'not-now': { hold: 'keep', rerun: 'retryable', store: 'keep', resume: 'keep' },
+  failed: { hold: 'unknown', rerun: 'retryable', store: 'keep', resume: 'retryable' },
+}
+
+/** They say "not now" rather than "done": a retry must be able to succeed. */
+const notNow: ReadonlySet<number> = new Set([401, 403, 408, 425, 429])
+
+function classOf(status: number): Answered {
+  if (status >= 500) return 'failed'
+  return notNow.has(status) ? 'not-now' : 'done'
+}
+
+/** `saidNotExecuted`: the handler called `execution.notExecuted()` before it answered. */
+export function judge(attempt: Attempt, rules: Rules, saidNotExecuted = false): Judgement {
+  const said = saidByHandler(attempt)
+  if (said !== undefined) return said
+  if (saidNotExecuted) return { kind: 'retryable', errorCode: 'not-executed' }
+  const kind = attempt.kind === 'threw' ? verdicts.failed[rules.onFailure] : verdictOf(attempt, rules)
+  return kind === 'keep' ? keep(outcomeOf(attempt), rules) : { kind, errorCode: errorCodeOf(attempt) }
+}
+
+/** Whether an answer of this status is stored, if the handler says nothing about it. */
+export function isStored(status: number, rules: Pick<Rules, 'storeWhen' | 'onFailure'>): boolean {
+  return verdictOfStatus(status, rules) === 'keep'
+}
+
+function verdictOf(attempt: Exclude<Attempt, { kind: 'threw' }>, rules: Rules): Judgement['kind'] {
+  if (attempt.kind === 'answered') return verdictOfStatus(attempt.outcome.status, rules)
+  // It ran, and its answer is gone: remember that it ran, unless the answer was a failure.
+  return attempt.status < 500 ? 'keep' : verdicts.failed[rules.onFailure]
+}
+
+function verdictOfStatus(status: number, rules: Pick<Rules, 'storeWhen' | 'onFailure'>): Judgement['kind'] {
+  const byTable = verdicts[classOf(status)][rules.onFailure]
+  const stores = storeWhenOf(rules, status)
+  if (stores === undefined) return byTable
+  if (stores) return 'keep'
+  // To refuse a 5xx is what everybody's `status < 500` does. It says nothing about what happened.
+  return status < 500 ? 'retryable' : byTable
+}
+
+/** Undefined: the operation has no word of its own. The handler has run, so a `storeWhen` that throws must not cost its answer. */
+function storeWhenOf({ storeWhen }: Pick<Rules, 'storeWhen'>, status: number): boolean | undefined {
+  try {
+    return storeWhen?.(status)
+  } catch {
+    return undefined
+  }
+}
+
+function outcomeOf(attempt: Attempt): Outcome {
+  if (attempt.kind === 'answered') return attempt.outcome
+  if (attempt.kind === 'threw') return failureOutcome(attempt.error)
+  return { status: attempt.status, headers: [], body: undefined, version: 0 }
+}
+
+function errorCodeOf(attempt: Attempt): string {
+  if (attempt.kind === 'unreplayable') return `http-${attempt.status}`
+  if (attempt.kind === 'threw' || attempt.error !== undefined) return codeOf(attempt.error)
+  return `http-${attempt.outcome.status}`
+}
+
+/** `notExecuted` and `outcomeUnknown` decide in every kind, also as the cause of the error that was thrown. */
+function saidByHandler(attempt: Attempt): Judgement | undefined {
+  const chainMax = 8
+  let error = attempt.kind === 'unreplayable' ? undefined : attempt.error
+  for (let depth = 0; depth < chainMax && error !== undefined; depth++) {
+    if (isLatchkeyError(error, 'not-executed')) return { kind: 'retryable', errorCode: codeOf(error.cause ?? error) }
+    if (isLatchkeyError(error, 'outcome-unknown')) return { kind: 'unknown', errorCode: codeOf(error.cause ?? error) }
+    error = error instanceof Error ? error.cause : undefined
+  }
+  return undefined
+}
+
+/** A code for operators, never a message: messages may hold personal data. */
+export function codeOf(error: unknown): string {
+  if (typeof error !== 'object' || error === null) return 'error'
+  if ('code' in error && typeof error.code === 'string') return error.code.slice(0, 64)
+  return 'name' in error && typeof error.name === 'string' ? error.name.slice(0, 64) : 'error'
+}
+
+/** The status that marks a stored throw of a plain function. */
+export const storedFailureStatus = 500
+
+/** What is stored for a throw that nobody rendered. */
+export function failureOutcome(error: unknown): Outcome {
+  const body = Buffer.from(JSON.stringify({ error: codeOf(error) }))
+  return { status: storedFailureStatus, headers: [['content-type', 'application/json']], body, version: 0 }
+}
+
+/** What still helps a client whose answer was too large to keep. */
+const keptWithoutBody = new Set(['location', 'etag'])
+
+function keep(outcome: Outcome, { outcomeBytesMax, outcomeVersion, neverStored }: Rules): Judgement {
+  const { status, body } = outcome
+  const headers = selectStoredHeaders(outcome.headers, neverStored)
+  const version = outcomeVersion
+  if (body !== undefined && body.byteLength <= outcomeBytesMax) {
+    return { kind: 'keep', outcome: { status, headers, body, version } }
+  }
+  const kept = headers.filter(([name]: Header) => keptWithoutBody.has(name.toLowerCase()))
+  return { kind: 'keep', outcome: { status, headers: kept, body: undefined, version } }
+}

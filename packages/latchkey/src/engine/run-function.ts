@@ -1,0 +1,189 @@
+/** `operation.run`: an execution whose answer is a JSON value instead of an HTTP response. */
+import { checkOptions, type Checks } from '../ports/check-options.ts'
+import type { Clock } from '../ports/clock.ts'
+import { inputTooLarge, isLatchkeyError, LatchkeyError } from '../ports/errors.ts'
+import type { Outcome } from '../ports/outcome.ts'
+import type { Answer, Attempt, ExecuteRequest, Refusal } from './answer.ts'
+import { ageOfKey } from './run/age.ts'
+import type { Execution } from './execution.ts'
+import { fingerprintInput } from './fingerprint/fingerprint.ts'
+import { hasLoneSurrogate } from './fingerprint/json/string.ts'
+import { identify } from './identity.ts'
+import { jsonBytesMax } from './steps/json.ts'
+import { storedFailureStatus } from './rules/judge.ts'
+import { runChecks } from './option-checks.ts'
+import type { RunRequest } from './operation.ts'
+import type { KeyFormat, Settings } from './options.ts'
+
+export interface Asker<C> {
+  readonly name: string
+  readonly settings: Settings<C>
+  readonly clock: Clock
+}
+
+/** `checks`: of the request's names, which differ by the kind. */
+export function executeRequest<C>(
+  { name: operation, settings, clock }: Asker<C>,
+  given: RunRequest,
+  checks: Checks = runChecks,
+): ExecuteRequest {
+  checkOptions(`${operation}: run`, given, checks)
+  const { scope, key, input } = given
+  checkKey(operation, key, settings.keyFormat)
+  const age = ageOfKey(key, settings, clock)
+  if (age.kind === 'invalid') throw new LatchkeyError('invalid-key', `${operation}: ${age.detail}`)
+  return {
+    identity: identify({ scope, operation, key, keyNamespace: settings.keyNamespace }),
+    key,
+    fingerprint: fingerprintInput(
+      input,
+      settings.fingerprint,
+      settings.keyNamespace === 'scope' ? operation : undefined,
+    ),
+    description: describeInput(settings, input),
+    ...(age.kind === 'too-old' ? { tooOld: true } : {}),
+  }
+}
+
+/** What an operator sees of a row: at most 80 characters. A `describe` that throws describes nothing. */
+export function describeInput<C>({ describe }: Settings<C>, input: unknown): string | undefined {
+  const charactersMax = 80
+  try {
+    return describe?.(input).slice(0, charactersMax)
+  } catch {
+    return undefined
+  }
+}
+
+function checkKey(operation: string, key: string, { minLength = 1, maxLength = 255, pattern }: KeyFormat): void {
+  const fits =
+    typeof key === 'string' &&
+    !hasLoneSurrogate(key) &&
+    key.length >= minLength &&
+    key.length <= maxLength &&
+    (pattern === undefined || matchesWhole(pattern, key))
+  if (fits) return
+  const wanted = `${minLength} to ${maxLength} characters${pattern === undefined ? '' : ` matching ${pattern}`}`
+  throw new LatchkeyError('invalid-key', `${operation}: the key must be ${wanted}`)
+}
+
+/** As over HTTP: the whole key, and without the position that a pattern with the flag g keeps between calls. */
+function matchesWhole(pattern: RegExp, key: string): boolean {
+  return new RegExp(`^(?:${pattern.source})$`, pattern.flags.replace(/[gym]/g, '')).test(key)
+}
+
+export async function attemptFunction<X extends Execution>(handler: (x: X) => unknown, execution: X): Promise<Attempt> {
+  try {
+    return { kind: 'answered', outcome: encode(execution.operation, await handler(execution)) }
+  } catch (error) {
+    return { kind: 'threw', error }
+  }
+}
+
+/** The first caller gets the value as a retry will get it, through JSON: a Date that turns into text does so at once. */
+export function valueOf(operation: string, answer: Answer): unknown {
+  return decode(operation, outcomeOf(operation, answer))
+}
+
+/** The outcome behind an answer; a refusal and a throw are thrown. */
+export function outcomeOf(operation: string, answer: Answer): Outcome {
+  switch (answer.kind) {
+    case 'replayed':
+      return answer.outcome
+    case 'refused':
+      throw refusalError(operation, answer.refusal)
+    case 'executed':
+      if (answer.attempt.kind === 'answered') return answer.attempt.outcome
+      if (answer.attempt.kind === 'threw') throw answer.attempt.error
+      throw new LatchkeyError('invariant', `${operation}: a plain function has no unreplayable answer`)
+    case 'accepted':
+      throw new LatchkeyError('invariant', `${operation}: only deferred work is accepted for later`)
+  }
+}
+
+function encode(operation: string, value: unknown): Outcome {
+  if (value === undefined) return { status: 204, headers: [], body: new Uint8Array(), version: 0 }
+  const text: string | undefined = JSON.stringify(value)
+  if (text === undefined) {
+    throw new LatchkeyError('misconfigured', `${operation}: the handler returned a ${typeof value}, which is not JSON`)
+  }
+  return { status: 200, headers: [['content-type', 'application/json']], body: Buffer.from(text), version: 0 }
+}
+
+function decode(operation: string, { status, body }: Outcome): unknown {
+  if (status === storedFailureStatus) {
+    throw new LatchkeyError(
+      'stored-failure',
+      `${operation}: failed before, and the failure is kept (onFailure: 'store')`,
+    )
+  }
+  if (body === undefined || body.byteLength === 0) return undefined
+  return JSON.parse(new TextDecoder().decode(body))
+}
+
+function refusalError(operation: string, refusal: Refusal): LatchkeyError {
+  const { code, retryAfterMs, cause, differs, maybeAccepted, limit } = refusal
+  const details = { cause, maybeAccepted, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) }
+  switch (code) {
+    case 'key-reused':
+      return new LatchkeyError(
+        code,
+        `${operation}: the key was used before with another input (${differs.join(', ')})`,
+        details,
+      )
+    case 'in-progress':
+      return new LatchkeyError(code, `${operation}: the same key is being executed; try again later`, details)
+    case 'outcome-unknown':
+      return new LatchkeyError(
+        code,
+        `${operation}: it may have happened; it is not run again until it is settled`,
+        details,
+      )
+    case 'response-not-stored':
+      return new LatchkeyError(code, `${operation}: it happened, but its value was too large to keep`, details)
+    case 'input-too-large':
+      return inputTooLarge(`${operation}: the input`, limit ?? { max: jsonBytesMax, unit: 'bytes' })
+    case 'parked':
+      return new LatchkeyError(code, `${operation}: parked until an operator acts`, details)
+    case 'replay-not-authorized':
+      return new LatchkeyError('scope-unresolved', `${operation}: the caller may not see the stored answer`, details)
+    case 'store-unavailable':
+      // A fault of the store itself, with its cure: the caller of a plain function is the one who can act on it.
+      if (isLatchkeyError(cause) && cause.code.startsWith('store-') && cause.code !== code) return cause
+      return new LatchkeyError(
+        code,
+        `${operation}: the store is unavailable${unavailableMeans(maybeAccepted)}`,
+        details,
+      )
+    case 'overloaded':
+      return new LatchkeyError(code, `${operation}: too many calls wait for the store; nothing was executed`, details)
+    case 'transaction-rolled-back':
+      return new LatchkeyError(code, `${operation}: rolled back, nothing happened: ${reasonOf(cause)}`, details)
+    case 'row-unreadable':
+      return new LatchkeyError(
+        code,
+        `${operation}: the stored record cannot be read by this version; nothing was executed`,
+        details,
+      )
+    case 'fingerprint-version':
+      return new LatchkeyError(code, `${operation}: the row was written by a newer version of Latchkey`, details)
+    case 'key-expired':
+      return new LatchkeyError(code, `${operation}: it happened long ago, and its value is no longer kept`, details)
+    case 'key-too-old':
+      return new LatchkeyError(
+        code,
+        `${operation}: the key is older than maxKeyAgeMs, and nothing is kept under it; it may have happened long ago`,
+        details,
+      )
+  }
+}
+
+function unavailableMeans(maybeAccepted: boolean): string {
+  return maybeAccepted
+    ? '; the request may have been accepted and may run later: ask again with the same key'
+    : ', and nothing was run or kept'
+}
+
+function reasonOf(cause: unknown): string {
+  return cause instanceof Error ? cause.message : String(cause)
+}

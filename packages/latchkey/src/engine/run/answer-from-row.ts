@@ -1,0 +1,161 @@
+/** From a row that somebody else owns, or has finished, to an answer. */
+import { LatchkeyError, unreachable } from '../../ports/errors.ts'
+import type { Outcome } from '../../ports/outcome.ts'
+import type { KeyRecord, TakeOver } from '../../ports/store.ts'
+import { type Answer, type ExecuteRequest, refused, unavailable } from '../answer.ts'
+import type { Core } from '../runtime.ts'
+import { type Decision, decide } from '../rules/decide.ts'
+import { retryAfterMsMin } from './durations.ts'
+import type { Settings } from '../options.ts'
+
+/** `claim-again`: the row is free, or must be compared by another fingerprint; the caller claims once more with this request. */
+export type Seen =
+  | { readonly kind: 'answer'; readonly answer: Answer }
+  | { readonly kind: 'claim-again'; readonly request: ExecuteRequest }
+
+/** An unknown row settles by evidence, not by waiting: until its first look-up, asking once in a while is enough. */
+const unknownRetryAfterMs = 30_000
+
+interface SeenBy {
+  readonly record: KeyRecord
+  readonly request: ExecuteRequest
+}
+
+export async function answerSeen<Tx, C>(
+  core: Core<Tx>,
+  settings: Settings<C>,
+  { record, request }: SeenBy,
+): Promise<Seen> {
+  if (!(await mayBeTold(core, request, record))) return answer(refused('replay-not-authorized'))
+  const decision = decide(record, request.fingerprint)
+  switch (decision.kind) {
+    case 'claim-again':
+      return { kind: 'claim-again', request }
+    case 'compare-by':
+      return compareBy(request, decision.version)
+    case 'sweep':
+      return sweepThenLook(core, record, request)
+    case 'replay':
+      core.telemetry.count('reserve.replay', { operation: record.operation })
+      return answer({
+        kind: 'replayed',
+        outcome: upgraded(core, settings, decision.outcome),
+        expiresAtMs: record.expiresAtMs,
+      })
+    case 'unknown':
+      core.telemetry.count('reserve.unknown', { operation: record.operation })
+      return answer(refused('outcome-unknown', { retryAfterMs: await untilNextLookUp(core, record) }))
+    default:
+      return answer(refuse(core, { record, request }, decision))
+  }
+}
+
+/** Before that, nothing but a webhook or a person can have settled it. */
+async function untilNextLookUp<Tx>({ calls, store }: Core<Tx>, { id }: KeyRecord): Promise<number> {
+  const inMs = await calls.call('read', () => store.reconciliation.nextLookUpInMs(id)).catch(() => undefined)
+  return inMs === undefined ? unknownRetryAfterMs : Math.max(retryAfterMsMin, inMs)
+}
+
+async function sweepThenLook<Tx>(core: Core<Tx>, { id, operation }: KeyRecord, request: ExecuteRequest): Promise<Seen> {
+  try {
+    const swept = await core.calls.call('sweep', () => core.store.sweep({ limit: 1, id }))
+    // Of several requests that find the dead lease, the one whose sweep moved the row counts it.
+    if (swept.length > 0) core.telemetry.count('zombie_key', { operation, identity: id })
+    return { kind: 'claim-again', request }
+  } catch (cause) {
+    // There is a row: an earlier request with this key was accepted, and may have been executed.
+    return answer(unavailable(cause, true))
+  }
+}
+
+type Refusing = Exclude<Decision, { kind: 'claim-again' | 'compare-by' | 'sweep' | 'replay' | 'unknown' }>
+
+function refuse<Tx>(core: Core<Tx>, { record, request }: SeenBy, decision: Refusing): Answer {
+  const { operation } = record
+  switch (decision.kind) {
+    case 'misuse':
+      core.telemetry.count('reserve.key_misuse', { operation })
+      return refused('key-reused', { differs: decision.differs })
+    case 'running':
+      countInProgress(core, request)
+      return refused('in-progress', { retryAfterMs: core.durations.leftMs(operation, elapsedMs(record)) })
+    case 'not-due':
+      countInProgress(core, request)
+      return refused('in-progress', { retryAfterMs: Math.max(retryAfterMsMin, decision.dueInMs) })
+    case 'not-stored':
+      core.telemetry.count('reserve.replay', { operation })
+      return refused('response-not-stored', { outcome: decision.outcome })
+    case 'parked':
+      return refused('parked')
+    case 'gone':
+      return refused('key-expired')
+    case 'unreadable':
+      return unreadable(core, record, decision.why)
+    default:
+      return unreachable(decision)
+  }
+}
+
+/** Once for a caller, however often it looks while it waits. */
+export function countInProgress<Tx>(
+  core: Core<Tx>,
+  { identity, asksAgain }: Pick<ExecuteRequest, 'identity' | 'asksAgain'>,
+): void {
+  if (asksAgain !== true) core.telemetry.count('reserve.in_progress', { operation: identity.operation })
+}
+
+/** When a later attempt began is not stored: then it may have only just begun. */
+function elapsedMs({ attempts, ageMs }: KeyRecord): number {
+  return attempts === 1 ? ageMs : 0
+}
+
+/** Only its own caller hears of it, and it is not asked for again: the store has answered. */
+function unreadable<Tx>(core: Core<Tx>, { id, operation }: Pick<KeyRecord, 'id' | 'operation'>, why: string): Answer {
+  const cause = new LatchkeyError('row-unreadable', `the row ${id} cannot be read: ${why}`)
+  core.telemetry.report('a row cannot be read: inspect it, then roll forward or forget it', {
+    operation,
+    identity: id,
+    error: cause,
+  })
+  return refused('row-unreadable', { cause, retryAfterMs: unknownRetryAfterMs })
+}
+
+function compareBy(request: ExecuteRequest, version: number): Seen {
+  const fingerprint = request.refingerprint?.(version)
+  if (fingerprint !== undefined) return { kind: 'claim-again', request: { ...request, fingerprint } }
+  const cause = new LatchkeyError(
+    'fingerprint-version',
+    `the row was written with fingerprint version ${version}, unknown here`,
+  )
+  return answer(refused('fingerprint-version', { cause, retryAfterMs: unknownRetryAfterMs }))
+}
+
+/** What a caller was allowed to see, and so may take over: this grant of the row, and no other. */
+export function grantOf({ fence, claimId }: KeyRecord): TakeOver {
+  return { fence, claimId }
+}
+
+async function mayBeTold<Tx>(core: Core<Tx>, request: ExecuteRequest, record: KeyRecord): Promise<boolean> {
+  if (request.authorizeReplay === undefined || record.expired) return true
+  try {
+    // From JavaScript it may return anything, and nothing but a clear yes opens a row.
+    return (await request.authorizeReplay(record)) === true
+  } catch (error) {
+    core.telemetry.report('authorizeReplay threw, so the replay is refused', { operation: record.operation, error })
+    return false
+  }
+}
+
+export function upgraded<Tx, C>(core: Core<Tx>, { upgrade, outcomeVersion }: Settings<C>, outcome: Outcome): Outcome {
+  if (upgrade === undefined || outcome.version >= outcomeVersion) return outcome
+  try {
+    return upgrade(outcome)
+  } catch (error) {
+    core.telemetry.report('upgrade threw, so the outcome is replayed as stored', { error })
+    return outcome
+  }
+}
+
+function answer(value: Answer): Seen {
+  return { kind: 'answer', answer: value }
+}

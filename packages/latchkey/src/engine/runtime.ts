@@ -1,0 +1,100 @@
+/** What every execution of one Latchkey shares. */
+import type { Clock } from '../ports/clock.ts'
+import { emptyLine, type Line, type Link } from '../ports/linked-list.ts'
+import type { Store } from '../ports/store.ts'
+import { silentTelemetry, type Telemetry } from '../ports/telemetry.ts'
+import { createDurations, type Durations } from './run/durations.ts'
+import { maintain, type Maintenance, noMaintenance } from './maintenance.ts'
+import { type StoreCalls, storeCalls } from './store/call.ts'
+import { type StoreChecks, storeChecks } from './store/check.ts'
+import { type UncertainClaims, uncertainClaims } from './outage/uncertain-claims.ts'
+import { type UnstoredEnds, unstoredEnds } from './outage/unstored-ends.ts'
+import { type Waiters, waiters } from './run/waiters.ts'
+
+export interface Core<Tx> {
+  readonly store: Store<Tx>
+  readonly calls: StoreCalls
+  readonly checks: StoreChecks
+  readonly clock: Clock
+  readonly telemetry: Telemetry
+  readonly waiters: Waiters
+  readonly durations: Durations
+  /** Executions under way, so that a shutdown can wait for them. */
+  readonly running: Running
+  /** Identities that are under way in this process: of atomic work, and of operations that may run without the store. */
+  readonly executing: Set<string>
+  /** Aborted when a shutdown begins: nothing new is started. */
+  readonly draining: AbortController
+  /** Of every execution that holds a claim. */
+  readonly heartbeats: Line<Heartbeat>
+  readonly uncertain: UncertainClaims
+  readonly unstored: UnstoredEnds
+  readonly maintenance: Maintenance
+  /** Aborted when the instance closes: background work of the engine ends. */
+  readonly closing: AbortController
+}
+
+export interface Running {
+  count: number
+  /** Called, and forgotten, when none is left. */
+  whenIdle: (() => void)[]
+}
+
+export interface Heartbeat extends Link<Heartbeat> {
+  readonly stop: () => void
+}
+
+export interface CoreOptions<Tx> {
+  readonly store: Store<Tx>
+  readonly clock: Clock
+  readonly telemetry: Telemetry
+  readonly storeTimeoutMs: number
+  readonly maintenance: boolean
+}
+
+export function createCore<Tx>({ store, clock, telemetry, storeTimeoutMs, maintenance }: CoreOptions<Tx>): Core<Tx> {
+  const safe = harmless(telemetry)
+  const closing = new AbortController()
+  // A call that waits its turn in the store's own queue is not unanswered.
+  const timeoutMs = storeTimeoutMs + (store.traits.queueMsMax ?? 0)
+  const calls = storeCalls({ storeName: store.name, timeoutMs, clock, telemetry: safe })
+  const waiting = waiters(clock)
+  const after = { store, calls, clock, telemetry: safe, closing: closing.signal }
+  return {
+    store,
+    clock,
+    telemetry: safe,
+    calls,
+    checks: storeChecks({ store, clock, telemetry: safe }),
+    waiters: waiting,
+    durations: createDurations(),
+    running: { count: 0, whenIdle: [] },
+    executing: new Set(),
+    heartbeats: emptyLine(),
+    uncertain: uncertainClaims(after),
+    unstored: unstoredEnds({ ...after, waiters: waiting }),
+    maintenance: maintenance ? maintain(after) : noMaintenance,
+    draining: new AbortController(),
+    closing,
+  }
+}
+
+/** An observer that throws never changes an outcome. */
+function harmless(telemetry: Telemetry): Telemetry {
+  if (telemetry === silentTelemetry) return telemetry
+  return {
+    count: (metric, attributes) => guard(() => telemetry.count(metric, attributes)),
+    observe: (metric, value, attributes) => guard(() => telemetry.observe(metric, value, attributes)),
+    report: (message, attributes) => guard(() => telemetry.report(message, attributes)),
+  }
+}
+
+function guard(tell: () => unknown): void {
+  try {
+    const told = tell()
+    // An observer typed as returning nothing may still return a promise.
+    if (told !== undefined) Promise.resolve(told).catch(() => {})
+  } catch {
+    // There is nobody left to tell.
+  }
+}

@@ -1,0 +1,67 @@
+/** Whether the store is fit for requests: looked at from the beginning, and no more once it is. */
+import type { Clock } from '../../ports/clock.ts'
+import { LatchkeyError } from '../../ports/errors.ts'
+import type { Store, StoreFault } from '../../ports/store.ts'
+import type { Telemetry } from '../../ports/telemetry.ts'
+import { within } from './call.ts'
+
+/** A request waits no longer for the check: beyond that it is better answered by the store itself, or by its silence. */
+const checkMsMax = 2_000
+/** A cure (migrate, a GRANT) is noticed without a restart, and a store that stays unfit is not asked by every request. */
+const recheckAfterMs = 1_000
+
+export interface StoreChecks {
+  /** From then on there is nothing to ask. */
+  readonly passed: boolean
+  /** What refuses a request now. Undefined: nothing that is known; a store that does not answer is the request's own finding. */
+  fault(): Promise<LatchkeyError | undefined>
+}
+
+export interface StoreCheckOptions {
+  readonly store: Pick<Store, 'name' | 'check'>
+  readonly clock: Clock
+  readonly telemetry: Telemetry
+}
+
+export function storeChecks({ store, clock, telemetry }: StoreCheckOptions): StoreChecks {
+  let fault: LatchkeyError | undefined
+  let silent = false
+  let running: Promise<void> | undefined
+  let askedAtMs = Number.NEGATIVE_INFINITY
+
+  function found(next: StoreFault | undefined): void {
+    silent = false
+    checks.passed = next === undefined
+    const isNews = next !== undefined && next.message !== fault?.message
+    fault = next && new LatchkeyError(`store-${next.kind}`, next.message)
+    if (isNews) telemetry.report(`the ${store.name} store is not fit for requests`, { error: fault, detail: next.kind })
+  }
+
+  function start(): void {
+    running = within(clock, checkMsMax, async () => (await store.check?.()) ?? { kind: 'fit' as const })
+      .then(result => found(result.kind === 'fit' ? undefined : result))
+      .catch(() => {
+        // It did not answer, which says nothing about its fitness.
+        silent = true
+        fault = undefined
+      })
+      .finally(() => (running = undefined))
+  }
+
+  const checks = {
+    passed: store.check === undefined,
+    async fault() {
+      if (running !== undefined && !silent) await running
+      if (checks.passed) return undefined
+      // What was found before the first request may be cured since: migrate() often comes after the construction.
+      if (running === undefined && clock.monotonicMs() - askedAtMs >= recheckAfterMs) {
+        askedAtMs = clock.monotonicMs()
+        start()
+      }
+      if (running !== undefined && !silent) await running
+      return fault
+    },
+  }
+  if (!checks.passed) start()
+  return checks
+}
