@@ -36,7 +36,7 @@ export const httpMutants: readonly Mutant[] = [
     name: 'http: a replay without the type that the server adds',
     patches: [
       {
-        file: `${folder}/http/capture/fetch-response.ts`,
+        file: `${folder}/http/web/capture.ts`,
         find: '  if (!headers.some(isType)) return undefined\n  const record',
         replace: '  const record',
       },

@@ -1,8 +1,8 @@
 /** Rows that this version cannot read, met by requests, operators, the status resource and workers. */
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import type { SpoilableHarness } from '../../src/conformance/index.ts'
-import { exchangeStatus } from '../../src/http/exchange/status.ts'
-import { renderRefusal } from '../../src/http/exchange/refusal.ts'
+import { exchangeStatus } from '../../src/http/exchange/answers/status.ts'
+import { renderRefusal } from '../../src/http/exchange/answers/refusal.ts'
 import type { Store } from '../../src/ports/store.ts'
 import { createWorkers } from '../../src/workers/workers.ts'
 import { act, answered, eventually, executeRequest, idOf, latchkeyOn, operationName } from './setup.ts'

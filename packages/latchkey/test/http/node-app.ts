@@ -4,8 +4,8 @@ import { createServer, type IncomingMessage, type RequestListener, type ServerRe
 import type { AddressInfo } from 'node:net'
 import { pipeline, Readable } from 'node:stream'
 import type { AppSpec, Reply, RouteSpec, RunningApp } from '../../src/conformance/index.ts'
-import { nodeView } from '../../src/http/capture/node-request.ts'
-import { attemptOfCapture, type Capture, captureResponse, sendAnswer } from '../../src/http/capture/node-response.ts'
+import { nodeView } from '../../src/http/node/request.ts'
+import { attemptOfCapture, type Capture, captureResponse, sendAnswer } from '../../src/http/node/capture.ts'
 import { exchange } from '../../src/http/exchange/exchange.ts'
 
 type Head = Extract<Reply, { headers: unknown }>

@@ -12,10 +12,10 @@ import { idempotencyKey, idempotencyKeyExpiresAt, idempotencyStored } from '../.
 import { readKeyField } from '../../wire/key-field.ts'
 import { type Problem, type RenderedAnswer, renderProblem } from '../../wire/problem.ts'
 import { describeRequest, fingerprintView, type WholeRequest } from './request-input.ts'
-import { renderRefusal } from './refusal.ts'
-import { renderReplay } from './replay.ts'
-import { renderQueued } from './queued.ts'
-import { type BodyRead, headerValue, type RequestView, tooLarge } from './request-view.ts'
+import { renderRefusal } from './answers/refusal.ts'
+import { renderReplay } from './answers/replay.ts'
+import { renderQueued } from './answers/accepted.ts'
+import { type BodyRead, headerValue, type RequestView, tooLarge } from './request.ts'
 
 /** What the adapter does now. */
 export type Exchange =

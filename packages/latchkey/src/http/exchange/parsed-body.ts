@@ -2,7 +2,7 @@
 import { type CanonicalValue, canonicalizeValue } from '../../engine/fingerprint/json/canonical-value.ts'
 import { hasLoneSurrogate } from '../../engine/fingerprint/json/string.ts'
 import { isJson } from '../../engine/fingerprint/media-type.ts'
-import type { BodyRead } from './request-view.ts'
+import type { BodyRead } from './request.ts'
 
 /**
  * Bytes that stand for a parsed body in the fingerprint, or a refusal with the cure. A JSON body is refused where the

@@ -4,7 +4,7 @@ import { essenceOf, isJson } from '../../engine/fingerprint/media-type.ts'
 import type { DeclaredOperation } from '../../engine/operation.ts'
 import { describeInput } from '../../engine/run-function.ts'
 import type { Settings } from '../../engine/options.ts'
-import { headerValue, type RequestView } from './request-view.ts'
+import { headerValue, type RequestView } from './request.ts'
 
 export interface WholeRequest<Context> {
   readonly view: RequestView<Context>

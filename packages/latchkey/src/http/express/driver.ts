@@ -2,8 +2,8 @@
  * The few members of Express that the adapter touches, by shape: installing Latchkey brings no Express. Versions 4 and
  * 5 fit.
  */
-import type { NodeBodyRequest } from '../capture/node-body.ts'
-import type { NodeResponse } from '../capture/node-types.ts'
+import type { NodeBodyRequest } from '../node/body.ts'
+import type { NodeResponse } from '../node/types.ts'
 
 export interface ExpressRequest extends NodeBodyRequest {
   /** What a parser made of the body. */

@@ -7,14 +7,14 @@ import type { Execution } from '../../engine/execution.ts'
 import type { DefinedOperation, GuardedOperation, Operation } from '../../engine/operation.ts'
 import { uncoveredExecution } from '../../engine/uncovered-execution.ts'
 import { misconfigured } from '../../ports/errors.ts'
-import { bodyOf } from '../capture/node-body.ts'
-import { nodeView } from '../capture/node-request.ts'
-import { attemptOfCapture, type Capture, captureResponse, sendAnswer } from '../capture/node-response.ts'
-import { checkOperation } from '../exchange/check-operation.ts'
+import { bodyOf } from '../node/body.ts'
+import { nodeView } from '../node/request.ts'
+import { attemptOfCapture, type Capture, captureResponse, sendAnswer } from '../node/capture.ts'
+import { checkOperation } from '../exchange/route.ts'
 import { exchange } from '../exchange/exchange.ts'
-import { checkPhased, exchangePhased, isDefined, type PhasedRoute } from '../exchange/phased.ts'
-import { checkStatus, exchangeStatus, type StatusHost, type StatusOptions } from '../exchange/status.ts'
-import type { RequestView } from '../exchange/request-view.ts'
+import { checkPhased, exchangePhased, isDefined, type PhasedRoute } from '../exchange/phased-route.ts'
+import { checkStatus, exchangeStatus, type StatusHost, type StatusOptions } from '../exchange/answers/status.ts'
+import type { RequestView } from '../exchange/request.ts'
 import type { RenderedAnswer } from '../../wire/problem.ts'
 import type {
   ExpressHandler,
@@ -24,11 +24,11 @@ import type {
   ExpressResponse,
   ResponseOf,
 } from './driver.ts'
-import { openVisit } from './visit.ts'
+import { openVisit } from './request-state.ts'
 
 export { corsHeaders } from '../../wire/headers.ts'
-export type { PhasedRoute } from '../exchange/phased.ts'
-export type { StatusHost, StatusOptions } from '../exchange/status.ts'
+export type { PhasedRoute } from '../exchange/phased-route.ts'
+export type { StatusHost, StatusOptions } from '../exchange/answers/status.ts'
 export { captureBody, type CaptureBodyOptions, captureVerify } from './capture-body.ts'
 export type {
   ExpressErrorMiddleware,
@@ -39,7 +39,7 @@ export type {
   ExpressResponse,
   ResponseOf,
 } from './driver.ts'
-export { executionOf, rememberErrors } from './visit.ts'
+export { executionOf, rememberErrors } from './request-state.ts'
 
 /**
  * As a handler, `app.post('/orders', auth, idempotent(operation, async (req, res, { tx }) => …))`: what it throws goes

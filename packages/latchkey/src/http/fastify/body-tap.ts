@@ -4,7 +4,7 @@
  * A stream put in between would have to be read by the parser, and multipart plugins read `request.raw` instead: the upload would
  * stand still. A listener for `data` would start the flow before the parser is there. So the tap notes what the stream emits.
  */
-import { type BodyRead, tooLarge } from '../exchange/request-view.ts'
+import { type BodyRead, tooLarge } from '../exchange/request.ts'
 import type { PayloadShape, RawRequestShape } from './driver.ts'
 
 export interface BodyTap {

@@ -11,9 +11,9 @@ import type { Execution } from '../../engine/execution.ts'
 import type { DefinedOperation, Operation } from '../../engine/operation.ts'
 import { uncoveredExecution } from '../../engine/uncovered-execution.ts'
 import { misconfigured } from '../../ports/errors.ts'
-import { checkOperation } from '../exchange/check-operation.ts'
+import { checkOperation } from '../exchange/route.ts'
 import { covers } from '../exchange/exchange.ts'
-import { checkPhased, isDefined, type PhasedRoute } from '../exchange/phased.ts'
+import { checkPhased, isDefined, type PhasedRoute } from '../exchange/phased-route.ts'
 import { tapBody } from './body-tap.ts'
 import type {
   AppShape,
@@ -28,11 +28,11 @@ import type {
 } from './driver.ts'
 import { answerPhased } from './phased.ts'
 import { layAnswer } from './reply-head.ts'
-import { claim, openVisit, type Visit, visitOf } from './visit.ts'
+import { claim, openVisit, type Visit, visitOf } from './request-state.ts'
 
 export { corsHeaders } from '../../wire/headers.ts'
-export type { PhasedRoute } from '../exchange/phased.ts'
-export type { StatusHost, StatusOptions } from '../exchange/status.ts'
+export type { PhasedRoute } from '../exchange/phased-route.ts'
+export type { StatusHost, StatusOptions } from '../exchange/answers/status.ts'
 export { statusOf } from './status.ts'
 export type { AppShape, ReplyOf, ReplyShape, RequestShape, RouteShape } from './driver.ts'
 

@@ -1,9 +1,9 @@
 /** One request on a phased route. The handler claims, because everything that Fastify runs before it may still refuse the request. */
 import type { DefinedOperation } from '../../engine/operation.ts'
-import { nodeView } from '../capture/node-request.ts'
-import { exchangePhased, type PhasedRoute } from '../exchange/phased.ts'
+import { nodeView } from '../node/request.ts'
+import { exchangePhased, type PhasedRoute } from '../exchange/phased-route.ts'
 import type { ReplyShape, RequestShape } from './driver.ts'
-import { sendReply, type Visit } from './visit.ts'
+import { sendReply, type Visit } from './request-state.ts'
 
 interface Inbound<Request, Reply> {
   readonly visit: Visit

@@ -1,7 +1,7 @@
 /** Reading and writing the head of a reply. Fastify keeps its own headers beside those of `raw` until the first byte. */
 import type { Header } from '../../ports/outcome.ts'
 import type { RenderedAnswer } from '../../wire/problem.ts'
-import { mergeHeaders } from '../exchange/merge-headers.ts'
+import { mergeHeaders } from '../exchange/answers/merge-headers.ts'
 import type { ReplyShape } from './driver.ts'
 
 export function replyHeaders(reply: ReplyShape): Header[] {

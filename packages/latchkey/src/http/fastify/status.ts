@@ -1,7 +1,7 @@
 /** The status resource on Fastify. */
-import { nodeView } from '../capture/node-request.ts'
-import type { BodyRead } from '../exchange/request-view.ts'
-import { checkStatus, exchangeStatus, type StatusHost, type StatusOptions } from '../exchange/status.ts'
+import { nodeView } from '../node/request.ts'
+import type { BodyRead } from '../exchange/request.ts'
+import { checkStatus, exchangeStatus, type StatusHost, type StatusOptions } from '../exchange/answers/status.ts'
 import type { ReplyOf, ReplyShape, RequestShape } from './driver.ts'
 import { layAnswer } from './reply-head.ts'
 

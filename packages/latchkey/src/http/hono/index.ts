@@ -6,25 +6,19 @@ import { checkOptions, type ChecksOf } from '../../ports/check-options.ts'
 import { misconfigured } from '../../ports/errors.ts'
 import { callable } from '../../ports/option-kinds.ts'
 import type { Header } from '../../ports/outcome.ts'
-import { hideDisconnect } from '../capture/fetch-request.ts'
-import {
-  captureFetchResponse,
-  type FetchCapture,
-  fetchAnswer,
-  headersOf,
-  releaseFetch,
-} from '../capture/fetch-response.ts'
-import { checkOperation } from '../exchange/check-operation.ts'
+import { hideDisconnect } from '../web/request.ts'
+import { captureFetchResponse, type FetchCapture, fetchAnswer, headersOf, releaseFetch } from '../web/capture.ts'
+import { checkOperation } from '../exchange/route.ts'
 import { exchange } from '../exchange/exchange.ts'
-import { mergeHeaders } from '../exchange/merge-headers.ts'
-import { checkPhased, exchangePhased, isDefined, type PhasedRoute } from '../exchange/phased.ts'
-import { checkStatus, exchangeStatus, type StatusHost, type StatusOptions } from '../exchange/status.ts'
+import { mergeHeaders } from '../exchange/answers/merge-headers.ts'
+import { checkPhased, exchangePhased, isDefined, type PhasedRoute } from '../exchange/phased-route.ts'
+import { checkStatus, exchangeStatus, type StatusHost, type StatusOptions } from '../exchange/answers/status.ts'
 import type { HonoContext, HonoNext } from './driver.ts'
 import { honoView } from './request.ts'
 
 export { corsHeaders } from '../../wire/headers.ts'
-export type { PhasedRoute } from '../exchange/phased.ts'
-export type { StatusHost, StatusOptions } from '../exchange/status.ts'
+export type { PhasedRoute } from '../exchange/phased-route.ts'
+export type { StatusHost, StatusOptions } from '../exchange/answers/status.ts'
 export type { HonoContext, HonoNext } from './driver.ts'
 
 export interface HonoOptions<C> {

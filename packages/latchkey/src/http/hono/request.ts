@@ -1,7 +1,7 @@
 /** A Hono request as the exchange wants to see it. */
-import { declaredLength, readWithin } from '../capture/fetch-body.ts'
-import { fetchView } from '../capture/fetch-request.ts'
-import { type BodyRead, type RequestView, tooLarge } from '../exchange/request-view.ts'
+import { declaredLength, readWithin } from '../web/body.ts'
+import { fetchView } from '../web/request.ts'
+import { type BodyRead, type RequestView, tooLarge } from '../exchange/request.ts'
 import type { HonoContext, HonoRequest } from './driver.ts'
 
 const cure =

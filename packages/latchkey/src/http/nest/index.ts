@@ -14,16 +14,16 @@
 import type { Execution } from '../../engine/execution.ts'
 import type { DefinedOperation, Operation } from '../../engine/operation.ts'
 import { misconfigured } from '../../ports/errors.ts'
-import { checkOperation } from '../exchange/check-operation.ts'
-import { checkPhased, isDefined, type PhasedRoute } from '../exchange/phased.ts'
+import { checkOperation } from '../exchange/route.ts'
+import { checkPhased, isDefined, type PhasedRoute } from '../exchange/phased-route.ts'
 import type { Interceptor, MethodDecorator } from './driver.ts'
 import { addInterceptor, interceptorsOf } from './metadata.ts'
 import { visitPhased } from './phased.ts'
-import { visit } from './visit.ts'
+import { visit } from './request-state.ts'
 
 export { corsHeaders } from '../../wire/headers.ts'
-export type { PhasedRoute } from '../exchange/phased.ts'
-export type { StatusHost, StatusOptions } from '../exchange/status.ts'
+export type { PhasedRoute } from '../exchange/phased-route.ts'
+export type { StatusHost, StatusOptions } from '../exchange/answers/status.ts'
 export { StatusOf } from './status.ts'
 export type {
   CallHandler,

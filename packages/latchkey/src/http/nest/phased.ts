@@ -1,11 +1,11 @@
 /** One request on a phased method: the definition takes the place of the method's body. */
 import type { DefinedOperation } from '../../engine/operation.ts'
 import { misconfigured } from '../../ports/errors.ts'
-import { exchangePhased, type PhasedRoute } from '../exchange/phased.ts'
+import { exchangePhased, type PhasedRoute } from '../exchange/phased-route.ts'
 import type { NestContext, Observable } from './driver.ts'
-import { nothing } from './handled.ts'
+import { nothing } from './follow-handler.ts'
 import { platformOf } from './platform.ts'
-import { nestView } from './visit.ts'
+import { nestView } from './request-state.ts'
 
 /** Rejects with what the definition threw, for Nest's exception filters. */
 export async function visitPhased(

@@ -1,14 +1,14 @@
 /** Nest's two HTTP platforms, brought to one shape. */
 import type { Header } from '../../ports/outcome.ts'
 import type { RenderedAnswer } from '../../wire/problem.ts'
-import type { NodeBodyRequest } from '../capture/node-body.ts'
-import { type CaptureEnd, sendAnswer } from '../capture/node-response.ts'
-import type { HeaderValue, NodeResponse } from '../capture/node-types.ts'
-import { mergeHeaders } from '../exchange/merge-headers.ts'
-import { addedHeaders } from '../exchange/outcome.ts'
+import type { NodeBodyRequest } from '../node/body.ts'
+import { type CaptureEnd, sendAnswer } from '../node/capture.ts'
+import type { HeaderValue, NodeResponse } from '../node/types.ts'
+import { mergeHeaders } from '../exchange/answers/merge-headers.ts'
+import { addedHeaders } from '../exchange/captured-response.ts'
 import type { NestContext, NestFastifyReply, NestRequest } from './driver.ts'
 import { declaredHeaderNames } from './metadata.ts'
-import { muteReply, muteResponse } from './mute.ts'
+import { muteReply, muteResponse } from './after-answer.ts'
 
 export interface Platform {
   /** What controllers, guards and the operation's scope get. */

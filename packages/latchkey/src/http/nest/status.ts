@@ -1,11 +1,11 @@
 /** The status resource on Nest. */
 import { misconfigured } from '../../ports/errors.ts'
-import { checkStatus, exchangeStatus, type StatusHost, type StatusOptions } from '../exchange/status.ts'
+import { checkStatus, exchangeStatus, type StatusHost, type StatusOptions } from '../exchange/answers/status.ts'
 import type { Interceptor, MethodDecorator } from './driver.ts'
-import { nothing } from './handled.ts'
+import { nothing } from './follow-handler.ts'
 import { addInterceptor } from './metadata.ts'
 import { platformOf } from './platform.ts'
-import { nestView } from './visit.ts'
+import { nestView } from './request-state.ts'
 
 /**
  * The status of phased and deferred work, for its own scope. It takes the place of the method, whose body is never called:

@@ -1,8 +1,8 @@
 /** A request or a response under an overlay: where its state is kept, and how the real thing is reached. */
-import type { HiddenSocket } from './hidden-socket.ts'
-import type { NodeEmitter } from './node-types.ts'
+import type { HiddenSocket } from './hide-disconnect/socket.ts'
+import type { NodeEmitter } from './types.ts'
 import { callUnder, type Laid } from './overlay.ts'
-import { tellOutside, type Veil } from './veil.ts'
+import { tellOutside, type Veil } from './hide-disconnect/events.ts'
 
 /** Where an object keeps the state of its overlay. */
 export const state: unique symbol = Symbol('latchkey')

@@ -2,8 +2,8 @@
 import type { Attempt } from '../../engine/answer.ts'
 import type { Header } from '../../ports/outcome.ts'
 import type { RenderedAnswer } from '../../wire/problem.ts'
-import { addedHeaders, attemptOf } from '../exchange/outcome.ts'
-import { isPlain, madeOf } from './made-response.ts'
+import { addedHeaders, attemptOf } from '../exchange/captured-response.ts'
+import { isPlain, madeOf } from './unread-response.ts'
 
 export interface FetchCapture {
   readonly attempt: Attempt

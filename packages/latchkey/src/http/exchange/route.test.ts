@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { createLatchkey } from '../../engine/latchkey.ts'
 import { memoryStore } from '../../stores/memory/index.ts'
-import { checkHttp, checkOperation } from './check-operation.ts'
+import { checkHttp, checkOperation } from './route.ts'
 
 describe('an operation that is handed to an adapter', () => {
   const latchkey = (problemBase?: string) =>

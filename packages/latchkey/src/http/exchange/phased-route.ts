@@ -6,9 +6,9 @@ import { LatchkeyError, misconfigured } from '../../ports/errors.ts'
 import { callable } from '../../ports/option-kinds.ts'
 import { prefersAsync } from '../../wire/prefer.ts'
 import type { RenderedAnswer } from '../../wire/problem.ts'
-import { checkOperation } from './check-operation.ts'
+import { checkOperation } from './route.ts'
 import { exchangeBy } from './exchange.ts'
-import type { RequestView } from './request-view.ts'
+import type { RequestView } from './request.ts'
 
 export interface PhasedRoute<C, Input> {
   /**

@@ -8,7 +8,7 @@ import { describe, expect, it } from 'vitest'
 import { listenOn, nodeApp } from '../../../test/http/node-app.ts'
 import { adapterStores } from '../../../test/http/stores.ts'
 import { type AdapterHarness, runAdapterCases } from '../../conformance/index.ts'
-import { type Capture, type CaptureEnd, captureResponse } from './node-response.ts'
+import { type Capture, type CaptureEnd, captureResponse } from './capture.ts'
 
 const harness: AdapterHarness = {
   name: 'node:http',

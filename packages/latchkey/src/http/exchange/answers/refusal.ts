@@ -1,10 +1,10 @@
 /** From the engine's refusals to the answers of the wire. */
-import type { Refusal } from '../../engine/answer.ts'
-import { jsonBytesMax } from '../../engine/steps/json.ts'
-import type { HttpOptions } from '../../engine/operation.ts'
-import { unreachable } from '../../ports/errors.ts'
-import type { Outcome } from '../../ports/outcome.ts'
-import { type Problem, type RenderedAnswer, renderAccepted, renderProblem } from '../../wire/problem.ts'
+import type { Refusal } from '../../../engine/answer.ts'
+import { jsonBytesMax } from '../../../engine/steps/json.ts'
+import type { HttpOptions } from '../../../engine/operation.ts'
+import { unreachable } from '../../../ports/errors.ts'
+import type { Outcome } from '../../../ports/outcome.ts'
+import { type Problem, type RenderedAnswer, renderAccepted, renderProblem } from '../../../wire/problem.ts'
 
 /** Told when the engine knows no better moment: soon enough for a person, rare enough for a fleet. */
 const retryAfterMsDefault = 1_000

@@ -1,9 +1,9 @@
 /** The request whose handler runs: its body has been read, and the client's disconnect is hidden from the handler. */
-import { type Covered, coverSharedListener, coverSocket, emitCovered, state } from './covered.ts'
-import type { HiddenSocket } from './hidden-socket.ts'
-import type { NodeRequest } from './node-types.ts'
-import { lay, overlay, takeAway } from './overlay.ts'
-import { liftVeil, veil } from './veil.ts'
+import { type Covered, coverSharedListener, coverSocket, emitCovered, state } from '../covered.ts'
+import type { HiddenSocket } from './socket.ts'
+import type { NodeRequest } from '../types.ts'
+import { lay, overlay, takeAway } from '../overlay.ts'
+import { liftVeil, veil } from './events.ts'
 
 interface HeldRequest extends Covered<LaidRequest> {
   readonly outer: HeldRequest | undefined

@@ -1,4 +1,4 @@
-import type { Header } from '../../ports/outcome.ts'
+import type { Header } from '../../../ports/outcome.ts'
 
 /** Fields that several parties add to: an outer middleware's value and the stored one both hold. */
 const growing = new Set(['vary', 'link'])

@@ -1,9 +1,9 @@
 /** The 202 of deferred work: where to look, and how soon. */
-import type { HttpOptions } from '../../engine/operation.ts'
-import { preferenceApplied } from '../../wire/headers.ts'
-import { prefersAsync } from '../../wire/prefer.ts'
-import { type RenderedAnswer, renderAccepted } from '../../wire/problem.ts'
-import type { RequestView } from './request-view.ts'
+import type { HttpOptions } from '../../../engine/operation.ts'
+import { preferenceApplied } from '../../../wire/headers.ts'
+import { prefersAsync } from '../../../wire/prefer.ts'
+import { type RenderedAnswer, renderAccepted } from '../../../wire/problem.ts'
+import type { RequestView } from '../request.ts'
 
 /** A worker looks once a second or so; a client that comes back sooner finds the same. */
 const retryAfterMs = 1_000

@@ -1,12 +1,12 @@
 /** A response in our hands: what its handler does to it is kept instead of sent. */
 import type { Header } from '../../ports/outcome.ts'
-import { addedHeaders, type CapturedResponse } from '../exchange/outcome.ts'
+import { addedHeaders, type CapturedResponse } from '../exchange/captured-response.ts'
 import type { Covered, state } from './covered.ts'
-import type { HiddenSocket } from './hidden-socket.ts'
-import type { NodeResponse, Trailers } from './node-types.ts'
+import type { HiddenSocket } from './hide-disconnect/socket.ts'
+import type { NodeResponse, Trailers } from './types.ts'
 import { bytesOf, flow, keepBytes, nodeError, type ResponseBuffer, toBytes, type WriteCall } from './response-buffer.ts'
 import { headersOf } from './response-head.ts'
-import { tellInside } from './veil.ts'
+import { tellInside } from './hide-disconnect/events.ts'
 
 export type CaptureEnd =
   | { readonly kind: 'whole'; readonly response: CapturedResponse }

@@ -1,13 +1,13 @@
 /** The status resource: how far work is, and at the end its outcome. To everybody but its own caller it is not there. */
-import type { Status, Statuses } from '../../engine/status.ts'
-import { checkOptions, type ChecksOf } from '../../ports/check-options.ts'
-import { isLatchkeyError, misconfigured, unreachable } from '../../ports/errors.ts'
-import { callable } from '../../ports/option-kinds.ts'
-import type { Outcome } from '../../ports/outcome.ts'
-import type { KeyRecord } from '../../ports/store.ts'
-import { type Problem, type RenderedAnswer, renderProblem, renderStatus } from '../../wire/problem.ts'
-import { checkHttp } from './check-operation.ts'
-import type { RequestView } from './request-view.ts'
+import type { Status, Statuses } from '../../../engine/status.ts'
+import { checkOptions, type ChecksOf } from '../../../ports/check-options.ts'
+import { isLatchkeyError, misconfigured, unreachable } from '../../../ports/errors.ts'
+import { callable } from '../../../ports/option-kinds.ts'
+import type { Outcome } from '../../../ports/outcome.ts'
+import type { KeyRecord } from '../../../ports/store.ts'
+import { type Problem, type RenderedAnswer, renderProblem, renderStatus } from '../../../wire/problem.ts'
+import { checkHttp } from '../route.ts'
+import type { RequestView } from '../request.ts'
 import { readableBody } from './readable-body.ts'
 
 /** What `statusOf` needs of a Latchkey. */

@@ -1,9 +1,9 @@
 /** A stored outcome as the answer to one retry. */
 import { promisify } from 'node:util'
 import { brotliDecompress, gunzip, inflate, inflateRaw } from 'node:zlib'
-import type { Header } from '../../ports/outcome.ts'
-import { acceptsEncoding, idempotentReplayed } from '../../wire/headers.ts'
-import type { RenderedAnswer } from '../../wire/problem.ts'
+import type { Header } from '../../../ports/outcome.ts'
+import { acceptsEncoding, idempotentReplayed } from '../../../wire/headers.ts'
+import type { RenderedAnswer } from '../../../wire/problem.ts'
 
 export interface Replay {
   readonly status: number

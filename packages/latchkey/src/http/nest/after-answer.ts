@@ -6,8 +6,8 @@
  * counters, timeouts) waiting for good. So the interceptor ends as after a handler that returned nothing, and the `send()` that
  * follows falls on deaf ears.
  */
-import type { NodeResponse } from '../capture/node-types.ts'
-import { callUnder, lay, type Laid, type Method, overlay } from '../capture/overlay.ts'
+import type { NodeResponse } from '../node/types.ts'
+import { callUnder, lay, type Laid, type Method, overlay } from '../node/overlay.ts'
 import type { NestFastifyReply } from './driver.ts'
 
 const answering = [

@@ -1,5 +1,5 @@
 /** The body of an outcome inside of a JSON document. */
-import type { Outcome } from '../../ports/outcome.ts'
+import type { Outcome } from '../../../ports/outcome.ts'
 
 export type ReadableBody =
   /** JSON as what it says, text as text, nothing as null. */

@@ -1,7 +1,7 @@
 import { getRequestListener } from '@hono/node-server'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { captureFetchResponse, releaseFetch } from './fetch-response.ts'
-import { madeOf } from './made-response.ts'
+import { captureFetchResponse, releaseFetch } from './capture.ts'
+import { madeOf } from './unread-response.ts'
 
 const platform = Response
 

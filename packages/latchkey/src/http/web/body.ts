@@ -1,5 +1,5 @@
 /** The body of a fetch `Request`, up to a limit, with as little of it in memory as there has to be. */
-import { type BodyRead, tooLarge } from '../exchange/request-view.ts'
+import { type BodyRead, tooLarge } from '../exchange/request.ts'
 
 export type FetchBody =
   | { readonly kind: 'bytes'; readonly bytes: Uint8Array<ArrayBuffer> }

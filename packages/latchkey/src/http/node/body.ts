@@ -1,8 +1,8 @@
 /** The raw bytes of a request's body, noted while the application's own parser reads them. */
 import { EventEmitter } from 'node:events'
 import { parsedBody } from '../exchange/parsed-body.ts'
-import { type BodyRead, tooLarge } from '../exchange/request-view.ts'
-import type { NodeRequest } from './node-types.ts'
+import { type BodyRead, tooLarge } from '../exchange/request.ts'
+import type { NodeRequest } from './types.ts'
 
 /** What is looked at to find out whether a body exists and was read. */
 export interface NodeBodyRequest extends NodeRequest {

@@ -1,5 +1,5 @@
 /** A fetch `Request` as the exchange wants to see it. */
-import type { BodyRead, RequestView } from '../exchange/request-view.ts'
+import type { BodyRead, RequestView } from '../exchange/request.ts'
 
 /** `read` gives the whole body, up to a limit; it runs once. Fetch joins the lines of a field, so `header` has one line at most. */
 export function fetchView<Context, R extends Request>(
