@@ -11,7 +11,7 @@ export const loadMutants: readonly Mutant[] = [
     name: 'load: who joined a claim shares its grant',
     patches: [
       {
-        file: `${source}/stores/postgres/batching.ts`,
+        file: `${source}/stores/postgres/batch/batching.ts`,
         find: `if (result.kind === 'won' || result.record.expired) return false`,
         replace: `if (result.kind === 'won') return true`,
       },
@@ -21,7 +21,7 @@ export const loadMutants: readonly Mutant[] = [
   {
     name: 'load: each claim of a key is a statement',
     patches: [
-      { file: `${source}/stores/postgres/batching.ts`, find: 'mayShare: mayShareClaim,', replace: '', times: 2 },
+      { file: `${source}/stores/postgres/batch/batching.ts`, find: 'mayShare: mayShareClaim,', replace: '', times: 2 },
     ],
     caughtBy: [
       hotKey('runs once, tells the others that it runs, and serves everybody else'),
@@ -43,26 +43,32 @@ export const loadMutants: readonly Mutant[] = [
     name: 'load: one scope may take every open claim',
     patches: [
       {
-        file: `${source}/stores/postgres/call-queue.ts`,
+        file: `${source}/stores/postgres/batch/call-queue.ts`,
         find: 'return own >= left',
         replace: 'return own < 0 || left <= 0',
       },
     ],
     caughtBy: [
-      { path: `${source}/stores/postgres/gather.test.ts`, test: 'leaves room for other scopes beside a flood of one' },
+      {
+        path: `${source}/stores/postgres/batch/gather.test.ts`,
+        test: 'leaves room for other scopes beside a flood of one',
+      },
     ],
   },
   {
     name: 'load: a full queue of calls is called an outage',
     patches: [
       {
-        file: `${source}/stores/postgres/call-queue.ts`,
+        file: `${source}/stores/postgres/batch/call-queue.ts`,
         find: `new LatchkeyError('overloaded', message, { retryAfterMs: 1_000 })`,
         replace: `new LatchkeyError('store-unavailable', message, { retryAfterMs: 1_000 })`,
       },
     ],
     caughtBy: [
-      { path: `${source}/stores/postgres/gather.test.ts`, test: 'drops what has waited too long before it is sent' },
+      {
+        path: `${source}/stores/postgres/batch/gather.test.ts`,
+        test: 'drops what has waited too long before it is sent',
+      },
     ],
   },
   {
@@ -89,9 +95,15 @@ export const loadMutants: readonly Mutant[] = [
   {
     name: 'load: every claim of a key is written to the SQLite file',
     patches: [
-      { file: `${source}/stores/sqlite/look-then-write.ts`, find: 'if (twins.begin(id, again)) ', replace: '' },
+      {
+        file: `${source}/stores/sqlite/connection/look-then-write.ts`,
+        find: 'if (twins.begin(id, again)) ',
+        replace: '',
+      },
     ],
-    caughtBy: [{ path: `${source}/stores/sqlite/group-commit.test.ts`, test: 'is one for all claims of a key' }],
+    caughtBy: [
+      { path: `${source}/stores/sqlite/connection/group-commit.test.ts`, test: 'is one for all claims of a key' },
+    ],
   },
   {
     name: 'load: one scope takes every place to wait',
@@ -124,7 +136,7 @@ export const unreadableMutants: readonly Mutant[] = [
     name: 'unreadable: one row fails its whole batch',
     patches: [
       {
-        file: `${source}/sql/record-row.ts`,
+        file: `${source}/stores/shared/record-row.ts`,
         find: 'return { outcome: undefined, why: error instanceof Error ? error.message : String(error) }',
         replace: 'throw error',
       },
@@ -138,7 +150,7 @@ export const unreadableMutants: readonly Mutant[] = [
     name: 'unreadable: a completed row without its outcome is claimed for ever',
     patches: [
       {
-        file: `${source}/sql/record-row.ts`,
+        file: `${source}/stores/shared/record-row.ts`,
         find: 'const isMissing = outcome === undefined && row.outcome_status === null',
         replace: 'const isMissing = false',
       },
@@ -154,7 +166,7 @@ export const unreadableMutants: readonly Mutant[] = [
     name: 'unreadable: a row of a foreign recovery is granted',
     patches: [
       {
-        file: `${source}/stores/postgres/dialect.ts`,
+        file: `${source}/stores/postgres/sql/dialect.ts`,
         find: ` or \${hasForeignRecovery('k')} then null`,
         replace: ' then null',
       },

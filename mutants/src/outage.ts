@@ -99,7 +99,7 @@ export const outageMutants: readonly Mutant[] = [
     name: 'outage: an unknown row left to a person though its claim was never begun, on PostgreSQL',
     patches: [
       {
-        file: 'packages/latchkey/src/stores/postgres/release-many.ts',
+        file: 'packages/latchkey/src/stores/postgres/keys/release-many.ts',
         find: '(f.state = ${state.in_progress} or f.state = ${state.unknown} and not ${hasHappened(sql)})',
         replace: '(f.state = ${state.in_progress} and not ${hasHappened(sql)})',
       },
@@ -110,7 +110,7 @@ export const outageMutants: readonly Mutant[] = [
     name: 'outage: phased work released under its workers, on SQLite',
     patches: [
       {
-        file: 'packages/latchkey/src/stores/sqlite/release-many.ts',
+        file: 'packages/latchkey/src/stores/sqlite/keys/release-many.ts',
         find: ' AND recovery <> ${recoveryCodes.resume}',
         replace: '',
         times: 2,

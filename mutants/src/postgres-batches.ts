@@ -3,11 +3,11 @@ import type { Mutant } from './mutant.ts'
 
 const folder = 'packages/latchkey/src/stores/postgres'
 const eachItsEnd = {
-  path: `${folder}/batching.pg.test.ts`,
+  path: `${folder}/batch/batching.pg.test.ts`,
   test: 'tells each owner its own end: written, repeated, late, lost',
 }
 const noOverload = {
-  path: `${folder}/overloads.pg.test.ts`,
+  path: `${folder}/sql/overloads.pg.test.ts`,
   test: 'makes no key run again, and nothing of its own run with the rights of the application',
 }
 
@@ -16,12 +16,12 @@ export const postgresBatchMutants: readonly Mutant[] = [
     name: 'postgres: a batch completes without the claim id',
     patches: [
       {
-        file: `${folder}/batch-functions.ts`,
+        file: `${folder}/batch/functions.ts`,
         find: 'where k.fence = 1 and k.claim_id = a.claim_id and',
         replace: 'where k.fence = 1 and',
       },
       {
-        file: `${folder}/batch-functions.ts`,
+        file: `${folder}/batch/functions.ts`,
         find: 'k.id = m.id and k.fence = 1 and k.claim_id = m.claim_id and',
         replace: 'k.id = m.id and k.fence = 1 and',
       },
@@ -32,12 +32,12 @@ export const postgresBatchMutants: readonly Mutant[] = [
     name: 'postgres: a batch of heartbeats without the claim id',
     patches: [
       {
-        file: `${folder}/batch-functions.ts`,
+        file: `${folder}/batch/functions.ts`,
         find: 'where k.fence = a.fence and k.claim_id = a.claim_id and',
         replace: 'where k.fence = a.fence and',
       },
       {
-        file: `${folder}/batch-functions.ts`,
+        file: `${folder}/batch/functions.ts`,
         find: 'k.id = m.id and k.fence = m.fence and k.claim_id = m.claim_id and',
         replace: 'k.id = m.id and k.fence = m.fence and',
       },
@@ -48,14 +48,14 @@ export const postgresBatchMutants: readonly Mutant[] = [
     name: 'postgres: a batch whose row moved is not met alone',
     patches: [
       {
-        file: `${folder}/batching.ts`,
+        file: `${folder}/batch/batching.ts`,
         find: `written(each.claim.id) ? 'written' : each.alone()`,
         replace: `written(each.claim.id) ? 'written' : 'claim-lost'`,
       },
     ],
     caughtBy: [
       {
-        path: `${folder}/batching.pg.test.ts`,
+        path: `${folder}/batch/batching.pg.test.ts`,
         test: 'completes a row that a heartbeat moved while its batch waited for the lock',
       },
     ],
@@ -64,18 +64,18 @@ export const postgresBatchMutants: readonly Mutant[] = [
     name: 'postgres: a batch claims what it has not won',
     patches: [
       {
-        file: `${folder}/batch-functions.ts`,
+        file: `${folder}/batch/functions.ts`,
         find: 'if pg_catalog.cardinality(won) = pg_catalog.cardinality(ids) then return; end if;',
         replace: 'if cardinality(won) > 0 then return; end if;',
       },
     ],
-    caughtBy: [{ path: `${folder}/batching.pg.test.ts`, test: 'claims new keys and sees old ones in one batch' }],
+    caughtBy: [{ path: `${folder}/batch/batching.pg.test.ts`, test: 'claims new keys and sees old ones in one batch' }],
   },
   {
     name: 'postgres: a lone completion without the claim id',
     patches: [
       {
-        file: `${folder}/lone.ts`,
+        file: `${folder}/batch/single-row.ts`,
         find: 'k.fence = 1 and k.claim_id = $2::uuid and',
         replace: 'k.fence = 1 and $2::uuid is not null and',
       },
@@ -90,9 +90,9 @@ export const postgresBatchMutants: readonly Mutant[] = [
   {
     name: 'postgres: a function of the database takes names from the path of its caller',
     patches: [
-      { file: `${folder}/batch-functions.ts`, find: 'plpgsql set ${ownPath}\n', replace: 'plpgsql\n' },
+      { file: `${folder}/batch/functions.ts`, find: 'plpgsql set ${ownPath}\n', replace: 'plpgsql\n' },
       {
-        file: `${folder}/batch-functions.ts`,
+        file: `${folder}/batch/functions.ts`,
         find: 'if pg_catalog.cardinality(won) = pg_catalog.cardinality(ids) then return; end if;',
         replace: 'if cardinality(won) = cardinality(ids) then return; end if;',
       },
@@ -101,7 +101,7 @@ export const postgresBatchMutants: readonly Mutant[] = [
   },
   {
     name: 'postgres: a statement multiplies with an operator that anybody may offer',
-    patches: [{ file: `${folder}/dialect.ts`, find: '* 1000.0)::float8', replace: '* 1000)::float8' }],
+    patches: [{ file: `${folder}/sql/dialect.ts`, find: '* 1000.0)::float8', replace: '* 1000)::float8' }],
     caughtBy: [noOverload],
   },
 ]

@@ -1,7 +1,7 @@
 /** Bugs that let an error of a connection end the process. */
 import type { Mutant, NamedTest } from './mutant.ts'
 
-const file = 'packages/latchkey/src/stores/postgres/connection-errors.ts'
+const file = 'packages/latchkey/src/stores/postgres/connection/ignore-errors.ts'
 const outlives = (phase: string): NamedTest => ({
   path: 'packages/latchkey/test/postgres/connection-ends.system.test.ts',
   test: `a connection that the server ends does not end the process ${phase}`,

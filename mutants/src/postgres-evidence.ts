@@ -15,7 +15,7 @@ export const postgresEvidenceMutants: readonly Mutant[] = [
     name: 'postgres: no quarantine',
     patches: [
       {
-        file: `${folder}/apply.ts`,
+        file: `${folder}/reconcile/apply.ts`,
         find: early,
         replace: `when e.verdict = 'never-happened' and \${quarantineEnd} is null then`,
       },
@@ -29,7 +29,7 @@ export const postgresEvidenceMutants: readonly Mutant[] = [
     name: 'postgres: an early negative counts later',
     patches: [
       {
-        file: `${folder}/apply.ts`,
+        file: `${folder}/reconcile/apply.ts`,
         find: early,
         replace: `when e.verdict = 'never-happened' and \${sql.now} < \${quarantineEnd} then`,
       },
@@ -42,23 +42,23 @@ export const postgresEvidenceMutants: readonly Mutant[] = [
     name: 'postgres: evidence applied in any state',
     patches: [
       {
-        file: `${folder}/apply.ts`,
+        file: `${folder}/reconcile/apply.ts`,
         find: 'from ${sql.keys} k join ${sql.due} d on d.id = k.id',
         replace: 'from ${sql.keys} k left join ${sql.due} d on d.id = k.id',
       },
       {
-        file: `${folder}/apply.ts`,
+        file: `${folder}/reconcile/apply.ts`,
         find: 'where k.id = $1::uuid and k.state = ${state.unknown} and k.fence',
         replace: 'where k.id = $1::uuid and k.fence',
       },
-      { file: `${folder}/apply.ts`, find: 'for update of k, d', replace: 'for update of k' },
+      { file: `${folder}/reconcile/apply.ts`, find: 'for update of k, d', replace: 'for update of k' },
       {
-        file: `${folder}/settling.ts`,
+        file: `${folder}/reconcile/settle-row.ts`,
         find: `and k.fence = j.fence and k.state = \${state.unknown} and j.kind = 'settled'`,
         replace: `and k.fence = j.fence and j.kind = 'settled'`,
       },
       {
-        file: `${folder}/settling.ts`,
+        file: `${folder}/reconcile/settle-row.ts`,
         find: 'set state = j.settles_to, parked_at = null,',
         replace: 'set state = j.settles_to, parked_at = null, locked_until = null,',
       },
@@ -70,7 +70,7 @@ export const postgresEvidenceMutants: readonly Mutant[] = [
   },
   {
     name: 'postgres: epoch never raised',
-    patches: [{ file: `${folder}/settling.ts`, find: raised, replace: 'then p.epoch else p.epoch end' }],
+    patches: [{ file: `${folder}/reconcile/settle-row.ts`, find: raised, replace: 'then p.epoch else p.epoch end' }],
     caughtBy: [
       raisedOnce,
       conforms('raises the epoch of an open effect that a person says never happened, at once, and the row waits'),
@@ -79,8 +79,8 @@ export const postgresEvidenceMutants: readonly Mutant[] = [
   {
     name: 'postgres: epoch raised without evidence',
     patches: [
-      { file: `${folder}/journal.ts`, find: `epoch = 'p.epoch'`, replace: `epoch = 'p.epoch + 1'` },
-      { file: `${folder}/settling.ts`, find: raised, replace: 'then p.epoch + 1 else p.epoch + 1 end' },
+      { file: `${folder}/steps/journal.ts`, find: `epoch = 'p.epoch'`, replace: `epoch = 'p.epoch + 1'` },
+      { file: `${folder}/reconcile/settle-row.ts`, find: raised, replace: 'then p.epoch + 1 else p.epoch + 1 end' },
     ],
     caughtBy: [conforms('lets phased work go on, in the same epoch, whose late owner proves that nothing happened')],
   },
@@ -88,7 +88,7 @@ export const postgresEvidenceMutants: readonly Mutant[] = [
     name: "postgres: fence reset by the operator's settle, and by evidence",
     patches: [
       {
-        file: `${folder}/settling.ts`,
+        file: `${folder}/reconcile/settle-row.ts`,
         find: 'update ${sql.keys} k set state = j.settles_to, parked_at = null,',
         replace: 'update ${sql.keys} k set state = j.settles_to, parked_at = null, fence = 1,',
       },
@@ -99,7 +99,7 @@ export const postgresEvidenceMutants: readonly Mutant[] = [
     name: 'postgres: replayed delivery accepted',
     patches: [
       {
-        file: `${folder}/evidence.ts`,
+        file: `${folder}/reconcile/keep.ts`,
         find: 'where m.signed_at_ms < excluded.signed_at_ms',
         replace: 'where m.signed_at_ms <= excluded.signed_at_ms',
       },
@@ -113,7 +113,7 @@ export const postgresEvidenceMutants: readonly Mutant[] = [
     name: 'postgres: evidence of an earlier life applied',
     patches: [
       {
-        file: `${folder}/apply.ts`,
+        file: `${folder}/reconcile/apply.ts`,
         find: `when e.at < r.created_at or e.verdict = 'unknown'`,
         replace: `when e.verdict = 'unknown'`,
       },
@@ -124,7 +124,7 @@ export const postgresEvidenceMutants: readonly Mutant[] = [
     name: 'postgres: look-up fence ignored',
     patches: [
       {
-        file: `${folder}/apply.ts`,
+        file: `${folder}/reconcile/apply.ts`,
         find: 'is distinct from (r.id, r.fence, r.look) then',
         replace: 'is distinct from (r.id, $6::bigint, $7::bigint) then',
       },
@@ -138,7 +138,7 @@ export const postgresEvidenceMutants: readonly Mutant[] = [
     name: 'postgres: a late answer for the whole taken while an effect is open',
     patches: [
       {
-        file: `${folder}/owner.ts`,
+        file: `${folder}/keys/owner.ts`,
         find: 'k.state = ${state.unknown} and not ${hasOpenEffect(sql)}',
         replace: 'k.state = ${state.unknown}',
       },
@@ -151,7 +151,7 @@ export const postgresEvidenceMutants: readonly Mutant[] = [
     name: 'postgres: tombstone granted',
     patches: [
       {
-        file: `${folder}/dialect.ts`,
+        file: `${folder}/sql/dialect.ts`,
         find: 'and coalesce(${tombstoneEnd}, k.expires_at) <= ${now})',
         replace: 'and k.expires_at <= ${now})',
       },

@@ -3,7 +3,7 @@ import { type Mutant, type NamedTest, story } from './mutant.ts'
 
 const folder = 'packages/latchkey/src/stores/postgres'
 const conforms = (test: string): NamedTest => ({ path: `${folder}/conformance.pg.test.ts`, test })
-const outboxConforms = (test: string): NamedTest => ({ path: `${folder}/outbox.pg.test.ts`, test })
+const outboxConforms = (test: string): NamedTest => ({ path: `${folder}/outbox/index.pg.test.ts`, test })
 
 /** The guard of a complete in time. */
 const guard = 'where ${mine} and k.state = ${state.in_progress}\n      returning k.id, k.fence'
@@ -18,7 +18,7 @@ export const postgresMutants: readonly Mutant[] = [
     name: 'postgres: complete without the fence',
     patches: [
       {
-        file: `${folder}/owner.ts`,
+        file: `${folder}/keys/owner.ts`,
         find: guard,
         replace: guardedBy('$2::bigint is not null and k.claim_id = $3::uuid'),
       },
@@ -28,7 +28,11 @@ export const postgresMutants: readonly Mutant[] = [
   {
     name: 'postgres: complete without the claim id',
     patches: [
-      { file: `${folder}/owner.ts`, find: guard, replace: guardedBy('k.fence = $2::bigint and $3::uuid is not null') },
+      {
+        file: `${folder}/keys/owner.ts`,
+        find: guard,
+        replace: guardedBy('k.fence = $2::bigint and $3::uuid is not null'),
+      },
     ],
     caughtBy: [conforms('refuses every write with the wrong claimId to a row that is in_progress')],
   },
@@ -36,7 +40,7 @@ export const postgresMutants: readonly Mutant[] = [
     name: 'postgres: complete by status alone',
     patches: [
       {
-        file: `${folder}/owner.ts`,
+        file: `${folder}/keys/owner.ts`,
         find: guard,
         replace: guardedBy('$2::bigint is not null and $3::uuid is not null'),
       },
@@ -47,7 +51,7 @@ export const postgresMutants: readonly Mutant[] = [
     name: 'postgres: steps without fence and claim id',
     patches: [
       {
-        file: `${folder}/steps.ts`,
+        file: `${folder}/steps/steps.ts`,
         find: 'where ${mine} and k.state = ${state.in_progress} and ${unless}',
         replace:
           'where k.id = $1::uuid and $2::bigint is not null and $3::uuid is not null and k.state = ${state.in_progress} and ${unless}',
@@ -59,7 +63,7 @@ export const postgresMutants: readonly Mutant[] = [
     name: 'postgres: dedup window ignored by the claim',
     patches: [
       {
-        file: `${folder}/dialect.ts`,
+        file: `${folder}/sql/dialect.ts`,
         find: '(open_step.repeat_until > ${sql.now}) is not true',
         replace: 'open_step.repeat_until is null',
       },
@@ -70,7 +74,7 @@ export const postgresMutants: readonly Mutant[] = [
     name: 'postgres: the window of an intent counted anew with every try',
     patches: [
       {
-        file: `${folder}/steps.ts`,
+        file: `${folder}/steps/steps.ts`,
         find: '`case when p.state = ${stepState.open} then p.opened_at else ${now} end`',
         replace: '`${now}`',
       },
@@ -81,11 +85,11 @@ export const postgresMutants: readonly Mutant[] = [
     name: 'postgres: application clock in a lease',
     patches: [
       {
-        file: `${folder}/claim.ts`,
+        file: `${folder}/keys/claim.ts`,
         find: `t.now + \${milliseconds('$5')}`,
         replace: 'to_timestamp($5::float8 / 1000)',
       },
-      { file: `${folder}/claim.ts`, find: '    request.leaseMs,', replace: '    Date.now() + request.leaseMs,' },
+      { file: `${folder}/keys/claim.ts`, find: '    request.leaseMs,', replace: '    Date.now() + request.leaseMs,' },
     ],
     caughtBy: [{ path: `${folder}/store.pg.test.ts`, test: 'decides by the server’s clock' }],
   },
@@ -93,7 +97,7 @@ export const postgresMutants: readonly Mutant[] = [
     name: 'postgres: reaper ignoring state',
     patches: [
       {
-        file: `${folder}/background.ts`,
+        file: `${folder}/keys/sweep.ts`,
         find: 'where k.expires_at <= (select ${sql.now}) and (${isExpired(sql)} or ${stays})',
         replace: 'where k.expires_at <= (select ${sql.now})',
       },
@@ -103,9 +107,9 @@ export const postgresMutants: readonly Mutant[] = [
   {
     name: 'postgres: outbox cursor by max(id)',
     patches: [
-      { file: `${folder}/outbox-lanes.ts`, find: horizon, replace: '${row}.xid is not null' },
+      { file: `${folder}/outbox/lanes.ts`, find: horizon, replace: '${row}.xid is not null' },
       {
-        file: `${folder}/outbox-lanes.ts`,
+        file: `${folder}/outbox/lanes.ts`,
         find: '(${row}.xid, ${row}.id) > (l.cursor_xid, l.cursor_id)',
         replace: '${row}.id > l.cursor_id',
       },
@@ -114,14 +118,14 @@ export const postgresMutants: readonly Mutant[] = [
   },
   {
     name: 'postgres: outbox without a horizon',
-    patches: [{ file: `${folder}/outbox-lanes.ts`, find: horizon, replace: '${row}.xid is not null' }],
+    patches: [{ file: `${folder}/outbox/lanes.ts`, find: horizon, replace: '${row}.xid is not null' }],
     caughtBy: [late],
   },
   {
     name: 'postgres: redrive by delete and insert',
     patches: [
       {
-        file: `${folder}/outbox-care.ts`,
+        file: `${folder}/outbox/operate.ts`,
         find: [
           '      update ${parked} p set parked_at = null, due_at = ${sql.now}, attempts = 0, crashes = 0',
           '      where p.id = $1::bigint and p.parked_at is not null returning p.id',
@@ -143,7 +147,7 @@ export const postgresMutants: readonly Mutant[] = [
     name: 'postgres: takeover of a hold row',
     patches: [
       {
-        file: `${folder}/dialect.ts`,
+        file: `${folder}/sql/dialect.ts`,
         find: '(k.recovery = ${recovery.rerun}\n        or k.recovery = ${recovery.resume} and not',
         replace: '(k.recovery <> ${recovery.resume}\n        or not',
       },

@@ -11,7 +11,7 @@ export const sqliteEvidenceMutants: readonly Mutant[] = [
     name: 'sqlite: no quarantine',
     patches: [
       {
-        file: `${folder}/applying.ts`,
+        file: `${folder}/reconcile/apply.ts`,
         find: early,
         replace: `row.verdict === 'never-happened' && quarantineEndMs < 0`,
       },
@@ -25,7 +25,7 @@ export const sqliteEvidenceMutants: readonly Mutant[] = [
     name: 'sqlite: an early negative counts later',
     patches: [
       {
-        file: `${folder}/applying.ts`,
+        file: `${folder}/reconcile/apply.ts`,
         find: early,
         replace: `row.verdict === 'never-happened' && nowMs < quarantineEndMs`,
       },
@@ -38,12 +38,12 @@ export const sqliteEvidenceMutants: readonly Mutant[] = [
     name: 'sqlite: evidence applied in any state',
     patches: [
       {
-        file: `${folder}/applying.ts`,
+        file: `${folder}/reconcile/apply.ts`,
         find: 'k.state = ${unknown} AND ${fitsSql} AS fits',
         replace: '${fitsSql} AS fits',
       },
       {
-        file: `${folder}/settling.ts`,
+        file: `${folder}/reconcile/settle.ts`,
         find: 'parked_at_ms = NULL\n  WHERE id = ?1 AND state = ${unknown}',
         replace: 'parked_at_ms = NULL, locked_until_ms = NULL\n  WHERE id = ?1',
       },
@@ -57,12 +57,12 @@ export const sqliteEvidenceMutants: readonly Mutant[] = [
     name: 'sqlite: epoch never raised',
     patches: [
       {
-        file: `${folder}/journal.ts`,
+        file: `${folder}/steps/journal.ts`,
         find: 'epoch = epoch + 1 WHERE id = ?1 AND position = ?2',
         replace: 'epoch = epoch WHERE id = ?1 AND position = ?2',
       },
       {
-        file: `${folder}/journal.ts`,
+        file: `${folder}/steps/journal.ts`,
         find: `epoch === 'next-epoch' ? 1 : 0`,
         replace: `epoch === 'next-epoch' ? 0 : 0`,
       },
@@ -76,7 +76,7 @@ export const sqliteEvidenceMutants: readonly Mutant[] = [
     name: 'sqlite: epoch raised without evidence',
     patches: [
       {
-        file: `${folder}/journal.ts`,
+        file: `${folder}/steps/journal.ts`,
         find: `epoch === 'next-epoch' ? 1 : 0`,
         replace: `epoch === 'next-epoch' ? 1 : 1`,
       },
@@ -87,7 +87,7 @@ export const sqliteEvidenceMutants: readonly Mutant[] = [
     name: "sqlite: fence reset by the operator's settle",
     patches: [
       {
-        file: `${folder}/settling.ts`,
+        file: `${folder}/reconcile/settle.ts`,
         find: '  settleUnknown(handle, { id, fence: Number(row.fence), phased, effect }, { verdict, retentionMs, atMs })\n',
         replace: [
           '  settleUnknown(handle, { id, fence: Number(row.fence), phased, effect }, { verdict, retentionMs, atMs })',
@@ -103,7 +103,7 @@ export const sqliteEvidenceMutants: readonly Mutant[] = [
     name: 'sqlite: replayed delivery accepted',
     patches: [
       {
-        file: `${folder}/keeping.ts`,
+        file: `${folder}/reconcile/keep.ts`,
         find: 'WHERE excluded.signed_at_ms > r.signed_at_ms',
         replace: 'WHERE excluded.signed_at_ms >= r.signed_at_ms',
       },
@@ -115,14 +115,14 @@ export const sqliteEvidenceMutants: readonly Mutant[] = [
   },
   {
     name: 'sqlite: evidence of an earlier life applied',
-    patches: [{ file: `${folder}/applying.ts`, find: '(e.at_ms >= k.created_at_ms AND CASE', replace: '(CASE' }],
+    patches: [{ file: `${folder}/reconcile/apply.ts`, find: '(e.at_ms >= k.created_at_ms AND CASE', replace: '(CASE' }],
     caughtBy: [conforms('never applies evidence of an earlier life of a key to a later one')],
   },
   {
     name: 'sqlite: look-up fence ignored',
     patches: [
       {
-        file: `${folder}/applying.ts`,
+        file: `${folder}/reconcile/apply.ts`,
         find: 'Number(row.fence) === fence && Number(row.look) === look',
         replace: 'Number(row.fence) + fence + look > 0',
       },
@@ -136,7 +136,7 @@ export const sqliteEvidenceMutants: readonly Mutant[] = [
     name: 'sqlite: a late answer for the whole taken while an effect is open',
     patches: [
       {
-        file: `${folder}/owner.ts`,
+        file: `${folder}/keys/owner.ts`,
         find: 'AND NOT (state = ${unknown} AND recovery = ${recoveryCodes.resume}',
         replace: 'AND NOT (state = ${unknown} AND recovery < 0',
       },
@@ -148,7 +148,11 @@ export const sqliteEvidenceMutants: readonly Mutant[] = [
   {
     name: 'sql: tombstone granted',
     patches: [
-      { file: 'packages/latchkey/src/sql/record-row.ts', find: 'expired: over && !gone,', replace: 'expired: over,' },
+      {
+        file: 'packages/latchkey/src/stores/shared/record-row.ts',
+        find: 'expired: over && !gone,',
+        replace: 'expired: over,',
+      },
     ],
     caughtBy: [
       conforms('knows after the retention that the row is gone, and never grants it, whoever asks for it'),

@@ -9,18 +9,18 @@ const guard = 'WHERE id = ?1 AND fence = ?2 AND claim_id = ?3 AND state IN (${in
 export const sqliteMutants: readonly Mutant[] = [
   {
     name: 'sqlite: complete without the fence',
-    patches: [{ file: `${folder}/owner.ts`, find: guard, replace: guard.replace(' AND fence = ?2', '') }],
+    patches: [{ file: `${folder}/keys/owner.ts`, find: guard, replace: guard.replace(' AND fence = ?2', '') }],
     caughtBy: [conforms('refuses every write with the wrong fence to a row that is in_progress')],
   },
   {
     name: 'sqlite: complete without the claim id',
-    patches: [{ file: `${folder}/owner.ts`, find: guard, replace: guard.replace(' AND claim_id = ?3', '') }],
+    patches: [{ file: `${folder}/keys/owner.ts`, find: guard, replace: guard.replace(' AND claim_id = ?3', '') }],
     caughtBy: [conforms('refuses every write with the wrong claimId to a row that is in_progress')],
   },
   {
     name: 'sqlite: complete by status alone',
     patches: [
-      { file: `${folder}/owner.ts`, find: guard, replace: guard.replace(' AND fence = ?2 AND claim_id = ?3', '') },
+      { file: `${folder}/keys/owner.ts`, find: guard, replace: guard.replace(' AND fence = ?2 AND claim_id = ?3', '') },
     ],
     caughtBy: [conforms('refuses every write of an owner that was replaced, and lets the new owner finish')],
   },
@@ -28,7 +28,7 @@ export const sqliteMutants: readonly Mutant[] = [
     name: 'sqlite: dedup window ignored by the claim',
     patches: [
       {
-        file: `${folder}/journal.ts`,
+        file: `${folder}/steps/journal.ts`,
         find: '(s.repeat_until_ms IS NULL OR s.repeat_until_ms <= ${nowMsSql})',
         replace: 's.repeat_until_ms IS NULL',
       },
@@ -39,7 +39,7 @@ export const sqliteMutants: readonly Mutant[] = [
     name: 'sql: dedup window ignored by the journal',
     patches: [
       {
-        file: 'packages/latchkey/src/sql/journal-row.ts',
+        file: 'packages/latchkey/src/stores/shared/journal-row.ts',
         find: 'row.repeat_until_ms !== null && Number(row.repeat_until_ms) > nowMs',
         replace: 'row.repeat_until_ms !== null',
       },
@@ -50,7 +50,7 @@ export const sqliteMutants: readonly Mutant[] = [
     name: 'sqlite: application clock in a first lease',
     patches: [
       {
-        file: `${folder}/key-row.ts`,
+        file: `${folder}/keys/row.ts`,
         find: 'Math.ceil(nowMs + leaseMs)',
         replace: 'Math.ceil(Date.now() + leaseMs)',
       },
@@ -61,7 +61,7 @@ export const sqliteMutants: readonly Mutant[] = [
     name: 'sqlite: application clock in a later lease',
     patches: [
       {
-        file: `${folder}/grant.ts`,
+        file: `${folder}/keys/claim.ts`,
         find: 'lockedUntilMs: nowMs + request.leaseMs',
         replace: 'lockedUntilMs: Date.now() + request.leaseMs',
       },
@@ -72,7 +72,7 @@ export const sqliteMutants: readonly Mutant[] = [
     name: 'sqlite: reaper ignoring state',
     patches: [
       {
-        file: `${folder}/reaping.ts`,
+        file: `${folder}/keys/reap.ts`,
         find: 'WHERE k.expires_at_ms <= ?1 AND k.state IN (${completed}, ${failedRetryable}) AND k.parked_at_ms IS NULL',
         replace: 'WHERE k.expires_at_ms <= ?1',
       },
@@ -83,18 +83,20 @@ export const sqliteMutants: readonly Mutant[] = [
     name: 'sqlite: redrive by delete and insert',
     patches: [
       {
-        file: `${folder}/outbox-care.ts`,
+        file: `${folder}/outbox/operate.ts`,
         find: 'UPDATE latchkey_outbox_parked SET parked_at_ms = NULL, due_at_ms = ?2, attempts = 0, crashes = 0\n ',
         replace:
           'REPLACE INTO latchkey_outbox_parked (id, lane, aggregate, blocks, due_at_ms)\n' +
           '  SELECT id, lane, aggregate, blocks, ?2 FROM latchkey_outbox_parked',
       },
     ],
-    caughtBy: [{ path: `${folder}/outbox.test.ts`, test: 'redrives in place: due at once, history kept' }],
+    caughtBy: [{ path: `${folder}/outbox/index.test.ts`, test: 'redrives in place: due at once, history kept' }],
   },
   {
     name: 'sqlite: takeover of a hold row',
-    patches: [{ file: `${folder}/grant.ts`, find: `recovery === 'rerun' ||`, replace: `recovery !== 'resume' ||` }],
+    patches: [
+      { file: `${folder}/keys/claim.ts`, find: `recovery === 'rerun' ||`, replace: `recovery !== 'resume' ||` },
+    ],
     caughtBy: [
       conforms('grants a held row to none of fifty after its lease, and sweeps it to unknown'),
       story('SQLite'),

@@ -14,7 +14,7 @@ export const transactionMutants: readonly Mutant[] = [
     name: 'transactions: a nested COMMIT reaches PostgreSQL as it is',
     patches: [
       {
-        file: `${library}/stores/postgres/transaction-client.ts`,
+        file: `${library}/stores/postgres/connection/transaction-client.ts`,
         find: 'const instead = nested.enter(textOf(args[0]))',
         replace: "const instead = nested.enter(textOf(args[0]) && 'select 1')",
       },
@@ -28,7 +28,7 @@ export const transactionMutants: readonly Mutant[] = [
     name: 'transactions: a nested COMMIT reaches SQLite as it is',
     patches: [
       {
-        file: `${library}/stores/sqlite/transaction.ts`,
+        file: `${library}/stores/sqlite/connection/transaction.ts`,
         find: 'const instead = nested.enter(sql)',
         replace: "const instead = nested.enter(sql && 'select 1')",
       },
@@ -39,7 +39,7 @@ export const transactionMutants: readonly Mutant[] = [
     name: 'transactions: a COMMIT past tx is not seen',
     patches: [
       {
-        file: `${library}/stores/postgres/watch-commands.ts`,
+        file: `${library}/stores/postgres/connection/watch-commands.ts`,
         find: `if (text?.startsWith('COMMIT') === true) hasCommitted = true`,
         replace: `if (text === 'never') hasCommitted = true`,
       },
@@ -79,7 +79,11 @@ export const transactionMutants: readonly Mutant[] = [
   {
     name: 'transactions: handlers take the whole pool',
     patches: [
-      { file: `${library}/stores/postgres/pool-share.ts`, find: 'Math.max(1, sizeMax - 1)', replace: 'sizeMax' },
+      {
+        file: `${library}/stores/postgres/connection/pool-share.ts`,
+        find: 'Math.max(1, sizeMax - 1)',
+        replace: 'sizeMax',
+      },
     ],
     caughtBy: [atomic('pool-instead-of-tx.pg.test.ts', 'end, ten of them on a pool of ten')],
   },
@@ -98,7 +102,7 @@ export const transactionMutants: readonly Mutant[] = [
     name: 'transactions: an atomic row of SQLite is held',
     patches: [
       {
-        file: `${library}/stores/sqlite/grant.ts`,
+        file: `${library}/stores/sqlite/keys/claim.ts`,
         find: `    recovery: 'rerun',\n    lockedUntilMs: undefined,`,
         replace: `    recovery: 'hold',\n    lockedUntilMs: undefined,`,
       },

@@ -16,9 +16,9 @@ const CLEAN = {
   'src/ports/store.ts': 'export type Store = string',
   'src/wire/key.ts': "import { parseItem } from 'structured-headers'\nexport const key = parseItem",
   'src/engine/decide.ts': "import type { Store } from '../ports/store.ts'\nexport type Decide = Store",
-  'src/sql/schema.ts': "import type { Store } from '../ports/store.ts'\nexport type Schema = Store",
+  'src/stores/shared/schema.ts': "import type { Store } from '../../ports/store.ts'\nexport type Schema = Store",
   'src/stores/postgres/index.ts':
-    "import { createHash } from 'node:crypto'\nexport * from '../../sql/schema.ts'\nexport { createHash }",
+    "import { createHash } from 'node:crypto'\nexport * from '../shared/schema.ts'\nexport { createHash }",
   'src/stores/sqlite/index.ts': "export * from '../../ports/store.ts'",
   'src/http/key-check.ts': "export * from '../wire/key.ts'",
   'src/http/exchange/exchange.ts': "export * from '../../engine/decide.ts'",
@@ -65,6 +65,12 @@ describe('architecture', () => {
       'src/stores/sqlite/bad.ts',
       "\nimport '../postgres/index.ts'",
       'sibling stores/postgres',
+    ],
+    [
+      'what stores share that imports one of them',
+      'src/stores/shared/bad.ts',
+      "\nimport '../postgres/index.ts'",
+      'stores/shared imports stores',
     ],
     [
       'an adapter that imports its sibling',

@@ -7,17 +7,17 @@ import { isRelative, LIBRARY, packageOf, readManifest, resolveRelative } from '.
 import { importsOf, readSource } from './syntax.ts'
 import type { ImportReference } from './syntax.ts'
 
-/** Each folder of the library's src (`index` is src/index.ts) and the other folders it may import. */
+/** Each folder of the library's src (`index` is src/index.ts; a row of its own wins over its parent's) and the folders it may import. */
 const MAY_IMPORT: Record<string, readonly string[] | 'all'> = {
   index: ['engine', 'ports', 'telemetry'],
   ports: [],
   wire: [],
-  engine: ['ports'],
-  sql: ['ports'],
-  stores: ['ports', 'sql'],
+  engine: ['ports', 'wire'],
+  'stores/shared': ['ports'],
+  stores: ['ports', 'stores/shared'],
   http: ['engine', 'ports', 'wire'],
   consumers: ['engine', 'ports'],
-  outbox: ['ports', 'sql'],
+  outbox: ['ports', 'stores/shared'],
   reconcile: ['ports', 'engine'],
   workers: ['ports', 'engine', 'outbox', 'reconcile'],
   admin: ['ports'],
@@ -130,6 +130,7 @@ type Place = { layer: string; plug: string | undefined }
 
 function placeOf(file: string): Place {
   const [layer = '', folder = '', ...rest] = file.slice(`${LIBRARY}/src/`.length).split('/')
+  if (MAY_IMPORT[`${layer}/${folder}`] !== undefined) return { layer: `${layer}/${folder}`, plug: undefined }
   if (folder === '') return { layer: layer.replace(/\.ts$/, ''), plug: undefined }
   const plugs = PLUGS[layer]
   const isPlug = rest.length > 0 && plugs !== undefined && (plugs === 'every folder' || plugs.includes(folder))

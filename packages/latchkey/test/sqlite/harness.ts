@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Damage, SpoilableHarness } from '../../src/conformance/index.ts'
 import type { SqliteDatabase } from '../../src/stores/sqlite/driver.ts'
-import { handleOf } from '../../src/stores/sqlite/handle.ts'
+import { handleOf } from '../../src/stores/sqlite/connection/handle.ts'
 import { sqliteStore, type SqliteStore, type SqliteStoreOptions, type SqliteTx } from '../../src/stores/sqlite/index.ts'
 
 export type Open = (path: string) => SqliteDatabase

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import Database from 'libsql'
 import { afterEach, beforeEach, expect, it } from 'vitest'
-import { handleOf } from '../../src/stores/sqlite/handle.ts'
+import { handleOf } from '../../src/stores/sqlite/connection/handle.ts'
 import { sqliteStore } from '../../src/stores/sqlite/index.ts'
 import { identity } from './requests.ts'
 

@@ -3,7 +3,7 @@
  * 5 fit.
  */
 import type { NodeBodyRequest } from '../node/body.ts'
-import type { NodeResponse } from '../node/types.ts'
+import type { NodeResponse } from '../node/driver.ts'
 
 export interface ExpressRequest extends NodeBodyRequest {
   /** What a parser made of the body. */

@@ -1,5 +1,5 @@
 /** The few members of Fastify 5 that the adapter touches, by shape: installing Latchkey brings no Fastify. */
-import type { HeaderValue, NodeRequest, NodeResponse } from '../node/types.ts'
+import type { HeaderValue, NodeRequest, NodeResponse } from '../node/driver.ts'
 
 export interface RequestShape {
   readonly raw: RawRequestShape

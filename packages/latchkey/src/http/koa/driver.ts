@@ -1,6 +1,6 @@
 /** The few members of Koa that the adapter touches, by shape: installing Latchkey brings no Koa. */
 import type { NodeBodyRequest } from '../node/body.ts'
-import type { NodeResponse } from '../node/types.ts'
+import type { NodeResponse } from '../node/driver.ts'
 
 export interface KoaContext {
   readonly req: NodeBodyRequest

@@ -6,7 +6,7 @@
  * counters, timeouts) waiting for good. So the interceptor ends as after a handler that returned nothing, and the `send()` that
  * follows falls on deaf ears.
  */
-import type { NodeResponse } from '../node/types.ts'
+import type { NodeResponse } from '../node/driver.ts'
 import { callUnder, lay, type Laid, type Method, overlay } from '../node/overlay.ts'
 import type { NestFastifyReply } from './driver.ts'
 

@@ -1,6 +1,6 @@
 /** The few members of Nest, rxjs and reflect-metadata that the adapter touches, by shape: installing Latchkey brings none of them. */
 import type { NodeBodyRequest } from '../node/body.ts'
-import type { HeaderValue, NodeResponse } from '../node/types.ts'
+import type { HeaderValue, NodeResponse } from '../node/driver.ts'
 
 export interface NestContext {
   /** `http`, `rpc`, `ws`, `graphql` … */

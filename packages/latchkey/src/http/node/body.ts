@@ -2,7 +2,7 @@
 import { EventEmitter } from 'node:events'
 import { parsedBody } from '../exchange/parsed-body.ts'
 import { type BodyRead, tooLarge } from '../exchange/request.ts'
-import type { NodeRequest } from './types.ts'
+import type { NodeRequest } from './driver.ts'
 
 /** What is looked at to find out whether a body exists and was read. */
 export interface NodeBodyRequest extends NodeRequest {

@@ -1,6 +1,6 @@
 /** A request or a response under an overlay: where its state is kept, and how the real thing is reached. */
 import type { HiddenSocket } from './hide-disconnect/socket.ts'
-import type { NodeEmitter } from './types.ts'
+import type { NodeEmitter } from './driver.ts'
 import { callUnder, type Laid } from './overlay.ts'
 import { tellOutside, type Veil } from './hide-disconnect/events.ts'
 

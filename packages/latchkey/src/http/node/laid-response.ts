@@ -1,7 +1,7 @@
 /** The members that a captured response shows instead of its own. Each finds the capture on the response. */
 import { coverSocket, emitCovered, state, under } from './covered.ts'
 import { breakOff, end, ensureHead, type Held, isClosed, type LaidResponse, showPlain, write } from './held-response.ts'
-import type { Trailers } from './types.ts'
+import type { Trailers } from './driver.ts'
 import { lay, type Laid, type Method, overlay } from './overlay.ts'
 import { writeCall } from './response-buffer.ts'
 import { headersSent, writeHead } from './virtual-head.ts'

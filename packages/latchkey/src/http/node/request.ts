@@ -1,6 +1,6 @@
 /** A Node request as the exchange wants to see it. */
 import type { RequestView } from '../exchange/request.ts'
-import type { NodeRequest } from './types.ts'
+import type { NodeRequest } from './driver.ts'
 
 /** What of a request says which one it is. */
 export type NodeRequestHead = Pick<NodeRequest, 'method' | 'url' | 'originalUrl' | 'rawHeaders'>

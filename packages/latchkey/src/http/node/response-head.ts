@@ -3,7 +3,7 @@ import { isAscii } from 'node:buffer'
 import type { Header } from '../../ports/outcome.ts'
 import type { RenderedAnswer } from '../../wire/problem.ts'
 import { mergeHeaders } from '../exchange/answers/merge-headers.ts'
-import type { NodeResponse } from './types.ts'
+import type { NodeResponse } from './driver.ts'
 
 /** Every header set so far, with the spelling it was set in and each value of a repeated name on its own. */
 export function headersOf(res: NodeResponse): Header[] {

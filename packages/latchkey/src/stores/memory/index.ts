@@ -19,11 +19,11 @@ import type { OwnerResult, Page, Store, Swept, UnparkResult } from '../../ports/
 import { misconfigured } from '../../ports/errors.ts'
 import { having } from '../../ports/option-kinds.ts'
 import type { Outcome } from '../../ports/outcome.ts'
-import { createNotes } from './notes.ts'
-import { memoryReconciliation } from './reconciliation.ts'
+import { createNotes } from './reconcile/evidence-and-audit.ts'
+import { memoryReconciliation } from './reconcile/index.ts'
 import { completedRow, grantedOver, grantedRow, isDead, isGone, isOver, isOwner, strippedRow } from './row.ts'
 import { type Row, toRecord, unknownRow } from './row.ts'
-import { backAgain, settle } from './settling.ts'
+import { backAgain, settle } from './reconcile/settle.ts'
 import type { Tables } from './tables.ts'
 
 export interface MemoryStoreOptions {

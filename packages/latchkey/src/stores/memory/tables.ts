@@ -1,6 +1,6 @@
 /** What the store holds. Everything that changes it does so without an await between its reading and its writing. */
 import type { LedgerCounts } from '../../ports/reconciliation.ts'
-import type { Notes } from './notes.ts'
+import type { Notes } from './reconcile/evidence-and-audit.ts'
 import type { Row } from './row.ts'
 
 export interface Tables {

@@ -1,15 +1,15 @@
 import { checkOptions, type ChecksOf } from '../../ports/check-options.ts'
 import { misconfigured } from '../../ports/errors.ts'
 import { count, either, flag, having, nested, text, waitedMs } from '../../ports/option-kinds.ts'
-import type { BatchingOptions } from './batching.ts'
+import type { BatchingOptions } from './batch/batching.ts'
 import type { ClientOf, PgPool } from './driver.ts'
 import { openPostgresStore, type PostgresStore, type PostgresStoreOptions } from './store.ts'
 
 export type { PgClient, PgPool, PgQueryable, PgResult } from './driver.ts'
-export type { BatchingOptions } from './batching.ts'
-export type { Migration } from '../../sql/migrations.ts'
+export type { BatchingOptions } from './batch/batching.ts'
+export type { Migration } from '../shared/migrations.ts'
 export type { PostgresStore, PostgresStoreOptions } from './store.ts'
-export { postgresMigrations } from './migrations.ts'
+export { postgresMigrations } from './migrations/index.ts'
 
 const batchingChecks: ChecksOf<BatchingOptions> = {
   sizeMax: count,

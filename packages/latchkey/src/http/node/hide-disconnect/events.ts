@@ -2,7 +2,7 @@
  * Hides events of an emitter from listeners that are added while the veil is on. A handler that listens for the client's
  * disconnect must not hear it before it has finished: it would stop half-way, and the retry would find half the work.
  */
-import type { Listener, NodeEmitter } from '../types.ts'
+import type { Listener, NodeEmitter } from '../driver.ts'
 
 export interface Veil {
   readonly emitter: NodeEmitter

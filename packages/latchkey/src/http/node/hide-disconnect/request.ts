@@ -1,7 +1,7 @@
 /** The request whose handler runs: its body has been read, and the client's disconnect is hidden from the handler. */
 import { type Covered, coverSharedListener, coverSocket, emitCovered, state } from '../covered.ts'
 import type { HiddenSocket } from './socket.ts'
-import type { NodeRequest } from '../types.ts'
+import type { NodeRequest } from '../driver.ts'
 import { lay, overlay, takeAway } from '../overlay.ts'
 import { liftVeil, veil } from './events.ts'
 

@@ -1,0 +1,29 @@
+/** How unknown rows are settled, for guarded work. */
+import type { Reconciliation } from '../../../ports/reconciliation.ts'
+import { apply, forgetDeliveries, keep, waiting } from './evidence.ts'
+import { beginLedger, endLedger, lastLedger, renewLedger } from './ledgers.ts'
+import { giveUp, lookups, nextLookUpInMs, postpone, unknowns } from './look-ups.ts'
+import type { Tables } from '../tables.ts'
+
+export function memoryReconciliation(tables: Tables): Reconciliation {
+  return {
+    keep: async (subject, finding) => keep(tables, subject, finding),
+    apply: async (evidenceId, options) => apply(tables, evidenceId, options),
+    waiting: async which => waiting(tables, which),
+    // Effects belong to phased work, which needs a database.
+    findEffect: async () => undefined,
+
+    lookups: async which => lookups(tables, which),
+    postpone: async (lookup, inMs) => postpone(tables, lookup, inMs),
+    giveUp: async (lookup, cause) => giveUp(tables, lookup, cause),
+    nextLookUpInMs: async id => nextLookUpInMs(tables, id),
+    unknowns: async () => unknowns(tables),
+
+    beginLedger: async (name, options) => beginLedger(tables, name, options),
+    renewLedger: async (run, leaseMs) => renewLedger(tables, run, leaseMs),
+    endLedger: async (run, end) => endLedger(tables, run, end),
+    lastLedger: async name => lastLedger(tables, name),
+
+    forgetDeliveries: async which => forgetDeliveries(tables, which),
+  }
+}

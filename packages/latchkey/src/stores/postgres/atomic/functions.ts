@@ -1,0 +1,71 @@
+/**
+ * The two halves of an atomic operation on a fresh key, as functions: one round trip each, and a plan that the session keeps,
+ * also where the transaction is a query builder's and its statements cannot be named.
+ */
+import { milliseconds, recovery, state, type Dialect } from '../sql/dialect.ts'
+import { ownPath } from '../sql/function-names.ts'
+
+export function atomicFunctions(sql: Dialect): string {
+  return reserve(sql) + recordFresh(sql) + recordLast(sql)
+}
+
+/**
+ * Takes the lock, then looks whether there is a row. Two statements in here, too: each takes a snapshot of its own where the
+ * isolation allows it, and the one that took the lock may be older than the winner's commit. Says in one value whether it has the
+ * lock (t or f), whether there is a row (t or f), and when the transaction began: a row of three columns costs more than the look.
+ */
+function reserve(sql: Dialect): string {
+  return `create function ${sql.functions.reserve}(lock_id bigint, key_id uuid) returns text
+language plpgsql set ${ownPath} as $latchkey$
+declare
+  locked boolean := pg_catalog.pg_try_advisory_xact_lock(lock_id);
+begin
+  perform from ${sql.keys} k where k.id = key_id and ${sql.functions.oneRow}();
+  return case when locked then 't' else 'f' end || case when found then 't' else 'f' end || pg_catalog.now()::text;
+end $latchkey$;
+
+`
+}
+
+const recordParameters = `key_id uuid, key_claim_id uuid, key_fingerprint bytea, retention_ms float8,
+  key_scope text, key_operation text, key_description text, key_outcome bytea, reserved_at text`
+
+/** Only for an identity without a row, and an outcome that is kept with its key. `found` says whether it was recorded. */
+function insertFresh(sql: Dialect): string {
+  return `
+declare
+  done_at timestamptz := ${sql.now};
+begin
+  if pg_catalog.now() = reserved_at::timestamptz then
+    insert into ${sql.keys} (id, claim_id, fence, created_at, granted_at, completed_at, expires_at,
+      attempts, state, recovery, fingerprint, scope, operation, description, outcome)
+    values (key_id, key_claim_id, 1, done_at, done_at, done_at, done_at + ${milliseconds('retention_ms')},
+      1, ${state.completed}, ${recovery.rerun}, key_fingerprint, key_scope, key_operation, key_description, key_outcome)
+    on conflict (id) do nothing;
+    if found then`
+}
+
+/**
+ * False: another transaction was first, or this one is not the one that reserved. The primary key is the guard: whoever comes
+ * second waits here for the first to end.
+ */
+function recordFresh(sql: Dialect): string {
+  return `create function ${sql.functions.recordFresh}(${recordParameters}) returns boolean
+language plpgsql set ${ownPath} as $latchkey$${insertFresh(sql)} return true; end if;
+  end if;
+  return false;
+end $latchkey$;
+
+`
+}
+
+/** For a message that also holds the COMMIT: what was not recorded must not be committed, so it fails as the lost race it is. */
+function recordLast(sql: Dialect): string {
+  return `create function ${sql.functions.recordLast}(${recordParameters}) returns void
+language plpgsql set ${ownPath} as $latchkey$${insertFresh(sql)} return; end if;
+  end if;
+  raise serialization_failure using message = 'another transaction has recorded this identity, or this one was ended';
+end $latchkey$;
+
+`
+}

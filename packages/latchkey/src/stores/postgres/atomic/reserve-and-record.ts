@@ -1,0 +1,227 @@
+/** The two halves of an atomic operation, inside the transaction that also holds the business rows. */
+import type { Outcome } from '../../../ports/outcome.ts'
+import type { AtomicRequest, GrantedFrom, Reservation } from '../../../ports/store.ts'
+import type { RawNumber } from '../../shared/record-row.ts'
+import { uuidArray } from '../sql/binary-array.ts'
+import { isPlain, keyRecord, readManyStatement, type KeyRow } from '../keys/claim.ts'
+import {
+  isUuid,
+  grantedFrom,
+  isExpired,
+  keyWithOutcome,
+  mayTakeOver,
+  milliseconds,
+  outcomeColumns,
+} from '../sql/dialect.ts'
+import { readable, recordColumns, recovery, state, storeOutcome, takeOverValues, type Dialect } from '../sql/dialect.ts'
+import { bytesLiteral, numberLiteral, textLiteral, uuidLiteral } from '../sql/literal.ts'
+import { outcomeValues, packedOutcome } from '../keys/owner.ts'
+import type { Run } from '../connection/statement.ts'
+
+type ReservedRow = KeyRow & { readonly fence: RawNumber; readonly grant_from: GrantedFrom | null }
+
+/** Both in the same transaction. */
+export interface AtomicRuns {
+  /** For calls of functions, which have no plan of their own: a session may keep them. */
+  readonly call: Run
+  readonly run: Run
+}
+
+export interface AtomicCalls {
+  /** The text that begins a transaction, with the lock and the look of its first reservation where that is known. */
+  begin(first: AtomicRequest | undefined): string
+  /** `lock`: what the beginning has found. */
+  reserve(runs: AtomicRuns, request: AtomicRequest, lock: unknown): Promise<Reserved>
+  record(runs: AtomicRuns, recording: Recording): Promise<'recorded' | 'taken'>
+  /** The same as text, which fails where the other says `taken`. Undefined: it has to be asked. */
+  recordText(recording: Recording): string | undefined
+  /** Whether this is still the transaction that reserved. */
+  isSame(runs: AtomicRuns, recording: Recording): Promise<boolean>
+}
+
+export interface Reserved {
+  readonly reservation: Reservation
+  /** When the transaction began, by the server: what tells it from a later one on the same connection. */
+  readonly began: string
+}
+
+export interface Recording {
+  readonly request: AtomicRequest
+  readonly outcome: Outcome
+  readonly reservedFence: number
+  readonly began: string
+}
+
+/** The first 64 bits of the identity, signed. Two identities that share them cost each other a 409, never safety. */
+export function lockOf(id: string): string {
+  return BigInt.asIntN(64, BigInt(`0x${id.replaceAll('-', '').slice(0, 16)}`)).toString()
+}
+
+export function atomicCalls(sql: Dialect): AtomicCalls {
+  const texts = {
+    reserve: `select ${sql.functions.reserve}($1::bigint, $2::uuid) as reserved`,
+    read: readManyStatement(sql),
+    look: lookStatement(sql),
+    recordFresh: `select ${sql.functions.recordFresh}($1::uuid, $2::uuid, $3::bytea, $4::float8, $5::text, $6::text, $7::text,
+      $8::bytea, $9::text) as recorded`,
+    record: recordStatement(sql),
+  }
+  return {
+    begin: first =>
+      first === undefined || !isUuid(first.identity.id) ? 'BEGIN' : `BEGIN;${reserveText(sql, first.identity)}`,
+    async reserve({ call, run }, { identity, fingerprint, takeOver }, lock) {
+      // The same columns, whichever way they were asked for.
+      const asked = lock as LockRow | undefined
+      const [row] = asked ? [asked] : await call<LockRow>(texts.reserve, [lockOf(identity.id), identity.id])
+      const { locked, found, began } = lockOfRow(row)
+      if (!found) return { reservation: reservationOf(locked, undefined), began }
+      const [read] = await call<KeyRow>(texts.read, [uuidArray([identity.id])])
+      const record = read && keyRecord(read)
+      // A finished row is seen with and without the lock: those who replay it do not stand in each other's way.
+      if (record !== undefined && isPlain(record)) return { reservation: { kind: 'seen', record }, began }
+      const [reserved] = await run<ReservedRow>(texts.look, [identity.id, fingerprint, ...takeOverValues(takeOver)])
+      return { reservation: reservationOf(locked, reserved), began }
+    },
+    async record({ call, run }, { request, outcome, reservedFence, began }) {
+      const packed = freshOutcome({ request, outcome, reservedFence })
+      if (packed !== undefined) {
+        const [row] = await call<{ readonly recorded: boolean }>(texts.recordFresh, freshValues(request, packed, began))
+        return row?.recorded === true ? 'recorded' : 'taken'
+      }
+      const values = [
+        ...recordValues(request, reservedFence),
+        ...outcomeValues(outcome, reservedFence + 1),
+        began,
+        request.tombstoneMs ?? null,
+      ]
+      return (await run(texts.record, values)).length > 0 ? 'recorded' : 'taken'
+    },
+    async isSame({ run }, { began }) {
+      const [row] = await run<{ readonly same: boolean }>('select now() = $1::timestamptz as same', [began])
+      return row?.same === true
+    },
+    recordText({ request, outcome, reservedFence, began }) {
+      const packed = freshOutcome({ request, outcome, reservedFence })
+      return packed && `select ${sql.functions.recordLast}(${freshLiterals(request, packed, began)})`
+    },
+  }
+}
+
+/** What the short way can record: a fresh identity, a small outcome, no tombstone after it. */
+function freshOutcome({ request, outcome, reservedFence }: Omit<Recording, 'began'>): Buffer | undefined {
+  return reservedFence === 0 && request.tombstoneMs === undefined ? packedOutcome(outcome, 1) : undefined
+}
+
+function reserveText({ functions }: Dialect, { id }: AtomicRequest['identity']): string {
+  return `select ${functions.reserve}('${lockOf(id)}', ${uuidLiteral(id)}) as reserved`
+}
+
+interface LockRow {
+  readonly reserved: string
+}
+
+/** As the function writes it. */
+function lockOfRow(row: LockRow | undefined): { locked: boolean; found: boolean; began: string } {
+  const said = row?.reserved ?? 'ff'
+  return { locked: said[0] === 't', found: said[1] === 't', began: said.slice(2) }
+}
+
+/** A finished row is seen with and without the lock: those who replay it do not stand in each other's way. */
+function reservationOf(locked: boolean, row: ReservedRow | undefined): Reservation {
+  if (row !== undefined && row.grant_from === null) return { kind: 'seen', record: keyRecord(row) }
+  if (!locked) return { kind: 'busy' }
+  return row === undefined
+    ? { kind: 'free', fence: 0, from: 'none' }
+    : { kind: 'free', fence: Number(row.fence), from: row.grant_from ?? 'none' }
+}
+
+function freshValues(request: AtomicRequest, packed: Buffer, began: string): readonly unknown[] {
+  const { identity } = request
+  return [
+    identity.id,
+    request.claimId,
+    request.fingerprint,
+    request.retentionMs,
+    readable(identity.scope),
+    readable(identity.operation),
+    request.description === undefined ? null : readable(request.description),
+    packed,
+    began,
+  ]
+}
+
+/** In the order of `freshValues`. */
+function freshLiterals(request: AtomicRequest, packed: Buffer, began: string): string {
+  const { identity } = request
+  return [
+    uuidLiteral(identity.id),
+    uuidLiteral(request.claimId),
+    bytesLiteral(request.fingerprint),
+    numberLiteral(request.retentionMs),
+    textLiteral(readable(identity.scope)),
+    textLiteral(readable(identity.operation)),
+    textLiteral(request.description === undefined ? null : readable(request.description)),
+    bytesLiteral(packed),
+    textLiteral(began),
+  ].join(', ')
+}
+
+function recordValues(request: AtomicRequest, reservedFence: number): readonly unknown[] {
+  const { identity } = request
+  return [
+    identity.id,
+    reservedFence,
+    request.claimId,
+    request.fingerprint,
+    request.retentionMs,
+    readable(identity.scope),
+    readable(identity.operation),
+    request.description === undefined ? null : readable(request.description),
+  ]
+}
+
+function lookStatement(sql: Dialect): string {
+  return `select ${recordColumns(sql)}, ${outcomeColumns}, ${grantedFrom(sql, '$2::bytea', mayTakeOver('$3', '$4'))} as grant_from
+    from ${keyWithOutcome(sql, '$1')}`
+}
+
+/**
+ * Atomic with everything else in the transaction. The primary key is the guard, not the advisory lock: whoever comes
+ * second waits here for the first to end and then matches no row, because the fence has moved. Under REPEATABLE READ and
+ * above the server reports a serialization failure instead, and the transaction is rolled back as a conflict.
+ *
+ * A handler that sent ROLLBACK itself has ended the transaction that reserved: this statement would then commit alone, an
+ * answer without its rows. The beginning of the transaction tells them apart, and nothing is written.
+ */
+function recordStatement(sql: Dialect): string {
+  return `with recorded as (
+    insert into ${sql.keys} as k (id, claim_id, fence, created_at, granted_at, completed_at, expires_at,
+      attempts, state, recovery, fingerprint, scope, operation, description, tombstone_ms, outcome)
+    select $1::uuid, $3::uuid, $2::bigint + 1, t.now, t.now, t.now, t.now + ${milliseconds('$5')},
+      1, ${state.completed}, ${recovery.rerun}, $4::bytea, $6::text, $7::text, $8::text, $15::float8::bigint, $13::bytea
+    from (select ${sql.now} as now) t
+    where pg_catalog.now() = $14::timestamptz
+    on conflict (id) do update set
+      claim_id = excluded.claim_id,
+      fence = k.fence + 1,
+      created_at = case when ${isExpired(sql)} then excluded.created_at else k.created_at end,
+      granted_at = excluded.granted_at,
+      completed_at = excluded.completed_at,
+      expires_at = excluded.expires_at,
+      locked_until = null,
+      due_at = null,
+      attempts = case when ${isExpired(sql)} then 1 else k.attempts + 1 end,
+      crashes = case when ${isExpired(sql)} then 0 when k.state = ${state.in_progress} then k.crashes + 1 else k.crashes end,
+      state = excluded.state,
+      recovery = excluded.recovery,
+      fingerprint = excluded.fingerprint,
+      outcome = excluded.outcome,
+      description = coalesce(excluded.description, case when ${isExpired(sql)} then null else k.description end),
+      last_error_code = case when ${isExpired(sql)} then null else k.last_error_code end,
+      tombstone_ms = excluded.tombstone_ms,
+      gone_at = null
+    where k.fence = $2::bigint and ${grantedFrom(sql, 'excluded.fingerprint')} is not null
+    returning k.id, k.fence
+  ), ${storeOutcome(sql, 'recorded', ['$9', '$10', '$11', '$12', '$13'])}
+  select 1 from recorded`
+}

@@ -1,0 +1,112 @@
+/** A transaction that the caller opened: with `pg` itself, Drizzle or Kysely, recognised by shape, proven by the server. */
+import { LatchkeyError } from '../../../ports/errors.ts'
+import type { PgQueryable, PgResult } from '../driver.ts'
+import { directlyTo } from './transaction-client.ts'
+import { isFailedTransaction, isOutsideTransaction, storeError } from './errors.ts'
+
+/** A Kysely `Transaction`. Plugins are for the application's own tables and names: ours go without them. */
+interface KyselyTransaction {
+  readonly isTransaction: true
+  withoutPlugins(): KyselyTransaction
+  executeQuery(query: CompiledQuery): Promise<{ readonly rows: readonly unknown[] }>
+}
+
+interface CompiledQuery {
+  readonly sql: string
+  readonly parameters: readonly unknown[]
+  readonly query: {
+    readonly kind: 'RawNode'
+    readonly sqlFragments: readonly string[]
+    readonly parameters: readonly []
+  }
+  readonly queryId: { readonly queryId: string }
+}
+
+/** A Drizzle transaction over node-postgres; `rollback` is what the database object itself does not have. */
+interface DrizzleTransaction {
+  execute(wrapper: { getSQL(): { toQuery(): { sql: string; params: unknown[] } } }): PromiseLike<PgResult>
+  rollback(): never
+}
+
+/** How to send a statement in the caller's transaction; undefined: the thing has no shape we know. */
+export function queryableOf(tx: unknown): PgQueryable | undefined {
+  if (typeof tx !== 'object' || tx === null) return undefined
+  const ours = directlyTo(tx)
+  if (ours !== undefined) return ours
+  if (isKyselyTransaction(tx)) return throughKysely(tx)
+  if (isDrizzleTransaction(tx)) return throughDrizzle(tx)
+  return isPgClient(tx) ? tx : undefined
+}
+
+/** SAVEPOINT is refused outside a transaction block, which is the one proof that needs no trust in the object. */
+export async function proveTransaction(tx: unknown, schema: string): Promise<void> {
+  const queryable = queryableOf(tx)
+  if (queryable === undefined) {
+    throw notATransaction(`${describe(tx)} is no transaction of pg, Drizzle (node-postgres) or Kysely`)
+  }
+  try {
+    await queryable.query('SAVEPOINT latchkey_proof')
+    await queryable.query('RELEASE SAVEPOINT latchkey_proof')
+  } catch (error) {
+    if (isOutsideTransaction(error)) throw notATransaction(`${describe(tx)} is not inside a transaction`, error)
+    if (isFailedTransaction(error)) throw notATransaction('an earlier error has already ended this transaction', error)
+    throw storeError(error, schema)
+  }
+}
+
+function notATransaction(what: string, cause?: unknown): LatchkeyError {
+  return new LatchkeyError(
+    'not-a-transaction',
+    `${what}: hand in the client after BEGIN, or the tx that your query builder gives to its transaction callback`,
+    { cause },
+  )
+}
+
+function describe(tx: unknown): string {
+  if (typeof tx !== 'object' || tx === null) return String(tx)
+  return `a ${tx.constructor?.name ?? 'object'}`
+}
+
+function isKyselyTransaction(tx: object): tx is KyselyTransaction {
+  return 'isTransaction' in tx && tx.isTransaction === true && has(tx, 'executeQuery') && has(tx, 'withoutPlugins')
+}
+
+function isDrizzleTransaction(tx: object): tx is DrizzleTransaction {
+  return has(tx, 'execute') && has(tx, 'rollback')
+}
+
+/** A pool has `query` too, but each of its queries may run on another connection. */
+function isPgClient(tx: object): tx is PgQueryable {
+  return has(tx, 'query') && !('totalCount' in tx)
+}
+
+function has(value: object, method: string): boolean {
+  return method in value && typeof (value as Record<string, unknown>)[method] === 'function'
+}
+
+let queries = 0
+
+function throughKysely(tx: KyselyTransaction): PgQueryable {
+  return {
+    async query(text, values = []) {
+      queries += 1
+      const { rows } = await tx.withoutPlugins().executeQuery({
+        sql: text,
+        parameters: values,
+        query: { kind: 'RawNode', sqlFragments: [text], parameters: [] },
+        // Any name unique in this process: Kysely only compares it.
+        queryId: { queryId: `latchkey-${queries}` },
+      })
+      return { command: '', rows }
+    },
+  }
+}
+
+function throughDrizzle(tx: DrizzleTransaction): PgQueryable {
+  return {
+    // An async function, because Drizzle gives a thenable that runs only when it is awaited.
+    async query(text, values = []) {
+      return await tx.execute({ getSQL: () => ({ toQuery: () => ({ sql: text, params: values }) }) })
+    },
+  }
+}

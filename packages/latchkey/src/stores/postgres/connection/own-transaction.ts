@@ -1,0 +1,134 @@
+/** A transaction that we open. It ends as its work wishes, unless the work has ended it or stands in everybody's way. */
+import { LatchkeyError } from '../../../ports/errors.ts'
+import type { AtomicRequest, Reservation, TransactionEnd } from '../../../ports/store.ts'
+import type { AtomicCalls } from '../atomic/reserve-and-record.ts'
+import type { PgClient } from '../driver.ts'
+import { handlerEnd, type KnownTransaction, reserveIn } from './known-transaction.ts'
+import type { PoolShare } from './pool-share.ts'
+import { inTransaction, runIn } from './statement.ts'
+import { isConflict, storeError } from './errors.ts'
+import { type OpenTransaction, openTransaction } from './transaction.ts'
+import { transactionClient } from './transaction-client.ts'
+import type { TransactorOptions } from '../atomic/transactor.ts'
+import { watchCommands } from './watch-commands.ts'
+
+export interface OwnTransaction {
+  readonly opened: OpenTransaction
+  readonly share: PoolShare
+  readonly known: KnownTransaction
+  /** What the handler gets, until `close` takes it away. */
+  readonly tx: PgClient
+  readonly close: (error: LatchkeyError) => void
+  /** For the error that names the mistake. Absent: a phase. */
+  readonly operation: string | undefined
+}
+
+export interface Opening {
+  readonly calls: AtomicCalls
+  readonly share: PoolShare
+  readonly first: AtomicRequest | undefined
+}
+
+export async function openOwnTransaction(
+  { pool, sql, send }: TransactorOptions,
+  { calls, share, first }: Opening,
+): Promise<OwnTransaction> {
+  const opened = await openTransaction(pool, sql.schema, calls.begin(first))
+  const { client, beginning } = opened
+  const watch = watchCommands(client)
+  const { tx, close } = transactionClient(client, watch)
+  const call = inTransaction({ query: (text, values = []) => send(client, text, values) }, sql.schema)
+  const known: KnownTransaction = { calls, runs: { call, run: runIn(tx, sql) }, isOurs: true, watch }
+  if (first !== undefined) known.first = { request: first, lock: beginning.rows[0] }
+  return { opened, share, known, tx, close, operation: first?.identity.operation }
+}
+
+type Work = () => Promise<'commit' | 'rollback'>
+type Wish = 'commit' | 'rollback' | 'misused'
+
+export async function endOwnTransaction(own: OwnTransaction, schema: string, work: Work): Promise<TransactionEnd> {
+  const { opened, known, close, operation } = own
+  const { watch } = known
+  try {
+    let wish: Wish
+    try {
+      wish = await unlessIdle(own, work)
+    } catch (cause) {
+      close(over())
+      watch?.endsNow()
+      await opened.rollback()
+      const how = handlerEnd(known)
+      if (how !== undefined) return { kind: 'ended-by-handler', how, error: cause }
+      if (isConflict(cause, schema)) return { kind: 'conflict', cause }
+      throw cause
+    }
+    const misuse = wish === 'misused' ? usedThePool(operation) : undefined
+    close(misuse ?? over())
+    watch?.endsNow()
+    if (wish === 'commit') {
+      const end = await opened.commit(known.atEnd)
+      const how = end.kind === 'conflict' ? handlerEnd(known) : undefined
+      return how === undefined ? end : { kind: 'ended-by-handler', how }
+    }
+    await opened.rollback()
+    if (misuse !== undefined) return { kind: 'misused', cause: misuse }
+    const how = handlerEnd(known)
+    return how === undefined ? { kind: 'rolled-back' } : { kind: 'ended-by-handler', how }
+  } finally {
+    watch?.stop()
+  }
+}
+
+/** Reserves and rolls back. What was found is what a reservation on its `tx` finds from then on. */
+export async function lookOnly(own: OwnTransaction, schema: string, request: AtomicRequest): Promise<Reservation> {
+  let found: Reservation | undefined
+  const end = await endOwnTransaction(own, schema, async () => {
+    found = await reserveIn(own.known, request)
+    return 'rollback'
+  })
+  if (found === undefined) throw storeError('cause' in end ? end.cause : undefined, schema)
+  own.known.looked = found
+  return found
+}
+
+/** What the work wishes, or `misused` when it left the transaction idle while others waited for the pool: then it may still run. */
+function unlessIdle({ opened, share, known: { watch } }: OwnTransaction, work: Work): Promise<Wish> {
+  // Whether another driver's connection is idle cannot be seen.
+  if (watch === undefined) return work()
+  const { client } = opened
+  let answers = watch.answers()
+  const isIdle = () => {
+    const isUnchanged = answers === watch.answers()
+    answers = watch.answers()
+    return isUnchanged && client.readyForQuery === true && watch.ended() === undefined
+  }
+  return new Promise<Wish>((resolve, reject) => {
+    const stop = share.watch({ isIdle, onIdle: () => resolve('misused') })
+    work().then(
+      wish => {
+        stop()
+        resolve(wish)
+      },
+      (error: unknown) => {
+        stop()
+        reject(error)
+      },
+    )
+  })
+}
+
+function over(): LatchkeyError {
+  return new LatchkeyError(
+    'not-a-transaction',
+    'this transaction has ended: its tx is good only until the handler returns',
+  )
+}
+
+function usedThePool(operation: string | undefined): LatchkeyError {
+  const who = operation === undefined ? 'a phase' : `the handler of ${operation}`
+  return new LatchkeyError(
+    'transaction-rolled-back',
+    `${who} left its transaction idle for 5 s while others waited for a connection, and it was rolled back. ` +
+      'Most likely it queried the pool while its transaction was open: use tx',
+  )
+}

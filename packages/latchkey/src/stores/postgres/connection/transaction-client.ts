@@ -1,0 +1,121 @@
+/**
+ * The client that a handler gets for the length of one transaction. It is used as the pool's own, but cannot end the
+ * transaction, cannot give the connection back, and is of no use once the transaction has ended. The pooled client stays as it is.
+ */
+import { LatchkeyError } from '../../../ports/errors.ts'
+import { nestedTransactions } from '../../shared/nested-transaction.ts'
+import type { PgClient, PgQueryable, PgResult } from '../driver.ts'
+import type { CommandWatch } from './watch-commands.ts'
+
+export interface TransactionClient {
+  readonly tx: PgClient
+  /** Whatever is sent from now on is refused with this error. */
+  close(error: LatchkeyError): void
+}
+
+/** How our own statements go through a transaction that we opened: past what is there for the handler. */
+const direct = new WeakMap<object, PgQueryable>()
+
+export function directlyTo(tx: object): PgQueryable | undefined {
+  return direct.get(tx)
+}
+
+export function transactionClient(client: PgClient, watch?: CommandWatch): TransactionClient {
+  let over: LatchkeyError | undefined
+  const query = handlersQuery(client, () => over)
+  const tx = withOwn(client, query)
+  direct.set(tx, {
+    // What goes with the handler's rows must not be committed without them.
+    query: (text, values) => {
+      const gone = over ?? (watch?.ended() === undefined ? undefined : endedByHandler())
+      return gone === undefined ? client.query(text, values) : Promise.reject(gone)
+    },
+  })
+  return { tx, close: error => void (over ??= error) }
+}
+
+function endedByHandler(): LatchkeyError {
+  return new LatchkeyError('not-a-transaction', 'the handler has ended this transaction itself, past its tx')
+}
+
+/** In all its forms `query` of `pg` takes a text or an object that has one, and perhaps values, and perhaps a callback. */
+type AnyQuery = (...args: readonly unknown[]) => unknown
+type Callback = (error: unknown, result?: PgResult) => void
+
+function handlersQuery(client: PgClient, over: () => LatchkeyError | undefined): AnyQuery {
+  const nested = nestedTransactions()
+  return (...args) => {
+    try {
+      const error = over()
+      if (error !== undefined) throw error
+      const instead = nested.enter(textOf(args[0]))
+      // As it came: the driver knows more forms than the shape that we call.
+      if (instead === undefined) return Reflect.apply(client.query, client, args)
+      const sent = savepointOf[instead.kind](client, instead.savepoint)
+      sent.catch(() => nested.undo(instead))
+      return answer(sent, args)
+    } catch (error) {
+      // A query object has no promise to reject.
+      if (isSubmittable(args[0])) throw error
+      return answer(Promise.reject(error), args)
+    }
+  }
+}
+
+/** Sent before they return, so that what is sent next comes after. */
+const savepointOf = {
+  begin: (client: PgQueryable, savepoint: string) => client.query(`SAVEPOINT ${savepoint}`),
+  commit: (client: PgQueryable, savepoint: string) => client.query(`RELEASE SAVEPOINT ${savepoint}`),
+  async rollback(client: PgQueryable, savepoint: string) {
+    const result = await client.query(`ROLLBACK TO SAVEPOINT ${savepoint}`)
+    // Or a loop that rolls back would pile them up in the server.
+    await client.query(`RELEASE SAVEPOINT ${savepoint}`)
+    return result
+  },
+} as const
+
+function answer(sent: Promise<PgResult>, args: readonly unknown[]): Promise<PgResult> | undefined {
+  const callback = args.find(isCallback)
+  if (callback === undefined) return sent
+  sent.then(
+    result => callback(null, result),
+    (error: unknown) => callback(error),
+  )
+  return undefined
+}
+
+function isCallback(value: unknown): value is Callback {
+  return typeof value === 'function'
+}
+
+function textOf(config: unknown): string {
+  if (typeof config === 'string') return config
+  if (typeof config !== 'object' || config === null || !('text' in config)) return ''
+  return typeof config.text === 'string' ? config.text : ''
+}
+
+function isSubmittable(config: unknown): boolean {
+  return typeof config === 'object' && config !== null && 'submit' in config && typeof config.submit === 'function'
+}
+
+/** What is written onto it, by a query builder for instance, stays here: the next user of the connection sees none of it. */
+function withOwn(client: PgClient, query: AnyQuery): PgClient {
+  const own = new Map<PropertyKey, unknown>()
+  own.set('query', query)
+  // Query builders give back what they think they have checked out. This one goes back when its transaction has ended.
+  own.set('release', () => {})
+  return new Proxy(client, {
+    get(target, name) {
+      if (own.has(name)) return own.get(name)
+      const value: unknown = Reflect.get(target, name, target)
+      if (typeof value !== 'function' || name === 'constructor') return value
+      const bound: unknown = value.bind(target)
+      own.set(name, bound)
+      return bound
+    },
+    set: (_, name, value) => (own.set(name, value), true),
+    has: (target, name) => own.has(name) || Reflect.has(target, name),
+    deleteProperty: (_, name) => (own.delete(name), true),
+    defineProperty: (_, name, { value }) => (own.set(name, value), true),
+  })
+}

@@ -1,0 +1,110 @@
+/** Sweeping dead leases and reaping expired rows, in batches, from any number of processes at once. */
+import type { Store, Swept } from '../../../ports/store.ts'
+import { stateOf } from '../../shared/codes.ts'
+import type { RawNumber } from '../../shared/record-row.ts'
+import {
+  becomesTombstone,
+  expiryOf,
+  hasBlockingIntent,
+  isExpired,
+  milliseconds,
+  recovery,
+  state,
+  type Dialect,
+} from '../sql/dialect.ts'
+import { queueUnknown } from './unknown-queue.ts'
+import { dropJournals } from '../steps/journal.ts'
+import { markedPasses, openRows, passOver, type PassRow } from './sweep-mark.ts'
+import type { Run } from '../connection/statement.ts'
+
+type SweptRow = { readonly id: string; readonly operation: string; readonly state: RawNumber }
+type SweepRow = PassRow & (SweptRow | { readonly id: null })
+
+export function backgroundCalls(sql: Dialect, run: Run): Pick<Store, 'sweep' | 'reap'> {
+  const texts = { sweepOne: sweepOneStatement(sql), sweep: sweepStatement(sql), reap: reapStatement(sql) }
+  const passes = markedPasses()
+  return {
+    async sweep({ limit, id }) {
+      if (id !== undefined) return (await run<SweptRow>(texts.sweepOne, [id])).map(swept)
+      const rows = await run<SweepRow>(texts.sweep, [limit, passes.mark()])
+      passes.moveTo(rows[0])
+      return rows.flatMap(row => (row.id === null ? [] : [swept(row)]))
+    },
+    async reap({ limit }) {
+      return (await run(texts.reap, [limit])).length
+    },
+  }
+}
+
+function swept({ id, operation, state }: SweptRow): Swept {
+  return { id, operation, to: stateOf(Number(state)) === 'unknown' ? 'unknown' : 'failed_retryable' }
+}
+
+/**
+ * What may be swept. Phased work that can go on is left to a resumer. Its steps are read in the statement's snapshot, which is
+ * enough: a step that was written since has renewed the lease, and the lease is compared again under the row's lock.
+ */
+function isDead(sql: Dialect): string {
+  return `k.state = ${state.in_progress} and k.locked_until <= ${sql.now}
+        and (k.recovery <> ${recovery.resume} or ${hasBlockingIntent(sql)})`
+}
+
+/** From `dead`, which holds the locked rows, to the state their recovery says. */
+function sweepDead(sql: Dialect): string {
+  return `swept as (
+      update ${sql.keys} k set locked_until = null, crashes = k.crashes + 1,
+        state = case when k.recovery = ${recovery.rerun} then ${state.failed_retryable} else ${state.unknown} end,
+        due_at = case when k.recovery = ${recovery.rerun} then ${sql.now} end
+      where k.id = any(array(select d.id from dead d))
+      returning k.id, k.operation, k.state
+    ), ${queueUnknown(sql, 'swept', `'lease-expired'`)}`
+}
+
+/** Atomic: one statement; the row is locked and compared before it changes, so an owner that beats or ends now wins. */
+function sweepOneStatement(sql: Dialect): string {
+  return `with dead as materialized (
+      select k.id from ${sql.keys} k where k.id = $1::uuid and ${isDead(sql)} for update
+    ), ${sweepDead(sql)}
+    select s.id, s.operation, s.state from swept s`
+}
+
+/**
+ * Atomic as the single one. The batch is chosen in a materialized part, because a limit below a join may be evaluated
+ * twice; rows that another sweeper or an owner is just writing are skipped, in one order, so that nobody waits.
+ */
+export function sweepStatement(sql: Dialect): string {
+  return `with ${openRows(sql)}, dead as materialized (
+      select k.id from ${sql.keys} k
+      where k.id = any(array(select o.id from open o where o.locked_until <= ${sql.now} order by o.id)) and ${isDead(sql)}
+      order by k.id limit $1 for update skip locked
+    ), ${sweepDead(sql)}, ${passOver(sql)}
+    select p.now_s, p.next_s, s.id, s.operation, s.state
+    from pass p left join swept s on true`
+}
+
+/**
+ * Atomic: rows are locked, compared again and deleted with their outcome, evidence and journal in one statement, or stripped of them
+ * where a tombstone is to stay: its expiry moves to the tombstone's, so that no pass meets it again before. The time is read in a
+ * sub-select because only then it can be looked up in the index; oldest first, to ten seconds.
+ */
+export function reapStatement(sql: Dialect): string {
+  const stays = becomesTombstone(sql)
+  return `with expired as materialized (
+      select k.id, ${stays} as stays from ${sql.keys} k
+      where k.expires_at <= (select ${sql.now}) and (${isExpired(sql)} or ${stays})
+        and ${expiryOf('k.expires_at')} <= (select ${sql.now})
+      order by ${expiryOf('k.expires_at')} limit $1 for update skip locked
+    ), deleted as (
+      delete from ${sql.keys} k where k.id = any(array(select e.id from expired e where not e.stays)) returning k.id
+    ), stripped as (
+      update ${sql.keys} k set gone_at = ${sql.now}, outcome = null, expires_at = k.expires_at + ${milliseconds('k.tombstone_ms')}
+      where k.id = any(array(select e.id from expired e where e.stays)) returning k.id
+    ), gone as (
+      select d.id from deleted d union all select s.id from stripped s
+    ), outcomes_gone as (
+      delete from ${sql.outcomes} o where o.id = any(array(select g.id from gone g))
+    ), evidence_gone as (
+      delete from ${sql.evidence} e where e.key_id = any(array(select g.id from gone g))
+    ), ${dropJournals(sql, 'gone')}
+    select g.id from gone g`
+}

@@ -1,0 +1,26 @@
+/**
+ * The rows out of the ordinary: phased ones that wait for their next attempt, and parked ones of any kind. An entry only says
+ * where to look; whoever reads it looks at the key itself. So a stale one costs a look and never a wrong answer.
+ */
+import { recovery, state, type Dialect } from '../sql/dialect.ts'
+
+/** `from` has id, state, recovery, due_at and parked_at, as its update left them. */
+export function queueWaiting(sql: Dialect, from: string): string {
+  return `waits as (
+      insert into ${sql.waiting} (id, due_at, parked)
+      select f.id, coalesce(f.due_at, ${sql.now}), f.parked_at is not null from ${from} f
+      where f.parked_at is not null
+        or f.recovery = ${recovery.resume} and f.state in (${state.pending}, ${state.failed_retryable})
+      on conflict (id) do update set due_at = excluded.due_at, parked = excluded.parked
+    )`
+}
+
+export const waitingColumns = 'k.id, k.state, k.recovery, k.due_at, k.parked_at'
+
+/** Takes `$1` off the list, if `from` has its row and nothing of it waits or is parked any more. */
+export function unlist(sql: Dialect, from: string): string {
+  return `unlisted as (
+      delete from ${sql.waiting} w where w.id = $1::uuid and exists (select from ${from} f
+        where f.parked_at is null and (f.recovery <> ${recovery.resume} or f.due_at is null))
+    )`
+}

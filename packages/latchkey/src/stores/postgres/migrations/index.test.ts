@@ -1,0 +1,51 @@
+import { createHash } from 'node:crypto'
+import { expect, it } from 'vitest'
+import { postgresMigrations } from '../index.ts'
+
+/** SHA-256 of what databases have been given. A line is added with a new step, and none is ever changed. */
+const applied: Readonly<Record<number, string>> = {
+  1: '5a2c7b1f25f184ecac2b298c909185201fcb7b62dcaf878132834d55afd461c6',
+  2: 'b3b5a52f21edcac0495f17188e9a02b6455bd25af821c68692623463115853c0',
+  3: 'd6b3238c7f134e36b40a769a401884af490c0f2f8e22a11d5a4394eda7c5fdff',
+  4: 'b6406169f4de283f9b5623259ef9bcf67ef812ce8dd390d45b9e77d9fa1a1745',
+  5: '8466928d468c1cfafc488dc2e5d6d2ce2d2568fe8f72c33b1eeff452b1d3e93a',
+  6: '1249690bf6b2f45abf4916552ab0cc02ee737b22208012c011011230f3312829',
+  7: '12bffd668852f4220bb0c8c0fa4cff18fcb7dd3842c685bdd5104e6ef13a39c0',
+  8: '4172f0e3e4ba9f12c8bbd33de27b1829c906bf75a3399e1a20a732d8db6108a8',
+}
+
+const steps = postgresMigrations('latchkey')
+
+it.each(steps)('gives step $version to every database in the same words', ({ version, sql }) => {
+  const cure = `databases have step ${version} and will not get it again: restore its text to the letter (write out what it takes from the
+    dialect if that has to change), and write what is new as step ${steps.length + 1}, with functions that carry that number in their name`
+  expect(createHash('sha256').update(sql).digest('hex'), cure).toBe(applied[version])
+})
+
+it('has a digest for every step, and has dropped none', () => {
+  expect(steps.map(({ version }) => String(version))).toEqual(Object.keys(applied))
+})
+
+it('depends on nothing but the name of the schema', () => {
+  const others = postgresMigrations('other')
+  for (const [index, { sql }] of steps.entries()) {
+    expect(others[index]?.sql.replaceAll('"other"', '"latchkey"')).toBe(sql)
+  }
+})
+
+it('makes the functions of this release beside those of the release before, under names of their own', () => {
+  const made = (version: number) =>
+    [...(steps[version - 1]?.sql ?? '').matchAll(/create function "latchkey"\.(\w+)/g)].map(([, name]) => name)
+  expect(made(8)).toEqual([...made(6), ...made(7)].map(name => `${name}_8`))
+  expect(steps[7]?.sql).not.toMatch(/drop function|or replace|alter function/)
+})
+
+it('lets every function of this release set its own path, and names what it calls by schema', () => {
+  const functions = steps[7]?.sql.split('create function').slice(1) ?? []
+  for (const text of functions) expect(text).toContain('set search_path = pg_catalog, pg_temp')
+  const called = functions
+    .join('')
+    .matchAll(/(?<![.\w])(cardinality|array_agg|unnest|round|date_part|now|clock_timestamp|pg_\w+)\(([^()]*)/g)
+  // With several arguments `unnest` is the grammar's own.
+  expect([...called].filter(([, name, given = '']) => name !== 'unnest' || !given.includes(','))).toEqual([])
+})

@@ -1,0 +1,40 @@
+/** The outbox on PostgreSQL, assembled. */
+import { LatchkeyError } from '../../../ports/errors.ts'
+import type { Outbox } from '../../../ports/outbox.ts'
+import { storableMessage } from '../../shared/outbox-message.ts'
+import { queryableOf } from '../connection/adopted.ts'
+import type { Dialect } from '../sql/dialect.ts'
+import type { PgClient } from '../driver.ts'
+import { careCalls } from './operate.ts'
+import { laneCalls } from './lanes.ts'
+import { nextCalls } from './next.ts'
+import { settleCall } from './settle.ts'
+import { laneCount, outboxNames } from '../migrations/0003-outbox.ts'
+import { inTransaction, type Run } from '../connection/statement.ts'
+
+/** `run`: each statement its own commit. The client type of the pool is the caller's to name. */
+export function postgresOutbox<Client = PgClient>(sql: Dialect, run: Run): Outbox<Client> {
+  const names = outboxNames(sql)
+  const appendText = `insert into ${names.outbox} (lane, aggregate, dedup_id, topic, payload, headers, created_at)
+    values ($1::smallint, $2::text, $3::text, $4::text, $5::bytea, $6::text, ${sql.now})`
+  return {
+    lanes: laneCount,
+    async append(tx, message) {
+      const { lane, aggregate, dedupId, topic, payload, headerText } = storableMessage(message, laneCount)
+      const queryable = queryableOf(tx)
+      if (queryable === undefined) {
+        throw new LatchkeyError(
+          'not-a-transaction',
+          `a message to ${topic} needs an open transaction of the store's database`,
+        )
+      }
+      const bytes = Buffer.from(payload.buffer, payload.byteOffset, payload.byteLength)
+      const values = [lane, aggregate ?? null, dedupId, topic, bytes, headerText]
+      await inTransaction(queryable, sql.schema)(appendText, values)
+    },
+    ...laneCalls(sql, names, run),
+    ...nextCalls(sql, names, run),
+    settle: settleCall(sql, names, run),
+    ...careCalls(sql, names, run),
+  }
+}

@@ -1,0 +1,197 @@
+/** The names and fragments that every statement of this store is made of. */
+import { recoveryCodes as recovery, stateCodes as state, stepStateCodes as stepState } from '../../shared/codes.ts'
+import { misconfigured } from '../../../ports/errors.ts'
+import type { TakeOver } from '../../../ports/store.ts'
+import { functionNames, type FunctionNames } from './function-names.ts'
+
+export interface Dialect {
+  /** Quoted. */
+  readonly schema: string
+  readonly keys: string
+  readonly outcomes: string
+  readonly evidence: string
+  readonly due: string
+  readonly audit: string
+  readonly inputs: string
+  readonly steps: string
+  readonly waiting: string
+  readonly received: string
+  readonly ledgers: string
+  readonly migrations: string
+  readonly functions: FunctionNames
+  /** The store's clock. */
+  readonly now: string
+}
+
+/**
+ * The time of the statement's own progress. now() would be the start of the transaction, which lies in a long one, and
+ * the application's clock decides nothing at all.
+ */
+export const serverClock = 'pg_catalog.clock_timestamp()'
+
+export function dialect(schema: string, now: string = serverClock): Dialect {
+  // 63 bytes is where PostgreSQL cuts a name, silently; two long names could become one.
+  if (!/^[A-Za-z_][A-Za-z0-9_-]{0,62}$/.test(schema)) {
+    throw misconfigured(
+      `schema ${JSON.stringify(schema)} is no name for a schema: use 1 to 63 letters, digits, "_" or "-", not beginning with a digit`,
+    )
+  }
+  const quoted = `"${schema}"`
+  return {
+    schema: quoted,
+    keys: `${quoted}.keys`,
+    outcomes: `${quoted}.outcomes`,
+    evidence: `${quoted}.evidence`,
+    due: `${quoted}.due`,
+    audit: `${quoted}.audit`,
+    inputs: `${quoted}.inputs`,
+    steps: `${quoted}.steps`,
+    waiting: `${quoted}.waiting`,
+    received: `${quoted}.received`,
+    ledgers: `${quoted}.ledger_runs`,
+    migrations: `${quoted}.migrations`,
+    functions: functionNames(quoted),
+    now,
+  }
+}
+
+export { recovery, state, stepState }
+
+/** A parameter in milliseconds, as an interval. */
+export function milliseconds(parameter: string): string {
+  return `(${parameter}::float8 * interval '1 millisecond')`
+}
+
+/**
+ * With a point: a numeric times an integer is nobody's exact match, so that a role with a schema in the caller's path could offer one. As
+ * for functions, which are named with their schema in every statement.
+ */
+export function epochMs(instant: string): string {
+  return `(extract(epoch from ${instant}) * 1000.0)::float8`
+}
+
+/** When a row goes, to ten seconds: what the reaper's index holds. Never later than the expiry itself. */
+export function expiryOf(expiresAt: string): string {
+  return `pg_catalog.date_bin(interval '10 seconds', ${expiresAt}, timestamptz '2000-01-01 00:00:00+00')`
+}
+
+/** The columns of `RecordRow`, from the row `k`, and the store's time. */
+export function recordColumns({ now }: Dialect): string {
+  return `k.id, k.scope, k.operation, k.state, k.recovery, k.fingerprint, k.fence, k.claim_id, k.attempts, k.crashes,
+    ${epochMs('k.locked_until')} as locked_until_ms, ${epochMs('k.due_at')} as due_at_ms,
+    ${epochMs('k.created_at')} as created_at_ms, ${epochMs('k.completed_at')} as completed_at_ms,
+    ${epochMs('k.expires_at')} as expires_at_ms, ${epochMs('k.parked_at')} as parked_at_ms,
+    k.tombstone_ms, ${epochMs('k.gone_at')} as gone_at_ms,
+    k.description, k.last_error_code, ${epochMs(now)} as now_ms`
+}
+
+/** The columns of `OutcomeRow`, from the rows `k` and `o`. */
+export const outcomeColumns: string = `o.status as outcome_status, o.version as outcome_version, o.headers as outcome_headers,
+    o.body as outcome_body, k.outcome as outcome_packed`
+
+/** One key with its outcome, by two primary keys. The outcome of an older grant has another fence and is not seen. */
+export function keyWithOutcome(sql: Dialect, id: string): string {
+  return `${sql.keys} k left join ${sql.outcomes} o on o.id = k.id and o.fence = k.fence and k.state = ${state.completed}
+    where k.id = ${id}::uuid`
+}
+
+/** The end of a tombstone that the reaper has not come to yet; once it has, the expiry is the tombstone's. Null: no tombstone. */
+const tombstoneEnd = `(case when k.state = ${state.completed} and k.gone_at is null then k.expires_at + ${milliseconds('k.tombstone_ms')} end)`
+
+/** Finished, past its retention and its tombstone. A parked row waits for a person and never counts as absent. */
+export function isExpired({ now }: Dialect): string {
+  return `(k.state in (${state.completed}, ${state.failed_retryable}) and k.parked_at is null
+        and coalesce(${tombstoneEnd}, k.expires_at) <= ${now})`
+}
+
+/** Of a row that is past its expiry: there is a tombstone to keep. */
+export function becomesTombstone({ now }: Dialect): string {
+  return `coalesce(${tombstoneEnd} > ${now}, false)`
+}
+
+/** A code of a newer version, in the row `r`: what may happen to the row is not known here. */
+export function hasForeignRecovery(row: string): string {
+  return `${row}.recovery not in (${Object.values(recovery).join(', ')})`
+}
+
+/** What the row `k` would be granted from to a request with this fingerprint; null: not grantable. `mayTakeOver`: a further condition. */
+export function grantedFrom(sql: Dialect, fingerprint: string, mayTakeOver?: string): string {
+  return `case
+      when ${isExpired(sql)} then 'expired'
+      ${mayTakeOver === undefined ? '' : `when not ${mayTakeOver} then null`}
+      when k.parked_at is not null or k.fingerprint <> ${fingerprint} or ${hasForeignRecovery('k')} then null
+      when k.state = ${state.pending} and k.due_at <= ${sql.now} then 'pending'
+      when k.state = ${state.failed_retryable} and k.due_at <= ${sql.now} then 'failed_retryable'
+      when k.state = ${state.in_progress} and k.locked_until <= ${sql.now} and (k.recovery = ${recovery.rerun}
+        or k.recovery = ${recovery.resume} and not ${hasBlockingIntent(sql)}) then 'dead-lease'
+    end`
+}
+
+/** No grant has the fence 0. */
+const noFence = 0
+
+/** The values of `mayTakeOver`. */
+export function takeOverValues(takeOver: TakeOver | undefined): readonly unknown[] {
+  if (takeOver === undefined) return [null, null]
+  return takeOver === 'none' ? [noFence, null] : [takeOver.fence, takeOver.claimId]
+}
+
+/** Whether the row `k` may change hands, by the two parameters that hold these values. */
+export function mayTakeOver(fence: string, claimId: string): string {
+  return `(${fence}::bigint is null or (k.fence = ${fence}::bigint and k.claim_id = ${claimId}::uuid) is true)`
+}
+
+/** Phased work of the row `k` may have done something that may not be repeated: an intent is open, and its window is past. */
+export function hasBlockingIntent(sql: Dialect): string {
+  return `exists (select from ${sql.steps} open_step where open_step.id = k.id
+        and open_step.state = ${stepState.open} and (open_step.repeat_until > ${sql.now}) is not true)`
+}
+
+/**
+ * Stores the outcome of the rows of a common table expression, unless it is packed and went into the row itself, and removes
+ * what an older grant of the same identity left.
+ * The conflict clause is for an orphan that a reaper could not see: an answer must never be refused for it. `$1` is the
+ * identity. At fence 1 there is nothing older: the comparison is with null, and the index is not even entered.
+ */
+export function storeOutcome(
+  sql: Dialect,
+  from: string,
+  [status, version, headers, body, packed]: OutcomeParameters,
+): string {
+  return `stored as (
+      insert into ${sql.outcomes} (id, fence, status, version, headers, body)
+      select f.id, f.fence, ${status}::smallint, ${version}::integer, ${headers}::text, ${body}::bytea from ${from} f
+      where ${packed}::bytea is null
+      on conflict (id, fence) do update
+      set status = excluded.status, version = excluded.version, headers = excluded.headers, body = excluded.body
+    ), outdated as (
+      delete from ${sql.outcomes} o
+      where o.id = $1::uuid and o.fence < (select f.fence from ${from} f where f.fence > 1)
+    )`
+}
+
+/** As `outcomeValues` has them. */
+export type OutcomeParameters = readonly [
+  status: string,
+  version: string,
+  headers: string,
+  body: string,
+  packed: string,
+]
+
+/** PostgreSQL's text cannot hold U+0000. These columns are for people; what must be exact is hashed or kept as bytes. */
+export function readable(text: string): string {
+  return text.replaceAll('\0', '\uFFFD')
+}
+
+/** As it is, to the last code unit, in characters that text can hold: for what is compared and never shown. */
+export function exact(text: string): string {
+  return JSON.stringify(text)
+}
+
+const uuid = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i
+
+/** What others hand in as an identity may be anything; the server would refuse the whole statement for it. */
+export function isUuid(text: string): boolean {
+  return uuid.test(text)
+}

@@ -1,0 +1,97 @@
+/** The journal of phased work: read whole, written a step at a time by the owner of the claim. */
+import type { Step, Steps } from '../../../ports/steps.ts'
+import type { Claim, OwnerResult } from '../../../ports/store.ts'
+import { stepKindCodes } from '../../shared/codes.ts'
+import { lockOf } from '../atomic/reserve-and-record.ts'
+import { milliseconds, readable, state, stepState, type Dialect } from '../sql/dialect.ts'
+import { readJournal } from './journal.ts'
+import { mine, owner } from '../keys/owner.ts'
+import { runIn, type Run } from '../connection/statement.ts'
+
+export function postgresSteps(sql: Dialect, run: Run): Steps<unknown> {
+  const texts = stepStatements(sql)
+  return {
+    readJournal: readJournal(sql, run),
+    async enterPhase(tx, claim) {
+      const within = runIn(tx, sql)
+      await within('select pg_catalog.pg_advisory_xact_lock($1::bigint)', [lockOf(claim.id)])
+      // A statement of its own: the one that waited for the lock has a snapshot from before the wait.
+      return written(await within(texts.check, owner(claim)))
+    },
+    async recordPhase(tx, claim, { position, name, result }, leaseMs) {
+      return written(
+        await runIn(tx, sql)(texts.phase, [...step(claim, position, leaseMs), readable(name), result ?? null]),
+      )
+    },
+    async openIntent(claim, { position, name, epoch, key, windowMs }, leaseMs) {
+      const values = [...step(claim, position, leaseMs), readable(name), epoch, windowMs ?? null, key]
+      return written(await run(texts.open, values))
+    },
+    async recordResult(claim, { position, result }, leaseMs) {
+      return written(await run(texts.result, [...step(claim, position, leaseMs), result ?? null]))
+    },
+  }
+}
+
+function step(claim: Claim, position: Step['position'], leaseMs: number): readonly unknown[] {
+  return [...owner(claim), position, leaseMs]
+}
+
+function written(rows: readonly unknown[]): OwnerResult {
+  return rows.length > 0 ? 'written' : 'claim-lost'
+}
+
+interface StepStatements {
+  readonly check: string
+  readonly phase: string
+  readonly open: string
+  readonly result: string
+}
+
+/**
+ * Each is atomic because it is one statement that begins with the guarded update of the key's row, fence AND claim id: the
+ * step is written from what that update returned, or not at all. The update renews the lease, which is also what a claim
+ * compares that looked at the steps in an older snapshot.
+ */
+function stepStatements(sql: Dialect): StepStatements {
+  const renew = (unless: string) => `owned as (
+      update ${sql.keys} k set locked_until = ${sql.now} + ${milliseconds('$5')}
+      where ${mine} and k.state = ${state.in_progress} and ${unless}
+      returning k.id
+    )`
+  const here = `select from ${sql.steps} p where p.id = $1::uuid and p.position = $4::integer`
+  const { phase, effect } = stepKindCodes
+  return {
+    // Not locked: a lock held while the phase works would let every other claim of the row wait for it.
+    check: `select 1 from ${sql.keys} k where ${mine} and k.state = ${state.in_progress}`,
+    // A phase that is already remembered was committed: its work must not commit a second time.
+    phase: `with ${renew(`not exists (${here})`)}, kept as (
+        insert into ${sql.steps} (id, position, name, kind, state, result)
+        select o.id, $4::integer, $6::text, ${phase}, ${stepState.done}, $7::text from owned o
+      )
+      select 1 from owned`,
+    open: `with ${renew(`not exists (${here} and p.state = ${stepState.done})`)}, opened as (
+        insert into ${sql.steps} as p (id, position, name, kind, state, epoch, opened_at, repeat_until,
+          downstream_key, downstream_epoch)
+        select o.id, $4::integer, $6::text, ${effect}, ${stepState.open}, $7::integer, t.now, t.now + ${milliseconds('$8')},
+          $9::uuid, $7::integer
+        from owned o, (select ${sql.now} as now) t
+        on conflict (id, position) do update set state = excluded.state, epoch = excluded.epoch,
+          opened_at = ${firstTry('excluded.opened_at')},
+          repeat_until = ${firstTry('excluded.opened_at')} + ${milliseconds('$8')},
+          downstream_key = excluded.downstream_key, downstream_epoch = excluded.downstream_epoch
+        where p.state <> ${stepState.done}
+      )
+      select 1 from owned`,
+    result: `with ${renew(`exists (${here} and p.state in (${stepState.open}, ${stepState.done}))`)}, kept as (
+        update ${sql.steps} p set state = ${stepState.done}, result = $6::text, repeat_until = null
+        where p.id = $1::uuid and p.position = $4::integer and p.state = ${stepState.open} and exists (select from owned)
+      )
+      select 1 from owned`,
+  }
+}
+
+/** Still open: the provider counts from the first try. Known not to have happened: this one is the first. */
+function firstTry(now: string): string {
+  return `case when p.state = ${stepState.open} then p.opened_at else ${now} end`
+}

@@ -1,0 +1,183 @@
+/**
+ * One file, two connections, one queue of writers. `own` serves reads and our own short writes, each of which begins and
+ * ends without an await; `atomic` is for transactions that stay open while a handler works, so nothing else can join them.
+ */
+import { realpathSync } from 'node:fs'
+import type { Clock } from '../../../ports/clock.ts'
+import type { KeyRecord, StoreCheck } from '../../../ports/store.ts'
+import { checkPath, connect, type Connection, untilFree, useWriteAheadLog } from './open.ts'
+import type { SqliteDatabase } from '../driver.ts'
+import { asStoreError, faultError, faultOf, unavailable } from './errors.ts'
+import { groupCommit, type ShortWrite } from './group-commit.ts'
+import type { Handle } from './handle.ts'
+import { type LookOrWrite, lookThenWrite } from './look-then-write.ts'
+import { gatherLooks } from '../keys/read-batch.ts'
+import { applyMigrations, schemaFault } from '../migrations/index.ts'
+import { writeQueue } from './write-queue.ts'
+
+export interface DatabaseOptions {
+  readonly path: string
+  readonly open: (path: string) => SqliteDatabase
+  readonly clock: Clock
+  readonly waitMs: number
+  readonly waitersMax: number
+}
+
+export interface Database {
+  readonly clock: Clock
+  readonly waitMs: number
+  readonly atomic: Connection
+  /** One statement, at once, also while a transaction of this process is open. */
+  read<T>(work: (handle: Handle) => T): Promise<T>
+  /** The row of one identity, as `read` would find it; shares its statement with others that ask in the same turn. */
+  look<T>(id: string, then: (record: KeyRecord | undefined, handle: Handle) => T): Promise<T>
+  /** As `look`, and as `write` where that gives `undefined`. */
+  lookOrWrite<T>(id: string, ways: LookOrWrite<T>): Promise<T>
+  /** As `read`, for several statements that must see the same moment. */
+  snapshot<T>(work: (handle: Handle) => T): Promise<T>
+  /** Begins and ends without an await, after the writers before it. Shares its transaction with others that wait. */
+  write<T>(work: (handle: Handle) => T): Promise<T>
+  /** As `write`, but waits up to `limitMs`; nothing is written. What ended before, in this process or another, is seen. */
+  readAfterWriters<T>(limitMs: number, work: (handle: Handle) => T): Promise<T>
+  /** The turn to write, for longer than one turn of the event loop. The function it gives ends it. */
+  enter(limitMs: number): Promise<() => void>
+  /** Runs it; a driver's error becomes one of ours. */
+  told<T>(run: () => Promise<T>): Promise<T>
+  /** The same file, as SQLite names it. */
+  isSameFile(name: string): boolean
+  migrate(): Promise<void>
+  check(): Promise<StoreCheck>
+  close(): Promise<void>
+}
+
+export function openDatabase({ path, open, clock, waitMs, waitersMax }: DatabaseOptions): Database {
+  const file = checkPath(path)
+  const own = connect(file, open)
+  const atomic = connect(file, open)
+  const looks = gatherLooks({ own, clock, waitMs })
+  const queue = writeQueue<ShortWrite>({ clock, waitersMax, beforeTurn: looks.flush })
+  const commit = groupCommit({ own, queue, clock })
+  const gate = createGate({ own, file, clock, waitMs })
+
+  const told = async <T>(run: () => Promise<T>): Promise<T> => {
+    try {
+      return await run()
+    } catch (error) {
+      throw asStoreError(error, file)
+    }
+  }
+  const whenReady = <T>(run: () => Promise<T>) => (gate.isReady() ? run() : told(gate.ready).then(run))
+  const looking = <T>(work: () => T) => whenReady(() => told(() => untilFree(clock, waitMs, work)))
+  /** What a driver throws becomes one of our errors, without an async function around every call. */
+  const promised = <T>(start: (done: (value: T) => void, failed: (error: unknown) => void) => void) =>
+    new Promise<T>((resolve, reject) => start(resolve, error => reject(asStoreError(error, file))))
+  const written = <T>(limitMs: number, work: (handle: Handle) => T) =>
+    promised<T>((committed, failed) => commit(limitMs, { work, committed, failed }))
+  const writing = <T>(limitMs: number, work: (handle: Handle) => T) => whenReady(() => written(limitMs, work))
+
+  const lookOrWrite = lookThenWrite({ looks, commit, clock, waitMs, waitersMax })
+
+  return {
+    clock,
+    waitMs,
+    atomic,
+    told,
+    read: work => looking(() => work(own.handle)),
+    snapshot: work => looking(() => oneTransaction(own, 'BEGIN', () => work(own.handle))),
+    write: work => writing(waitMs, work),
+    readAfterWriters: writing,
+    look: (id, then) =>
+      whenReady(() =>
+        promised((done, failed) => looks.join({ id, found: (record, handle) => done(then(record, handle)), failed })),
+      ),
+    lookOrWrite: (id, ways) => whenReady(() => promised((done, failed) => lookOrWrite(id, ways, { done, failed }))),
+    enter: limitMs => whenReady(() => queue.enter(limitMs)),
+    isSameFile: name => name !== '' && realpathSync(name) === realpathSync(file),
+    migrate: () =>
+      told(async () => {
+        await gate.useFile()
+        await written(waitMs, handle => migrateOwn(handle, file))
+      }),
+    check: () => told(gate.check),
+    async close() {
+      if (!gate.shut()) return
+      // A transaction that does not end in time is rolled back by SQLite when its connection closes.
+      await queue.close(waitMs)
+      looks.flush()
+      atomic.close()
+      own.close()
+    },
+  }
+}
+
+/** Changes nothing that is somebody else's, or beyond this release. */
+function migrateOwn(handle: Handle, file: string): void {
+  const fault = schemaFault(handle)
+  if (fault?.kind === 'foreign' || fault?.kind === 'newer') throw faultError(faultOf(fault, file))
+  applyMigrations(handle)
+}
+
+/** `work` runs without an await, so that nothing else on this connection ever happens inside its transaction. */
+function oneTransaction<T>(connection: Connection, begin: string, work: () => T): T {
+  const { handle } = connection
+  handle.exec(begin)
+  try {
+    const value = work()
+    handle.exec('COMMIT')
+    return value
+  } catch (error) {
+    connection.rollback()
+    throw error
+  }
+}
+
+interface Gate {
+  /** The file is in WAL mode. */
+  useFile(): Promise<void>
+  /** And has our tables, or what is wrong with it. */
+  check(): Promise<StoreCheck>
+  /** The same, or rejects. */
+  ready(): Promise<void>
+  /** It was found fit, and is open: nothing to wait for. */
+  isReady(): boolean
+  /** False when it was shut before. */
+  shut(): boolean
+}
+
+/** Looks at the file until it was found fit once; then costs nothing. A file that is migrated later is found later. */
+function createGate(options: { own: Connection; file: string; clock: Clock; waitMs: number }): Gate {
+  const { own, file, clock, waitMs } = options
+  let inWal = false
+  let migrated = false
+  let open = true
+  // Shared by all who come before it ends, so that nobody overtakes: the queue of writers is first come, first served.
+  let checking: Promise<StoreCheck> | undefined
+  const useFile = async () => {
+    if (!open) throw unavailable('the SQLite store is closed')
+    if (inWal) return
+    await untilFree(clock, waitMs, () => useWriteAheadLog(own.handle, file))
+    inWal = true
+  }
+  const look = async (): Promise<StoreCheck> => {
+    await useFile()
+    const fault = await untilFree(clock, waitMs, () => schemaFault(own.handle))
+    if (fault !== undefined) return faultOf(fault, file)
+    migrated = true
+    return { kind: 'fit' }
+  }
+  const check = () => (checking ??= look().finally(() => (checking = undefined)))
+  return {
+    useFile,
+    check: async () => (open && migrated ? { kind: 'fit' } : check()),
+    async ready() {
+      const found = await check()
+      if (found.kind !== 'fit') throw faultError(found)
+    },
+    isReady: () => open && migrated,
+    shut() {
+      const first = open
+      open = false
+      return first
+    },
+  }
+}

@@ -1,0 +1,125 @@
+/**
+ * Short writes that wait at the same time share one transaction, and so one sync to the disk. Whoever comes first in the
+ * queue leads: it takes the lock, runs the others' work after its own, commits, and only then is any of them told.
+ */
+import type { Clock } from '../../../ports/clock.ts'
+import { type Connection, untilFree } from './open.ts'
+import type { Handle } from './handle.ts'
+import { readNowMs } from '../keys/row.ts'
+import type { Waiting, WriteQueue } from './write-queue.ts'
+
+/** More share little more: at this size the sync is a small part of the work. */
+const membersMax = 256
+
+/** Sockets and timers wait while a batch runs, and then for the disk on top of it. */
+const batchMs = 10
+
+/** A write that begins and ends without an await, so that others may come before and after it in one transaction. */
+export interface ShortWrite extends Waiting {
+  readonly deadlineMs: number
+  /** Happens again after a rollback: the work may depend on nothing but the file and the store's clock. */
+  run(handle: Handle): void
+  /** It is on the disk: tells the value of the last run. */
+  committed(): void
+}
+
+interface Parts {
+  readonly own: Connection
+  readonly queue: WriteQueue<ShortWrite>
+  readonly clock: Clock
+}
+
+export interface Wanted<T> {
+  work(handle: Handle): T
+  committed(value: T): void
+  failed(error: unknown): void
+}
+
+/** Throws when there is no room for it. */
+export type GroupCommit = <T>(limitMs: number, wanted: Wanted<T>) => void
+
+export function groupCommit(parts: Parts): GroupCommit {
+  const { queue, clock } = parts
+  return <T>(limitMs: number, wanted: Wanted<T>) => {
+    let tell = () => {}
+    const write: ShortWrite = {
+      deadlineMs: clock.monotonicMs() + limitMs,
+      lead: done => void commit(parts, [write], queue.takeWrites()).finally(done),
+      run(handle) {
+        const value = wanted.work(handle)
+        tell = () => wanted.committed(value)
+      },
+      committed: () => tell(),
+      failed: error => wanted.failed(error),
+    }
+    queue.join(write, limitMs)
+  }
+}
+
+/** Settles every one of them, and whoever of the company it took along; the company is taken once the lock is there. */
+async function commit(parts: Parts, members: readonly ShortWrite[], company: Iterable<ShortWrite> = []): Promise<void> {
+  const { own, clock } = parts
+  const leftMs = Math.min(...members.map(member => member.deadlineMs)) - clock.monotonicMs()
+  try {
+    const tried = await untilFree(clock, leftMs, () => together(own, clock, { members, company }))
+    if (tried.kind === 'committed') for (const member of tried.members) member.committed()
+    else await inParts(parts, tried)
+  } catch (error) {
+    for (const member of members) member.failed(error)
+  }
+}
+
+type Tried =
+  | { readonly kind: 'committed'; readonly members: readonly ShortWrite[] }
+  | { readonly kind: 'undone'; readonly members: readonly ShortWrite[]; readonly culprit: ShortWrite | undefined }
+
+/** Throws for a single one, as its own transaction would: then nobody was taken along. */
+function together(
+  own: Connection,
+  clock: Clock,
+  given: { members: readonly ShortWrite[]; company: Iterable<ShortWrite> },
+): Tried {
+  const members = [...given.members]
+  let running: ShortWrite | undefined
+  own.handle.exec('BEGIN IMMEDIATE')
+  try {
+    const shared = atOneInstant(own.handle)
+    const untilMs = clock.monotonicMs() + batchMs
+    for (running of given.members) running.run(shared)
+    for (running of given.company) {
+      members.push(running)
+      running.run(shared)
+      if (members.length >= membersMax || clock.monotonicMs() >= untilMs) break
+    }
+    running = undefined
+    own.handle.exec('COMMIT')
+    return { kind: 'committed', members }
+  } catch (error) {
+    own.rollback()
+    if (members.length === 1) throw error
+    return { kind: 'undone', members, culprit: running }
+  }
+}
+
+/** All that is left of the neighbours' work is undone as well: without the one that threw they are tried once more. */
+async function inParts(parts: Parts, { members, culprit }: Extract<Tried, { kind: 'undone' }>): Promise<void> {
+  const half = members.length >> 1
+  const [first, second] =
+    culprit === undefined
+      ? [members.slice(0, half), members.slice(half)]
+      : [members.filter(member => member !== culprit), [culprit]]
+  for (const part of [first, second]) {
+    await nextTurn()
+    await commit(parts, part)
+  }
+}
+
+function nextTurn(): Promise<void> {
+  return new Promise(resolve => setImmediate(resolve))
+}
+
+/** The clock is read once for all: a batch is short, and an instant a little in the past only makes a lease shorter. */
+function atOneInstant(handle: Handle): Handle {
+  let nowMs: number | undefined
+  return { ...handle, nowMs: () => (nowMs ??= readNowMs(handle)) }
+}

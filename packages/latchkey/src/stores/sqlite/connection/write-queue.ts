@@ -1,0 +1,128 @@
+/**
+ * SQLite has one writer. Inside a process the writers stand in this queue instead of meeting each other's locks: first
+ * come, first served, nobody blocks the event loop, and nobody writes inside another's open transaction.
+ */
+import type { Clock } from '../../../ports/clock.ts'
+import { overloaded, unavailable } from './errors.ts'
+import { everyoneIn, type Line, type Link, stepIn, stepOut } from '../../../ports/linked-list.ts'
+
+/** What stands in the queue. */
+export interface Waiting {
+  /** Its turn has come; `done` ends it, and does nothing when called again. */
+  lead(done: () => void): void
+  failed(error: unknown): void
+}
+
+/** `Write`: a write so short that whoever has the turn may take it along. */
+export interface WriteQueue<Write extends Waiting> {
+  /** Waits for the turn, at most `limitMs`. The function it gives ends the turn; calling it again does nothing. */
+  enter(limitMs: number): Promise<() => void>
+  /** Stands in the queue, at most `limitMs`, until it may lead, is taken along, or has failed. */
+  join(write: Write, limitMs: number): void
+  /**
+   * Every short write that waits, also those behind somebody who wants a turn of their own: taken along, they delay
+   * nobody by a sync. Each leaves the queue as it is iterated over; the others keep their places.
+   */
+  takeWrites(): Iterable<Write>
+  /** Turns away everybody who waits and everybody who comes; whoever has the turn may finish, at most `limitMs`. */
+  close(limitMs: number): Promise<void>
+}
+
+interface Place<Write> extends Link<Place<Write>> {
+  readonly waiting: Waiting
+  readonly write: Write | undefined
+  cancel: () => void
+}
+
+export interface QueueOptions {
+  readonly clock: Clock
+  readonly waitersMax: number
+  /** Called before each turn: whoever comes now shares it. */
+  readonly beforeTurn?: () => void
+}
+
+export function writeQueue<Write extends Waiting>(options: QueueOptions): WriteQueue<Write> {
+  const { clock, waitersMax, beforeTurn = () => {} } = options
+  const line: Line<Place<Write>> = { first: undefined, last: undefined, length: 0 }
+  let taken = false
+  let closed = false
+
+  const leave = (place: Place<Write>) => {
+    place.cancel()
+    stepOut(line, place)
+  }
+  const refuse = (place: Place<Write>, error: Error) => {
+    leave(place)
+    place.waiting.failed(error)
+  }
+  const next = () => {
+    beforeTurn()
+    const place = line.first
+    if (place === undefined) return void (taken = false)
+    leave(place)
+    place.waiting.lead(turn())
+  }
+  const turn = () => {
+    let over = false
+    return () => {
+      if (over) return
+      over = true
+      // Not at once: sockets and timers get their time between two writes, each of which waits for the disk.
+      setImmediate(next)
+    }
+  }
+  const stand = (waiting: Waiting, limitMs: number, write?: Write) => {
+    const place: Place<Write> = { waiting, write, cancel: () => {}, before: undefined, next: undefined }
+    place.cancel = clock.after(limitMs, () => refuse(place, overloaded(waitedTooLong(limitMs))))
+    stepIn(line, place)
+  }
+  const wait = (limitMs: number) =>
+    new Promise<() => void>((resolve, reject) => stand({ lead: resolve, failed: reject }, limitMs))
+  const checkRoom = () => {
+    if (closed) throw unavailable('the SQLite store is closed')
+    if (line.length >= waitersMax) throw noRoom(waitersMax)
+  }
+
+  return {
+    async enter(limitMs) {
+      checkRoom()
+      if (taken) return wait(limitMs)
+      taken = true
+      return turn()
+    },
+    join(write, limitMs) {
+      checkRoom()
+      stand(write, limitMs, write)
+      // Not at once, though nobody has the turn: what else comes in this turn of the event loop shares the sync.
+      if (!taken) setImmediate(next)
+      taken = true
+    },
+    *takeWrites() {
+      for (const place of everyoneIn(line)) {
+        if (place.write === undefined) continue
+        leave(place)
+        yield place.write
+      }
+    },
+    async close(limitMs) {
+      closed = true
+      for (const place of everyoneIn(line)) refuse(place, closedMeanwhile())
+      if (taken) await wait(limitMs).catch(() => undefined)
+    },
+  }
+}
+
+function closedMeanwhile(): Error {
+  return unavailable('the SQLite store was closed while this write waited')
+}
+
+function noRoom(waitersMax: number): Error {
+  return overloaded(`${waitersMax} writes wait for the SQLite file already`)
+}
+
+function waitedTooLong(limitMs: number): string {
+  return (
+    `nothing was written: after ${limitMs} ms another write of this process still held the SQLite file. ` +
+    'An atomic handler must not wait for other operations on the same store, nor run longer than it has to'
+  )
+}

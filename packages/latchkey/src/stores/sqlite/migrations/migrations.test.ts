@@ -1,0 +1,23 @@
+import { createHash } from 'node:crypto'
+import { expect, it } from 'vitest'
+import { sqliteMigrations } from '../index.ts'
+
+/** SHA-256 of what files have been given. A line is added with a new step, and none is ever changed. */
+const applied: Readonly<Record<number, string>> = {
+  1: '678f2747acfebf9fc7e71b7a81acbe784a47721cfb7c297cbb88ace37924fc4c',
+  2: '808da41838c109ad6e461c0ac1ef189698a5e0053e5ec5567ddb48227b06328c',
+  3: '0906f9e6a8de77b990eece257badeab1ba0fc90bd37ffefa4c5a6f7e400d6ae7',
+  4: 'f0503451e02300d43a422b4bf49334a5757426ab7767efe1fab3f4fec87843f2',
+  5: '9c0d868c02657def627c3af922f2020db5a855e74c795ea897e4b5293e806c23',
+  6: '6c00cc501cf21d1f600d8e06401e630974b12e4c716f954467c7644bfa75a728',
+}
+
+it.each(sqliteMigrations)('gives step $version to every file in the same words', ({ version, sql }) => {
+  const cure = `files have step ${version} and will not get it again: restore its text to the letter, and write what is new as step
+    ${sqliteMigrations.length + 1}`
+  expect(createHash('sha256').update(sql).digest('hex'), cure).toBe(applied[version])
+})
+
+it('has a digest for every step, and has dropped none', () => {
+  expect(sqliteMigrations.map(({ version }) => String(version))).toEqual(Object.keys(applied))
+})

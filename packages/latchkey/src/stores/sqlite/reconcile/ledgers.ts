@@ -1,0 +1,85 @@
+/** Runs of ledger comparisons: one at a time under each name, by number and lease. */
+import type { LastLedgerRun, LedgerCounts, LedgerRun, Reconciliation } from '../../../ports/reconciliation.ts'
+import type { OwnerResult } from '../../../ports/store.ts'
+import type { Handle } from '../connection/handle.ts'
+import { readNowMs, storable } from '../keys/row.ts'
+
+type Begun = Awaited<ReturnType<Reconciliation['beginLedger']>>
+type LedgerEnd = Parameters<Reconciliation['endLedger']>[1]
+
+const runSql = 'SELECT run, began_at_ms, held_until_ms, retry_at_ms FROM latchkey_ledger_runs WHERE name = ?1'
+const beginSql = `
+  INSERT INTO latchkey_ledger_runs AS r (name, run, began_at_ms, held_until_ms) VALUES (?1, 1, ?2, ?3)
+  ON CONFLICT (name) DO UPDATE SET run = r.run + 1, began_at_ms = ?2, held_until_ms = ?3, retry_at_ms = NULL
+  RETURNING run`
+
+export function beginLedger(
+  handle: Handle,
+  name: string,
+  { everyMs, leaseMs }: { everyMs: number; leaseMs: number },
+): Begun {
+  const nowMs = readNowMs(handle)
+  const [last] = handle.rows(runSql, [storable(name)])
+  if (last !== undefined) {
+    const everyAtMs = Number(last.began_at_ms) + everyMs
+    // A run that failed comes again sooner; one that is asked for at once need not wait for that either.
+    const dueAtMs = last.retry_at_ms === null ? everyAtMs : Math.min(everyAtMs, Number(last.retry_at_ms))
+    const inMs = Math.ceil(Math.max(dueAtMs, Number(last.held_until_ms ?? 0)) - nowMs)
+    if (inMs > 0) return { kind: 'not-due', inMs }
+  }
+  const [begun] = handle.rows(beginSql, [storable(name), nowMs, Math.ceil(nowMs + leaseMs)])
+  return { kind: 'begun', run: { name, run: Number(begun?.run) } }
+}
+
+const renewSql = `
+  UPDATE latchkey_ledger_runs SET held_until_ms = ?3 WHERE name = ?1 AND run = ?2 AND held_until_ms IS NOT NULL
+  RETURNING run`
+
+export function renewLedger(handle: Handle, { name, run }: LedgerRun, leaseMs: number): OwnerResult {
+  const untilMs = Math.ceil(readNowMs(handle) + leaseMs)
+  return handle.rows(renewSql, [storable(name), run, untilMs]).length === 1 ? 'written' : 'claim-lost'
+}
+
+const finishSql = `
+  UPDATE latchkey_ledger_runs SET held_until_ms = NULL, finished_at_ms = ?3,
+    compared = ?4, missing = ?5, extra = ?6, different = ?7, settled = ?8
+  WHERE name = ?1 AND run = ?2 AND held_until_ms IS NOT NULL
+  RETURNING run`
+const failSql = `
+  UPDATE latchkey_ledger_runs SET held_until_ms = NULL, retry_at_ms = ?3
+  WHERE name = ?1 AND run = ?2 AND held_until_ms IS NOT NULL
+  RETURNING run`
+const isLastSql = 'SELECT run FROM latchkey_ledger_runs WHERE name = ?1 AND run = ?2'
+
+export function endLedger(handle: Handle, { name, run }: LedgerRun, end: LedgerEnd): OwnerResult {
+  const owner = [storable(name), run]
+  const nowMs = readNowMs(handle)
+  const ended =
+    'counts' in end
+      ? handle.rows(finishSql, [...owner, nowMs, ...countsOf(end.counts)])
+      : handle.rows(failSql, [...owner, Math.ceil(nowMs + end.retryInMs)])
+  if (ended.length === 1) return 'written'
+  // Ended before: the reply to the same word was lost.
+  return handle.rows(isLastSql, owner).length === 1 ? 'written' : 'claim-lost'
+}
+
+function countsOf({ compared, missing, extra, different, settled }: LedgerCounts): readonly number[] {
+  return [compared, missing, extra, different, settled]
+}
+
+const lastSql = `
+  SELECT finished_at_ms, compared, missing, extra, different, settled FROM latchkey_ledger_runs
+  WHERE name = ?1 AND finished_at_ms IS NOT NULL`
+
+export function lastLedger(handle: Handle, name: string): LastLedgerRun | undefined {
+  const [row] = handle.rows(lastSql, [storable(name)])
+  if (row === undefined) return undefined
+  return {
+    finishedAgoMs: readNowMs(handle) - Number(row.finished_at_ms),
+    compared: Number(row.compared),
+    missing: Number(row.missing),
+    extra: Number(row.extra),
+    different: Number(row.different),
+    settled: Number(row.settled),
+  }
+}

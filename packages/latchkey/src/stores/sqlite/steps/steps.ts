@@ -1,0 +1,42 @@
+/** The journal of phased work. Every write checks the claim first, in its own transaction, and renews the lease with it. */
+import type { Steps } from '../../../ports/steps.ts'
+import type { Claim, OwnerResult } from '../../../ports/store.ts'
+import type { Database } from '../connection/database.ts'
+import type { Handle } from '../connection/handle.ts'
+import { addPhase, finishEffect, putIntent, readJournal } from './journal.ts'
+import { heartbeat, isOwner } from '../keys/owner.ts'
+import type { Scopes } from '../connection/open-transactions.ts'
+import type { SqliteTx } from '../connection/transaction.ts'
+
+export function sqliteSteps(database: Database, scopes: Scopes): Steps<SqliteTx> {
+  return {
+    readJournal: id => database.snapshot(handle => readJournal(handle, id)),
+
+    enterPhase: (tx, claim) =>
+      database.told(async () => {
+        const scope = scopes.of(tx)
+        // From here on this transaction is the only writer: whoever would take the row over waits until it has ended.
+        await scope.begin()
+        return scope.use(handle => (isOwner(handle, claim) ? 'written' : 'claim-lost'))
+      }),
+    recordPhase: (tx, claim, phase, leaseMs) =>
+      database.told(async () =>
+        scopes.of(tx).use(handle => owned(handle, { claim, leaseMs }, () => addPhase(handle, claim.id, phase))),
+      ),
+
+    openIntent: (claim, intent, leaseMs) =>
+      database.write(handle => owned(handle, { claim, leaseMs }, () => putIntent(handle, claim.id, intent))),
+    recordResult: (claim, effect, leaseMs) =>
+      database.write(handle => owned(handle, { claim, leaseMs }, () => finishEffect(handle, claim.id, effect))),
+  }
+}
+
+/** `write` is false when the step does not fit the journal: the lease then stays as it was, too. */
+function owned(
+  handle: Handle,
+  { claim, leaseMs }: { claim: Claim; leaseMs: number },
+  write: () => boolean,
+): OwnerResult {
+  if (!isOwner(handle, claim) || !write()) return 'claim-lost'
+  return heartbeat(handle, claim, leaseMs)
+}
