@@ -47,7 +47,7 @@ export const httpMutants: readonly Mutant[] = [
     name: 'webhook: the pseudo fields of HTTP/2 handed to fetch',
     patches: [
       {
-        file: `${folder}/reconcile/fetch-request.ts`,
+        file: `${folder}/reconcile/webhooks/fetch-request.ts`,
         find: "    if (name.startsWith(':')) continue\n",
         replace: '',
       },
@@ -58,7 +58,7 @@ export const httpMutants: readonly Mutant[] = [
     name: 'webhook: silence where the host fails',
     patches: [
       {
-        file: `${folder}/reconcile/node-webhook.ts`,
+        file: `${folder}/reconcile/webhooks/node.ts`,
         find: '    return whole(host.fail(error))',
         replace: '    throw error',
       },

@@ -5,7 +5,7 @@ const folder = 'packages/latchkey/src/reconcile'
 const engine = 'packages/latchkey/src/engine'
 const settling = (test: string): NamedTest => ({ path: 'packages/latchkey/test/reconcile/sqlite.test.ts', test })
 const webhooks = (test: string): NamedTest => ({ path: 'packages/latchkey/test/reconcile/webhooks.test.ts', test })
-const signed = (test: string): NamedTest => ({ path: `${folder}/signatures.test.ts`, test })
+const signed = (test: string): NamedTest => ({ path: `${folder}/webhooks/signatures.test.ts`, test })
 const phased = (test: string): NamedTest => ({ path: 'packages/latchkey/test/phased/sqlite.test.ts', test })
 const deferred = (test: string): NamedTest => ({ path: 'packages/latchkey/test/deferred/sqlite.test.ts', test })
 
@@ -31,7 +31,7 @@ export const reconcileMutants: readonly Mutant[] = [
   },
   {
     name: 'reconcile: signature not checked',
-    patches: [{ file: `${folder}/signatures.ts`, find: 'let fits = false', replace: 'let fits = true' }],
+    patches: [{ file: `${folder}/webhooks/signatures.ts`, find: 'let fits = false', replace: 'let fits = true' }],
     caughtBy: [
       signed('takes a signature of any of its secrets, and of no other'),
       settling('changes nothing and answers 400 when one is forged, stale or replayed'),
@@ -42,7 +42,7 @@ export const reconcileMutants: readonly Mutant[] = [
     name: 'reconcile: replayed delivery accepted',
     patches: [
       {
-        file: `${folder}/webhook.ts`,
+        file: `${folder}/webhooks/handler.ts`,
         find: `verdict: verdict(operation), delivery: { signedAtMs } }`,
         replace: 'verdict: verdict(operation) }',
       },
@@ -53,7 +53,7 @@ export const reconcileMutants: readonly Mutant[] = [
     name: 'reconcile: what was kept is never applied',
     patches: [
       {
-        file: `${folder}/work.ts`,
+        file: `${folder}/turns.ts`,
         find: 'const moreKept = await applyKept(parts, keptPerTurn)',
         replace: 'const moreKept = false && (await applyKept(parts, keptPerTurn))',
       },

@@ -1,6 +1,6 @@
 /** Evidence is kept first and applied then; what contradicts an earlier settlement is kept, and said aloud. */
 import type { ApplyResult, Finding, KeepResult, LookupClaim, Subject } from '../ports/reconciliation.ts'
-import type { Parts } from './parts.ts'
+import type { Parts } from './host.ts'
 
 export interface Presentation {
   readonly operation: string

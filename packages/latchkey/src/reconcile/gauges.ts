@@ -1,6 +1,6 @@
 /** What is unknown now, and how old the last comparisons are; told at intervals, because both are queries. */
-import type { WorkOptions } from './work.ts'
-import type { Parts } from './parts.ts'
+import type { WorkOptions } from './turns.ts'
+import type { Parts } from './host.ts'
 
 export interface Gauges {
   tell(): Promise<void>

@@ -1,6 +1,6 @@
 /** What nobody can know, found out: look-ups, webhooks and ledgers as evidence about unknown outcomes. */
 export { createReconciler, type EffectfulOperation, type Reconciler } from './reconciler.ts'
-export type { ReconcilerHost, Settled } from './parts.ts'
+export type { ReconcilerHost, Settled } from './host.ts'
 export type {
   EffectQuestion,
   GuardedQuestion,
@@ -20,9 +20,9 @@ export type {
   StillUnknown,
   SubjectName,
 } from './verdict.ts'
-export type { WebhookHandler, WebhookOptions } from './webhook.ts'
-export type { NodeWebhookRequest } from './fetch-request.ts'
-export { nodeWebhook, type NodeWebhook, type NodeWebhookResponse } from './node-webhook.ts'
+export type { WebhookHandler, WebhookOptions } from './webhooks/handler.ts'
+export type { NodeWebhookRequest } from './webhooks/fetch-request.ts'
+export { nodeWebhook, type NodeWebhook, type NodeWebhookResponse } from './webhooks/node.ts'
 export {
   type SignatureOptions,
   standardWebhooks,
@@ -30,6 +30,6 @@ export {
   type Verified,
   type VerifyWebhook,
   type WebhookMessage,
-} from './signatures.ts'
-export type { LedgerOptions, LedgerReport } from './ledger.ts'
-export type { LedgerEntry, LedgerPair } from './merge.ts'
+} from './webhooks/signatures.ts'
+export type { LedgerOptions, LedgerReport } from './ledgers/compare.ts'
+export type { LedgerEntry, LedgerPair } from './ledgers/merge.ts'

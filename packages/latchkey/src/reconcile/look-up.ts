@@ -1,9 +1,9 @@
 /** One look-up that was granted, from the question to what becomes of the row. */
 import { unreachable } from '../ports/errors.ts'
 import type { FoundVerdict, Lookup } from '../ports/reconciliation.ts'
-import { type Asked, askProvider } from './asking.ts'
+import { type Asked, askProvider } from './ask-provider.ts'
 import { present, type Presented } from './evidence.ts'
-import type { Parts } from './parts.ts'
+import type { Parts } from './host.ts'
 import type { Registered } from './registration.ts'
 
 /** The share of a wait that chance may take away: rows that became unknown together are not asked about together. */

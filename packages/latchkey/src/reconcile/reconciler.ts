@@ -1,17 +1,17 @@
 /** Finding out what nobody can know: by asking, by being told, by comparing the books. */
 import { misconfigured } from '../ports/errors.ts'
 import type { GuardedOperation, PhasedRunRequest } from '../engine/operation.ts'
-import { checkedLedger, type LedgerOptions, type LedgerReport, type NamedLedger, underWay } from './ledger.ts'
-import { beginComparison } from './ledger-run.ts'
-import { partsOf, quarantineDefaultMs, type ReconcilerHost, type Settled } from './parts.ts'
+import { checkedLedger, type LedgerOptions, type LedgerReport, type NamedLedger, underWay } from './ledgers/compare.ts'
+import { beginComparison } from './ledgers/run.ts'
+import { partsOf, quarantineDefaultMs, type ReconcilerHost, type Settled } from './host.ts'
 import {
   checkedRegistration,
   type GuardedRegistration,
   type PhasedRegistration,
   type Registered,
 } from './registration.ts'
-import { webhookHandler, type WebhookHandler, type WebhookOptions } from './webhook.ts'
-import { type ReconcilerWork, reconcilerWork } from './work.ts'
+import { webhookHandler, type WebhookHandler, type WebhookOptions } from './webhooks/handler.ts'
+import { type ReconcilerWork, reconcilerWork } from './turns.ts'
 
 /** A phased or deferred operation, as far as it is asked about. */
 export interface EffectfulOperation<Input> {

@@ -2,7 +2,7 @@
 import { checkOptions, type ChecksOf } from '../ports/check-options.ts'
 import { misconfigured } from '../ports/errors.ts'
 import { callable, durationUpTo } from '../ports/option-kinds.ts'
-import { quarantineDefaultMs } from './parts.ts'
+import { quarantineDefaultMs } from './host.ts'
 import type { EffectVerdict, OutcomeVerdict } from './verdict.ts'
 
 /** What every question tells about the row that is unknown. */

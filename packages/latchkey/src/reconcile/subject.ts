@@ -2,7 +2,7 @@
 import type { EffectRef, Subject } from '../ports/reconciliation.ts'
 import type { Step } from '../ports/steps.ts'
 import { downstreamKey } from '../engine/execution.ts'
-import type { Parts } from './parts.ts'
+import type { Parts } from './host.ts'
 import type { SubjectName } from './verdict.ts'
 
 export interface FoundSubject {

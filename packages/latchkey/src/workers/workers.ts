@@ -4,7 +4,7 @@ import { misconfigured } from '../ports/errors.ts'
 import { subscription } from './hints.ts'
 import { type LoopHealth, workerLoop, type WorkerLoop } from './loop.ts'
 import { type WorkerName, workerNames, workersChecks, type WorkersHost, type WorkersOptions } from './options.ts'
-import { type Shapes, shapes } from './shapes.ts'
+import { type Shapes, shapes } from './worker-configs.ts'
 
 export interface Workers {
   /** Keeps the process alive until `drain` or `stop`. */

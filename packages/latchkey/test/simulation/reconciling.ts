@@ -1,6 +1,6 @@
 /** How the engines of a simulation find out: the look-ups that they register, and what a webhook says to them. */
 import { createReconciler, type Reconciler } from '../../src/reconcile/reconciler.ts'
-import { standardWebhooks } from '../../src/reconcile/signatures.ts'
+import { standardWebhooks } from '../../src/reconcile/webhooks/signatures.ts'
 import type { EffectVerdict, OutcomeVerdict, Statement } from '../../src/reconcile/verdict.ts'
 import { json } from '../../src/engine/steps/json.ts'
 import type { Latchkey } from '../../src/engine/latchkey.ts'

@@ -4,7 +4,7 @@ import type { Internals } from '../engine/latchkey.ts'
 import type { LoopOptions } from './loop.ts'
 import type { WorkerName, WorkersHost, WorkersOptions } from './options.ts'
 import { reapOnce } from './reaper.ts'
-import { relayTurn } from './relayer.ts'
+import { relayTurn } from './relay.ts'
 import { resumer, type Resumer } from './resumer.ts'
 import { sweepOnce } from './sweeper.ts'
 

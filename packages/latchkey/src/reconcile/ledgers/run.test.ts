@@ -1,11 +1,11 @@
 import { expect, it } from 'vitest'
-import { fakeClock } from '../../test/engine/fake-clock.ts'
-import { eventually, recordingTelemetry } from '../../test/engine/setup.ts'
-import type { OwnerResult } from '../ports/store.ts'
-import { memoryStore } from '../stores/memory/index.ts'
-import type { NamedLedger } from './ledger.ts'
-import { beginComparison } from './ledger-run.ts'
-import type { Parts } from './parts.ts'
+import { fakeClock } from '../../../test/engine/fake-clock.ts'
+import { eventually, recordingTelemetry } from '../../../test/engine/setup.ts'
+import type { OwnerResult } from '../../ports/store.ts'
+import { memoryStore } from '../../stores/memory/index.ts'
+import type { NamedLedger } from './compare.ts'
+import { beginComparison } from './run.ts'
+import type { Parts } from '../host.ts'
 
 function newScene() {
   const clock = fakeClock()

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { systemClock } from '../ports/clock.ts'
+import { systemClock } from '../../ports/clock.ts'
 import { type LedgerEntry, type LedgerPair, mergeLedgers } from './merge.ts'
 
 type Entries = readonly LedgerEntry<number>[]

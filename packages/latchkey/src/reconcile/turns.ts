@@ -4,10 +4,10 @@
  */
 import { sleep } from '../ports/clock.ts'
 import { applyKept } from './evidence.ts'
-import type { NamedLedger } from './ledger.ts'
-import { beginComparison } from './ledger-run.ts'
+import type { NamedLedger } from './ledgers/compare.ts'
+import { beginComparison } from './ledgers/run.ts'
 import { type Looking, lookUp } from './look-up.ts'
-import type { Parts } from './parts.ts'
+import type { Parts } from './host.ts'
 import type { Registered } from './registration.ts'
 import { type Gauges, gauges } from './gauges.ts'
 

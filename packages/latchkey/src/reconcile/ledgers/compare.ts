@@ -1,14 +1,14 @@
 /** One comparison of two ledgers: what differs is counted, what it proves about unknown rows is evidence. */
 import { createHash } from 'node:crypto'
-import { checkOptions, type ChecksOf } from '../ports/check-options.ts'
-import { LatchkeyError, misconfigured } from '../ports/errors.ts'
-import { callable, durationUpTo } from '../ports/option-kinds.ts'
-import type { FoundVerdict, LedgerCounts, LedgerRun } from '../ports/reconciliation.ts'
-import { present } from './evidence.ts'
+import { checkOptions, type ChecksOf } from '../../ports/check-options.ts'
+import { LatchkeyError, misconfigured } from '../../ports/errors.ts'
+import { callable, durationUpTo } from '../../ports/option-kinds.ts'
+import type { FoundVerdict, LedgerCounts, LedgerRun } from '../../ports/reconciliation.ts'
+import { present } from '../evidence.ts'
 import { type LedgerEntry, type LedgerPair, mergeLedgers } from './merge.ts'
-import type { Parts } from './parts.ts'
-import { findSubject, type FoundSubject } from './subject.ts'
-import { checkedVerdict, type Statement } from './verdict.ts'
+import type { Parts } from '../host.ts'
+import { findSubject, type FoundSubject } from '../subject.ts'
+import { checkedVerdict, type Statement } from '../verdict.ts'
 
 export interface LedgerOptions<Ours, Theirs> {
   /** How often it is compared, by one of however many processes. The workers do it; `compare` does it by hand. */

@@ -1,8 +1,8 @@
 /** Who signed a webhook, and when: over its raw bytes, in constant time, before anything in it is read. */
 import { createHmac, timingSafeEqual } from 'node:crypto'
-import { checkOptions, type ChecksOf } from '../ports/check-options.ts'
-import { misconfigured } from '../ports/errors.ts'
-import { anything, durationUpTo, listOf, secret } from '../ports/option-kinds.ts'
+import { checkOptions, type ChecksOf } from '../../ports/check-options.ts'
+import { misconfigured } from '../../ports/errors.ts'
+import { anything, durationUpTo, listOf, secret } from '../../ports/option-kinds.ts'
 
 export interface WebhookMessage {
   header(name: string): string | undefined

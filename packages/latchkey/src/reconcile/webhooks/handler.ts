@@ -1,16 +1,16 @@
 /** A provider's webhooks as evidence: signed, deduplicated, kept, applied. A fetch handler, for every adapter. */
-import { checkOptions, type ChecksOf } from '../ports/check-options.ts'
-import { isLatchkeyError, misconfigured, unreachable } from '../ports/errors.ts'
-import { anything, callable } from '../ports/option-kinds.ts'
-import type { FoundVerdict } from '../ports/reconciliation.ts'
-import { within } from '../engine/store/call.ts'
-import { present, type Presented } from './evidence.ts'
-import type { Parts } from './parts.ts'
-import { readBounded } from './request-body.ts'
+import { checkOptions, type ChecksOf } from '../../ports/check-options.ts'
+import { isLatchkeyError, misconfigured, unreachable } from '../../ports/errors.ts'
+import { anything, callable } from '../../ports/option-kinds.ts'
+import type { FoundVerdict } from '../../ports/reconciliation.ts'
+import { within } from '../../engine/store/call.ts'
+import { present, type Presented } from '../evidence.ts'
+import type { Parts } from '../host.ts'
+import { readBounded } from './read-body.ts'
 import type { VerifyWebhook, Verified } from './signatures.ts'
-import { findSubject, type FoundSubject } from './subject.ts'
-import { checkedVerdict, type Statement } from './verdict.ts'
-import { failed, notPost, received, refused, type RefusedWhy, storeDown, tooLarge } from './webhook-answer.ts'
+import { findSubject, type FoundSubject } from '../subject.ts'
+import { checkedVerdict, type Statement } from '../verdict.ts'
+import { failed, notPost, received, refused, type RefusedWhy, storeDown, tooLarge } from './answer.ts'
 
 export interface WebhookOptions<Event> {
   /** A stable name for the sender, of at most 64 characters: messages are remembered under it. */

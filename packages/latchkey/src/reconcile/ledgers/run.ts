@@ -1,8 +1,8 @@
 /** A comparison under its lease: begun by one of several processes, renewed while it runs, ended with its counts. */
-import { LatchkeyError } from '../ports/errors.ts'
-import type { LedgerRun } from '../ports/reconciliation.ts'
-import { compareLedgers, type LedgerReport, type NamedLedger } from './ledger.ts'
-import type { Parts } from './parts.ts'
+import { LatchkeyError } from '../../ports/errors.ts'
+import type { LedgerRun } from '../../ports/reconciliation.ts'
+import { compareLedgers, type LedgerReport, type NamedLedger } from './compare.ts'
+import type { Parts } from '../host.ts'
 
 /** A process that dies is replaced after this; renewed every third of it. */
 const leaseMs = 60_000

@@ -1,6 +1,6 @@
 /** A webhook handler for servers that speak Node's request and response: Express, Koa, Fastify, Nest, node:http, node:http2. */
 import { fetchRequestOf, isHttp2, type NodeWebhookRequest } from './fetch-request.ts'
-import { hostOf, type WebhookHandler, type WebhookHost } from './webhook.ts'
+import { hostOf, type WebhookHandler, type WebhookHost } from './handler.ts'
 
 /** The few members of Node's response that are called. HTTP/1 and HTTP/2 fit. */
 export interface NodeWebhookResponse {

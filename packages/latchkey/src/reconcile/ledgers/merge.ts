@@ -1,7 +1,7 @@
 /** Two ledgers in ascending order of their keys, merged in one pass: one entry of each is held at a time. */
-import type { Clock } from '../ports/clock.ts'
-import { LatchkeyError } from '../ports/errors.ts'
-import { within } from '../engine/store/call.ts'
+import type { Clock } from '../../ports/clock.ts'
+import { LatchkeyError } from '../../ports/errors.ts'
+import { within } from '../../engine/store/call.ts'
 
 /** What both sides call the same thing: a reference, a downstream key. */
 export interface LedgerEntry<Value> {

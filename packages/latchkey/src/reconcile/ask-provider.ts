@@ -3,7 +3,7 @@ import { LatchkeyError } from '../ports/errors.ts'
 import type { FoundVerdict, Lookup } from '../ports/reconciliation.ts'
 import { downstreamKey } from '../engine/execution.ts'
 import { fromJson } from '../engine/steps/json.ts'
-import type { Parts } from './parts.ts'
+import type { Parts } from './host.ts'
 import type { Registered } from './registration.ts'
 import { checkedVerdict } from './verdict.ts'
 
