@@ -1,9 +1,9 @@
 /** Cases a store has to pass, as data, for any test runner. */
 export type { BusinessTable, Damage, SpoilableHarness, SpoilCase, StoreCase, StoreHarness } from './store-harness.ts'
 export { runStoreCases, runUnreadableCases, storeCases, type StoreNeed, type TestFunction } from './store.ts'
-export { unreadableCases } from './store/unreadable.ts'
+export { unreadableCases } from './store/keys/unreadable.ts'
 export { outboxCases, runOutboxCases, type OutboxNeed } from './outbox.ts'
-export type { OutboxCase } from './outbox/bench.ts'
+export type { OutboxCase } from './outbox/fixture.ts'
 export { adapterCases, runAdapterCases } from './adapter.ts'
 export { AppError } from './adapter-harness.ts'
 export type {

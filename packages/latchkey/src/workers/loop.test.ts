@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { type FakeClock, fakeClock } from '../../test/engine/fake-clock.ts'
-import { gate, recordingTelemetry } from '../../test/engine/setup.ts'
+import { gate, recordingTelemetry } from '../../test/engine/fixture.ts'
 import { type LoopOptions, type TurnResult, type WorkerLoop, workerLoop } from './loop.ts'
 
 interface Scene {

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { fakeClock } from '../../test/engine/fake-clock.ts'
-import { eventually, gate, recordingTelemetry } from '../../test/engine/setup.ts'
+import { eventually, gate, recordingTelemetry } from '../../test/engine/fixture.ts'
 import type { Resumed } from '../engine/operation.ts'
 import type { Resumable } from '../ports/store.ts'
 import { resumer } from './resumer.ts'

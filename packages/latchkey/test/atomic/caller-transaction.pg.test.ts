@@ -5,8 +5,8 @@ import { Kysely, PostgresDialect, sql as kyselySql } from 'kysely'
 import pg from 'pg'
 import { describePostgres } from '../../../../test/servers/describe-postgres.ts'
 import type { AtomicOperation } from '../../src/engine/operation.ts'
-import { executeRequest, latchkeyOn, operationName, rowOf, runRequest, told } from '../engine/setup.ts'
-import { everything, nothing, postgresShop, type Shop } from './shop.ts'
+import { executeRequest, latchkeyOn, operationName, rowOf, runRequest, told } from '../engine/fixture.ts'
+import { everything, nothing, postgresShop, type Shop } from './fixture.ts'
 
 /** `send`: any statement through the same transaction. */
 type Work<T> = (

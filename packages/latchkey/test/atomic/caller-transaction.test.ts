@@ -3,8 +3,8 @@ import Database from 'libsql'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { AtomicOperation } from '../../src/engine/operation.ts'
 import type { SqliteTx } from '../../src/stores/sqlite/index.ts'
-import { latchkeyOn, operationName, rowOf, runRequest, type TestLatchkey } from '../engine/setup.ts'
-import { everything, nothing, sqliteShop, type SqliteShop } from './shop.ts'
+import { latchkeyOn, operationName, rowOf, runRequest, type TestLatchkey } from '../engine/fixture.ts'
+import { everything, nothing, sqliteShop, type SqliteShop } from './fixture.ts'
 
 describe('an atomic operation in the caller’s own transaction on SQLite', () => {
   let shop: SqliteShop

@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest'
 import { describePostgres } from '../../../../test/servers/describe-postgres.ts'
 import { outcomeUnknown } from '../../src/ports/errors.ts'
-import { latchkeyOn, operationName, rowOf, runRequest } from '../engine/setup.ts'
-import { postgresShop } from './shop.ts'
+import { latchkeyOn, operationName, rowOf, runRequest } from '../engine/fixture.ts'
+import { postgresShop } from './fixture.ts'
 
 describePostgres('a handler in the caller’s own transaction that does not know how it ended', database => {
   it('is remembered before the caller hears of it, and runs no more', async () => {

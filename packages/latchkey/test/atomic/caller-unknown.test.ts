@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { outcomeUnknown } from '../../src/ports/errors.ts'
-import { act, eventually, idOf, latchkeyOn, operationName, rowOf, runRequest } from '../engine/setup.ts'
-import { nothing, sqliteShop } from './shop.ts'
+import { act, eventually, idOf, latchkeyOn, operationName, rowOf, runRequest } from '../engine/fixture.ts'
+import { nothing, sqliteShop } from './fixture.ts'
 
 it('remembers outside the caller’s transaction what its handler does not know, once that has ended', async () => {
   const shop = await sqliteShop()

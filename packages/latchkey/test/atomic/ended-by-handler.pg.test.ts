@@ -16,8 +16,8 @@ import {
   rowOf,
   runRequest,
   told,
-} from '../engine/setup.ts'
-import { everything, nothing, ordering, postgresShop, type Shop } from './shop.ts'
+} from '../engine/fixture.ts'
+import { everything, nothing, ordering, postgresShop, type Shop } from './fixture.ts'
 
 describePostgres('an atomic handler that ends its transaction itself', database => {
   let shop: Shop & { pool: pg.Pool }

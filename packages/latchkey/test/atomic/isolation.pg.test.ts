@@ -4,9 +4,9 @@ import { describePostgres } from '../../../../test/servers/describe-postgres.ts'
 import { createLatchkey } from '../../src/engine/latchkey.ts'
 import { singleTenant } from '../../src/engine/identity.ts'
 import { type PgPool, postgresStore } from '../../src/stores/postgres/index.ts'
-import { answered, executeRequest, latchkeyOn, operationName, told } from '../engine/setup.ts'
-import { itRunsOneOfMany } from './duplicates.ts'
-import { everything, nothing, ordering, postgresShop, type Shop } from './shop.ts'
+import { answered, executeRequest, latchkeyOn, operationName, told } from '../engine/fixture.ts'
+import { itRunsOneOfMany } from './duplicates.cases.ts'
+import { everything, nothing, ordering, postgresShop, type Shop } from './fixture.ts'
 
 describe.each(['repeatable read', 'serializable'])('at %s', isolation => {
   const settings = `-c default_transaction_isolation=${isolation.replace(' ', '\\ ')}`

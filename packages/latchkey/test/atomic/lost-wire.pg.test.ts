@@ -5,8 +5,8 @@ import { startTcpProxy, type TcpProxy } from '../../../../test/servers/tcp-proxy
 import type { Attempt } from '../../src/engine/answer.ts'
 import type { AtomicOperation } from '../../src/engine/operation.ts'
 import { outcomeUnknown } from '../../src/ports/errors.ts'
-import { answered, executeRequest, latchkeyOn, operationName, rowOf, told } from '../engine/setup.ts'
-import { everything, nothing, ordering, postgresShop, type Shop } from './shop.ts'
+import { answered, executeRequest, latchkeyOn, operationName, rowOf, told } from '../engine/fixture.ts'
+import { everything, nothing, ordering, postgresShop, type Shop } from './fixture.ts'
 
 describePostgres('an atomic operation whose connection breaks', database => {
   let proxy: TcpProxy

@@ -8,8 +8,8 @@ import type pg from 'pg'
 import { DataSource } from 'typeorm'
 import { describePostgres } from '../../../../test/servers/describe-postgres.ts'
 import type { AtomicOperation } from '../../src/engine/operation.ts'
-import { answered, executeRequest, latchkeyOn, operationName, told } from '../engine/setup.ts'
-import { everything, nothing, postgresShop, type Shop } from './shop.ts'
+import { answered, executeRequest, latchkeyOn, operationName, told } from '../engine/fixture.ts'
+import { everything, nothing, postgresShop, type Shop } from './fixture.ts'
 import { prismaOn } from './prisma-client.ts'
 
 type Order = (sku: string) => Promise<unknown>

@@ -11,8 +11,8 @@ import {
   recordingTelemetry,
   runRequest,
   told,
-} from '../engine/setup.ts'
-import { everything, nothing, ordering, postgresShop, type Shop } from './shop.ts'
+} from '../engine/fixture.ts'
+import { everything, nothing, ordering, postgresShop, type Shop } from './fixture.ts'
 
 describePostgres('atomic handlers that query the pool instead of their tx', database => {
   let shop: Shop & { pool: pg.Pool }

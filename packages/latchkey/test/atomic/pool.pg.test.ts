@@ -12,8 +12,8 @@ import {
   rowOf,
   runRequest,
   told,
-} from '../engine/setup.ts'
-import { everything, nothing, ordering, postgresShop, type Shop } from './shop.ts'
+} from '../engine/fixture.ts'
+import { everything, nothing, ordering, postgresShop, type Shop } from './fixture.ts'
 
 describePostgres('atomic operations on a small pool', database => {
   let shop: Shop & { pool: pg.Pool }

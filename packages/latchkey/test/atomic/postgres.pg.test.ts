@@ -1,8 +1,8 @@
 import { describe } from 'vitest'
 import { describePostgres } from '../../../../test/servers/describe-postgres.ts'
-import { itRunsOneOfMany } from './duplicates.ts'
-import { itEndsAtomically } from './endings.ts'
-import { postgresShop } from './shop.ts'
+import { itRunsOneOfMany } from './duplicates.cases.ts'
+import { itEndsAtomically } from './endings.cases.ts'
+import { postgresShop } from './fixture.ts'
 
 describePostgres('an atomic operation on PostgreSQL', database => itEndsAtomically(() => postgresShop(database.url)))
 

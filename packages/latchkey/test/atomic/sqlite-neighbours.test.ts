@@ -11,8 +11,8 @@ import {
   operationName,
   runRequest,
   told,
-} from '../engine/setup.ts'
-import { everything, nothing, ordering, sqliteShop, type SqliteShop } from './shop.ts'
+} from '../engine/fixture.ts'
+import { everything, nothing, ordering, sqliteShop, type SqliteShop } from './fixture.ts'
 
 let shop: SqliteShop
 afterEach(() => shop.close())

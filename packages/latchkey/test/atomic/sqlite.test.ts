@@ -1,7 +1,7 @@
 import { describe } from 'vitest'
-import { itRunsOneOfMany } from './duplicates.ts'
-import { itEndsAtomically } from './endings.ts'
-import { sqliteShop } from './shop.ts'
+import { itRunsOneOfMany } from './duplicates.cases.ts'
+import { itEndsAtomically } from './endings.cases.ts'
+import { sqliteShop } from './fixture.ts'
 
 describe('an atomic operation on SQLite', () => itEndsAtomically(sqliteShop))
 

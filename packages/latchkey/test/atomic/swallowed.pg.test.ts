@@ -2,8 +2,16 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import type pg from 'pg'
 import { describePostgres } from '../../../../test/servers/describe-postgres.ts'
 import type { AtomicOperation } from '../../src/engine/operation.ts'
-import { answered, executeRequest, idOf, latchkeyOn, operationName, recordingTelemetry, told } from '../engine/setup.ts'
-import { everything, nothing, ordering, postgresShop, type Shop } from './shop.ts'
+import {
+  answered,
+  executeRequest,
+  idOf,
+  latchkeyOn,
+  operationName,
+  recordingTelemetry,
+  told,
+} from '../engine/fixture.ts'
+import { everything, nothing, ordering, postgresShop, type Shop } from './fixture.ts'
 
 describePostgres('a handler that swallowed an error of its transaction', database => {
   let shop: Shop & { pool: pg.Pool }

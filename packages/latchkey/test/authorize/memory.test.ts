@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { memoryStore } from '../../src/stores/memory/index.ts'
-import { answered, executeRequest, faultyStore, latchkeyOn, operationName, told } from '../engine/setup.ts'
-import { itAuthorisesBeforeARowChangesHands } from './cases.ts'
+import { answered, executeRequest, faultyStore, latchkeyOn, operationName, told } from '../engine/fixture.ts'
+import { itAuthorisesBeforeARowChangesHands } from './replay.cases.ts'
 
 describe('a row of somebody else, in memory', () => {
   itAuthorisesBeforeARowChangesHands(async () => ({ store: memoryStore(), close: async () => {} }), 'guarded')

@@ -1,6 +1,6 @@
 import { describePostgres } from '../../../../test/servers/describe-postgres.ts'
-import { openPlace, withoutBatching } from '../processes/place.ts'
-import { itAuthorisesBeforeARowChangesHands } from './cases.ts'
+import { openPlace, withoutBatching } from '../processes/database.ts'
+import { itAuthorisesBeforeARowChangesHands } from './replay.cases.ts'
 
 describePostgres('a row of somebody else, on PostgreSQL', database => {
   itAuthorisesBeforeARowChangesHands(async () => {

@@ -2,8 +2,8 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe } from 'vitest'
-import { openPlace } from '../processes/place.ts'
-import { itAuthorisesBeforeARowChangesHands } from './cases.ts'
+import { openPlace } from '../processes/database.ts'
+import { itAuthorisesBeforeARowChangesHands } from './replay.cases.ts'
 
 describe('a row of somebody else, on SQLite', () => {
   const directory = mkdtempSync(join(tmpdir(), 'latchkey-authorize-'))

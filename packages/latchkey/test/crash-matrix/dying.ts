@@ -1,5 +1,5 @@
 /** A process that runs one operation and kills itself at a named point, at its first or second hit. */
-import { openPlace } from '../processes/place.ts'
+import { openPlace } from '../processes/database.ts'
 import { type Kind, runner } from './scenarios.ts'
 
 const asked: { place: string; kind: Kind; label: string; point: string; hit: number } = JSON.parse(

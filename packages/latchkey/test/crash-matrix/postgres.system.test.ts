@@ -1,6 +1,6 @@
 import { describePostgres } from '../../../../test/servers/describe-postgres.ts'
-import { withoutBatching } from '../processes/place.ts'
-import { itSurvivesEveryPoint } from './matrix.ts'
+import { withoutBatching } from '../processes/database.ts'
+import { itSurvivesEveryPoint } from './crash-matrix.cases.ts'
 
 describePostgres('the crash matrix on PostgreSQL', database => itSurvivesEveryPoint(() => database.url))
 

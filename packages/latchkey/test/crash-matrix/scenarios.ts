@@ -1,6 +1,6 @@
 /** The operations of the matrix, on a real store, with a provider whose charges are rows that no rollback takes back. */
 import { createLatchkey, json, type Latchkey } from 'latchkey'
-import type { Place } from '../processes/place.ts'
+import type { Place } from '../processes/database.ts'
 
 export const kinds = ['hold', 'rerun', 'atomic', 'phased', 'phased-without-dedup'] as const
 export type Kind = (typeof kinds)[number]

@@ -4,7 +4,7 @@
  */
 import { createLatchkey, json, singleTenant } from 'latchkey'
 import { createWorkers } from 'latchkey/workers'
-import { openPlace } from '../processes/place.ts'
+import { openPlace } from '../processes/database.ts'
 
 export interface ExportArgument {
   readonly place: string

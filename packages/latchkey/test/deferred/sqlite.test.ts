@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
 import { createLatchkey } from 'latchkey'
 import { memoryStore } from 'latchkey/stores/memory'
-import { itDefers } from './cases.ts'
+import { itDefers } from './deferred.cases.ts'
 
 describe('deferred work on SQLite', () => {
   const directory = mkdtempSync(join(tmpdir(), 'latchkey-deferred-'))

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import Database from 'libsql'
 import type { Store } from '../../src/ports/store.ts'
 import { type SqliteTx, sqliteStore } from '../../src/stores/sqlite/index.ts'
-import type { Fault } from './setup.ts'
+import type { Fault } from './fixture.ts'
 
 export interface BreakableStore {
   /** Fails. */

@@ -11,7 +11,7 @@ import {
   operationName,
   runRequest,
   told,
-} from './setup.ts'
+} from './fixture.ts'
 
 function instance(options: { whenInProgress?: 'wait' } = {}) {
   const clock = countingClock()

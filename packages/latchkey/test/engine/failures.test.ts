@@ -15,7 +15,7 @@ import {
   runRequest,
   type TestLatchkey,
   told,
-} from './setup.ts'
+} from './fixture.ts'
 
 let store: Store
 let latchkey: TestLatchkey

@@ -19,7 +19,7 @@ import {
   runRequest,
   type TestLatchkey,
   told,
-} from './setup.ts'
+} from './fixture.ts'
 
 const open: TestLatchkey[] = []
 afterEach(async () => {

@@ -20,7 +20,7 @@ import {
   runRequest,
   type TestLatchkey,
   told,
-} from './setup.ts'
+} from './fixture.ts'
 
 let clock: ReturnType<typeof leapingClock>
 let faulty: FaultyStore

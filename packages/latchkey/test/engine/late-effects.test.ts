@@ -5,7 +5,7 @@ import { json } from '../../src/engine/steps/json.ts'
 import type { PhasedOperation } from '../../src/engine/operation.ts'
 import type { Store } from '../../src/ports/store.ts'
 import { type BreakableStore, breakableStore } from './breakable-store.ts'
-import { eventually, executeRequest, idOf, lastAnswer, operationName, rejects, told } from './setup.ts'
+import { eventually, executeRequest, idOf, lastAnswer, operationName, rejects, told } from './fixture.ts'
 
 let breakable: BreakableStore
 let latchkey: Latchkey<unknown, unknown>

@@ -4,7 +4,7 @@ import { describePostgres } from '../../../../test/servers/describe-postgres.ts'
 import { startTcpProxy, type TcpProxy } from '../../../../test/servers/tcp-proxy.ts'
 import { createLatchkey, type Latchkey } from '../../src/index.ts'
 import { postgresStore, type PostgresStore } from '../../src/stores/postgres/index.ts'
-import { eventually } from './setup.ts'
+import { eventually } from './fixture.ts'
 
 const together = 1_500
 /** A busy machine takes its time for fifteen hundred of anything. */

@@ -18,7 +18,7 @@ import {
   runRequest,
   type TestLatchkey,
   told,
-} from './setup.ts'
+} from './fixture.ts'
 
 let faulty: FaultyStore
 let latchkey: TestLatchkey

@@ -4,7 +4,7 @@ import type { Store } from '../../src/ports/store.ts'
 import { memoryStore } from '../../src/stores/memory/index.ts'
 import { createWorkers } from '../../src/workers/workers.ts'
 import { type FakeClock, fakeClock } from './fake-clock.ts'
-import { executeRequest, latchkeyOn, recordingTelemetry, rowOf } from './setup.ts'
+import { executeRequest, latchkeyOn, recordingTelemetry, rowOf } from './fixture.ts'
 
 let clock: FakeClock
 let store: Store

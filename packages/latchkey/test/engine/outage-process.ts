@@ -2,7 +2,7 @@
 import pg from 'pg'
 import { createLatchkey } from '../../src/index.ts'
 import { postgresStore } from '../../src/stores/postgres/index.ts'
-import { answered, executeRequest, operationName, told } from './setup.ts'
+import { answered, executeRequest, operationName, told } from './fixture.ts'
 
 const pool = new pg.Pool({ connectionString: process.argv[2] ?? '', max: 4 })
 pool.on('error', () => {})

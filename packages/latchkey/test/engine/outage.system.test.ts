@@ -7,7 +7,7 @@ import { describeOwnPostgres } from '../../../../test/servers/describe-postgres.
 import { createLatchkey, type Latchkey } from '../../src/index.ts'
 import { createWorkers } from '../../src/workers/index.ts'
 import { postgresStore, type PostgresStore } from '../../src/stores/postgres/index.ts'
-import { answered, eventually, executeRequest, gate, idOf, operationName, rowOf, told } from './setup.ts'
+import { answered, eventually, executeRequest, gate, idOf, operationName, rowOf, told } from './fixture.ts'
 
 const limitMs = 120_000
 

@@ -4,7 +4,7 @@ import type { Answer } from '../../src/engine/answer.ts'
 import type { Store } from '../../src/ports/store.ts'
 import { memoryStore } from '../../src/stores/memory/index.ts'
 import { type FakeClock, fakeClock } from './fake-clock.ts'
-import { answered, executeRequest, gate, latchkeyOn, operationName, rowOf, type TestLatchkey } from './setup.ts'
+import { answered, executeRequest, gate, latchkeyOn, operationName, rowOf, type TestLatchkey } from './fixture.ts'
 
 let clock: FakeClock
 let store: Store

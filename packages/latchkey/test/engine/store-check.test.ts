@@ -4,7 +4,7 @@ import { singleTenant } from '../../src/engine/identity.ts'
 import type { StoreCheck } from '../../src/ports/store.ts'
 import { memoryStore } from '../../src/stores/memory/index.ts'
 import { fakeClock } from './fake-clock.ts'
-import { answered, executeRequest, operationName, runRequest, told } from './setup.ts'
+import { answered, executeRequest, operationName, runRequest, told } from './fixture.ts'
 
 const fit: StoreCheck = { kind: 'fit' }
 const unfit: StoreCheck = { kind: 'rights', message: 'the role "app" may not update on keys: run grant update on keys' }

@@ -6,7 +6,7 @@ import { json } from '../../src/engine/steps/json.ts'
 import { renderRefusal } from '../../src/http/exchange/answers/refusal.ts'
 import type { Store } from '../../src/ports/store.ts'
 import { type BreakableStore, breakableStore } from './breakable-store.ts'
-import { delayed, eventually, executeRequest, lastAnswer, losesReply, operationName, rejects, told } from './setup.ts'
+import { delayed, eventually, executeRequest, lastAnswer, losesReply, operationName, rejects, told } from './fixture.ts'
 
 let breakable: BreakableStore
 let real: Store

@@ -6,7 +6,7 @@ import { type UncertainClaims, uncertainClaims } from '../../src/engine/outage/u
 import type { ClaimRequest, LostClaim, Store } from '../../src/ports/store.ts'
 import { memoryStore } from '../../src/stores/memory/index.ts'
 import { type FakeClock, fakeClock } from './fake-clock.ts'
-import { executeRequest, idOf, recordingTelemetry } from './setup.ts'
+import { executeRequest, idOf, recordingTelemetry } from './fixture.ts'
 
 const leaseMs = 30_000
 

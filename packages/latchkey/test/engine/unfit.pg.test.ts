@@ -8,7 +8,7 @@ import { singleTenant } from '../../src/engine/identity.ts'
 import { createLatchkey } from '../../src/engine/latchkey.ts'
 import { idempotent } from '../../src/http/hono/index.ts'
 import { postgresStore } from '../../src/stores/postgres/index.ts'
-import { runRequest } from './setup.ts'
+import { runRequest } from './fixture.ts'
 
 describePostgres('a role without the rights that requests need', database => {
   const role = `r_${randomBytes(8).toString('hex')}`

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { LatchkeyError } from '../../src/ports/errors.ts'
 import type { Attempt } from '../../src/engine/answer.ts'
-import { answered, eventually, executeRequest, faultyStore, gate, latchkeyOn, operationName } from './setup.ts'
-import { recordingTelemetry, rejects, told } from './setup.ts'
+import { answered, eventually, executeRequest, faultyStore, gate, latchkeyOn, operationName } from './fixture.ts'
+import { recordingTelemetry, rejects, told } from './fixture.ts'
 
 function opened() {
   const faulty = faultyStore()

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll } from 'vitest'
 import pg from 'pg'
 import { describePostgres } from '../../../../test/servers/describe-postgres.ts'
-import { postgresHarness } from '../postgres/harness.ts'
-import { unreadableCases } from './unreadable.ts'
+import { postgresHarness } from '../postgres/fixture.ts'
+import { unreadableCases } from './unreadable.cases.ts'
 
 describePostgres('rows that cannot be read, on PostgreSQL', database => {
   let pool: pg.Pool

@@ -20,7 +20,7 @@ import {
   rowOf,
   told,
   type TestLatchkey,
-} from './setup.ts'
+} from './fixture.ts'
 
 let clock: FakeClock
 let faulty: FaultyStore

@@ -11,7 +11,7 @@ import { idempotent, statusOf } from '../../src/http/hono/index.ts'
 import { statusOf as onKoaStatus } from '../../src/http/koa/index.ts'
 import { StatusOf } from '../../src/http/nest/index.ts'
 import type { Store } from '../../src/ports/store.ts'
-import { openPlace, type Place } from '../processes/place.ts'
+import { openPlace, type Place } from '../processes/database.ts'
 import Database from 'libsql'
 
 const hour = 3_600_000

@@ -3,7 +3,7 @@ import Database from 'libsql'
 import type { AdapterHarness } from '../../src/conformance/index.ts'
 import { memoryStore } from '../../src/stores/memory/index.ts'
 import type { SqliteTx } from '../../src/stores/sqlite/index.ts'
-import { sqliteHarness } from '../sqlite/harness.ts'
+import { sqliteHarness } from '../sqlite/fixture.ts'
 
 export const adapterStores: Required<Pick<AdapterHarness, 'memoryStore' | 'transactional'>> = {
   memoryStore: () => memoryStore(),

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { createLatchkey } from '../../src/engine/latchkey.ts'
 import { createRelay, functionTarget, type Target } from '../../src/outbox/index.ts'
-import { type Bench, message, openBench } from './bench.ts'
+import { type Bench, message, openBench } from './fixture.ts'
 
 let bench: Bench
 beforeEach(async () => {

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, expect, it, vi } from 'vitest'
 import { createRelay, functionTarget, type RelayOptions, type RelayTurn } from '../../src/outbox/index.ts'
 import type { DeliveryOptions, DeliveryResult } from '../../src/ports/broker.ts'
 import type { Batch, Message, Outbox } from '../../src/ports/outbox.ts'
-import { type Bench, message, openBench } from './bench.ts'
+import { type Bench, message, openBench } from './fixture.ts'
 
 let bench: Bench
 beforeEach(async () => {

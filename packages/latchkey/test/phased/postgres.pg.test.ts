@@ -2,10 +2,10 @@ import { beforeAll, describe, expect, it } from 'vitest'
 import type pg from 'pg'
 import { json } from 'latchkey'
 import { describePostgres } from '../../../../test/servers/describe-postgres.ts'
-import { openPlace } from '../processes/place.ts'
-import { openStage } from './stage.ts'
-import { itSettlesDoubts } from './settling.ts'
-import { itRunsInPhases } from './steps.ts'
+import { openPlace } from '../processes/database.ts'
+import { openStage } from './fixture.ts'
+import { itSettlesDoubts } from './settle.cases.ts'
+import { itRunsInPhases } from './steps.cases.ts'
 
 describePostgres('phased work on PostgreSQL', database => {
   itRunsInPhases(() => database.url)

@@ -9,7 +9,7 @@ import { serve } from '@hono/node-server'
 import { type Context, Hono } from 'hono'
 import { createLatchkey } from 'latchkey'
 import { idempotent } from 'latchkey/http/hono'
-import { openPlace } from './place.ts'
+import { openPlace } from './database.ts'
 
 export interface AppArgument {
   readonly place: string

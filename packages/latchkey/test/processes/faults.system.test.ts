@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { describeOwnPostgres, describePostgres } from '../../../../test/servers/describe-postgres.ts'
 import { createLatchkey } from 'latchkey'
 import { type App, eventually, post, startApp } from './fleet.ts'
-import { openPlace, type Place } from './place.ts'
+import { openPlace, type Place } from './database.ts'
 
 describeOwnPostgres('a PostgreSQL that goes away', own => {
   it('answers 503 without running the handler while it is down, and serves again without a restart', async () => {

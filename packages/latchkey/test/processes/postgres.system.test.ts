@@ -1,6 +1,6 @@
 import { describePostgres } from '../../../../test/servers/describe-postgres.ts'
-import { itSurvivesCrashes } from './crashes.ts'
-import { withoutBatching } from './place.ts'
+import { itSurvivesCrashes } from './crashes.cases.ts'
+import { withoutBatching } from './database.ts'
 
 describePostgres('four processes on one PostgreSQL', database => itSurvivesCrashes(() => database.url))
 

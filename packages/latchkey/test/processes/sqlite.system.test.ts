@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe } from 'vitest'
-import { itSurvivesCrashes } from './crashes.ts'
+import { itSurvivesCrashes } from './crashes.cases.ts'
 
 describe('four processes on one SQLite file', () => {
   const directory = mkdtempSync(join(tmpdir(), 'latchkey-processes-'))

@@ -1,5 +1,5 @@
 import { expect } from 'vitest'
-import { request, type Stage } from './stage.ts'
+import { request, type Stage } from './fixture.ts'
 
 /** It ended once, with the charge that the provider has in its books. */
 export async function expectPaid(stage: Stage, label: string): Promise<void> {

@@ -3,8 +3,8 @@ import { createLatchkey, json, outcomeUnknown, singleTenant } from 'latchkey'
 import { createReconciler, type OutcomeVerdict, standardWebhooks } from 'latchkey/reconcile'
 import { memoryStore } from 'latchkey/stores/memory'
 import { createWorkers, type Workers } from 'latchkey/workers'
-import { eventually, recordingTelemetry } from '../engine/setup.ts'
-import { secret, signedWebhook } from './stage.ts'
+import { eventually, recordingTelemetry } from '../engine/fixture.ts'
+import { secret, signedWebhook } from './fixture.ts'
 
 const running: Workers[] = []
 afterEach(async () => {

@@ -8,9 +8,9 @@ import { afterEach, describe, expect, it } from 'vitest'
 import { createLatchkey, json, outcomeUnknown, singleTenant } from 'latchkey'
 import { createReconciler, nodeWebhook, standardWebhooks } from 'latchkey/reconcile'
 import { memoryStore } from 'latchkey/stores/memory'
-import { recordingTelemetry } from '../engine/setup.ts'
+import { recordingTelemetry } from '../engine/fixture.ts'
 import { sendOverHttp2 } from '../http/http2-client.ts'
-import { secret, signedWebhook } from './stage.ts'
+import { secret, signedWebhook } from './fixture.ts'
 
 const servers: (Server | Http2Server)[] = []
 afterEach(async () => {

@@ -3,7 +3,7 @@ import { createLatchkey, json, singleTenant } from 'latchkey'
 import { createReconciler, type GuardedRegistration, standardWebhooks } from 'latchkey/reconcile'
 import { memoryStore } from 'latchkey/stores/memory'
 import { createWorkers } from 'latchkey/workers'
-import { secret } from './stage.ts'
+import { secret } from './fixture.ts'
 
 const lookup: GuardedRegistration['lookup'] = () => ({ kind: 'still-unknown' })
 

@@ -4,8 +4,8 @@ import { createLatchkey, json, outcomeUnknown, singleTenant } from 'latchkey'
 import { createReconciler, standardWebhooks, type Statement, stripeWebhooks } from 'latchkey/reconcile'
 import { memoryStore } from 'latchkey/stores/memory'
 import { systemClock } from '../../src/ports/clock.ts'
-import { recordingTelemetry } from '../engine/setup.ts'
-import { secret, signedWebhook } from './stage.ts'
+import { recordingTelemetry } from '../engine/fixture.ts'
+import { secret, signedWebhook } from './fixture.ts'
 
 type Said = Statement | undefined | Promise<Statement | undefined>
 

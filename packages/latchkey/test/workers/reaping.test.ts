@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { reapOnce } from '../../src/workers/reaper.ts'
-import { eventually } from '../engine/setup.ts'
-import { scene } from './scene.ts'
+import { eventually } from '../engine/fixture.ts'
+import { scene } from './fixture.ts'
 
 it('deletes what is finished and past its retention, and nothing else, however old', async () => {
   const { row, clock, telemetry, stateOf, workers } = scene()

@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { createLatchkey, json, singleTenant } from 'latchkey'
 import { createWorkers } from 'latchkey/workers'
-import { eventually, recordingTelemetry } from '../engine/setup.ts'
-import { openPlace, type Place } from '../processes/place.ts'
+import { eventually, recordingTelemetry } from '../engine/fixture.ts'
+import { openPlace, type Place } from '../processes/database.ts'
 
 let place: Place
 const directory = mkdtempSync(join(tmpdir(), 'latchkey-relaying-'))

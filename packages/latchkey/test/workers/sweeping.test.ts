@@ -1,8 +1,8 @@
 import { afterEach, expect, it } from 'vitest'
 import type { Workers } from '../../src/workers/index.ts'
 import { sweepOnce } from '../../src/workers/sweeper.ts'
-import { eventually } from '../engine/setup.ts'
-import { scene } from './scene.ts'
+import { eventually } from '../engine/fixture.ts'
+import { scene } from './fixture.ts'
 
 const started: Workers[] = []
 afterEach(async () => {

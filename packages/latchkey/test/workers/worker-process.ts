@@ -5,7 +5,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { createLatchkey, json, singleTenant } from 'latchkey'
 import { createWorkers, type WorkersOptions } from 'latchkey/workers'
-import { openPlace } from '../processes/place.ts'
+import { openPlace } from '../processes/database.ts'
 
 export interface WorkerArgument {
   readonly place: string

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { createWorkers } from '../../src/workers/index.ts'
-import { eventually } from '../engine/setup.ts'
-import { scene } from './scene.ts'
+import { eventually } from '../engine/fixture.ts'
+import { scene } from './fixture.ts'
 
 it('runs what the store has work for, and tells the health of each', async () => {
   const { workers } = scene()

@@ -14,7 +14,7 @@ import {
   type Counted,
   type Stage,
   txOf,
-} from './stage.ts'
+} from './fixture.ts'
 
 interface Atomic {
   readonly stage: Stage

@@ -4,7 +4,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { AdapterCase, AdapterHarness, Reply } from '../adapter-harness.ts'
-import { answer, assertReplay, counted, created, noise, onStage, route } from './stage.ts'
+import { answer, assertReplay, counted, created, noise, onStage, route } from './fixture.ts'
 
 const rerun = { onFailure: 'rerun' } as const
 

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { Agent } from 'node:http'
 import type { Latchkey } from '../../engine/latchkey.ts'
 import type { AdapterCase, AdapterHarness } from '../adapter-harness.ts'
-import { assertProblem, assertReplay, type Counted, counted, created, onStage, route, type Stage } from './stage.ts'
+import { assertProblem, assertReplay, type Counted, counted, created, onStage, route, type Stage } from './fixture.ts'
 
 const bodyBytesMax = 1_000
 

@@ -14,7 +14,7 @@ import {
   noise,
   onStage,
   route,
-} from './stage.ts'
+} from './fixture.ts'
 
 const rerun = { onFailure: 'rerun' } as const
 

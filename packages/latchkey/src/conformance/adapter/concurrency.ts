@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Store } from '../../ports/store.ts'
 import type { AdapterCase } from '../adapter-harness.ts'
-import { assertProblem, counted, created, type Gate, gate, onStage, route } from './stage.ts'
+import { assertProblem, counted, created, type Gate, gate, onStage, route } from './fixture.ts'
 
 const rerun = { onFailure: 'rerun' } as const
 

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import type { Header } from '../../ports/outcome.ts'
 import type { AdapterCase, AdapterHarness, Reply } from '../adapter-harness.ts'
 import type { Received } from './client.ts'
-import { answer, assertReplay, counted, onStage, route } from './stage.ts'
+import { answer, assertReplay, counted, onStage, route } from './fixture.ts'
 
 /** Of the connection and of the moment, and what a replay says about itself. */
 const ownOfEach = new Set([

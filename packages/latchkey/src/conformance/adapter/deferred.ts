@@ -16,7 +16,7 @@ import {
   oddTenants,
   onStage,
   type Stage,
-} from './stage.ts'
+} from './fixture.ts'
 
 interface Deferred {
   readonly stage: Stage

@@ -1,7 +1,7 @@
 /** What the application's error handler renders is what the client gets, what is judged, and what every retry gets again. */
 import assert from 'node:assert/strict'
 import { AppError, type AdapterCase, type Need } from '../adapter-harness.ts'
-import { assertProblem, assertReplay, counted, created, onStage, route } from './stage.ts'
+import { assertProblem, assertReplay, counted, created, onStage, route } from './fixture.ts'
 
 const needs: readonly Need[] = ['error-handler']
 const text = 'rendered by the application'

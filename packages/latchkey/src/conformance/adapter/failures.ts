@@ -4,7 +4,7 @@ import { LatchkeyError, notExecuted, outcomeUnknown } from '../../ports/errors.t
 import type { Store } from '../../ports/store.ts'
 import type { Telemetry } from '../../ports/telemetry.ts'
 import type { AdapterCase, Reply, Visit } from '../adapter-harness.ts'
-import { answer, assertProblem, assertReplay, counted, created, eventually, onStage, route } from './stage.ts'
+import { answer, assertProblem, assertReplay, counted, created, eventually, onStage, route } from './fixture.ts'
 
 const rerun = { onFailure: 'rerun' } as const
 

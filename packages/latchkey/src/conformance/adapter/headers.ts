@@ -5,7 +5,7 @@ import { systemClock } from '../../ports/clock.ts'
 import type { Header } from '../../ports/outcome.ts'
 import type { AdapterCase, AdapterHarness } from '../adapter-harness.ts'
 import type { Received, SentRequest } from './client.ts'
-import { answer, assertReplay, counted, created, onStage, route, type StageOptions } from './stage.ts'
+import { answer, assertReplay, counted, created, onStage, route, type StageOptions } from './fixture.ts'
 
 interface Pair {
   readonly first: Received

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { silentTelemetry } from '../../ports/telemetry.ts'
 import type { AdapterCase, AdapterHarness } from '../adapter-harness.ts'
 import type { SentRequest } from './client.ts'
-import { answer, assertProblem, assertReplay, counted, created, gate, onStage, route } from './stage.ts'
+import { answer, assertProblem, assertReplay, counted, created, gate, onStage, route } from './fixture.ts'
 
 const rerun = { onFailure: 'rerun' } as const
 

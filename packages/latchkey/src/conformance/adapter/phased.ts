@@ -5,7 +5,7 @@ import type { HttpOptions } from '../../engine/operation.ts'
 import type { Definition } from '../../engine/kinds/phased.ts'
 import type { Store } from '../../ports/store.ts'
 import type { AdapterCase, AdapterHarness, Need, TransactionalHarness } from '../adapter-harness.ts'
-import { assertProblem, assertReplay, type Counted, counted, eventually, gate, onStage, type Stage } from './stage.ts'
+import { assertProblem, assertReplay, type Counted, counted, eventually, gate, onStage, type Stage } from './fixture.ts'
 
 interface Phased {
   readonly stage: Stage

@@ -1,8 +1,8 @@
 /** A store may read the next batch while it settles the one before; one that does not has no `ahead`, and passes. */
 import assert from 'node:assert/strict'
 import type { Batch, LaneLease } from '../../ports/outbox.ts'
-import { append, batchOf, dedupIds, delivered, failed, leased, leaseMs, messagesOf } from './bench.ts'
-import { openBench, type OutboxBench, type OutboxCase } from './bench.ts'
+import { append, batchOf, dedupIds, delivered, failed, leased, leaseMs, messagesOf } from './fixture.ts'
+import { openBench, type OutboxBench, type OutboxCase } from './fixture.ts'
 
 const keep = { kind: 'keep', leaseMs } as const
 

@@ -1,7 +1,7 @@
 /** A message exists exactly when its transaction committed, as it was written, and in its turn. */
 import assert from 'node:assert/strict'
-import { append, appendOnly, batchOf, drain, leased, message, messagesOf, openBench, untilReadable } from './bench.ts'
-import type { OutboxBench, OutboxCase } from './bench.ts'
+import { append, appendOnly, batchOf, drain, leased, message, messagesOf, openBench, untilReadable } from './fixture.ts'
+import type { OutboxBench, OutboxCase } from './fixture.ts'
 
 /** A transaction that stays open until it is told to end. */
 async function openTransaction({ transactor }: OutboxBench): Promise<{ tx: unknown; commit(): Promise<void> }> {

@@ -13,8 +13,8 @@ import {
   minuteMs,
   only,
   openBench,
-} from './bench.ts'
-import type { Consumer, OutboxCase } from './bench.ts'
+} from './fixture.ts'
+import type { Consumer, OutboxCase } from './fixture.ts'
 
 /** Refuses one message for as long as it is broken. */
 function brokenFor(dedupId: string, how: (message: Message) => ReturnType<typeof failed>) {

@@ -1,8 +1,8 @@
 /** One relay at a time works on a lane, and one that was replaced changes nothing. */
 import assert from 'node:assert/strict'
 import type { Batch } from '../../ports/outbox.ts'
-import { append, batchOf, dedupIds, delivered, drain, failed, leased, leaseMs, message, messagesOf } from './bench.ts'
-import { newLeaseId, openBench, type OutboxCase } from './bench.ts'
+import { append, batchOf, dedupIds, delivered, drain, failed, leased, leaseMs, message, messagesOf } from './fixture.ts'
+import { newLeaseId, openBench, type OutboxCase } from './fixture.ts'
 
 const release = { kind: 'release' } as const
 

@@ -1,7 +1,18 @@
 /** A message that kills its relay is found, counted and set apart; the others go on. */
 import assert from 'node:assert/strict'
-import { append, batchOf, dedupIds, delivered, drain, failed, leased, leaseMs, messagesOf, openBench } from './bench.ts'
-import type { OutboxBench, OutboxCase } from './bench.ts'
+import {
+  append,
+  batchOf,
+  dedupIds,
+  delivered,
+  drain,
+  failed,
+  leased,
+  leaseMs,
+  messagesOf,
+  openBench,
+} from './fixture.ts'
+import type { OutboxBench, OutboxCase } from './fixture.ts'
 import type { StoreHarness } from '../store-harness.ts'
 
 const release = { kind: 'release' } as const

@@ -1,6 +1,6 @@
 /** Many messages, several relays, and what is left when they are done. */
 import assert from 'node:assert/strict'
-import { append, delivered, drain, failed, hourMs, message, messagesOf, openBench, type OutboxCase } from './bench.ts'
+import { append, delivered, drain, failed, hourMs, message, messagesOf, openBench, type OutboxCase } from './fixture.ts'
 
 export const volumeCases: readonly OutboxCase[] = [
   {

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { fakeClock } from '../../../test/engine/fake-clock.ts'
-import { eventually, recordingTelemetry } from '../../../test/engine/setup.ts'
+import { eventually, recordingTelemetry } from '../../../test/engine/fixture.ts'
 import type { OwnerResult } from '../../ports/store.ts'
 import { memoryStore } from '../../stores/memory/index.ts'
 import type { NamedLedger } from './compare.ts'

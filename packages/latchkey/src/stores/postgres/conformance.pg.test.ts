@@ -3,7 +3,7 @@ import pg from 'pg'
 import { describePostgres } from '../../../../../test/servers/describe-postgres.ts'
 import { checkStoreModel } from '../../../test/properties/store-properties.ts'
 import { runStoreCases, runUnreadableCases } from '../../conformance/store.ts'
-import { postgresHarness } from '../../../test/postgres/harness.ts'
+import { postgresHarness } from '../../../test/postgres/fixture.ts'
 import { type Overloads, plantOverloads } from '../../../test/postgres/overloads.ts'
 
 for (const batching of [true, false]) {

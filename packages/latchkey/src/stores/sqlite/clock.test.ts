@@ -1,6 +1,6 @@
 import Database from 'libsql'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { type SqliteHarness, sqliteHarness } from '../../../test/sqlite/harness.ts'
+import { type SqliteHarness, sqliteHarness } from '../../../test/sqlite/fixture.ts'
 import { claimRequest, hourMs, identity, outcome } from '../../../test/sqlite/requests.ts'
 import type { ClaimRequest } from '../../ports/store.ts'
 import type { SqliteStore } from './index.ts'

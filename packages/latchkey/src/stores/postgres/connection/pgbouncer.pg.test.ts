@@ -4,7 +4,7 @@ import pg from 'pg'
 import { describePgBouncer } from '../../../../../../test/servers/pgbouncer.ts'
 import { checkStoreModel } from '../../../../test/properties/store-properties.ts'
 import { runStoreCases } from '../../../conformance/store.ts'
-import { postgresHarness } from '../../../../test/postgres/harness.ts'
+import { postgresHarness } from '../../../../test/postgres/fixture.ts'
 import { postgresStore } from '../index.ts'
 
 describePgBouncer('the postgres store behind PgBouncer in transaction mode conforms:', database => {

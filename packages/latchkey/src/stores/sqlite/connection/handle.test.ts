@@ -1,6 +1,6 @@
 import Database from 'libsql'
 import { afterEach, beforeEach, expect, it } from 'vitest'
-import { type SqliteHarness, sqliteHarness } from '../../../../test/sqlite/harness.ts'
+import { type SqliteHarness, sqliteHarness } from '../../../../test/sqlite/fixture.ts'
 import { handleOf, isInTransaction } from './handle.ts'
 
 let harness: SqliteHarness

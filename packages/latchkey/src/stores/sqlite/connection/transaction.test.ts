@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import Database from 'libsql'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { type SqliteHarness, sqliteHarness } from '../../../../test/sqlite/harness.ts'
+import { type SqliteHarness, sqliteHarness } from '../../../../test/sqlite/fixture.ts'
 import { atomicRequest, claimRequest, identity, outcome } from '../../../../test/sqlite/requests.ts'
 import { isLatchkeyError } from '../../../ports/errors.ts'
 import type { SqliteStore, SqliteTx } from '../index.ts'

@@ -1,6 +1,6 @@
 import Database from 'libsql'
 import { afterEach, beforeEach, expect, it } from 'vitest'
-import { type SqliteHarness, sqliteHarness } from '../../../../test/sqlite/harness.ts'
+import { type SqliteHarness, sqliteHarness } from '../../../../test/sqlite/fixture.ts'
 import { claimRequest } from '../../../../test/sqlite/requests.ts'
 import { sqliteMigrations, sqliteStore, type SqliteStore } from '../index.ts'
 

@@ -1,6 +1,6 @@
 import Database from 'libsql'
 import { describe, it } from 'vitest'
-import { sqliteHarness } from '../../../../test/sqlite/harness.ts'
+import { sqliteHarness } from '../../../../test/sqlite/fixture.ts'
 import { runOutboxCases, type StoreHarness } from '../../../conformance/index.ts'
 import { handleOf } from '../connection/handle.ts'
 

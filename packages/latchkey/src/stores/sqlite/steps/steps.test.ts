@@ -1,6 +1,6 @@
 import Database from 'libsql'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { type SqliteHarness, sqliteHarness } from '../../../../test/sqlite/harness.ts'
+import { type SqliteHarness, sqliteHarness } from '../../../../test/sqlite/fixture.ts'
 import { atomicRequest, claimRequest, hourMs, identity, outcome } from '../../../../test/sqlite/requests.ts'
 import { isLatchkeyError } from '../../../ports/errors.ts'
 import type { Claim, ClaimRequest } from '../../../ports/store.ts'

@@ -1,0 +1,281 @@
+/** Phased work is settled at its open effect, and goes on from there. */
+import assert from 'node:assert/strict'
+import type { FoundVerdict } from '../../../ports/reconciliation.ts'
+import type { StoreCase } from '../../store-harness.ts'
+import { answer, assertNextFence, assertState, hourMs, identity, leaseMs, minuteMs, notKnown } from '../fixture.ts'
+import { plain, recordOf, retentionMs, retryNow, still, won } from '../fixture.ts'
+import { applying, charged, chargeOf, evidenceOf, finding, givenUp, happened, kept, never } from './fixture.ts'
+import { quarantineMs, told, unknownAgain, unknownBetweenSteps, unknownCharge, whole } from './fixture.ts'
+import { charge, downstreamKey, firstStep, openPhased, ownPhased, resumeRequest, runPhase } from '../steps/fixture.ts'
+import { stepsOf, withIntent } from '../steps/fixture.ts'
+
+const refused = { kind: 'declined', result: '{"declined":"no funds"}' } as const
+const noValue = { kind: 'happened', result: undefined } as const
+
+const cases: readonly Omit<StoreCase, 'needs'>[] = [
+  {
+    name: 'records the result that evidence tells of the open effect, and the row waits for who goes on with it',
+    async run(harness) {
+      const bench = await openPhased(harness)
+      const { store, steps } = bench
+      for (const [key, verdict] of [
+        ['happened', charged],
+        ['declined', refused],
+        ['no value', noValue],
+      ] as const) {
+        const claim = await ownPhased(store, key)
+        await runPhase(bench, claim, { result: '7', value: key })
+        await steps.openIntent(claim, charge(1, { key: downstreamKey(key) }), leaseMs)
+        await store.fail(claim, notKnown)
+        const evidenceId = await kept(store, chargeOf(claim, { position: 1 }), finding(verdict))
+        assert.deepEqual(await store.reconciliation.apply(evidenceId, applying), { kind: 'settled', to: 'pending' })
+        const record = await recordOf(store, claim.id)
+        assert.deepEqual([record.state, record.fence, record.claimId], ['pending', claim.fence, claim.claimId])
+        assert.deepEqual([record.attempts, record.outcome, record.expired], [1, undefined, false])
+        assert.deepEqual(await evidenceOf(store, claim.id), [`ledger: ${verdict.kind} (charge), applied`])
+        const next = won(await store.claim(resumeRequest(key)))
+        assert.deepEqual([next.from, next.attempt, next.crashes], ['pending', 2, 0])
+        assertNextFence(store, claim.fence, next.claim.fence)
+        assert.deepEqual(
+          next.journal?.steps?.map(step => [step.name, step.state, step.result, step.epoch]),
+          [
+            ['record', 'done', '7', 0],
+            ['charge', 'done', verdict.result, 0],
+          ],
+        )
+        assert.equal(await runPhase(bench, next.claim, { position: 2, name: 'receipt', value: 'receipt' }), 'written')
+        assert.equal(await store.complete(next.claim, answer(), retentionMs), 'written')
+      }
+    },
+  },
+  {
+    name: 'raises the epoch of the open effect by one, once, when it never happened, and the fence stays',
+    async run(harness) {
+      const bench = await openPhased(harness)
+      const { store, steps } = bench
+      const claim = await unknownCharge(bench, 'a')
+      await harness.advance(quarantineMs + hourMs)
+      const evidenceId = await kept(store, chargeOf(claim), finding(never))
+      const second = await kept(store, chargeOf(claim), finding(never))
+      assert.deepEqual(await store.reconciliation.apply(evidenceId, applying), { kind: 'settled', to: 'pending' })
+      assert.equal((await store.reconciliation.apply(evidenceId, applying)).kind, 'applied-before')
+      assert.equal((await store.reconciliation.apply(second, applying)).kind, 'not-applicable')
+      assert.equal(await firstStep(steps, claim.id), 'again 1')
+      const record = await recordOf(store, claim.id)
+      assert.deepEqual([record.state, record.fence], ['pending', claim.fence])
+      const next = await unknownAgain(bench, 'a', 1)
+      assertNextFence(store, claim.fence, next.fence)
+      await harness.advance(quarantineMs + hourMs)
+      assert.equal((await store.reconciliation.apply(second, applying)).kind, 'not-applicable')
+      assert.equal(await firstStep(steps, claim.id), 'open 1')
+      assert.equal(await told(store, chargeOf(next, { epoch: 1 }), never), 'settled')
+      assert.equal(await firstStep(steps, claim.id), 'again 2')
+    },
+  },
+  {
+    name: 'raises no epoch inside the quarantine',
+    async run(harness) {
+      const bench = await openPhased(harness)
+      const claim = await unknownCharge(bench, 'a')
+      await harness.advance(hourMs)
+      assert.equal(await told(bench.store, chargeOf(claim), never), 'too-early')
+      assert.equal(await firstStep(bench.steps, claim.id), 'open 0')
+      await assertState(bench.store, claim.id, 'unknown')
+    },
+  },
+  {
+    name: 'raises one epoch when two pieces of evidence say at the same moment that it never happened',
+    async run(harness) {
+      const bench = await openPhased(harness)
+      const second = await harness.open()
+      const claim = await unknownCharge(bench, 'a')
+      await harness.advance(quarantineMs + hourMs)
+      const ids = [
+        await kept(second, chargeOf(claim), finding(never)),
+        await kept(second, chargeOf(claim), finding(never)),
+      ]
+      const asked = ids.flatMap(id =>
+        [bench.store, second].map(({ reconciliation }) => reconciliation.apply(id, applying)),
+      )
+      const results = await Promise.all(asked)
+      assert.equal(results.filter(result => result.kind === 'settled').length, 1)
+      assert.equal(await firstStep(bench.steps, claim.id), 'again 1')
+    },
+  },
+  {
+    name: 'applies nothing that is about another effect, another epoch, or the whole, while an effect is open',
+    async run(harness) {
+      const bench = await openPhased(harness)
+      const { store, steps } = bench
+      const claim = await ownPhased(store, 'a')
+      await steps.openIntent(claim, charge(0), leaseMs)
+      await steps.recordResult(claim, { position: 0, result: '1' }, leaseMs)
+      await steps.openIntent(claim, charge(1, { epoch: 2, name: 'capture' }), leaseMs)
+      await store.fail(claim, notKnown)
+      await harness.advance(quarantineMs + hourMs)
+      const before = [still(await recordOf(store, claim.id)), await stepsOf(steps, claim.id)]
+      const capture = (over: object) => chargeOf(claim, { position: 1, name: 'capture', epoch: 2, ...over })
+      for (const [subject, verdict] of [
+        [chargeOf(claim), charged],
+        [chargeOf(claim), never],
+        [capture({ epoch: 1 }), charged],
+        [capture({ epoch: 3 }), charged],
+        [capture({ epoch: 1 }), never],
+        [capture({ position: 2 }), charged],
+        [capture({}), happened],
+        [whole(claim), happened],
+        [whole(claim), charged],
+        [whole(claim), never],
+      ] as const) {
+        const evidenceId = await kept(store, subject, finding(verdict))
+        const applied = await store.reconciliation.apply(evidenceId, applying)
+        assert.deepEqual(applied, { kind: 'not-applicable', state: 'unknown' }, JSON.stringify([subject, verdict]))
+        assert.deepEqual([still(await recordOf(store, claim.id)), await stepsOf(steps, claim.id)], before)
+      }
+      assert.deepEqual(await store.reconciliation.waiting({ limit: 10 }), [])
+      assert.equal(await told(store, capture({}), charged), 'settled')
+    },
+  },
+  {
+    name: 'applies no evidence about an epoch to the next one, whenever it was kept',
+    async run(harness) {
+      const bench = await openPhased(harness)
+      const { store } = bench
+      const claim = await unknownCharge(bench, 'a')
+      await harness.advance(quarantineMs + hourMs)
+      assert.equal(await told(store, chargeOf(claim), never), 'settled')
+      const between = await kept(store, chargeOf(claim), finding(charged))
+      assert.deepEqual(await store.reconciliation.apply(between, applying), {
+        kind: 'not-applicable',
+        state: 'pending',
+      })
+      await unknownAgain(bench, 'a', 1)
+      const after = await kept(store, chargeOf(claim), finding(charged))
+      for (const evidenceId of [between, after])
+        assert.equal((await store.reconciliation.apply(evidenceId, applying)).kind, 'not-applicable')
+      assert.deepEqual(await store.reconciliation.waiting({ limit: 10 }), [])
+      assert.equal(await firstStep(bench.steps, claim.id), 'open 1')
+    },
+  },
+  {
+    name: 'settles phased work without an open effect by an outcome, or lets it go on if nothing happened',
+    async run(harness) {
+      const bench = await openPhased(harness)
+      const { store } = bench
+      for (const [verdict, to] of [
+        [happened, 'completed'],
+        [never, 'pending'],
+      ] as const) {
+        const claim = await unknownBetweenSteps(bench, to)
+        await harness.advance(quarantineMs + hourMs)
+        assert.equal(await told(store, whole(claim), charged), 'not-applicable')
+        assert.equal(await told(store, chargeOf(claim), charged), 'not-applicable')
+        assert.equal(await told(store, chargeOf(claim), never), 'not-applicable')
+        const evidenceId = await kept(store, whole(claim), finding(verdict))
+        assert.deepEqual(await store.reconciliation.apply(evidenceId, applying), { kind: 'settled', to })
+        const record = await recordOf(store, claim.id)
+        assert.deepEqual([record.state, record.fence], [to, claim.fence])
+        if (to === 'completed') assert.deepEqual(record.outcome && plain(record.outcome), plain(happened.outcome))
+        else assert.equal(won(await store.claim(resumeRequest(to))).from, 'pending')
+      }
+    },
+  },
+  {
+    name: 'lists what evidence settled as resumable at once, also what was parked',
+    async run(harness) {
+      const bench = await openPhased(harness)
+      const { store } = bench
+      const parked = await unknownCharge(bench, 'parked')
+      await givenUp(store)
+      const plainOne = await unknownCharge(bench, 'plain')
+      assert.deepEqual(await store.resumable({ limit: 10 }), [])
+      for (const claim of [parked, plainOne]) {
+        assert.equal(await told(store, chargeOf(claim), charged), 'settled')
+        assert.equal((await recordOf(store, claim.id)).parked, false)
+      }
+      const found = (await store.resumable({ limit: 10 })).map(row => row.identity.id).toSorted()
+      assert.deepEqual(found, [parked.id, plainOne.id].toSorted())
+    },
+  },
+  {
+    name: 'refuses every word of the late owner after its effect was settled',
+    async run(harness) {
+      const bench = await openPhased(harness)
+      const { store, steps } = bench
+      for (const verdict of [charged, never]) {
+        const claim = await unknownCharge(bench, verdict.kind)
+        await harness.advance(quarantineMs + hourMs)
+        assert.equal(await told(store, chargeOf(claim), verdict), 'settled')
+        const before = [still(await recordOf(store, claim.id)), await stepsOf(steps, claim.id)]
+        assert.equal(await steps.recordResult(claim, { position: 0, result: '"late"' }, leaseMs), 'claim-lost')
+        assert.equal(await steps.openIntent(claim, charge(0), leaseMs), 'claim-lost')
+        assert.equal(await store.complete(claim, answer('late'), retentionMs), 'claim-lost')
+        assert.equal(await store.fail(claim, retryNow), 'claim-lost')
+        assert.equal(await store.release(claim.id, claim.claimId), 'not-yours')
+        assert.equal(await store.park(claim, 'poison'), 'claim-lost')
+        assert.deepEqual([still(await recordOf(store, claim.id)), await stepsOf(steps, claim.id)], before)
+      }
+    },
+  },
+  {
+    name: 'lets phased work go on, in the same epoch, whose late owner proves that nothing happened',
+    async run(harness) {
+      const bench = await openPhased(harness)
+      const { store } = bench
+      const swept = await withIntent(bench, 'swept')
+      await harness.advance(leaseMs + minuteMs)
+      assert.equal((await store.sweep({ limit: 10 })).length, 1)
+      const failed = await unknownCharge(bench, 'failed')
+      for (const claim of [swept, failed]) {
+        assert.equal(await store.fail(claim, retryNow), 'written')
+        const record = await recordOf(store, claim.id)
+        assert.deepEqual([record.state, record.fence, record.claimId], ['pending', claim.fence, claim.claimId])
+        assert.equal(await firstStep(bench.steps, claim.id), 'again 0')
+        assert.deepEqual(await evidenceOf(store, claim.id), ['late-owner: never-happened, applied'])
+      }
+      assert.equal(won(await store.claim(resumeRequest('swept'))).from, 'pending')
+    },
+  },
+  {
+    name: 'takes no answer for the whole from a late owner while an effect is open, and keeps it as evidence',
+    async run(harness) {
+      const bench = await openPhased(harness)
+      const { store, steps } = bench
+      const swept = await withIntent(bench, 'swept')
+      await harness.advance(leaseMs + minuteMs)
+      assert.equal((await store.sweep({ limit: 10 })).length, 1)
+      for (const claim of [swept, await unknownCharge(bench, 'failed')]) {
+        const before = [still(await recordOf(store, claim.id)), await stepsOf(steps, claim.id)]
+        assert.equal(await store.complete(claim, answer('late'), retentionMs), 'claim-lost')
+        assert.deepEqual([still(await recordOf(store, claim.id)), await stepsOf(steps, claim.id)], before)
+        assert.deepEqual(await evidenceOf(store, claim.id), ['late-owner: happened'])
+        assert.deepEqual(await store.reconciliation.waiting({ limit: 10 }), [])
+        assert.equal(await told(store, chargeOf(claim), charged), 'settled')
+      }
+      const between = await unknownBetweenSteps(bench, 'between')
+      assert.equal(await store.complete(between, answer('late'), retentionMs), 'written')
+      await assertState(store, between.id, 'completed')
+    },
+  },
+  {
+    name: 'settles an effect once when evidence contradicts at the same moment',
+    async run(harness) {
+      const bench = await openPhased(harness)
+      const { store } = bench
+      const second = await harness.open()
+      for (let round = 0; round < 6; round += 1) {
+        const claim = await unknownCharge(bench, `round ${round}`)
+        await harness.advance(quarantineMs + hourMs)
+        const verdicts: readonly FoundVerdict[] = [charged, never]
+        const ids = await Promise.all(verdicts.map(verdict => kept(store, chargeOf(claim), finding(verdict))))
+        const asked = ids.map((id, turn) => (turn === 0 ? store : second).reconciliation.apply(id, applying))
+        const kinds = (await Promise.all(asked)).map(result => result.kind)
+        assert.deepEqual(kinds.toSorted(), ['not-applicable', 'settled'])
+        assert.equal(await firstStep(bench.steps, claim.id), kinds[0] === 'settled' ? 'done 0' : 'again 1')
+        await assertState(store, identity(`round ${round}`).id, 'pending')
+      }
+    },
+  },
+]
+
+export const settlingEffectCases: readonly StoreCase[] = cases.map(each => ({ ...each, needs: 'transactional' }))

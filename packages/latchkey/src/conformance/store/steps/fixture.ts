@@ -1,0 +1,113 @@
+/** A transactional store with phased work on it: its journal, and one phase as the engine runs it. */
+import assert from 'node:assert/strict'
+import type { Intent, Step, Steps } from '../../../ports/steps.ts'
+import type { Claim, ClaimRequest, OwnerResult, Store } from '../../../ports/store.ts'
+import type { StoreHarness } from '../../store-harness.ts'
+import { open, type Bench } from '../atomic/fixture.ts'
+import { leaseMs, newClaimId, own, request, uuidOf } from '../fixture.ts'
+
+export interface PhasedBench extends Bench {
+  readonly steps: Steps<unknown>
+}
+
+export async function openPhased(harness: StoreHarness): Promise<PhasedBench> {
+  const bench = await open(harness)
+  assert.ok(bench.store.steps, `${bench.store.name} says it is transactional but keeps no steps`)
+  return { ...bench, steps: bench.store.steps }
+}
+
+export const work = { version: 3, input: '{"amount":7,"text":"caf\u00e9 \\u0000 \ud83d\udcb6"}' } as const
+
+export function phasedRequest(key: string, over: Partial<ClaimRequest> = {}): ClaimRequest {
+  return request(key, { recovery: 'resume', work, ...over })
+}
+
+/** What a worker asks for that found the row: it has no input to give. */
+export function resumeRequest(key: string, over: Partial<ClaimRequest> = {}): ClaimRequest {
+  return request(key, { recovery: 'resume', ...over })
+}
+
+export function ownPhased(store: Store, key: string, over: Partial<ClaimRequest> = {}): Promise<Claim> {
+  return own(store, key, { recovery: 'resume', work, ...over })
+}
+
+export interface PhaseOptions {
+  readonly position?: number
+  readonly name?: string
+  readonly result?: string | undefined
+  /** What the work writes to the application's table. */
+  readonly value?: string
+  readonly end?: 'commit' | 'rollback'
+  readonly leaseMs?: number
+}
+
+/** `claim-lost` by either check: rolled back. */
+export async function runPhase(
+  { transactor, steps, business }: PhasedBench,
+  claim: Claim,
+  { position = 0, name = 'record', result, value = 'row', end = 'commit', leaseMs: lease = leaseMs }: PhaseOptions = {},
+): Promise<OwnerResult> {
+  let written: OwnerResult = 'claim-lost'
+  await transactor.transaction(async tx => {
+    written = await steps.enterPhase(tx, claim)
+    if (written === 'claim-lost') return 'rollback'
+    await business.insert(tx, value)
+    written = await steps.recordPhase(tx, claim, { position, name, result }, lease)
+    return written === 'claim-lost' ? 'rollback' : end
+  })
+  return written
+}
+
+export interface ChargeOptions {
+  readonly epoch?: number
+  readonly windowMs?: number
+  readonly name?: string
+  readonly key?: string
+}
+
+export function charge(position: number, over: ChargeOptions = {}): Intent {
+  const { epoch = 0, windowMs, name = 'charge', key = newClaimId() } = over
+  return { position, name, epoch, key, windowMs }
+}
+
+/** The key that the provider is given for the charge of a row. */
+export function downstreamKey(key: string, epoch = 0): string {
+  return uuidOf(`downstream ${key} charge ${epoch}`)
+}
+
+/** A row whose owner opened an intent. */
+export async function withIntent(
+  { store, steps }: PhasedBench,
+  key: string,
+  windowMs?: number,
+  over: Partial<ClaimRequest> = {},
+): Promise<Claim> {
+  const claim = await ownPhased(store, key, over)
+  const named = { key: downstreamKey(key) }
+  const intent = charge(0, windowMs === undefined ? named : { ...named, windowMs })
+  assert.equal(await steps.openIntent(claim, intent, leaseMs), 'written')
+  return claim
+}
+
+export async function stepsOf(steps: Steps<unknown>, id: string): Promise<readonly Step[]> {
+  const journal = await steps.readJournal(id)
+  assert.ok(journal?.steps, `expected a journal for ${id} that can be read`)
+  return journal.steps
+}
+
+/** The first step, as far as a journal shows it, in one line. */
+export async function firstStep(steps: Steps<unknown>, id: string): Promise<string> {
+  const [step] = await stepsOf(steps, id)
+  assert.ok(step, `expected a step of ${id}, found none`)
+  return `${step.state} ${step.epoch}${step.repeatable ? ' repeatable' : ''}`
+}
+
+/** Claims that look like the owner's and are not. */
+export function impostors(claim: Claim): readonly Claim[] {
+  return [
+    { ...claim, fence: claim.fence + 1 },
+    { ...claim, fence: claim.fence - 1 },
+    { ...claim, claimId: newClaimId() },
+    { ...claim, id: newClaimId() },
+  ]
+}

@@ -1,0 +1,266 @@
+/** The journal of phased work: what its owner writes, and that nobody else can. */
+import assert from 'node:assert/strict'
+import { sleep, systemClock } from '../../../ports/clock.ts'
+import type { Claim, OwnerResult } from '../../../ports/store.ts'
+import type { StoreCase, StoreHarness } from '../../store-harness.ts'
+import { answersAtOnceMs } from '../atomic/fixture.ts'
+import { act, answer, assertAbout, expiresInMs, hourMs, leaseMs, minuteMs, newClaimId } from '../fixture.ts'
+import { notKnown, own, recordOf, request, retentionMs, retryNow, still, won } from '../fixture.ts'
+import { charge, impostors, openPhased, ownPhased, phasedRequest, type PhasedBench } from './fixture.ts'
+import { runPhase, stepsOf, withIntent, work } from './fixture.ts'
+
+/** Every call of a phased owner, on a row with an open intent at 0. */
+const ownerCalls: Record<string, (bench: PhasedBench, claim: Claim) => Promise<OwnerResult>> = {
+  enterPhase: async ({ transactor, steps }, claim) => {
+    let entered: OwnerResult = 'written'
+    await transactor.transaction(async tx => {
+      entered = await steps.enterPhase(tx, claim)
+      return 'rollback'
+    })
+    return entered
+  },
+  recordPhase: async ({ transactor, steps, business }, claim) => {
+    let recorded: OwnerResult = 'written'
+    await transactor.transaction(async tx => {
+      await steps.enterPhase(tx, claim)
+      await business.insert(tx, 'refused')
+      recorded = await steps.recordPhase(tx, claim, { position: 1, name: 'refused', result: '1' }, leaseMs)
+      return recorded === 'written' ? 'commit' : 'rollback'
+    })
+    return recorded
+  },
+  openIntent: ({ steps }, claim) => steps.openIntent(claim, charge(1, { name: 'refused' }), leaseMs),
+  'openIntent again': ({ steps }, claim) => steps.openIntent(claim, charge(0, { windowMs: hourMs }), leaseMs),
+  recordResult: ({ steps }, claim) => steps.recordResult(claim, { position: 0, result: '"refused"' }, leaseMs),
+}
+
+/** What takes the right to write from an owner. */
+const losses: Record<string, (harness: StoreHarness, bench: PhasedBench, claim: Claim) => Promise<unknown>> = {
+  failed: (_harness, { store }, claim) => store.fail(claim, retryNow),
+  unknown: (_harness, { store }, claim) => store.fail(claim, notKnown),
+  completed: (_harness, { store }, claim) => store.complete(claim, answer(), retentionMs),
+  parked: (_harness, { store }, claim) => store.park(claim, 'poison'),
+  released: (_harness, { store }, claim) => store.release(claim.id, claim.claimId),
+  swept: async (harness, { store }) => {
+    await harness.advance(leaseMs + minuteMs)
+    return store.sweep({ limit: 10 })
+  },
+}
+
+async function assertRefused(bench: PhasedBench, claim: Claim, id: string, why: string): Promise<void> {
+  const before = still(await recordOf(bench.store, id))
+  const steps = await stepsOf(bench.steps, id)
+  for (const [call, write] of Object.entries(ownerCalls)) {
+    assert.equal(await write(bench, claim), 'claim-lost', `${call} of an owner that is ${why}`)
+    assert.deepEqual(still(await recordOf(bench.store, id)), before, `${call} of an owner that is ${why}`)
+    assert.deepEqual(await stepsOf(bench.steps, id), steps, `${call} of an owner that is ${why}`)
+  }
+  assert.deepEqual(await bench.business.values(), [])
+}
+
+const cases: readonly Omit<StoreCase, 'needs'>[] = [
+  {
+    name: 'gives a fresh claim of phased work its journal: the input, and no step',
+    async run(harness) {
+      const { store, steps } = await openPhased(harness)
+      const first = won(await store.claim(phasedRequest('a')))
+      assert.deepEqual(first.journal, { work, overdue: false, steps: [] })
+      assert.deepEqual([first.from, first.attempt, first.crashes], ['none', 1, 0])
+      assert.deepEqual(await steps.readJournal(first.claim.id), { work, overdue: false, steps: [] })
+      const plain = won(await store.claim(request('b')))
+      assert.equal(plain.journal, undefined)
+      assert.equal(await steps.readJournal(plain.claim.id), undefined)
+    },
+  },
+  {
+    name: 'keeps every step as it was written, in order, and gives them back',
+    async run(harness) {
+      const bench = await openPhased(harness)
+      const { store, steps } = bench
+      const claim = await ownPhased(store, 'a')
+      const odd = JSON.stringify({ text: '\0 \ud800 caf\u00e9 "', nested: [null, 1e21] })
+      assert.equal(await runPhase(bench, claim, { position: 0, name: 'record', result: odd }), 'written')
+      assert.equal(await steps.openIntent(claim, charge(1), leaseMs), 'written')
+      assert.equal(await steps.recordResult(claim, { position: 1, result: undefined }, leaseMs), 'written')
+      for (let position = 2; position < 12; position += 1)
+        assert.equal(await runPhase(bench, claim, { position, name: 'n\u00e4chste', result: `${position}` }), 'written')
+      assert.equal(await steps.openIntent(claim, charge(12, { epoch: 4, windowMs: hourMs }), leaseMs), 'written')
+      const journal = await (await openPhased(harness)).steps.readJournal(claim.id)
+      const done = { state: 'done', epoch: 0, repeatable: false }
+      assert.deepEqual(journal, {
+        work,
+        overdue: false,
+        steps: [
+          { ...done, position: 0, name: 'record', kind: 'phase', result: odd },
+          { ...done, position: 1, name: 'charge', kind: 'effect', result: undefined },
+          ...Array.from({ length: 10 }, (_, at) => at + 2).map(position => ({
+            ...done,
+            ...{ position, name: 'n\u00e4chste', kind: 'phase', result: `${position}` },
+          })),
+          {
+            ...{ position: 12, name: 'charge', kind: 'effect', state: 'open' },
+            ...{ result: undefined, epoch: 4, repeatable: true },
+          },
+        ],
+      })
+    },
+  },
+  {
+    name: 'commits business row, step and renewed lease of a phase together',
+    async run(harness) {
+      const bench = await openPhased(harness)
+      const claim = await ownPhased(bench.store, 'a')
+      await harness.advance(leaseMs - minuteMs)
+      await bench.transactor.transaction(async tx => {
+        assert.equal(await bench.steps.enterPhase(tx, claim), 'written')
+        await bench.business.insert(tx, 'payment 7')
+        assert.equal(
+          await bench.steps.recordPhase(tx, claim, { position: 0, name: 'record', result: '7' }, 2 * leaseMs),
+          'written',
+        )
+        return 'commit'
+      })
+      assert.deepEqual(await bench.business.values(), ['payment 7'])
+      assert.equal((await stepsOf(bench.steps, claim.id)).length, 1)
+      const record = await recordOf(bench.store, claim.id)
+      assert.deepEqual([record.state, record.fence, record.claimId], ['in_progress', claim.fence, claim.claimId])
+      assertAbout(record.leaseLeftMs, 2 * leaseMs)
+    },
+  },
+  {
+    name: 'leaves no step, no business row and the old lease when a phase rolls back',
+    async run(harness) {
+      const bench = await openPhased(harness)
+      const claim = await ownPhased(bench.store, 'a')
+      await runPhase(bench, claim, { end: 'rollback', leaseMs: 9 * leaseMs })
+      assert.deepEqual(await stepsOf(bench.steps, claim.id), [])
+      assert.deepEqual(await bench.business.values(), [])
+      assertAbout((await recordOf(bench.store, claim.id)).leaseLeftMs, leaseMs)
+      assert.equal(await runPhase(bench, claim), 'written')
+    },
+  },
+  {
+    name: 'never remembers two phases at one position',
+    async run(harness) {
+      const bench = await openPhased(harness)
+      const claim = await ownPhased(bench.store, 'a')
+      assert.equal(await runPhase(bench, claim, { value: 'once', result: '1' }), 'written')
+      assert.equal(await runPhase(bench, claim, { value: 'twice', result: '2' }), 'claim-lost')
+      assert.deepEqual(await bench.business.values(), ['once'])
+      const [step] = await stepsOf(bench.steps, claim.id)
+      assert.equal(step?.result, '1')
+    },
+  },
+  {
+    name: 'lets a phase wait for the transaction of the same identity, and then enter',
+    async run(harness) {
+      const bench = await openPhased(harness)
+      const second = await openPhased(harness)
+      const claim = await ownPhased(bench.store, 'a')
+      const ended: string[] = []
+      let waiting: Promise<unknown> | undefined
+      await bench.transactor.transaction(async tx => {
+        assert.equal(await bench.steps.enterPhase(tx, claim), 'written')
+        waiting = runPhase(second, claim).then(result => ended.push(`second ${result}`))
+        await sleep(systemClock, answersAtOnceMs)
+        await bench.business.insert(tx, 'first')
+        await bench.steps.recordPhase(tx, claim, { position: 1, name: 'first', result: undefined }, leaseMs)
+        ended.push('first')
+        return 'commit'
+      })
+      await waiting
+      assert.deepEqual(ended, ['first', 'second written'])
+    },
+  },
+  {
+    name: 'refuses every step of who has another fence, another claim id or another row',
+    async run(harness) {
+      const bench = await openPhased(harness)
+      const claim = await withIntent(bench, 'a')
+      for (const impostor of impostors(claim)) await assertRefused(bench, impostor, claim.id, 'an impostor')
+    },
+  },
+  {
+    name: 'refuses every step of an owner whose row has left its hands',
+    async run(harness) {
+      const bench = await openPhased(harness)
+      for (const [loss, lose] of Object.entries(losses)) {
+        const claim = await withIntent(bench, loss)
+        await lose(harness, bench, claim)
+        await assertRefused(bench, claim, claim.id, loss)
+      }
+    },
+  },
+  {
+    name: 'refuses the phase of an owner that was replaced while it worked',
+    async run(harness) {
+      const bench = await openPhased(harness)
+      const stale = await ownPhased(bench.store, 'a')
+      await harness.advance(leaseMs + minuteMs)
+      const next = await ownPhased(bench.store, 'a')
+      assert.equal(await runPhase(bench, stale, { value: 'stale' }), 'claim-lost')
+      assert.equal(await runPhase(bench, next, { value: 'next' }), 'written')
+      assert.equal(await bench.steps.openIntent(stale, charge(1), leaseMs), 'claim-lost')
+      assert.deepEqual(await bench.business.values(), ['next'])
+    },
+  },
+  {
+    name: 'lets an overdue owner that nobody replaced go on, and renews its lease',
+    async run(harness) {
+      const bench = await openPhased(harness)
+      const claim = await ownPhased(bench.store, 'a')
+      const late = () => harness.advance(leaseMs + minuteMs)
+      const leased = async () => assertAbout((await recordOf(bench.store, claim.id)).leaseLeftMs, leaseMs)
+      await late()
+      assert.equal(await runPhase(bench, claim), 'written')
+      await leased()
+      await late()
+      assert.equal(await bench.steps.openIntent(claim, charge(1), leaseMs), 'written')
+      await leased()
+      await late()
+      assert.equal(await bench.steps.recordResult(claim, { position: 1, result: '1' }, leaseMs), 'written')
+      await leased()
+    },
+  },
+  {
+    name: 'keeps the steps of completed work until the row is reaped or forgotten, and then no longer',
+    async run(harness) {
+      const bench = await openPhased(harness)
+      const { store, steps } = bench
+      for (const key of ['reaped', 'forgotten']) {
+        const claim = await ownPhased(store, key)
+        await runPhase(bench, claim)
+        await store.complete(claim, answer(), retentionMs)
+        assert.equal((await stepsOf(steps, claim.id)).length, 1)
+        if (key === 'forgotten') await store.forget(claim.id, act)
+        else {
+          await harness.advance(expiresInMs + hourMs)
+          assert.equal(await store.reap({ limit: 10 }), 1)
+        }
+        assert.equal(await steps.readJournal(claim.id), undefined)
+        const next = won(await store.claim(phasedRequest(key)))
+        assert.deepEqual([next.from, next.journal?.steps], ['none', []])
+      }
+    },
+  },
+  {
+    name: 'knows no journal of an identity that it has never seen',
+    async run(harness) {
+      const { store, steps } = await openPhased(harness)
+      assert.equal(await steps.readJournal(newClaimId()), undefined)
+      assert.equal(await steps.readJournal((await own(store, 'guarded')).id), undefined)
+    },
+  },
+]
+
+export const stepCases: readonly StoreCase[] = [
+  {
+    name: 'keeps steps and an outbox exactly when it says that it is transactional',
+    async run(harness) {
+      const store = await harness.open()
+      assert.equal(store.steps !== undefined, store.traits.transactional)
+      assert.equal(store.outbox !== undefined, store.traits.transactional)
+    },
+  },
+  ...cases.map(each => ({ ...each, needs: 'transactional' as const })),
+]

@@ -1,0 +1,131 @@
+/** How an unknown payment ends by comparing the ledgers, whichever store keeps it. */
+import { expect, it } from 'vitest'
+import { eventually } from '../engine/fixture.ts'
+import { expectPaid } from './expect-paid.ts'
+import { request, type Stage } from './fixture.ts'
+
+const soon = { everyMs: 20 }
+
+export function itSettlesByComparing(stageOf: () => Promise<Stage>): void {
+  /** Both sides of one label, so that the tests of a shared database do not meet. */
+  function declare(stage: Stage, { label, everyMs = 3_600_000 }: { label: string; everyMs?: number }): void {
+    stage.reconcile.ledger<{ label: string }, { label: string; key: string }>(`books-${label}`, {
+      everyMs,
+      async *ours() {
+        yield { key: label, value: { label } }
+      },
+      async *theirs() {
+        for (const charge of stage.provider.charges) yield { key: charge.label, value: charge }
+      },
+      same: (ours, theirs) => ours.label === theirs.label,
+      prove: ({ theirs }) => {
+        if (theirs === undefined) {
+          const id = stage.latchkey.identify({ scope: 'acme', operation: stage.pay.name, key: label })
+          return { id, verdict: { kind: 'never-happened' } }
+        }
+        return { downstreamKey: theirs.key, verdict: { kind: 'happened', value: theirs } }
+      },
+    })
+  }
+
+  it('settles without a webhook and without a look-up, when it is due', async () => {
+    const stage = await stageOf()
+    declare(stage, { label: 'compared' })
+    const id = await stage.unknownPayment('compared')
+    await stage.work({ reconcile: stage.reconcile, reconciler: soon })
+    await eventually(async () => (await stage.stateOf(id)) === 'completed')
+    await expectPaid(stage, 'compared')
+    expect((await stage.latchkey.inspect({ id })).evidence).toMatchObject([{ source: 'ledger', applied: true }])
+    await eventually(async () => (await stage.place.store.reconciliation.lastLedger('books-compared')) !== undefined)
+    expect(await stage.place.store.reconciliation.lastLedger('books-compared')).toMatchObject({
+      compared: 1,
+      settled: 1,
+    })
+    // Again, by hand: nothing is in doubt any more.
+    expect(await stage.reconcile.compare('books-compared')).toMatchObject({ compared: 1, missing: 0, settled: 0 })
+  })
+
+  it('believes that something is missing only where it became unknown a quarantine before', async () => {
+    const stage = await stageOf()
+    declare(stage, { label: 'missing' })
+    stage.reconcile.register(stage.pay, {
+      quarantineMs: 700,
+      backoffMs: [3_600_000],
+      lookup: () => ({ kind: 'still-unknown' }),
+    })
+    const id = await stage.unknownPayment('missing', 'lost-before')
+    const early = await stage.reconcile.compare('books-missing')
+    expect(early).toMatchObject({ missing: 1, settled: 0, examples: [{ kind: 'missing', key: 'missing' }] })
+    expect(await stage.stateOf(id)).toBe('unknown')
+    await eventually(async () => (await stage.reconcile.compare('books-missing')).settled === 1)
+    expect(await stage.stateOf(id)).toBe('pending')
+    expect(await stage.pay.run(request('missing'))).toMatchObject({ status: 201 })
+    expect(new Set(stage.provider.calls).size).toBe(2)
+  })
+
+  it('settles nothing as missing when a side breaks its order, and names side and key', async () => {
+    const stage = await stageOf()
+    const id = await stage.unknownPayment('unsorted')
+    stage.reconcile.register(stage.pay, {
+      quarantineMs: 1,
+      backoffMs: [3_600_000],
+      lookup: () => ({ kind: 'still-unknown' }),
+    })
+    const closed: string[] = []
+    async function* side(name: string, keys: readonly string[]) {
+      try {
+        for (const key of keys) yield { key, value: key }
+      } finally {
+        closed.push(name)
+      }
+    }
+    stage.reconcile.ledger<string, string>('unsorted', {
+      everyMs: 3_600_000,
+      ours: () => side('ours', ['unsorted', 'z']),
+      // It is there, but not where it belongs.
+      theirs: () => side('theirs', ['y', 'unsorted', 'z']),
+      same: () => true,
+      prove: ({ key, theirs }) =>
+        key === 'unsorted' && theirs === undefined ? { id, verdict: { kind: 'never-happened' } } : undefined,
+    })
+    await expect(stage.reconcile.compare('unsorted')).rejects.toThrow('theirs gave the key "unsorted" after "y"')
+    expect(await stage.stateOf(id)).toBe('unknown')
+    expect((await stage.latchkey.inspect({ id })).evidence).toEqual([])
+    expect(closed.sort()).toEqual(['ours', 'theirs'])
+    expect(stage.telemetry.counted('reconcile.failed')).toBe(1)
+  })
+
+  it('is run by one of several processes, and gives its place up when its worker is drained', async () => {
+    const [one, other] = [await stageOf(), await stageOf()]
+    let runs = 0
+    let closed = 0
+    const hanging = async function* (signal: AbortSignal): AsyncGenerator<{ key: string; value: string }> {
+      runs += 1
+      try {
+        await new Promise(resolve => signal.addEventListener('abort', resolve, { once: true }))
+        yield { key: 'a', value: 'a' }
+      } finally {
+        closed += 1
+      }
+    }
+    for (const stage of [one, other]) {
+      stage.reconcile.ledger('shared', {
+        everyMs: 3_600_000,
+        ours: hanging,
+        async *theirs() {
+          yield { key: 'b', value: 'b' }
+        },
+        same: () => true,
+      })
+    }
+    const only = ['reconciler'] as const
+    const first = await one.work({ reconcile: one.reconcile, reconciler: soon, only })
+    await eventually(() => runs === 1)
+    await other.work({ reconcile: other.reconcile, reconciler: soon, only })
+    await expect(other.reconcile.compare('shared')).rejects.toMatchObject({ code: 'in-progress' })
+    expect(runs).toBe(1)
+    expect(await first.drain({ timeoutMs: 20_000 })).toEqual({ drained: true })
+    await eventually(() => closed === 1)
+    expect(one.telemetry.counted('reconcile.failed')).toBe(0)
+  })
+}
