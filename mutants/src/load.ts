@@ -76,8 +76,8 @@ export const loadMutants: readonly Mutant[] = [
     patches: [
       {
         file: `${source}/engine/kinds/guarded.ts`,
-        find: `settings.ifStoreDown === 'refuse' || isLatchkeyError(cause, 'overloaded')`,
-        replace: `settings.ifStoreDown === 'refuse'`,
+        find: `settings.onStoreDown === 'refuse' || isLatchkeyError(cause, 'overloaded')`,
+        replace: `settings.onStoreDown === 'refuse'`,
       },
     ],
     caughtBy: [unprotected('takes load for no outage')],

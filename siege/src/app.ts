@@ -58,7 +58,7 @@ app.post('/transfers', idempotent(latchkey.guarded(operations.transfers, { onFai
 app.post('/uploads', idempotent(latchkey.guarded(operations.uploads, { onFailure: 'hold' }), act, { onError }))
 app.post(
   '/hits',
-  idempotent(latchkey.guarded(operations.hits, { onFailure: 'rerun', ifStoreDown: 'run-unprotected' }), act),
+  idempotent(latchkey.guarded(operations.hits, { onFailure: 'rerun', onStoreDown: 'run-unprotected' }), act),
 )
 app.post(
   '/atomic',

@@ -238,9 +238,9 @@ function atomicOperation<Tx, C>(
     )
   }
   const settings = { ...settingsOf(name, options, operationChecks), neverStored: shared.neverStored }
-  if (settings.missingKey === 'run-unprotected') {
+  if (settings.onMissingKey === 'run-unprotected') {
     throw misconfigured(
-      `${name}: an atomic operation needs a key, because its rows commit with it. Leave missingKey at 'refuse'`,
+      `${name}: an atomic operation needs a key, because its rows commit with it. Leave onMissingKey at 'refuse'`,
     )
   }
   const operation: AtomicOperation<Tx, C> = {

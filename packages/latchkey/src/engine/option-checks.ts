@@ -46,31 +46,31 @@ const fingerprintChecks: ChecksOf<FingerprintOptions> = {
 const keyFormatChecks: ChecksOf<KeyFormat> = { minLength: count, maxLength: count, pattern }
 
 /** Of every kind of operation. */
-const sharedChecks: ChecksOf<Omit<OperationOptions, 'whenInProgress' | 'waitMs'>> = {
+const sharedChecks: ChecksOf<Omit<OperationOptions, 'onInProgress' | 'waitMs'>> = {
   retentionMs: storedMs,
   allowShortRetention: flag,
-  storeWhen: callable,
+  storeStatus: callable,
   outcomeBytesMax: byteCount,
   outcomeVersion: count,
   upgrade: callable,
   describe: callable,
   keyFormat: nested(keyFormatChecks),
   keyNamespace: oneOf('operation', 'scope'),
-  missingKey: oneOf('refuse', 'run-unprotected'),
+  onMissingKey: oneOf('refuse', 'run-unprotected'),
   fingerprint: nested(fingerprintChecks),
   bodyBytesMax: byteCount,
   methods: texts,
   authorizeReplay: callable,
-  afterExpiry: oneOf('run', 'gone'),
+  onExpiry: oneOf('run', 'gone'),
   tombstoneMs: storedMs,
-  maxKeyAgeMs: storedMs,
+  keyAgeMsMax: storedMs,
   requestTime: callable,
-  maxRequestAgeMs: storedMs,
+  requestAgeMsMax: storedMs,
 }
 
 export const operationChecks: ChecksOf<OperationOptions> = {
   ...sharedChecks,
-  whenInProgress: oneOf('refuse', 'wait', 'accept'),
+  onInProgress: oneOf('refuse', 'wait', 'accept'),
   waitMs: waitedMs,
 }
 
@@ -79,7 +79,7 @@ export const guardedChecks: ChecksOf<GuardedOptions> = {
   onFailure: oneOf('hold', 'rerun', 'store'),
   leaseMs: waitedMs,
   holdMsMax: waitedMs,
-  ifStoreDown: oneOf('refuse', 'run-unprotected'),
+  onStoreDown: oneOf('refuse', 'run-unprotected'),
 }
 
 export const phasedChecks: ChecksOf<PhasedOptions> = {

@@ -12,10 +12,10 @@ describe('settings', () => {
       waitMs: 10_000,
       outcomeBytesMax: 1_048_576,
       bodyBytesMax: 1_048_576,
-      whenInProgress: 'refuse',
-      missingKey: 'refuse',
+      onInProgress: 'refuse',
+      onMissingKey: 'refuse',
       keyNamespace: 'operation',
-      ifStoreDown: 'refuse',
+      onStoreDown: 'refuse',
       methods: ['POST', 'PATCH'],
     })
   })
@@ -59,25 +59,25 @@ describe('settings', () => {
   )
 
   it.each([
-    ['a tombstone of 0', { afterExpiry: 'gone', tombstoneMs: 0 }, 'tombstoneMs must be a number above 0'],
-    ['a tombstone for keys that are new again', { tombstoneMs: hour }, "does nothing without afterExpiry: 'gone'"],
-    ['another word for gone', { afterExpiry: 'forget' }, `afterExpiry must be 'run' or 'gone' (got 'forget')`],
+    ['a tombstone of 0', { onExpiry: 'gone', tombstoneMs: 0 }, 'tombstoneMs must be a number above 0'],
+    ['a tombstone for keys that are new again', { tombstoneMs: hour }, "does nothing without onExpiry: 'gone'"],
+    ['another word for gone', { onExpiry: 'forget' }, `onExpiry must be 'run' or 'gone' (got 'forget')`],
     [
       'a time of requests without a limit',
       { requestTime: (): number => 0 },
-      'requestTime does nothing without maxRequestAgeMs',
+      'requestTime does nothing without requestAgeMsMax',
     ],
     [
       'a limit for requests without a time',
-      { maxRequestAgeMs: hour },
-      'maxRequestAgeMs does nothing without requestTime',
+      { requestAgeMsMax: hour },
+      'requestAgeMsMax does nothing without requestTime',
     ],
-    ['an age of 0', { maxKeyAgeMs: 0 }, 'maxKeyAgeMs must be a number above 0'],
-    ['an age that outlives the row', { maxKeyAgeMs: 25 * hour }, 'is longer than rows are kept (86400000)'],
+    ['an age of 0', { keyAgeMsMax: 0 }, 'keyAgeMsMax must be a number above 0'],
+    ['an age that outlives the row', { keyAgeMsMax: 25 * hour }, 'is longer than rows are kept (86400000)'],
     [
       'an age of requests that outlives the row',
-      { maxRequestAgeMs: 25 * hour, requestTime: (): number => 0 },
-      'maxRequestAgeMs 90000000 is longer than rows are kept (86400000)',
+      { requestAgeMsMax: 25 * hour, requestTime: (): number => 0 },
+      'requestAgeMsMax 90000000 is longer than rows are kept (86400000)',
     ],
   ])('refuses %s', (_, options, message) => {
     // As JavaScript may call it.
@@ -88,10 +88,10 @@ describe('settings', () => {
   })
 
   it('takes an age up to what is known of a key, tombstone included', () => {
-    expect(settingsOf('orders', { maxKeyAgeMs: 24 * hour }).maxKeyAgeMs).toBe(24 * hour)
-    const gone = { afterExpiry: 'gone', maxKeyAgeMs: 31 * 24 * hour } as const
+    expect(settingsOf('orders', { keyAgeMsMax: 24 * hour }).keyAgeMsMax).toBe(24 * hour)
+    const gone = { onExpiry: 'gone', keyAgeMsMax: 31 * 24 * hour } as const
     expect(settingsOf('orders', gone)).toMatchObject({ tombstoneMs: 30 * 24 * hour })
-    expect(() => settingsOf('orders', { ...gone, maxKeyAgeMs: 31 * 24 * hour + 1 })).toThrow('in the gap')
+    expect(() => settingsOf('orders', { ...gone, keyAgeMsMax: 31 * 24 * hour + 1 })).toThrow('in the gap')
   })
 
   it('refuses fingerprint options that contradict each other', () => {

@@ -34,7 +34,7 @@ export interface OperationOptions<Context = unknown> {
    * refuses leaves the key free for a retry, under `hold` too: it is your word that nothing was done. Of a 5xx that it refuses,
    * `onFailure` decides.
    */
-  readonly storeWhen?: (status: number) => boolean
+  readonly storeStatus?: (status: number) => boolean
   /** Largest body that is kept. Default 1 MiB. A larger one reaches the first client whole; a retry is told and nothing re-runs. */
   readonly outcomeBytesMax?: number
   /** Version written with each outcome. Default 1. Raise it when the answer's shape changes, and give `upgrade`. */
@@ -50,11 +50,11 @@ export interface OperationOptions<Context = unknown> {
    * What a request gets while its twin runs: `refuse` (409, default), `wait` (bounded, then the same answer), or `accept` (a 202
    * that says it is in progress; HTTP only).
    */
-  readonly whenInProgress?: 'refuse' | 'wait' | 'accept'
+  readonly onInProgress?: 'refuse' | 'wait' | 'accept'
   /** Longest wait under `wait`. Default 10 s: under the usual 30 s of clients and proxies. */
   readonly waitMs?: number
   /** HTTP: a request without a key is refused (default), or runs unprotected and is counted. A key is never invented. */
-  readonly missingKey?: 'refuse' | 'run-unprotected'
+  readonly onMissingKey?: 'refuse' | 'run-unprotected'
   /** HTTP: what counts as the same request. */
   readonly fingerprint?: FingerprintOptions
   /**
@@ -73,21 +73,21 @@ export interface OperationOptions<Context = unknown> {
    * What a key is after its answer's retention: new again (`run`, default), or known to be used up (`gone`: a retry gets 410 for
    * `tombstoneMs`, and nothing runs). Choose `gone` where a client's retry may come after days and must not happen twice.
    */
-  readonly afterExpiry?: 'run' | 'gone'
-  /** With `afterExpiry: 'gone'`: for how long. Default 30 days. Each costs a narrow row. */
+  readonly onExpiry?: 'run' | 'gone'
+  /** With `onExpiry: 'gone'`: for how long. Default 30 days. Each costs a narrow row. */
   readonly tombstoneMs?: number
   /**
    * Keys must be UUIDv7, and their time at most this long ago; otherwise a key without a row is refused with 400 `key-too-old`. Default:
    * any key, of any age. At most what the row is kept for, so that no age is both accepted and forgotten.
    */
-  readonly maxKeyAgeMs?: number
+  readonly keyAgeMsMax?: number
   /**
    * HTTP: when the client made the request (a signed header, a field of its token), for keys that carry no time. Needs
-   * `maxRequestAgeMs`. Nothing, or a time more than 5 minutes ahead, counts as too old: leaving it out must not open the door.
+   * `requestAgeMsMax`. Nothing, or a time more than 5 minutes ahead, counts as too old: leaving it out must not open the door.
    */
   readonly requestTime?: (context: Context) => number | Date | undefined
-  /** With `requestTime`: older than this and without a row is refused with 400 `key-too-old`. Bounded as `maxKeyAgeMs`. */
-  readonly maxRequestAgeMs?: number
+  /** With `requestTime`: older than this and without a row is refused with 400 `key-too-old`. Bounded as `keyAgeMsMax`. */
+  readonly requestAgeMsMax?: number
 }
 
 export interface GuardedOptions<Context = unknown> extends OperationOptions<Context> {
@@ -104,7 +104,7 @@ export interface GuardedOptions<Context = unknown> extends OperationOptions<Cont
    * What to do while the store is down. Default `refuse` (503). `run-unprotected` may run twice: counted, and marked in the answer. One
    * process runs one handler per key at a time even then. A process that is overloaded refuses either way: load is not an outage.
    */
-  readonly ifStoreDown?: 'refuse' | 'run-unprotected'
+  readonly onStoreDown?: 'refuse' | 'run-unprotected'
 }
 
 export type Settings<Context = unknown> = Required<Omit<OperationOptions<Context>, OptionalForGood>> &
@@ -112,18 +112,18 @@ export type Settings<Context = unknown> = Required<Omit<OperationOptions<Context
     readonly onFailure: 'hold' | 'rerun' | 'store'
     readonly leaseMs: number
     readonly holdMsMax: number
-    readonly ifStoreDown: 'refuse' | 'run-unprotected'
+    readonly onStoreDown: 'refuse' | 'run-unprotected'
     /** `http.neverStore` of the Latchkey that the operation belongs to. */
     readonly neverStored: NeverStored | undefined
   }
 type OptionalForGood =
-  | 'storeWhen'
+  | 'storeStatus'
   | 'upgrade'
   | 'describe'
   | 'authorizeReplay'
-  | 'maxKeyAgeMs'
+  | 'keyAgeMsMax'
   | 'requestTime'
-  | 'maxRequestAgeMs'
+  | 'requestAgeMsMax'
 
 /** `checks`: of the operation's kind. */
 export function settingsOf<C>(
@@ -139,52 +139,49 @@ export function settingsOf<C>(
     outcomeVersion: 1,
     keyFormat: {},
     keyNamespace: 'operation',
-    whenInProgress: 'refuse',
+    onInProgress: 'refuse',
     waitMs: 10 * second,
-    missingKey: 'refuse',
+    onMissingKey: 'refuse',
     fingerprint: {},
     bodyBytesMax: bodyBytesMaxDefault,
     methods: ['POST', 'PATCH'],
-    afterExpiry: 'run',
+    onExpiry: 'run',
     tombstoneMs: 30 * 24 * hour,
     onFailure: 'rerun',
     leaseMs: 30 * second,
     holdMsMax: 15 * minute,
-    ifStoreDown: 'refuse',
+    onStoreDown: 'refuse',
     neverStored: undefined,
     // An option that is undefined was not given.
     ...(Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as typeof options),
   }
   checkRetention(operation, settings)
-  checkAfterExpiry(operation, options)
+  checkExpiry(operation, options)
   checkAges(operation, settings)
   const fault = findFingerprintFault(settings.fingerprint)
   if (fault !== undefined) throw misconfigured(`${operation}: ${fault}`)
   return settings
 }
 
-/** What a claim carries of `afterExpiry`. */
-export function tombstoneOf({
-  afterExpiry,
-  tombstoneMs,
-}: Pick<Settings, 'afterExpiry' | 'tombstoneMs'>): number | undefined {
-  return afterExpiry === 'gone' ? tombstoneMs : undefined
+/** What a claim carries of `onExpiry`. */
+export function tombstoneOf({ onExpiry, tombstoneMs }: Pick<Settings, 'onExpiry' | 'tombstoneMs'>): number | undefined {
+  return onExpiry === 'gone' ? tombstoneMs : undefined
 }
 
-function checkAfterExpiry<C>(operation: string, { afterExpiry = 'run', tombstoneMs }: OperationOptions<C>): void {
-  if (afterExpiry === 'run' && tombstoneMs !== undefined)
-    throw misconfigured(`${operation}: tombstoneMs does nothing without afterExpiry: 'gone'`)
+function checkExpiry<C>(operation: string, { onExpiry = 'run', tombstoneMs }: OperationOptions<C>): void {
+  if (onExpiry === 'run' && tombstoneMs !== undefined)
+    throw misconfigured(`${operation}: tombstoneMs does nothing without onExpiry: 'gone'`)
 }
 
 function checkAges<C>(operation: string, settings: Settings<C>): void {
-  const { requestTime, maxRequestAgeMs, retentionMs, afterExpiry, tombstoneMs } = settings
-  if ((requestTime === undefined) !== (maxRequestAgeMs === undefined)) {
+  const { requestTime, requestAgeMsMax, retentionMs, onExpiry, tombstoneMs } = settings
+  if ((requestTime === undefined) !== (requestAgeMsMax === undefined)) {
     const [given, missing] =
-      requestTime === undefined ? ['maxRequestAgeMs', 'requestTime'] : ['requestTime', 'maxRequestAgeMs']
+      requestTime === undefined ? ['requestAgeMsMax', 'requestTime'] : ['requestTime', 'requestAgeMsMax']
     throw misconfigured(`${operation}: ${given} does nothing without ${missing}`)
   }
-  const knownMs = retentionMs + (afterExpiry === 'gone' ? tombstoneMs : 0)
-  for (const name of ['maxKeyAgeMs', 'maxRequestAgeMs'] as const) {
+  const knownMs = retentionMs + (onExpiry === 'gone' ? tombstoneMs : 0)
+  for (const name of ['keyAgeMsMax', 'requestAgeMsMax'] as const) {
     const value = settings[name]
     if (value === undefined || value <= knownMs) continue
     throw misconfigured(

@@ -172,7 +172,7 @@ function refusalError(operation: string, refusal: Refusal): LatchkeyError {
     case 'key-too-old':
       return new LatchkeyError(
         code,
-        `${operation}: the key is older than maxKeyAgeMs, and nothing is kept under it; it may have happened long ago`,
+        `${operation}: the key is older than keyAgeMsMax, and nothing is kept under it; it may have happened long ago`,
         details,
       )
   }

@@ -76,7 +76,7 @@ export function itRunsOneOfMany(open: () => Promise<Shop>, { snapshots = false }
 
   it('gives all fifty the same value when they wait', async () => {
     let calls = 0
-    const values = await fifty(everywhere({ whenInProgress: 'wait', waitMs: 30_000 }), each =>
+    const values = await fifty(everywhere({ onInProgress: 'wait', waitMs: 30_000 }), each =>
       each
         .run({ scope: 'acme', key: 'waiting', input: {} }, async ({ tx }) => {
           calls += 1
@@ -95,7 +95,7 @@ export function itRunsOneOfMany(open: () => Promise<Shop>, { snapshots = false }
   })
 
   it('lets one of the waiting run when the first rolls back', async () => {
-    const waiting = on(shop.store, { whenInProgress: 'wait', waitMs: 30_000 })
+    const waiting = on(shop.store, { onInProgress: 'wait', waitMs: 30_000 })
     const door = gate()
     const first = ordering(shop, 'second-chance', async () => {
       await door.opened

@@ -176,7 +176,7 @@ export function itEndsAtomically(open: () => Promise<Shop>): void {
   })
 
   it('stores a status that the operation wants kept, and leaves out one that it does not', async () => {
-    const picky = declared({ storeWhen: status => status === 429 })
+    const picky = declared({ storeStatus: status => status === 429 })
     const kept = ordering(shop, 'kept-429', () => answered(429))
     expect(told(await picky.execute(executeRequest('kept-429'), kept.work))).toBe('executed 429 yes')
     expect(await shop.committed('kept-429')).toEqual(everything)

@@ -55,7 +55,7 @@ describePostgres('atomic operations on a small pool', database => {
 
   it('wait for a twin without holding a connection', async () => {
     const latchkey = latchkeyOn(shop.store)
-    const operation = latchkey.atomic(operationName, { whenInProgress: 'wait', waitMs: 30_000 })
+    const operation = latchkey.atomic(operationName, { onInProgress: 'wait', waitMs: 30_000 })
     const guarded = latchkey.guarded('guarded.create', { onFailure: 'hold' })
     const door = gate()
     const handler = ordering(shop, 'twins', async () => {

@@ -37,7 +37,7 @@ const guardedKinds: readonly Kind[] = [
     name: 'guarded, rerun, of a caller who would wait',
     recovery: 'rerun',
     ask: (latchkey, request, ran) =>
-      latchkey.guarded(operationName, { onFailure: 'rerun', whenInProgress: 'wait' }).execute(request, async () => {
+      latchkey.guarded(operationName, { onFailure: 'rerun', onInProgress: 'wait' }).execute(request, async () => {
         ran()
         return answered(201)
       }),

@@ -13,7 +13,7 @@ import {
   told,
 } from './fixture.ts'
 
-function instance(options: { whenInProgress?: 'wait' } = {}) {
+function instance(options: { onInProgress?: 'wait' } = {}) {
   const clock = countingClock()
   const faulty = faultyStore(memoryStore())
   const latchkey = latchkeyOn(faulty.store, { clock })
@@ -59,7 +59,7 @@ it('refuses new requests as soon as the shutdown begins, while the old ones end'
 })
 
 it('lets a request that waits for its twin still have its answer', async () => {
-  const { latchkey, operation, faulty } = instance({ whenInProgress: 'wait' })
+  const { latchkey, operation, faulty } = instance({ onInProgress: 'wait' })
   const { opened, open } = gate()
   const first = operation.run(runRequest('k'), () => opened.then(() => 'done'))
   const second = operation.run(runRequest('k'), () => 'again')

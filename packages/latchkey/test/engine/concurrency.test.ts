@@ -36,7 +36,7 @@ afterEach(async () => {
 })
 
 function guarded(
-  options: { whenInProgress?: 'refuse' | 'wait'; waitMs?: number; onFailure?: 'hold' | 'rerun'; leaseMs?: number } = {},
+  options: { onInProgress?: 'refuse' | 'wait'; waitMs?: number; onFailure?: 'hold' | 'rerun'; leaseMs?: number } = {},
   on = store,
 ) {
   const telemetry = recordingTelemetry()
@@ -101,7 +101,7 @@ describe('fifty requests at once', () => {
 
 describe('wait mode', () => {
   it('gives fifty callers one execution and forty-nine replays of the same value', async () => {
-    const instances = [guarded({ whenInProgress: 'wait' }), guarded({ whenInProgress: 'wait' })]
+    const instances = [guarded({ onInProgress: 'wait' }), guarded({ onInProgress: 'wait' })]
     const { opened, open: letGo } = gate()
     const handler = async () => {
       runs += 1
@@ -127,7 +127,7 @@ describe('wait mode', () => {
     // No timer of this clock comes to its end, so that only the twin can end the wait.
     const frozen = { ...systemClock, after: (_: number, run: () => void) => systemClock.after(2 ** 30, run) }
     const latchkey = latchkeyOn(faulty.store, { clock: frozen })
-    const operation = latchkey.guarded(operationName, { onFailure: 'hold', whenInProgress: 'wait' })
+    const operation = latchkey.guarded(operationName, { onFailure: 'hold', onInProgress: 'wait' })
     const { opened, open: letGo } = gate()
     const first = operation.run(runRequest('k'), () => opened.then(() => 'done'))
     await eventually(() => faulty.calls.claim === 1)
@@ -139,7 +139,7 @@ describe('wait mode', () => {
   })
 
   it('ends in in-progress when its time is over, and leaves the owner’s row alone', async () => {
-    const { operation } = guarded({ whenInProgress: 'wait', waitMs: 300 })
+    const { operation } = guarded({ onInProgress: 'wait', waitMs: 300 })
     const { opened, open: letGo } = gate()
     const owner = operation.run(runRequest('k'), () => opened.then(() => 'done'))
     await eventually(async () => (await store.read(idOf('k'))) !== undefined)
@@ -152,7 +152,7 @@ describe('wait mode', () => {
   })
 
   it('takes over when the owner dies and the row allows it', async () => {
-    const { operation } = guarded({ whenInProgress: 'wait', onFailure: 'rerun' })
+    const { operation } = guarded({ onInProgress: 'wait', onFailure: 'rerun' })
     const { identity, fingerprint } = executeRequest('k')
     const claimId = '00000000-0000-4000-8000-000000000001'
     await store.claim({
@@ -170,7 +170,7 @@ describe('wait mode', () => {
   })
 
   it('answers unknown when the owner dies and the row does not allow it', async () => {
-    const { operation } = guarded({ whenInProgress: 'wait' })
+    const { operation } = guarded({ onInProgress: 'wait' })
     const { identity, fingerprint } = executeRequest('k')
     const claimId = '00000000-0000-4000-8000-000000000001'
     await store.claim({
@@ -188,7 +188,7 @@ describe('wait mode', () => {
   })
 
   it('turns away the 101st waiter of a key at once', async () => {
-    const { operation, telemetry } = guarded({ whenInProgress: 'wait', waitMs: 60_000 })
+    const { operation, telemetry } = guarded({ onInProgress: 'wait', waitMs: 60_000 })
     const { opened, open: letGo } = gate()
     const owner = operation.run(runRequest('k'), () => opened.then(() => 'done'))
     let refused = 0
@@ -213,16 +213,16 @@ describe('wait mode', () => {
 
 describe('a key reused for another request', () => {
   it('is told so at once, also while the first runs and also in wait mode', async () => {
-    for (const whenInProgress of ['refuse', 'wait'] as const) {
-      const { operation } = guarded({ whenInProgress, waitMs: 60_000 })
+    for (const onInProgress of ['refuse', 'wait'] as const) {
+      const { operation } = guarded({ onInProgress, waitMs: 60_000 })
       const { opened, open: letGo } = gate()
-      const first = operation.run(runRequest(whenInProgress), () => opened.then(() => 'done'))
-      const misuse = () => operation.run(runRequest(whenInProgress, { amount: 2 }), () => 'other')
+      const first = operation.run(runRequest(onInProgress), () => opened.then(() => 'done'))
+      const misuse = () => operation.run(runRequest(onInProgress, { amount: 2 }), () => 'other')
       await expect(misuse()).rejects.toMatchObject({ code: 'key-reused' })
       letGo()
       await first
       await expect(misuse()).rejects.toMatchObject({ code: 'key-reused' })
-      expect(await operation.run(runRequest(whenInProgress), () => 'again')).toBe('done')
+      expect(await operation.run(runRequest(onInProgress), () => 'again')).toBe('done')
     }
   })
 

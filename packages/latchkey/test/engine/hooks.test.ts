@@ -54,11 +54,11 @@ describe('a hook that throws changes nothing', () => {
     expect(await rowOf(faulty.inner, 'k')).toMatchObject({ state: 'completed', description: undefined })
   })
 
-  it('as storeWhen: the answer is kept as by default', async () => {
-    expect(told(await guarded({ storeWhen: throws }).execute(executeRequest('k'), async () => answered(201)))).toBe(
+  it('as storeStatus: the answer is kept as by default', async () => {
+    expect(told(await guarded({ storeStatus: throws }).execute(executeRequest('k'), async () => answered(201)))).toBe(
       'executed 201 yes',
     )
-    expect(told(await guarded({ storeWhen: throws }).execute(executeRequest('k'), async () => answered(202)))).toBe(
+    expect(told(await guarded({ storeStatus: throws }).execute(executeRequest('k'), async () => answered(202)))).toBe(
       'replayed 201',
     )
   })

@@ -36,7 +36,7 @@ const expectedOfAtomic = new Set(['executed 201 yes', 'replayed 201', 'refused i
 
 interface Scene {
   readonly key: string
-  readonly options?: { readonly ifStoreDown?: 'run-unprotected' }
+  readonly options?: { readonly onStoreDown?: 'run-unprotected' }
 }
 
 export function hotKeyCases(open: () => Store): void {
@@ -93,7 +93,7 @@ function crowdCases(open: () => Store): void {
     async () => {
       const { answers, telemetry, runs } = await flood(open(), {
         key: 'unprotected',
-        options: { ifStoreDown: 'run-unprotected' },
+        options: { onStoreDown: 'run-unprotected' },
       })
       expect(runs()).toBe(1)
       expect(telemetry.counted('unprotected')).toBe(0)

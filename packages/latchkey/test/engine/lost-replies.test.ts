@@ -33,7 +33,7 @@ beforeEach(() => {
 })
 afterEach(() => latchkey.close({ timeoutMs: 1_000 }))
 
-const operation = (options: { leaseMs?: number; ifStoreDown?: 'refuse' | 'run-unprotected' } = {}) =>
+const operation = (options: { leaseMs?: number; onStoreDown?: 'refuse' | 'run-unprotected' } = {}) =>
   latchkey.guarded(operationName, { onFailure: 'hold', ...options })
 
 const work = async () => {
@@ -169,7 +169,7 @@ describe('a store that is down', () => {
 
   it('runs unprotected where the operation allows that, and counts it', async () => {
     for (const method of ['claim', 'read', 'releaseMany'] as const) faulty.break(method, rejects)
-    const lenient = operation({ ifStoreDown: 'run-unprotected' })
+    const lenient = operation({ onStoreDown: 'run-unprotected' })
     expect(told(await lenient.execute(executeRequest('k'), work))).toBe('executed 201 unprotected')
     expect(telemetry.counted('unprotected')).toBe(1)
   })
@@ -188,7 +188,7 @@ describe('a store that is down', () => {
     })
     await eventually(async () => (await rowOf(faulty.inner, 'k')).leaseLeftMs <= 0)
     faulty.break('sweep', rejects)
-    expect(told(await operation({ ifStoreDown: 'run-unprotected' }).execute(executeRequest('k'), work))).toBe(
+    expect(told(await operation({ onStoreDown: 'run-unprotected' }).execute(executeRequest('k'), work))).toBe(
       'refused store-unavailable',
     )
     expect(runs).toBe(0)

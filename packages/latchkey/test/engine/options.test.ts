@@ -72,7 +72,7 @@ const tables: readonly [owner: string, take: Take, right: Options, refusals: rea
     [
       [{ retentionMS: 1 }, 'unknown option retentionMS: did you mean retentionMs?'],
       [{ nonsense: 1 }, 'unknown option nonsense. There are retentionMs, allowShortRetention'],
-      [{ missingKey: 'required' }, "missingKey must be 'refuse' or 'run-unprotected' (got 'required')"],
+      [{ onMissingKey: 'required' }, "onMissingKey must be 'refuse' or 'run-unprotected' (got 'required')"],
       [{ onFailure: 'retry' }, "onFailure must be 'hold', 'rerun' or 'store' (got 'retry')"],
       [{ fingerprint: { includes: ['a'] } }, 'unknown option fingerprint.includes: did you mean fingerprint.include?'],
       [{ fingerprint: { include: 'a' } }, "fingerprint.include must be a list (got 'a')"],
@@ -82,7 +82,7 @@ const tables: readonly [owner: string, take: Take, right: Options, refusals: rea
       [{ keyFormat: { maxlength: 3 } }, 'unknown option keyFormat.maxlength: did you mean keyFormat.maxLength?'],
       [{ keyFormat: [] }, 'keyFormat must be an object of options (got a list)'],
       [{ methods: 'POST' }, "methods must be a list (got 'POST')"],
-      [{ storeWhen: [200] }, 'storeWhen must be a function (got a list)'],
+      [{ storeStatus: [200] }, 'storeStatus must be a function (got a list)'],
       [
         { retentionMs: 1e18 },
         'retentionMs must be a number above 0 and at most 3162240000000 ms, 100 years (got 1000000000000000000)',

@@ -237,7 +237,7 @@ describe('an expired row', () => {
 
 it('never retries behind the caller’s back: one request runs at most once', async () => {
   let runs = 0
-  const failing = guarded('rerun', { whenInProgress: 'wait' }).run(runRequest('k'), () => {
+  const failing = guarded('rerun', { onInProgress: 'wait' }).run(runRequest('k'), () => {
     runs += 1
     throw new Error('x')
   })

@@ -28,7 +28,7 @@ function bench(first: () => Promise<StoreCheck>) {
     report: (_: string, { error }: { error?: unknown }) => reports.push(error),
   }
   const latchkey: Latchkey<unknown, unknown> = createLatchkey({ store, scope: singleTenant, clock, telemetry })
-  const operation = latchkey.guarded(operationName, { onFailure: 'hold', ifStoreDown: 'run-unprotected' })
+  const operation = latchkey.guarded(operationName, { onFailure: 'hold', onStoreDown: 'run-unprotected' })
   return {
     clock,
     reports,

@@ -35,7 +35,7 @@ describePostgres('a role without the rights that requests need', database => {
     const latchkey = createLatchkey({ store: postgresStore({ pool: limited }), scope: singleTenant })
     let runs = 0
     const work = () => (runs += 1)
-    const guarded = latchkey.guarded('payments.create', { onFailure: 'hold', ifStoreDown: 'run-unprotected' })
+    const guarded = latchkey.guarded('payments.create', { onFailure: 'hold', onStoreDown: 'run-unprotected' })
     const atomic = latchkey.atomic('orders.create')
     const outcome = { status: 200, headers: [], body: undefined, version: 0 }
     const phased = latchkey.phased('refunds.create', { version: 1 }, async () => (work(), outcome))

@@ -8,7 +8,7 @@ function opened() {
   const faulty = faultyStore()
   const telemetry = recordingTelemetry()
   const latchkey = latchkeyOn(faulty.store, { telemetry })
-  const operation = latchkey.guarded(operationName, { onFailure: 'hold', ifStoreDown: 'run-unprotected' })
+  const operation = latchkey.guarded(operationName, { onFailure: 'hold', onStoreDown: 'run-unprotected' })
   const held = gate()
   let runs = 0
   const work = async (): Promise<Attempt> => {

@@ -37,7 +37,7 @@ const work = async () => answered(201)
 
 function batchCases(scene: () => Scene): void {
   it('hurt nobody but who asks for them, however often, and are no failure of the store', async () => {
-    const operation = scene().latchkey.guarded(operationName, { onFailure: 'hold', ifStoreDown: 'run-unprotected' })
+    const operation = scene().latchkey.guarded(operationName, { onFailure: 'hold', onStoreDown: 'run-unprotected' })
     expect(told(await operation.execute(executeRequest('bad'), work))).toBe('executed 201 yes')
     await scene().harness.spoil(idOf('bad'), 'outcome-format')
     let runs = 0

@@ -63,7 +63,7 @@ describe('a key whose answer has expired', () => {
   })
 
   it('is gone for as long as its tombstone is kept, and new after it', async () => {
-    const post = route({ afterExpiry: 'gone', tombstoneMs: 2 * day })
+    const post = route({ onExpiry: 'gone', tombstoneMs: 2 * day })
     expect((await post('k')).status).toBe(201)
     clock.leap(12 * hour)
     expect((await post('k')).headers.get('Idempotent-Replayed')).toBe('true')
@@ -81,7 +81,7 @@ describe('a key whose answer has expired', () => {
   it('is told as gone in the shape of Stripe, too', async () => {
     await latchkey.close()
     open('stripe')
-    const post = route({ afterExpiry: 'gone' })
+    const post = route({ onExpiry: 'gone' })
     await post('k')
     clock.leap(25 * hour)
     const gone = await post('k')
@@ -90,7 +90,7 @@ describe('a key whose answer has expired', () => {
   })
 
   it('is gone for a plain function, too', async () => {
-    const operation = latchkey.guarded('orders.create', { onFailure: 'rerun', afterExpiry: 'gone' })
+    const operation = latchkey.guarded('orders.create', { onFailure: 'rerun', onExpiry: 'gone' })
     const run = () => operation.run({ scope: 'acme', key: 'k', input: 1 }, () => (runs += 1))
     await run()
     clock.leap(25 * hour)
@@ -103,7 +103,7 @@ describe('a limit for the age of keys', () => {
   const tooOld = [400, 'urn:latchkey:problem:key-too-old', 'no']
 
   it('lets a young key in, answers it for as long as its row is there, and refuses it afterwards', async () => {
-    const post = route({ maxKeyAgeMs: 12 * hour })
+    const post = route({ keyAgeMsMax: 12 * hour })
     const key = keyOf(0)
     expect((await post(key)).status).toBe(201)
     clock.leap(13 * hour)
@@ -114,7 +114,7 @@ describe('a limit for the age of keys', () => {
   })
 
   it('reserves nothing for a key that is too old', async () => {
-    const post = route({ maxKeyAgeMs: hour })
+    const post = route({ keyAgeMsMax: hour })
     const key = keyOf(hour + 1)
     expect(await problemOf(await post(key))).toEqual(tooOld)
     const id = latchkey.identify({ scope: 'acme', operation: 'orders.create', key })
@@ -123,14 +123,14 @@ describe('a limit for the age of keys', () => {
   })
 
   it('refuses what failed before without an effect, and answers for what is unknown', async () => {
-    const rerun = route({ maxKeyAgeMs: hour })
+    const rerun = route({ keyAgeMsMax: hour })
     const key = keyOf(0)
     expect((await rerun(key, { 'x-answer': '503' })).status).toBe(503)
     clock.leap(2 * hour)
     expect(await problemOf(await rerun(key))).toEqual(tooOld)
     await latchkey.close()
     open()
-    const hold = route({ maxKeyAgeMs: hour, onFailure: 'hold' })
+    const hold = route({ keyAgeMsMax: hour, onFailure: 'hold' })
     const held = keyOf(0)
     expect((await hold(held, { 'x-answer': '503' })).status).toBe(504)
     clock.leap(2 * hour)
@@ -139,7 +139,7 @@ describe('a limit for the age of keys', () => {
   })
 
   it('says gone, not too old, while a tombstone is kept', async () => {
-    const post = route({ maxKeyAgeMs: hour, afterExpiry: 'gone' })
+    const post = route({ keyAgeMsMax: hour, onExpiry: 'gone' })
     const key = keyOf(0)
     await post(key)
     clock.leap(25 * hour)
@@ -150,7 +150,7 @@ describe('a limit for the age of keys', () => {
     ['another shape', () => 'order-17', 'UUID of version 7'],
     ['a time far ahead', () => keyOf(-6 * minute), '5 minutes ahead'],
   ])('refuses a key of %s, and names the cure', async (_, key, cure) => {
-    const refused = await route({ maxKeyAgeMs: hour })(key())
+    const refused = await route({ keyAgeMsMax: hour })(key())
     expect(refused.status).toBe(400)
     expect(await refused.json()).toMatchObject({
       type: 'urn:latchkey:problem:invalid-key',
@@ -161,7 +161,7 @@ describe('a limit for the age of keys', () => {
   })
 
   it('holds for plain functions', async () => {
-    const operation = latchkey.guarded('orders.create', { onFailure: 'rerun', maxKeyAgeMs: hour })
+    const operation = latchkey.guarded('orders.create', { onFailure: 'rerun', keyAgeMsMax: hour })
     const run = (key: string) => operation.run({ scope: 'acme', key, input: 1 }, () => (runs += 1))
     const young = keyOf(0)
     expect(await run(young)).toBe(1)
@@ -176,7 +176,7 @@ describe('a limit for the age of keys, in every kind', () => {
   it('reserves nothing for a key that is too old, and answers for what has a row', async () => {
     const database = await adapterStores.transactional()
     const transactional = createLatchkey({ store: database.store, clock, scope: () => 'acme' })
-    const limit = { maxKeyAgeMs: hour }
+    const limit = { keyAgeMsMax: hour }
     const atomic = transactional.atomic('kinds.atomic', limit)
     const done = async () => json(201, (runs += 1))
     const phased = transactional.phased('kinds.phased', { version: 1, ...limit }, done)
@@ -204,7 +204,7 @@ describe('a limit for the age of keys, in every kind', () => {
 
 describe('a limit for the age of requests', () => {
   const timed: Options = {
-    maxRequestAgeMs: hour,
+    requestAgeMsMax: hour,
     requestTime(request) {
       const said = request.headers.get('x-made-at')
       return said === null ? undefined : new Date(said)

@@ -31,7 +31,7 @@ function serve(http: HttpOptions = {}, over: Partial<Store> = {}): void {
   app = new Hono()
   const options = {
     deadlineMs: hour,
-    afterExpiry: 'gone',
+    onExpiry: 'gone',
     // What JavaScript may return.
     authorizeReplay: () => mayReplay as boolean,
     outcomeBytesMax: 200,

@@ -66,7 +66,7 @@ export function itSettlesDoubts(placeName: () => string): void {
     const row = { scope: 'acme', operation: 'payments.wait', key: 'twin' }
     const calls: string[] = []
     let twin: Promise<unknown> = Promise.resolve()
-    const options = { version: 1, whenInProgress: 'wait', waitMs: 30_000 } as const
+    const options = { version: 1, onInProgress: 'wait', waitMs: 30_000 } as const
     const pay = stage.latchkey.phased('payments.wait', options, async x => {
       const charge = await x.effect('charge', withoutDedup, async ({ id, key }) => {
         calls.push(key)

@@ -14,7 +14,7 @@ import { openPlace } from './database.ts'
 export interface AppArgument {
   readonly place: string
   readonly leaseMs: number
-  readonly whenInProgress: 'refuse' | 'wait'
+  readonly onInProgress: 'refuse' | 'wait'
 }
 
 interface Asked {
@@ -25,8 +25,8 @@ interface Asked {
 const argument: AppArgument = JSON.parse(process.argv[2] ?? '{}')
 const place = await openPlace(argument.place)
 const latchkey = createLatchkey({ store: place.store, scope: (c: Context) => c.req.header('x-account') ?? '' })
-const { leaseMs, whenInProgress } = argument
-const shared = { leaseMs, whenInProgress, holdMsMax: 60_000 }
+const { leaseMs, onInProgress } = argument
+const shared = { leaseMs, onInProgress, holdMsMax: 60_000 }
 
 async function handle(c: Context, write?: (label: string) => Promise<void>): Promise<Response> {
   const { label, slow = 0 } = await c.req.json<Asked>()
@@ -39,7 +39,7 @@ async function handle(c: Context, write?: (label: string) => Promise<void>): Pro
 const app = new Hono()
 const hold = latchkey.guarded('hold', { ...shared, onFailure: 'hold' })
 const rerun = latchkey.guarded('rerun', { ...shared, onFailure: 'rerun' })
-const atomic = latchkey.atomic('atomic', { whenInProgress })
+const atomic = latchkey.atomic('atomic', { onInProgress })
 app.post(
   '/hold',
   idempotent(hold, (c: Context) => handle(c), { onError: (_, c) => c.text('failed', 500) }),

@@ -18,7 +18,7 @@ export function itSurvivesCrashes(placeName: () => string): void {
   // Filled before the first test runs.
   const scene = {} as Scene
   beforeAll(async () => {
-    scene.argument = { place: placeName(), leaseMs, whenInProgress: 'refuse' }
+    scene.argument = { place: placeName(), leaseMs, onInProgress: 'refuse' }
     scene.place = await openPlace(placeName())
     await scene.place.migrate()
     scene.apps = await startFleet(4, scene.argument)
@@ -49,7 +49,7 @@ function itRunsOnce(scene: Scene): void {
   )
 
   it('gives all waiting callers at four processes the same bytes', async () => {
-    const waiting = await startFleet(4, { ...scene.argument, whenInProgress: 'wait' })
+    const waiting = await startFleet(4, { ...scene.argument, onInProgress: 'wait' })
     for (const path of ['/hold', '/atomic']) {
       const label = `waiting${path}`
       const answers = await fifty(path, { key: label, label, slow: 300 }, waiting)

@@ -10,7 +10,7 @@ describeOwnPostgres('a PostgreSQL that goes away', own => {
   it('answers 503 without running the handler while it is down, and serves again without a restart', async () => {
     const place = await openPlace(own.server.url)
     await place.migrate()
-    const app = await startApp({ place: own.server.url, leaseMs: 3_000, whenInProgress: 'refuse' })
+    const app = await startApp({ place: own.server.url, leaseMs: 3_000, onInProgress: 'refuse' })
     expect(await post(app, '/hold', { key: 'before', label: 'before' })).toMatchObject({ status: 201 })
 
     await own.server.kill()
@@ -34,7 +34,7 @@ describeOwnPostgres('a PostgreSQL that goes away', own => {
 describePostgres('processes that disagree about the time', database => {
   let place: Place
   let apps: App[] = []
-  const lease = { leaseMs: 6_000, whenInProgress: 'refuse' } as const
+  const lease = { leaseMs: 6_000, onInProgress: 'refuse' } as const
 
   beforeAll(async () => {
     place = await openPlace(database.url)

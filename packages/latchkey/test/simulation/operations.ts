@@ -78,10 +78,10 @@ export function declareOperations(latchkey: Latchkey<ModelTx, unknown>, shop: Sh
   const { plan, version } = shop
   const short = { retentionMs: shortRetentionMs, allowShortRetention: true, leaseMs, holdMsMax }
   const kept = plan.tombstones
-    ? ({ afterExpiry: 'gone', tombstoneMs } as const)
+    ? ({ onExpiry: 'gone', tombstoneMs } as const)
     : { retentionMs: shortRetentionMs + tombstoneMs }
   const hold = latchkey.guarded('hold', { ...short, ...kept, onFailure: 'hold' })
-  const rerun = latchkey.guarded('rerun', { ...short, onFailure: 'rerun', whenInProgress: 'wait' })
+  const rerun = latchkey.guarded('rerun', { ...short, onFailure: 'rerun', onInProgress: 'wait' })
   const atomic = latchkey.atomic('atomic', {})
   const declared = { version, leaseMs }
   const dedup = latchkey.phased('dedup', declared, watched(shop, payWithDedup(shop)))

@@ -81,7 +81,7 @@ export const bodyLimitCases: readonly AdapterCase[] = [
             count,
           }),
           route(
-            latchkey.guarded('orders.free', { onFailure: 'rerun', bodyBytesMax, missingKey: 'run-unprotected' }),
+            latchkey.guarded('orders.free', { onFailure: 'rerun', bodyBytesMax, onMissingKey: 'run-unprotected' }),
             created(2),
             { count, path: '/free' },
           ),

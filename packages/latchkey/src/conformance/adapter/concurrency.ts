@@ -46,7 +46,7 @@ export const concurrencyCases: readonly AdapterCase[] = [
       await onStage(
         harness,
         latchkey => [
-          route(latchkey.guarded('orders.create', { ...rerun, whenInProgress: 'wait' }), waiting(door), { count }),
+          route(latchkey.guarded('orders.create', { ...rerun, onInProgress: 'wait' }), waiting(door), { count }),
         ],
         async ({ post }) => {
           const callers = Array.from({ length: 50 }, () => post('/orders', { key: 'k', body: { sku: 1 } }))
@@ -68,7 +68,7 @@ export const concurrencyCases: readonly AdapterCase[] = [
     name: 'ends a wait at its limit with 409 and leaves the owner alone',
     async run(harness) {
       const door = gate()
-      const options = { ...rerun, whenInProgress: 'wait', waitMs: 100 } as const
+      const options = { ...rerun, onInProgress: 'wait', waitMs: 100 } as const
       await onStage(
         harness,
         latchkey => [route(latchkey.guarded('orders.create', options), waiting(door))],
@@ -88,7 +88,7 @@ export const concurrencyCases: readonly AdapterCase[] = [
       const door = gate()
       await onStage(
         harness,
-        latchkey => [route(latchkey.guarded('orders.create', { ...rerun, whenInProgress: 'accept' }), waiting(door))],
+        latchkey => [route(latchkey.guarded('orders.create', { ...rerun, onInProgress: 'accept' }), waiting(door))],
         async ({ open, post }) => {
           const first = open('/orders', { key: 'k' })
           await door.reached

@@ -204,7 +204,7 @@ const outages: readonly AdapterCase[] = [
       await onStage(
         harness,
         latchkey => [
-          route(latchkey.guarded('orders.create', { ...rerun, ifStoreDown: 'run-unprotected' }), created(1)),
+          route(latchkey.guarded('orders.create', { ...rerun, onStoreDown: 'run-unprotected' }), created(1)),
         ],
         async ({ post }) => {
           const received = await post('/orders', { key: 'k' })

@@ -66,7 +66,7 @@ const keys: readonly AdapterCase[] = [
         harness,
         latchkey => [
           route(
-            latchkey.guarded('orders.create', { ...rerun, missingKey: 'run-unprotected' }),
+            latchkey.guarded('orders.create', { ...rerun, onMissingKey: 'run-unprotected' }),
             (_, run) => created(run),
             { count },
           ),

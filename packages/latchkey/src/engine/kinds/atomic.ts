@@ -179,8 +179,8 @@ async function reserveAndRun<Tx, C>(core: Core<Tx>, settings: Settings<C>, run: 
   const startedAtMs = core.clock.monotonicMs()
   const attempt = await attemptOf(run.work, context)
   core.durations.add(operation, core.clock.monotonicMs() - startedAtMs)
-  const { storeWhen, outcomeBytesMax, outcomeVersion, neverStored } = settings
-  const rules = { onFailure: 'rerun', storeWhen, outcomeBytesMax, outcomeVersion, neverStored } as const
+  const { storeStatus, outcomeBytesMax, outcomeVersion, neverStored } = settings
+  const rules = { onFailure: 'rerun', storeStatus, outcomeBytesMax, outcomeVersion, neverStored } as const
   const judgement = judge(attempt, rules, context[saidNotExecuted])
   const ended: Ran = { kind: 'ran', attempt, judgement }
   run.inside.ended = ended

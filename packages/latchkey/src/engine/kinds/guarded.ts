@@ -36,7 +36,7 @@ interface Run extends Granted {
 
 function runGranted<Tx, C>(core: Core<Tx>, settings: Settings<C>, granted: Run): Promise<Answer> {
   const run = () => runOwned(core, settings, granted)
-  if (settings.ifStoreDown === 'refuse') return run()
+  if (settings.onStoreDown === 'refuse') return run()
   const { request } = granted
   const { id, claimId } = granted.won.claim
   // The store is back, and a handler of the time without it is still under way: this claim has run nothing.
@@ -145,7 +145,7 @@ async function whenStoreIsDown<Tx, C>(
   { request, work, cause }: StoreDown,
 ): Promise<Answer> {
   // Load is not an outage: a store that was not asked has not failed.
-  if (settings.ifStoreDown === 'refuse' || isLatchkeyError(cause, 'overloaded')) return unavailable(cause)
+  if (settings.onStoreDown === 'refuse' || isLatchkeyError(cause, 'overloaded')) return unavailable(cause)
   const { operation, id } = request.identity
   const run = async (): Promise<Answer> => {
     core.telemetry.count('unprotected', { operation, identity: id })

@@ -37,7 +37,7 @@ export interface PhasedOptions<Context = unknown> extends OperationOptions<Conte
 /** As of phased work, without what makes a client wait. */
 export interface DeferredOptions<Context = unknown> extends Omit<
   PhasedOptions<Context>,
-  'version' | 'respondAsync' | 'whenInProgress' | 'waitMs'
+  'version' | 'respondAsync' | 'onInProgress' | 'waitMs'
 > {
   /** As of phased work. Default 1. */
   readonly version?: number
@@ -151,14 +151,14 @@ function waysInto<Tx, Input, C>(core: Core<Tx>, shared: Shared<C>, declared: Che
       const next = (asked: ExecuteRequest) =>
         executeDeferred(core, settings, { request: asked, work: { version, input, deadlineInMs: deadlineMs } })
       // Nothing runs here, so there is nothing to wait for.
-      const waitless: Settings<C> = { ...settings, whenInProgress: 'refuse' }
+      const waitless: Settings<C> = { ...settings, onInProgress: 'refuse' }
       const once = () => unlessTooOld(core, waitless, { request, next })
       return tracked(core, withWaiting(core, waitless, { request, work: never, once }))
     },
     async resume({ identity, fingerprint }) {
       // A worker knows no key: it is not stored, and the definition is not given one.
       const request = { identity, key: '', fingerprint, description: undefined }
-      const waitless: Settings<C> = { ...settings, whenInProgress: 'refuse' }
+      const waitless: Settings<C> = { ...settings, onInProgress: 'refuse' }
       const start = (run: () => Promise<Attempt>) => run()
       return resumed(await tracked(core, executePhased(core, waitless, { ...each, request, input: undefined, start })))
     },
@@ -174,9 +174,9 @@ function checked<Tx, Input, C>(
     throw misconfigured(`${name}: a ${kind} operation needs version: 1, 2, 3 …, which rises with its steps`)
   if (typeof definition !== 'function')
     throw misconfigured(`${name}: a ${kind} operation needs its definition as third argument`)
-  if (settings.missingKey === 'run-unprotected') {
+  if (settings.onMissingKey === 'run-unprotected') {
     throw misconfigured(
-      `${name}: a ${kind} operation needs a key, because its steps are kept under it. Leave missingKey at 'refuse'`,
+      `${name}: a ${kind} operation needs a key, because its steps are kept under it. Leave onMissingKey at 'refuse'`,
     )
   }
   return settings

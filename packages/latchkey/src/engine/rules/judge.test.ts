@@ -157,14 +157,14 @@ describe('the table of answers', () => {
   })
 
   it.each(cells)('asks the operation before the status: %d, %s, under %s', (status, how, onFailure, expected) => {
-    expect(judged(ended(status, how), onFailure, { storeWhen: () => true }).kind).toBe('keep')
+    expect(judged(ended(status, how), onFailure, { storeStatus: () => true }).kind).toBe('keep')
     // Refused below 500 is the developer's word that nothing was done. A refused 5xx is everybody's `status < 500`.
-    const refused = judged(ended(status, how), onFailure, { storeWhen: () => false }).kind
+    const refused = judged(ended(status, how), onFailure, { storeStatus: () => false }).kind
     expect(refused).toBe(status < 500 ? 'retryable' : expected)
     const broken = () => {
       throw new Error('a hook with a bug')
     }
-    expect(judged(ended(status, how), onFailure, { storeWhen: broken }).kind).toBe(expected)
+    expect(judged(ended(status, how), onFailure, { storeStatus: broken }).kind).toBe(expected)
   })
 
   it.each([

@@ -1,7 +1,7 @@
 /**
  * What a handler's end means for its row, and so which answers are stored. Pure.
  *
- * The handler's own word comes first: `notExecuted` frees the key, `outcomeUnknown` holds it. Then `storeWhen`, the operation's
+ * The handler's own word comes first: `notExecuted` frees the key, `outcomeUnknown` holds it. Then `storeStatus`, the operation's
  * word about a status. Then the table. Returned and thrown answers are judged alike: what the client gets decides.
  */
 import { isLatchkeyError } from '../../ports/errors.ts'
@@ -21,7 +21,7 @@ type OnFailure = Settings['onFailure'] | 'resume'
 
 interface Rules extends Pick<Settings, 'outcomeBytesMax' | 'outcomeVersion' | 'neverStored'> {
   readonly onFailure: OnFailure
-  readonly storeWhen?: Settings['storeWhen'] | undefined
+  readonly storeStatus?: Settings['storeStatus'] | undefined
 }
 
 type Answered = 'done' | 'not-now' | 'failed'
@@ -54,7 +54,7 @@ export function judge(attempt: Attempt, rules: Rules, saidNotExecuted = false): 
 }
 
 /** Whether an answer of this status is stored, if the handler says nothing about it. */
-export function isStored(status: number, rules: Pick<Rules, 'storeWhen' | 'onFailure'>): boolean {
+export function isStored(status: number, rules: Pick<Rules, 'storeStatus' | 'onFailure'>): boolean {
   return verdictOfStatus(status, rules) === 'keep'
 }
 
@@ -64,7 +64,7 @@ function verdictOf(attempt: Exclude<Attempt, { kind: 'threw' }>, rules: Rules): 
   return attempt.status < 500 ? 'keep' : verdicts.failed[rules.onFailure]
 }
 
-function verdictOfStatus(status: number, rules: Pick<Rules, 'storeWhen' | 'onFailure'>): Judgement['kind'] {
+function verdictOfStatus(status: number, rules: Pick<Rules, 'storeStatus' | 'onFailure'>): Judgement['kind'] {
   const byTable = verdicts[classOf(status)][rules.onFailure]
   const stores = storeWhenOf(rules, status)
   if (stores === undefined) return byTable
@@ -73,10 +73,10 @@ function verdictOfStatus(status: number, rules: Pick<Rules, 'storeWhen' | 'onFai
   return status < 500 ? 'retryable' : byTable
 }
 
-/** Undefined: the operation has no word of its own. The handler has run, so a `storeWhen` that throws must not cost its answer. */
-function storeWhenOf({ storeWhen }: Pick<Rules, 'storeWhen'>, status: number): boolean | undefined {
+/** Undefined: the operation has no word of its own. The handler has run, so a `storeStatus` that throws must not cost its answer. */
+function storeWhenOf({ storeStatus }: Pick<Rules, 'storeStatus'>, status: number): boolean | undefined {
   try {
-    return storeWhen?.(status)
+    return storeStatus?.(status)
   } catch {
     return undefined
   }

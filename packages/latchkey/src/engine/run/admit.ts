@@ -21,7 +21,7 @@ export function withWaiting<Tx, C, X>(core: Core<Tx>, settings: Settings<C>, wai
 }
 
 function begin<Tx, C, X>(core: Core<Tx>, settings: Settings<C>, waiting: Waiting<X>): Promise<Answer> {
-  return settings.whenInProgress === 'wait'
+  return settings.onInProgress === 'wait'
     ? waitForTwin(core, settings, waiting)
     : waiting.once(waiting.work, waiting.request)
 }

@@ -13,7 +13,7 @@ function keyOf(atMs: number): string {
 }
 
 describe('the age of a key', () => {
-  const limits = { maxKeyAgeMs: hour }
+  const limits = { keyAgeMsMax: hour }
 
   it('is of no interest without a limit', () => {
     expect(ageOfKey('anything', {}, at(now))).toEqual({ kind: 'fine' })
@@ -46,7 +46,7 @@ describe('the age of a key', () => {
 
 describe('the age of a request', () => {
   const tooOld = (said: unknown) =>
-    isRequestTooOld({}, { requestTime: () => said as number, maxRequestAgeMs: hour }, at(now))
+    isRequestTooOld({}, { requestTime: () => said as number, requestAgeMsMax: hour }, at(now))
 
   it('is counted from a number or a date', () => {
     expect([tooOld(now - hour), tooOld(new Date(now - hour)), tooOld(now + 5 * minute)]).toEqual([false, false, false])
@@ -66,7 +66,7 @@ describe('the age of a request', () => {
     const requestTime = () => {
       throw new Error('no such header')
     }
-    expect(isRequestTooOld({}, { requestTime, maxRequestAgeMs: hour }, at(now))).toBe(true)
+    expect(isRequestTooOld({}, { requestTime, requestAgeMsMax: hour }, at(now))).toBe(true)
     expect(isRequestTooOld({}, {}, at(now))).toBe(false)
   })
 })

@@ -17,10 +17,10 @@ export type Age =
 /** By the time that a UUIDv7 carries in its first 48 bits (RFC 9562, section 5.7). */
 export function ageOfKey(
   key: string,
-  { maxKeyAgeMs }: Pick<Settings, 'maxKeyAgeMs'>,
+  { keyAgeMsMax }: Pick<Settings, 'keyAgeMsMax'>,
   clock: Pick<Clock, 'nowMs'>,
 ): Age {
-  if (maxKeyAgeMs === undefined) return { kind: 'fine' }
+  if (keyAgeMsMax === undefined) return { kind: 'fine' }
   const nowMs = clock.nowMs()
   const atMs = timeOfUuid(key)
   if (atMs === undefined) {
@@ -32,7 +32,7 @@ export function ageOfKey(
       detail: 'The time in the key is more than 5 minutes ahead: set the clock it is made with.',
     }
   }
-  return { kind: nowMs - atMs > maxKeyAgeMs ? 'too-old' : 'fine' }
+  return { kind: nowMs - atMs > keyAgeMsMax ? 'too-old' : 'fine' }
 }
 
 const uuidV7 = /^([0-9a-f]{8})-([0-9a-f]{4})-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/i
@@ -45,12 +45,12 @@ function timeOfUuid(key: string): number | undefined {
 /** A request that names no usable time counts as too old: nobody knows that it is not. */
 export function isRequestTooOld<C>(
   context: C,
-  { requestTime, maxRequestAgeMs }: Pick<Settings<C>, 'requestTime' | 'maxRequestAgeMs'>,
+  { requestTime, requestAgeMsMax }: Pick<Settings<C>, 'requestTime' | 'requestAgeMsMax'>,
   clock: Pick<Clock, 'nowMs'>,
 ): boolean {
-  if (requestTime === undefined || maxRequestAgeMs === undefined) return false
+  if (requestTime === undefined || requestAgeMsMax === undefined) return false
   const ageMs = clock.nowMs() - timeOf(requestTime, context)
-  return !(ageMs <= maxRequestAgeMs && ageMs >= -aheadMsMax)
+  return !(ageMs <= requestAgeMsMax && ageMs >= -aheadMsMax)
 }
 
 function timeOf<C>(requestTime: (context: C) => number | Date | undefined, context: C): number {

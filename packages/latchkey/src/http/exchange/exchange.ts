@@ -80,7 +80,7 @@ export function covers(methods: readonly string[], method: string): boolean {
 }
 
 function withoutKey<C>(operation: DeclaredOperation<C>, refuse: (problem: Problem) => Exchange): Exchange {
-  if (operation.settings.missingKey === 'refuse') return refuse({ code: 'missing-key' })
+  if (operation.settings.onMissingKey === 'refuse') return refuse({ code: 'missing-key' })
   operation.shared.telemetry.count('unprotected', { operation: operation.name, detail: 'missing-key' })
   return { kind: 'pass' }
 }
@@ -173,7 +173,7 @@ function conclude<C>(
       reportHidden(operation, answer)
       return {
         kind: 'send',
-        answer: renderRefusal(answer.refusal, { http: shared.http, accept: settings.whenInProgress === 'accept' }),
+        answer: renderRefusal(answer.refusal, { http: shared.http, accept: settings.onInProgress === 'accept' }),
       }
     default:
       return unreachable(answer)

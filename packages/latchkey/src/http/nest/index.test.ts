@@ -167,7 +167,7 @@ describe.each(['Express', 'Fastify'] as const)('Nest on %s', platform => {
   })
 
   it('hands the execution over as a parameter, and by the request', async () => {
-    const operation = latchkey.guarded('orders.create', { ...rerun, missingKey: 'run-unprotected' })
+    const operation = latchkey.guarded('orders.create', { ...rerun, onMissingKey: 'run-unprotected' })
     const other = latchkey.guarded('orders.cancel', rerun)
     const refusal = (request: object) => {
       try {
