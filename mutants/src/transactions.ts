@@ -95,6 +95,11 @@ export const transactionMutants: readonly Mutant[] = [
         find: `if (!begun && isLatchkeyError(cause, 'overloaded'))`,
         replace: `if (begun && isLatchkeyError(cause, 'overloaded'))`,
       },
+      {
+        file: `${library}/engine/store/transaction.ts`,
+        find: `if ((!begun || !over) && !isLatchkeyError(cause, 'overloaded'))`,
+        replace: 'if (!begun || !over)',
+      },
     ],
     caughtBy: [atomic('pool-instead-of-tx.pg.test.ts', 'who waits longer hears 503 overloaded')],
   },

@@ -69,6 +69,8 @@ export async function startFleet(options: FleetOptions): Promise<Fleet> {
     async calm() {
       state.armed = false
       for (const slot of slots) {
+        // One that is still starting does not listen for signals yet, and would die of one.
+        await until(() => slot.url !== undefined)
         await end(slot.child)
         await until(() => slot.url !== undefined)
       }

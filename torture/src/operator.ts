@@ -39,5 +39,5 @@ export async function settleOne({ databaseUrl, charges, url }: Looking): Promise
 function verdictOf(operation: string, id: string): OperatorVerdict {
   return operation === 'payouts.create'
     ? { kind: 'happened', status: 201, json: { charge: id } }
-    : { kind: 'happened', result: { kind: 'charged', id } }
+    : { kind: 'happened', value: { kind: 'charged', id } }
 }

@@ -15,14 +15,14 @@ export type RowName = IdentityParts | { readonly id: string }
  * What a person found out. `declined` is `happened` with a refusal for an answer (the card was not charged, and will not be).
  *
  * Guarded work, and phased work that has no effect open, needs the whole answer, as `status` and `json` or as an `outcome`: clients get it
- * from now on. Phased and deferred work with an effect open needs the `result` of that effect, as its function would have returned it: the
+ * from now on. Phased and deferred work with an effect open needs the `value` of that effect, as its function would have returned it: the
  * remaining steps run with it. `never-happened`: guarded work runs with the next request; phased work tries the effect again, with
  * another downstream key.
  */
 export type OperatorVerdict =
   | { readonly kind: 'happened' | 'declined'; readonly status: number; readonly json: unknown }
   | { readonly kind: 'happened' | 'declined'; readonly outcome: Outcome }
-  | { readonly kind: 'happened' | 'declined'; readonly result: unknown }
+  | { readonly kind: 'happened' | 'declined'; readonly value: unknown }
   | { readonly kind: 'never-happened' }
 
 export interface Operators {
@@ -39,7 +39,7 @@ export interface Operators {
   inspect(row: RowName): Promise<Inspection>
   /**
    * Ends an `unknown`. The verdict, who gave it and why are committed with it. `wrong-verdict`: nothing was changed; `needs` says whether the row
-   * wants the `result` of its open effect, which `effect` names, or the `outcome` of the whole.
+   * wants the `value` of its open effect, which `effect` names, or the `outcome` of the whole.
    */
   settle(row: RowName, verdict: OperatorVerdict, act: Act): Promise<SettleResult>
   /** Deletes a `completed` row, so that its key is new again. */
@@ -109,11 +109,11 @@ function checkAct(name: string, { by, reason }: Act): void {
 function storedVerdict(verdict: OperatorVerdict, version: number): FoundVerdict {
   if (verdict.kind === 'never-happened') return verdict
   const { kind } = verdict
-  if ('result' in verdict) return { kind, result: boundedJson('settle: the result', verdict.result) }
+  if ('value' in verdict) return { kind, value: boundedJson('settle: the value', verdict.value) }
   const { status } = 'outcome' in verdict ? verdict.outcome : verdict
   if (!Number.isInteger(status) || status < 200 || status > 599) {
     throw misconfigured(
-      `settle needs the status of an answer, 200 to 599, and got ${status}. For an effect of phased work, give { result }`,
+      `settle needs the status of an answer, 200 to 599, and got ${status}. For an effect of phased work, give { value }`,
     )
   }
   if ('outcome' in verdict) return { kind, outcome: verdict.outcome }

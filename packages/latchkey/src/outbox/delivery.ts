@@ -70,7 +70,7 @@ async function deliverLines(batch: BatchParts, lines: Iterable<readonly Message[
 
 async function deliverOne(batch: BatchParts, message: Message): Promise<DeliveryResult> {
   const { targets, policy, attempts, faultPoint } = batch
-  if (message.crashes >= policy.crashBudget) {
+  if (message.crashes >= policy.crashesMax) {
     return { kind: 'refused', error: `poison: ${message.crashes} relays died while delivering it` }
   }
   const target = targetOf(targets, message.topic)
@@ -91,7 +91,7 @@ function endOf({ policy, clock }: DeliveryParts, message: Message, result: Deliv
   const { aggregate } = policy
   if (result.kind === 'delivered') return { kind: 'delivered', position, downstreamId: result.downstreamId }
   const attempt = message.attempts + 1
-  if (result.kind === 'refused' || attempt >= policy.budget) {
+  if (result.kind === 'refused' || attempt >= policy.attemptsMax) {
     return { kind: 'failed', position, error: result.error, next: { kind: 'park' }, aggregate }
   }
   const dueInMs = Math.max(backoffMs(policy, attempt, clock.random()), result.retryAfterMs ?? 0)

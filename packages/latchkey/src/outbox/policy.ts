@@ -29,9 +29,9 @@ export interface RelayPolicy {
   /** How long one delivery may take. Default 15,000. */
   readonly timeoutMs: number
   /** How often a message is tried before it is parked. Default 10: about ten minutes with the default backoff. */
-  readonly budget: number
+  readonly attemptsMax: number
   /** How many relays may die of one message before it is parked. Default 3, after two that died of the batch it was in. */
-  readonly crashBudget: number
+  readonly crashesMax: number
   /** The wait after the first failure; it doubles with every further one. Default 1,000. */
   readonly backoffMs: number
   /** The longest wait. Default 300,000. */
@@ -48,8 +48,8 @@ const defaults: RelayPolicy = {
   concurrency: 8,
   leaseMs: 30_000,
   timeoutMs: 15_000,
-  budget: 10,
-  crashBudget: 3,
+  attemptsMax: 10,
+  crashesMax: 3,
   backoffMs: 1_000,
   backoffMsMax: 300_000,
   aggregate: 'block',
@@ -63,8 +63,8 @@ export const policyChecks: ChecksOf<RelayPolicy> = {
   concurrency: count,
   leaseMs: waitedMs,
   timeoutMs: waitedMs,
-  budget: count,
-  crashBudget: count,
+  attemptsMax: count,
+  crashesMax: count,
   backoffMs: storedMs,
   backoffMsMax: storedMs,
   aggregate: oneOf('block', 'skip'),

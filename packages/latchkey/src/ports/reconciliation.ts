@@ -29,12 +29,12 @@ export interface Subject {
 }
 
 /**
- * `outcome` is the whole answer of the row: guarded work, and phased work without an open effect. `result` is the value of the
+ * `outcome` is the whole answer of the row: guarded work, and phased work without an open effect. `value` is that of the
  * open effect, JSON text: the remaining steps go on with it.
  */
 export type FoundVerdict =
   | { readonly kind: 'happened' | 'declined'; readonly outcome: Outcome }
-  | { readonly kind: 'happened' | 'declined'; readonly result: string | undefined }
+  | { readonly kind: 'happened' | 'declined'; readonly value: string | undefined }
   | { readonly kind: 'never-happened' }
 
 export interface Finding {

@@ -30,7 +30,7 @@ export interface Step {
   readonly kind: 'phase' | 'effect'
   readonly state: StepState
   /** JSON text; only when `done`. Absent: the step returned nothing. */
-  readonly result: string | undefined
+  readonly value: string | undefined
   readonly epoch: number
   /** An `open` effect whose first try is still inside its provider's dedup window: repeating it with the same key is safe. */
   readonly repeatable: boolean
@@ -55,7 +55,7 @@ export interface UnreadableJournal {
 export interface PhaseDone {
   readonly position: number
   readonly name: string
-  readonly result: string | undefined
+  readonly value: string | undefined
 }
 
 export interface Intent {
@@ -70,7 +70,7 @@ export interface Intent {
 
 export interface EffectDone {
   readonly position: number
-  readonly result: string | undefined
+  readonly value: string | undefined
 }
 
 export interface Steps<Tx> {

@@ -226,8 +226,8 @@ export type SettleResult =
   | { readonly kind: 'settled' }
   | { readonly kind: 'not-found' }
   | WrongState
-  /** The row needs a verdict about its open effect (`result`), or about the whole (`outcome`). Nothing was changed. */
-  | { readonly kind: 'wrong-verdict'; readonly needs: 'result' | 'outcome'; readonly effect: string | undefined }
+  /** The row needs a verdict about its open effect (`value`), or about the whole (`outcome`). Nothing was changed. */
+  | { readonly kind: 'wrong-verdict'; readonly needs: 'value' | 'outcome'; readonly effect: string | undefined }
 export type ForgetResult = { readonly kind: 'forgotten' } | { readonly kind: 'not-found' } | WrongState
 export type UnparkResult =
   | { readonly kind: 'unparked' }

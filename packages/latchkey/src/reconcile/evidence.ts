@@ -54,7 +54,7 @@ async function tellUnfit(
     parts.telemetry.report(message, { ...attributes, detail: 'contradiction' })
   } else if (state === 'unknown') {
     const effect = subject.effect === undefined ? '' : `effect ${subject.effect.name}, epoch ${subject.effect.epoch}: `
-    const what = 'result' in finding.verdict ? 'value of an effect' : 'outcome of the whole'
+    const what = 'value' in finding.verdict ? 'value of an effect' : 'outcome of the whole'
     const message = `${finding.source} gave the ${what}, which does not fit the row: it is kept, and settles nothing`
     parts.telemetry.report(message, { ...attributes, detail: `${effect}${finding.verdict.kind}` })
   }

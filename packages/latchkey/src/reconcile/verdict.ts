@@ -56,7 +56,7 @@ export function checkedVerdict(what: string, given: unknown, outcomeVersion: num
     )
   }
   if ('outcome' in verdict) return { kind, outcome: checkedOutcome(what, verdict['outcome'], outcomeVersion) }
-  if ('value' in verdict) return { kind, result: boundedJson(`${what}: the value`, verdict['value']) }
+  if ('value' in verdict) return { kind, value: boundedJson(`${what}: the value`, verdict['value']) }
   throw misconfigured(`${what} is ${kind} and needs a value (of an effect) or an outcome (of the whole): json(201, …)`)
 }
 

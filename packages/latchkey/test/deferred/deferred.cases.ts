@@ -120,7 +120,9 @@ export function itDefers(placeName: () => string): void {
     expect(await stage.ask('doubt')).toMatchObject({ kind: 'accepted' })
     expect((await stage.latchkey.inspect(rowOf('doubt'))).record?.state).toBe('unknown')
     const result = { file: 'found' }
-    expect(await stage.latchkey.settle(rowOf('doubt'), { kind: 'happened', result }, act)).toEqual({ kind: 'settled' })
+    expect(await stage.latchkey.settle(rowOf('doubt'), { kind: 'happened', value: result }, act)).toEqual({
+      kind: 'settled',
+    })
     expect(await stage.ask('doubt')).toMatchObject({ kind: 'accepted' })
     expect(await stage.work()).toEqual(['completed'])
     expect(await stage.ask('doubt')).toMatchObject({ kind: 'done', value: { file: 'found' } })

@@ -161,7 +161,7 @@ const tables: readonly [owner: string, take: Take, right: Options, refusals: rea
     options => createRelay({ outbox: sqlite.store.outbox, targets: {}, ...options } as Given),
     { batch: 10, aggregate: 'skip' },
     [
-      [{ bugdet: 1 }, 'unknown option bugdet: did you mean budget?'],
+      [{ attemptMax: 1 }, 'unknown option attemptMax: did you mean attemptsMax?'],
       [{ aggregate: 'stop' }, "aggregate must be 'block' or 'skip' (got 'stop')"],
       [{ batch: 5_000 }, 'batch must be a whole number from 1 to 1000 (got 5000)'],
       [{ timeoutMs: Infinity }, 'timeoutMs must be a number above 0'],

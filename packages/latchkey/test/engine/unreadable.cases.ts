@@ -68,7 +68,7 @@ function answerCases(scene: () => Scene): void {
     await deferred.run(given)
     for (const name of ['orders.create', 'pay', 'report']) await scene().harness.spoil(idOf('bad', name), 'state')
     const runs = [atomic.run(given, () => 'again'), phased.run(given), deferred.run(given)]
-    for (const run of runs) await expect(run).rejects.toMatchObject({ code: 'row-unreadable' })
+    await Promise.all(runs.map(run => expect(run).rejects.toMatchObject({ code: 'row-unreadable' })))
     const guarded = scene().latchkey.guarded(operationName, { onFailure: 'hold' })
     await guarded.execute(executeRequest('bad'), work)
     await scene().harness.spoil(idOf('bad'), 'outcome-missing')

@@ -72,7 +72,7 @@ it('tries again with growing waits, then parks with the history, and tells', asy
   const report = vi.fn()
   const telemetry = { count() {}, observe() {}, report }
   const tried = relay(() => Promise.reject(Object.assign(new Error('secret'), { code: 'ECONNRESET' })), {
-    ...{ budget: 4, backoffMs: 1_000, backoffMsMax: 3_000, clock: { ...bench.clock, random: () => 1 }, telemetry },
+    ...{ attemptsMax: 4, backoffMs: 1_000, backoffMsMax: 3_000, clock: { ...bench.clock, random: () => 1 }, telemetry },
   })
   for (let turn = 0; turn < 6; turn += 1) {
     await drain(tried)

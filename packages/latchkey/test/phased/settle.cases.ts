@@ -90,7 +90,7 @@ export function itSettlesDoubts(placeName: () => string): void {
   it.each(['happened', 'declined'] as const)('goes on with the result that a person says has %s', async kind => {
     const stage = await stageOf()
     await inDoubt(stage, kind)
-    const settled = await stage.latchkey.settle(rowOf(kind), { kind, result: { charge: 'ch-found' } }, act)
+    const settled = await stage.latchkey.settle(rowOf(kind), { kind, value: { charge: 'ch-found' } }, act)
     expect(settled).toEqual({ kind: 'settled' })
     expect((await stage.latchkey.inspect(rowOf(kind))).record?.state).toBe('pending')
     expect(await ask(stage, kind)).toMatchObject({ status: 201, value: { charge: 'ch-found' } })
@@ -102,7 +102,7 @@ export function itSettlesDoubts(placeName: () => string): void {
   it('takes no outcome for work with an effect open: its remaining steps would never run', async () => {
     const stage = await stageOf()
     await inDoubt(stage, 'whole')
-    const wrong = { kind: 'wrong-verdict', needs: 'result', effect: 'charge' }
+    const wrong = { kind: 'wrong-verdict', needs: 'value', effect: 'charge' }
     const verdict = { kind: 'happened', status: 201, json: {} } as const
     expect(await stage.latchkey.settle(rowOf('whole'), verdict, act)).toEqual(wrong)
     const outcome = json(201, {})
@@ -117,7 +117,7 @@ export function itSettlesDoubts(placeName: () => string): void {
     const request = { scope: 'acme', key: 'guarded', input: null }
     await expect(hold.run(request, fail)).rejects.toThrow()
     const row = { scope: 'acme', operation: 'payments.hold', key: 'guarded' }
-    expect(await stage.latchkey.settle(row, { kind: 'happened', result: 1 }, act)).toEqual({
+    expect(await stage.latchkey.settle(row, { kind: 'happened', value: 1 }, act)).toEqual({
       kind: 'wrong-verdict',
       needs: 'outcome',
       effect: undefined,
@@ -131,8 +131,8 @@ export function itSettlesDoubts(placeName: () => string): void {
   it('refuses a result that is too large or not JSON, and changes nothing', async () => {
     const stage = await stageOf()
     await inDoubt(stage, 'large')
-    const settle = (result: unknown) => stage.latchkey.settle(rowOf('large'), { kind: 'happened', result }, act)
-    await expect(settle('x'.repeat(70_000))).rejects.toThrow('settle: the result')
+    const settle = (result: unknown) => stage.latchkey.settle(rowOf('large'), { kind: 'happened', value: result }, act)
+    await expect(settle('x'.repeat(70_000))).rejects.toThrow('settle: the value')
     await expect(settle(() => 1)).rejects.toThrow('which is not JSON')
     expect((await stage.latchkey.inspect(rowOf('large'))).record?.state).toBe('unknown')
   })

@@ -53,7 +53,8 @@ export async function plantOverloads(url: string, pool: pg.Pool): Promise<Overlo
 /** What stands before a parenthesis anywhere in the store's source, and is a function of the server's. */
 async function functionNames(client: pg.Client): Promise<readonly string[]> {
   const folder = new URL('../../src/stores/postgres/', import.meta.url)
-  const sources = readdirSync(folder).filter(name => name.endsWith('.ts') && !name.includes('.test.'))
+  const files = readdirSync(folder, { recursive: true, encoding: 'utf8' })
+  const sources = files.filter(name => name.endsWith('.ts') && !name.includes('.test.'))
   const found = sources.flatMap(name => wordsBeforeParenthesis(readFileSync(new URL(name, folder), 'utf8')))
   const { rows } = await client.query<{ name: string }>(
     `select distinct proname::text as name from pg_catalog.pg_proc

@@ -28,7 +28,7 @@ export function toldOf(model: StoreModel, key: string, { verdict, fits, about }:
 
 export function verdictOf({ verdict, tells, value }: Omit<Told, 'effect'>): FoundVerdict {
   if (verdict === 'never-happened') return { kind: verdict }
-  return tells === 'outcome' ? { kind: verdict, outcome: answerOf(value) } : { kind: verdict, result: value }
+  return tells === 'outcome' ? { kind: verdict, outcome: answerOf(value) } : { kind: verdict, value: value }
 }
 
 function subjectOf(key: string, { effect }: Told): Subject {

@@ -84,7 +84,7 @@ export function viewOfModel(journal: ModelJournal | undefined, nowMs: number): o
 
 export function viewOfJournal(journal: Journal | UnreadableJournal | undefined): object | undefined {
   if (journal?.steps === undefined) return journal
-  const shown = journal.steps.map(({ position, state, epoch, result, repeatable }) => {
+  const shown = journal.steps.map(({ position, state, epoch, value: result, repeatable }) => {
     return { position, state, epoch, result, repeatable }
   })
   return { work: journal.work.input, overdue: journal.overdue, steps: shown }

@@ -50,7 +50,7 @@ const result = step({
     const claim = claimFrom(model, pick)
     const row = journalFor(model, claim)
     if (store.steps === undefined || (row && !row.journal)) return
-    const result = await store.steps.recordResult(real(claim), { position, result: value }, leaseMs)
+    const result = await store.steps.recordResult(real(claim), { position, value }, leaseMs)
     const foreseen = row?.journal && recordResult(row.journal, position, value)
     assert.equal(result, foreseen ?? 'claim-lost')
     if (row && result === 'written') row.lockedUntil = model.nowMs + leaseMs

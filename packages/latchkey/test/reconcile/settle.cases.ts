@@ -234,7 +234,7 @@ export function itSettlesUnknowns(placeName: () => string): void {
       expect(stage.telemetry.counted('parked')).toBe(1)
       expect(stage.telemetry.told).toContainEqual([expect.stringContaining('the row is parked'), expect.anything()])
 
-      const verdict = { kind: 'happened', result: stage.provider.charges[0] } as const
+      const verdict = { kind: 'happened', value: stage.provider.charges[0] } as const
       expect(await stage.latchkey.settle({ id }, verdict, act)).toEqual({ kind: 'settled' })
       const answer = await stage.pay.run(request('gone'))
       expect(answer).toMatchObject({ status: 201, value: { charge: stage.provider.charges[0]?.id } })

@@ -101,5 +101,5 @@ export function startOperator({ plan, world, store, history, provider, runs }: O
 function verdictOf(entry: Entry | undefined, ofEffect: boolean): FoundVerdict {
   if (entry === undefined) return { kind: 'never-happened' }
   const { kind, result } = entry
-  return ofEffect ? { kind, result: JSON.stringify(result) } : { kind, outcome: json(200, result) }
+  return ofEffect ? { kind, value: JSON.stringify(result) } : { kind, outcome: json(200, result) }
 }

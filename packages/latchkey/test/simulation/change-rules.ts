@@ -131,6 +131,6 @@ function checkTruth(
   }
   const results = truth.results(effect)
   if (results.length === 0) fail(`I5 ${effect} is said to have ${verdict.kind}`)
-  const isKnown = 'result' in verdict && results.some(result => JSON.stringify(result) === verdict.result)
-  if ('result' in verdict && !isKnown) fail(`I5 ${effect} has a result that nobody gave: ${verdict.result}`)
+  const isKnown = 'value' in verdict && results.some(result => JSON.stringify(result) === verdict.value)
+  if ('value' in verdict && !isKnown) fail(`I5 ${effect} has a result that nobody gave: ${verdict.value}`)
 }

@@ -148,7 +148,7 @@ export function journalOf(row: ModelRow, nowMs: number): Journal | undefined {
       name: step.name,
       kind: step.kind,
       state: step.state,
-      result: step.result,
+      value: step.result,
       epoch: step.epoch,
       repeatable: isRepeatable(step, nowMs),
     })),

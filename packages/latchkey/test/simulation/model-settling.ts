@@ -29,7 +29,7 @@ export function settling(tables: Tables, { find, note, mark }: Notes) {
     if ('outcome' in verdict) return { ...completed(kept, verdict.outcome, retentionMs), saidBy: 'evidence' }
     const open = openEffect(row)
     const steps = kept.steps.map(step =>
-      step === open ? { ...step, state: 'done' as const, result: verdict.result } : step,
+      step === open ? { ...step, state: 'done' as const, result: verdict.value } : step,
     )
     return { ...kept, state: 'pending', dueAtMs: now(), parked: false, doubt: undefined, saidBy: 'evidence', steps }
   }
@@ -64,7 +64,7 @@ export function settling(tables: Tables, { find, note, mark }: Notes) {
         return row === undefined ? { kind: 'not-found' } : { kind: 'wrong-state', state: row.state }
       }
       const open = openEffect(row)
-      const needs = open === undefined ? 'outcome' : 'result'
+      const needs = open === undefined ? 'outcome' : 'value'
       if (verdict.kind !== 'never-happened' && !(needs in verdict)) {
         return { kind: 'wrong-verdict', needs, effect: open?.name }
       }
@@ -93,7 +93,7 @@ interface Leaving {
 export function fits(row: ModelRow, { subject, verdict, atMs }: Named): boolean {
   if (row.state !== 'unknown' || atMs < row.createdAtMs) return false
   const open = openEffect(row)
-  if (open === undefined) return subject.effect === undefined && !('result' in verdict)
+  if (open === undefined) return subject.effect === undefined && !('value' in verdict)
   const { position, epoch } = subject.effect ?? {}
   return position === open.position && epoch === open.epoch && !('outcome' in verdict)
 }

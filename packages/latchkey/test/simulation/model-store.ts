@@ -151,7 +151,7 @@ function steps({ rows, now, put, working }: Tables) {
       const step = { position, name, epoch, windowMs, openedAtMs, key, keyEpoch: epoch, result: undefined } as const
       return keep(row, { ...step, kind: 'effect', state: 'open' }, { leaseMs, what: `intent ${name}` })
     },
-    recordResult(claim: Claim, { position, result }: EffectDone, leaseMs: number): OwnerResult {
+    recordResult(claim: Claim, { position, value: result }: EffectDone, leaseMs: number): OwnerResult {
       const row = working(claim)
       const step = row?.steps.find(other => other.position === position)
       if (row === undefined || step?.kind !== 'effect' || step.state === 'again') return 'claim-lost'

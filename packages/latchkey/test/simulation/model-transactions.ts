@@ -72,7 +72,7 @@ export function modelTransactions(
         answer(!tx.ended && store.working(claim) !== undefined ? 'written' : 'claim-lost')
       })
     },
-    recordPhase(tx: ModelTx, claim: Claim, { position, name, result }: PhaseDone, leaseMs: number): OwnerResult {
+    recordPhase(tx: ModelTx, claim: Claim, { position, name, value: result }: PhaseDone, leaseMs: number): OwnerResult {
       const seen = store.working(claim)
       if (tx.ended || seen === undefined || seen.steps.some(step => step.position === position)) return 'claim-lost'
       const step = { position, name, kind: 'phase', state: 'done', result, epoch: 0 } as const

@@ -46,7 +46,7 @@ export async function runEffect<Tx>(run: PhasedRun<Tx>, { name, options, call }:
   checkEffect(run, name, options)
   checkName(run, name)
   const { position, known } = nextStep(run, 'effect', name)
-  if (known?.state === 'done') return fromJson(known.result)
+  if (known?.state === 'done') return fromJson(known.value)
   if (known?.state === 'open' && !known.repeatable) {
     const cause = new LatchkeyError(
       'outcome-unknown',
@@ -205,7 +205,7 @@ interface Recorded extends LateResult {
 async function recordUntilStored<Tx>(run: PhasedRun<Tx>, recorded: Recorded): Promise<OwnerResult> {
   const { core, claim, steps } = run
   const { intent, result, leaseMs } = recorded
-  const write = () => steps.recordResult(claim, { position: intent.position, result }, leaseMs)
+  const write = () => steps.recordResult(claim, { position: intent.position, value: result }, leaseMs)
   const until = core.clock.monotonicMs() + recordForMs
   for (let pauseMs = firstPauseMs; ; pauseMs *= 2) {
     try {
@@ -227,7 +227,7 @@ function recordLater<Tx>(run: PhasedRun<Tx>, { intent, result, leaseMs }: Record
   const { core, claim, steps, operation, holdMsMax } = run
   const lease = holdLease(core, { claim, leaseMs, holdMsMax, operation, claimedAtMs: core.clock.monotonicMs() })
   const write = async () => {
-    const written = await steps.recordResult(claim, { position: intent.position, result }, resumeSoonMs)
+    const written = await steps.recordResult(claim, { position: intent.position, value: result }, resumeSoonMs)
     if (written === 'claim-lost') await sayLateResult(run, { intent, result })
     return written
   }

@@ -34,7 +34,7 @@ export async function sayLateResult<Tx>(run: PhasedRun<Tx>, { intent, result }: 
   const { position, name, epoch } = intent
   const subject = { id: claim.id, effect: { position, name, epoch } }
   const ref = `${claim.claimId}:${position}`
-  const verdict = { kind: 'happened', result } as const
+  const verdict = { kind: 'happened', value: result } as const
   const keep = () => reconciliation.keep(subject, { source: 'late-owner', ref, verdict })
   const kept = await core.calls.call('keep evidence', keep)
   if (kept.kind !== 'kept' && kept.kind !== 'duplicate') return

@@ -15,7 +15,7 @@ const commitWaitMs = 5_000
 
 export async function runPhase<Tx>(run: PhasedRun<Tx>, name: string, work: (tx: Tx) => unknown): Promise<unknown> {
   const { position, known } = nextStep(run, 'phase', name)
-  if (known !== undefined) return fromJson(known.result)
+  if (known !== undefined) return fromJson(known.value)
   return whileRunning(run, name, () => commitPhase(run, { position, name, work }))
 }
 
@@ -61,7 +61,7 @@ async function inTransaction<Tx>(run: PhasedRun<Tx>, phase: InTransaction<Tx>): 
   if (inside.lost) return 'rollback'
   inside.result = boundedJson(`${run.operation}: the value of the phase ${name}`, await phase.work(tx))
   // The claim is checked in the transaction itself: a run that was replaced while it worked rolls its writes back.
-  const done = { position, name, result: inside.result }
+  const done = { position, name, value: inside.result }
   const written = await edges.last(() => steps.recordPhase(tx, claim, done, leaseMs))
   inside.lost = written === 'claim-lost'
   faultPoint('phase:before-commit')

@@ -46,7 +46,7 @@ function stepOf(row: StepRow, nowMs: number): Step {
     name: row.name,
     kind: stepKindOf(Number(row.kind)),
     state,
-    result: state === 'done' ? (row.result ?? undefined) : undefined,
+    value: state === 'done' ? (row.result ?? undefined) : undefined,
     epoch: Number(row.epoch),
     repeatable: state === 'open' && row.repeat_until_ms !== null && Number(row.repeat_until_ms) > nowMs,
   }

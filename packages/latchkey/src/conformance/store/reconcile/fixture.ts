@@ -12,7 +12,7 @@ export const applying: ApplyOptions = { quarantineMs, retentionMs }
 type FoundOutcome = Extract<FoundVerdict, { outcome: unknown }>
 export const happened: FoundOutcome = { kind: 'happened', outcome: answer('found out') }
 export const declined: FoundOutcome = { kind: 'declined', outcome: answer('no funds', { status: 402 }) }
-export const charged = { kind: 'happened', result: '{"id":"ch_1","text":"caf\u00e9"}' } as const
+export const charged = { kind: 'happened', value: '{"id":"ch_1","text":"caf\u00e9"}' } as const
 export const never = { kind: 'never-happened' } as const
 
 let refs = 0

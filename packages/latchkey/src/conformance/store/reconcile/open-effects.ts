@@ -9,8 +9,8 @@ import { quarantineMs, told, unknownAgain, unknownBetweenSteps, unknownCharge, w
 import { charge, downstreamKey, firstStep, openPhased, ownPhased, resumeRequest, runPhase } from '../steps/fixture.ts'
 import { stepsOf, withIntent } from '../steps/fixture.ts'
 
-const refused = { kind: 'declined', result: '{"declined":"no funds"}' } as const
-const noValue = { kind: 'happened', result: undefined } as const
+const refused = { kind: 'declined', value: '{"declined":"no funds"}' } as const
+const noValue = { kind: 'happened', value: undefined } as const
 
 const cases: readonly Omit<StoreCase, 'needs'>[] = [
   {
@@ -37,10 +37,10 @@ const cases: readonly Omit<StoreCase, 'needs'>[] = [
         assert.deepEqual([next.from, next.attempt, next.crashes], ['pending', 2, 0])
         assertNextFence(store, claim.fence, next.claim.fence)
         assert.deepEqual(
-          next.journal?.steps?.map(step => [step.name, step.state, step.result, step.epoch]),
+          next.journal?.steps?.map(step => [step.name, step.state, step.value, step.epoch]),
           [
             ['record', 'done', '7', 0],
-            ['charge', 'done', verdict.result, 0],
+            ['charge', 'done', verdict.value, 0],
           ],
         )
         assert.equal(await runPhase(bench, next.claim, { position: 2, name: 'receipt', value: 'receipt' }), 'written')
@@ -109,7 +109,7 @@ const cases: readonly Omit<StoreCase, 'needs'>[] = [
       const { store, steps } = bench
       const claim = await ownPhased(store, 'a')
       await steps.openIntent(claim, charge(0), leaseMs)
-      await steps.recordResult(claim, { position: 0, result: '1' }, leaseMs)
+      await steps.recordResult(claim, { position: 0, value: '1' }, leaseMs)
       await steps.openIntent(claim, charge(1, { epoch: 2, name: 'capture' }), leaseMs)
       await store.fail(claim, notKnown)
       await harness.advance(quarantineMs + hourMs)
@@ -207,7 +207,7 @@ const cases: readonly Omit<StoreCase, 'needs'>[] = [
         await harness.advance(quarantineMs + hourMs)
         assert.equal(await told(store, chargeOf(claim), verdict), 'settled')
         const before = [still(await recordOf(store, claim.id)), await stepsOf(steps, claim.id)]
-        assert.equal(await steps.recordResult(claim, { position: 0, result: '"late"' }, leaseMs), 'claim-lost')
+        assert.equal(await steps.recordResult(claim, { position: 0, value: '"late"' }, leaseMs), 'claim-lost')
         assert.equal(await steps.openIntent(claim, charge(0), leaseMs), 'claim-lost')
         assert.equal(await store.complete(claim, answer('late'), retentionMs), 'claim-lost')
         assert.equal(await store.fail(claim, retryNow), 'claim-lost')

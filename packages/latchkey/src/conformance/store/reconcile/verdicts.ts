@@ -7,7 +7,7 @@ import { charged, declined, evidenceOf, givenUp, happened, never, unknownBetween
 import { unknownCharge } from './fixture.ts'
 import { firstStep, openPhased, resumeRequest, stepsOf } from '../steps/fixture.ts'
 
-const refused = { kind: 'declined', result: '{"declined":"no funds"}' } as const
+const refused = { kind: 'declined', value: '{"declined":"no funds"}' } as const
 
 const phased: readonly Omit<StoreCase, 'needs'>[] = [
   {
@@ -29,7 +29,7 @@ const phased: readonly Omit<StoreCase, 'needs'>[] = [
         assert.equal(next.from, 'pending')
         assertNextFence(store, claim.fence, next.claim.fence)
         const [step] = next.journal?.steps ?? []
-        assert.deepEqual([step?.state, step?.result, step?.epoch], ['done', verdict.result, 0])
+        assert.deepEqual([step?.state, step?.value, step?.epoch], ['done', verdict.value, 0])
       }
     },
   },
@@ -56,8 +56,8 @@ const phased: readonly Omit<StoreCase, 'needs'>[] = [
       const open = await unknownCharge(bench, 'open')
       const between = await unknownBetweenSteps(bench, 'between')
       for (const [claim, verdict, needs, effect] of [
-        [open, happened, 'result', 'charge'],
-        [open, declined, 'result', 'charge'],
+        [open, happened, 'value', 'charge'],
+        [open, declined, 'value', 'charge'],
         [between, charged, 'outcome', undefined],
         [between, refused, 'outcome', undefined],
       ] as const) {
@@ -98,7 +98,7 @@ const phased: readonly Omit<StoreCase, 'needs'>[] = [
       assert.equal((await recordOf(store, claim.id)).expired, false)
       assert.equal((await store.resumable({ limit: 10 })).length, 1)
       const next = won(await store.claim(resumeRequest('a')))
-      assert.deepEqual([next.from, next.journal?.steps?.[0]?.result], ['pending', charged.result])
+      assert.deepEqual([next.from, next.journal?.steps?.[0]?.value], ['pending', charged.value])
     },
   },
 ]

@@ -55,7 +55,7 @@ const phased: readonly Omit<StoreCase, 'needs'>[] = [
       const claim = await withIntent(bench, 'a')
       await withIntent(bench, 'beside')
       assert.deepEqual(await find('a'), chargeOf(claim))
-      await steps.recordResult(claim, { position: 0, result: '1' }, leaseMs)
+      await steps.recordResult(claim, { position: 0, value: '1' }, leaseMs)
       assert.deepEqual(await find('a'), chargeOf(claim))
       await steps.openIntent(claim, charge(1, { name: 'refund', key: downstreamKey('refund') }), leaseMs)
       assert.deepEqual(await find('refund'), chargeOf(claim, { position: 1, name: 'refund' }))

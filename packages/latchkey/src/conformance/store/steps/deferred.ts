@@ -166,7 +166,7 @@ const cases: readonly Omit<StoreCase, 'needs'>[] = [
       assert.equal(await store.heartbeat(claim, leaseMs), 'claim-lost')
       assert.equal(await store.park(claim, 'poison'), 'claim-lost')
       assert.equal(await store.release(id, claimId), 'not-yours')
-      assert.equal(await steps.recordResult(claim, { position: 0, result: '1' }, leaseMs), 'claim-lost')
+      assert.equal(await steps.recordResult(claim, { position: 0, value: '1' }, leaseMs), 'claim-lost')
       assert.deepEqual(still(await recordOf(store, id)), still(queued))
     },
   },

@@ -52,7 +52,7 @@ export async function runPhase(
     written = await steps.enterPhase(tx, claim)
     if (written === 'claim-lost') return 'rollback'
     await business.insert(tx, value)
-    written = await steps.recordPhase(tx, claim, { position, name, result }, lease)
+    written = await steps.recordPhase(tx, claim, { position, name, value: result }, lease)
     return written === 'claim-lost' ? 'rollback' : end
   })
   return written

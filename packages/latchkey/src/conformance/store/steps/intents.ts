@@ -48,12 +48,12 @@ const cases: readonly Omit<StoreCase, 'needs'>[] = [
     async run(harness) {
       const { store, steps } = await openPhased(harness)
       const claim = await ownPhased(store, 'a')
-      assert.equal(await steps.recordResult(claim, { position: 0, result: '1' }, leaseMs), 'claim-lost')
+      assert.equal(await steps.recordResult(claim, { position: 0, value: '1' }, leaseMs), 'claim-lost')
       await steps.openIntent(claim, charge(0, { windowMs: hourMs }), leaseMs)
       for (const result of ['1', '2'])
-        assert.equal(await steps.recordResult(claim, { position: 0, result }, leaseMs), 'written')
+        assert.equal(await steps.recordResult(claim, { position: 0, value: result }, leaseMs), 'written')
       const [step] = await stepsOf(steps, claim.id)
-      assert.deepEqual([step?.state, step?.result, step?.repeatable], ['done', '1', false])
+      assert.deepEqual([step?.state, step?.value, step?.repeatable], ['done', '1', false])
     },
   },
   {
@@ -61,7 +61,7 @@ const cases: readonly Omit<StoreCase, 'needs'>[] = [
     async run(harness) {
       const bench = await openPhased(harness)
       const claim = await withIntent(bench, 'a')
-      await bench.steps.recordResult(claim, { position: 0, result: '1' }, leaseMs)
+      await bench.steps.recordResult(claim, { position: 0, value: '1' }, leaseMs)
       assert.equal(await bench.steps.openIntent(claim, charge(0), leaseMs), 'claim-lost')
       assert.equal(await firstStep(bench.steps, claim.id), 'done 0')
       assert.equal(await runPhase(bench, claim, { position: 0 }), 'claim-lost')

@@ -32,7 +32,7 @@ const cases: readonly Omit<StoreCase, 'needs'>[] = [
       assertNextFence(bench.store, claim.fence, next.claim.fence)
       assert.deepEqual(next.journal?.work, work)
       assert.deepEqual(
-        next.journal?.steps?.map(step => [step.name, step.state, step.result]),
+        next.journal?.steps?.map(step => [step.name, step.state, step.value]),
         [['record', 'done', '7']],
       )
     },
@@ -71,7 +71,7 @@ const cases: readonly Omit<StoreCase, 'needs'>[] = [
     async run(harness) {
       const bench = await openPhased(harness)
       const done = await withIntent(bench, 'a')
-      await bench.steps.recordResult(done, { position: 0, result: '1' }, leaseMs)
+      await bench.steps.recordResult(done, { position: 0, value: '1' }, leaseMs)
       await harness.advance(leaseMs + minuteMs)
       assert.equal(won(await bench.store.claim(phasedRequest('a'))).from, 'dead-lease')
       await bench.store.fail(await withIntent(bench, 'b'), retryNow)

@@ -24,14 +24,14 @@ const ownerCalls: Record<string, (bench: PhasedBench, claim: Claim) => Promise<O
     await transactor.transaction(async tx => {
       await steps.enterPhase(tx, claim)
       await business.insert(tx, 'refused')
-      recorded = await steps.recordPhase(tx, claim, { position: 1, name: 'refused', result: '1' }, leaseMs)
+      recorded = await steps.recordPhase(tx, claim, { position: 1, name: 'refused', value: '1' }, leaseMs)
       return recorded === 'written' ? 'commit' : 'rollback'
     })
     return recorded
   },
   openIntent: ({ steps }, claim) => steps.openIntent(claim, charge(1, { name: 'refused' }), leaseMs),
   'openIntent again': ({ steps }, claim) => steps.openIntent(claim, charge(0, { windowMs: hourMs }), leaseMs),
-  recordResult: ({ steps }, claim) => steps.recordResult(claim, { position: 0, result: '"refused"' }, leaseMs),
+  recordResult: ({ steps }, claim) => steps.recordResult(claim, { position: 0, value: '"refused"' }, leaseMs),
 }
 
 /** What takes the right to write from an owner. */
@@ -81,7 +81,7 @@ const cases: readonly Omit<StoreCase, 'needs'>[] = [
       const odd = JSON.stringify({ text: '\0 \ud800 caf\u00e9 "', nested: [null, 1e21] })
       assert.equal(await runPhase(bench, claim, { position: 0, name: 'record', result: odd }), 'written')
       assert.equal(await steps.openIntent(claim, charge(1), leaseMs), 'written')
-      assert.equal(await steps.recordResult(claim, { position: 1, result: undefined }, leaseMs), 'written')
+      assert.equal(await steps.recordResult(claim, { position: 1, value: undefined }, leaseMs), 'written')
       for (let position = 2; position < 12; position += 1)
         assert.equal(await runPhase(bench, claim, { position, name: 'n\u00e4chste', result: `${position}` }), 'written')
       assert.equal(await steps.openIntent(claim, charge(12, { epoch: 4, windowMs: hourMs }), leaseMs), 'written')
@@ -91,15 +91,15 @@ const cases: readonly Omit<StoreCase, 'needs'>[] = [
         work,
         overdue: false,
         steps: [
-          { ...done, position: 0, name: 'record', kind: 'phase', result: odd },
-          { ...done, position: 1, name: 'charge', kind: 'effect', result: undefined },
+          { ...done, position: 0, name: 'record', kind: 'phase', value: odd },
+          { ...done, position: 1, name: 'charge', kind: 'effect', value: undefined },
           ...Array.from({ length: 10 }, (_, at) => at + 2).map(position => ({
             ...done,
-            ...{ position, name: 'n\u00e4chste', kind: 'phase', result: `${position}` },
+            ...{ position, name: 'n\u00e4chste', kind: 'phase', value: `${position}` },
           })),
           {
             ...{ position: 12, name: 'charge', kind: 'effect', state: 'open' },
-            ...{ result: undefined, epoch: 4, repeatable: true },
+            ...{ value: undefined, epoch: 4, repeatable: true },
           },
         ],
       })
@@ -115,7 +115,7 @@ const cases: readonly Omit<StoreCase, 'needs'>[] = [
         assert.equal(await bench.steps.enterPhase(tx, claim), 'written')
         await bench.business.insert(tx, 'payment 7')
         assert.equal(
-          await bench.steps.recordPhase(tx, claim, { position: 0, name: 'record', result: '7' }, 2 * leaseMs),
+          await bench.steps.recordPhase(tx, claim, { position: 0, name: 'record', value: '7' }, 2 * leaseMs),
           'written',
         )
         return 'commit'
@@ -148,7 +148,7 @@ const cases: readonly Omit<StoreCase, 'needs'>[] = [
       assert.equal(await runPhase(bench, claim, { value: 'twice', result: '2' }), 'claim-lost')
       assert.deepEqual(await bench.business.values(), ['once'])
       const [step] = await stepsOf(bench.steps, claim.id)
-      assert.equal(step?.result, '1')
+      assert.equal(step?.value, '1')
     },
   },
   {
@@ -164,7 +164,7 @@ const cases: readonly Omit<StoreCase, 'needs'>[] = [
         waiting = runPhase(second, claim).then(result => ended.push(`second ${result}`))
         await sleep(systemClock, answersAtOnceMs)
         await bench.business.insert(tx, 'first')
-        await bench.steps.recordPhase(tx, claim, { position: 1, name: 'first', result: undefined }, leaseMs)
+        await bench.steps.recordPhase(tx, claim, { position: 1, name: 'first', value: undefined }, leaseMs)
         ended.push('first')
         return 'commit'
       })
@@ -218,7 +218,7 @@ const cases: readonly Omit<StoreCase, 'needs'>[] = [
       assert.equal(await bench.steps.openIntent(claim, charge(1), leaseMs), 'written')
       await leased()
       await late()
-      assert.equal(await bench.steps.recordResult(claim, { position: 1, result: '1' }, leaseMs), 'written')
+      assert.equal(await bench.steps.recordResult(claim, { position: 1, value: '1' }, leaseMs), 'written')
       await leased()
     },
   },

@@ -49,7 +49,7 @@ function copyVerdict(verdict: FoundVerdict): FoundVerdict {
 /** The evidence is of this life of the row and about the whole, which is all that is in doubt where no steps are kept. */
 function fitting(row: Row, { atMs, effect, found }: NamedEvidence): Settlement['verdict'] | undefined {
   if (row.state !== 'unknown' || atMs < row.createdAtMs || effect !== undefined) return undefined
-  return 'result' in found ? undefined : found
+  return 'value' in found ? undefined : found
 }
 
 export function apply({ rows, notes, now }: Tables, evidenceId: string, options: ApplyOptions): ApplyResult {

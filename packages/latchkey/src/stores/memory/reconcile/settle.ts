@@ -7,7 +7,7 @@ import type { Tables } from '../tables.ts'
 export type SettledTo = 'completed' | 'failed_retryable' | 'pending'
 
 export interface Settlement {
-  readonly verdict: Exclude<FoundVerdict, { readonly result: unknown }>
+  readonly verdict: Exclude<FoundVerdict, { readonly value: unknown }>
   readonly retentionMs: number
 }
 
@@ -36,7 +36,7 @@ export function settle(
   const row = rows.get(id)
   if (row === undefined) return { kind: 'not-found' }
   if (row.state !== 'unknown') return { kind: 'wrong-state', state: row.state }
-  if ('result' in verdict) return { kind: 'wrong-verdict', needs: 'outcome', effect: undefined }
+  if ('value' in verdict) return { kind: 'wrong-verdict', needs: 'outcome', effect: undefined }
   const atMs = now()
   rows.set(id, settledRow(row, { verdict, retentionMs }, atMs))
   notes.addEvidence(id, { source: 'operator', verdict: verdict.kind, effect: undefined, applied: true, atMs })

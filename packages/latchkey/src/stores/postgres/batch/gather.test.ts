@@ -248,7 +248,7 @@ describe('a gatherer whose calls may share an answer', () => {
     const waiting = ['b', 'b/2'].map(call)
     wait(1_001)
     look()
-    for (const each of waiting) await expect(each).rejects.toMatchObject({ code: 'overloaded' })
+    await Promise.all(waiting.map(each => expect(each).rejects.toMatchObject({ code: 'overloaded' })))
     wait(800)
     look()
     await expect(flying[1]).rejects.toMatchObject({ code: 'store-unavailable', sent: false })

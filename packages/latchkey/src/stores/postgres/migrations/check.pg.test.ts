@@ -159,7 +159,7 @@ async function everythingThatRequestsDo(store: PostgresStore<pg.PoolClient>): Pr
   const phased = await owned({ ...claimRequest(), recovery: 'resume', work })
   const intent = { position: 0, name: 'charge', epoch: 0, key: randomUUID(), windowMs: hourMs }
   expect(await store.steps?.openIntent(phased, intent, hourMs)).toBe('written')
-  expect(await store.steps?.recordResult(phased, { position: 0, result: '1' }, hourMs)).toBe('written')
+  expect(await store.steps?.recordResult(phased, { position: 0, value: '1' }, hourMs)).toBe('written')
   expect(await store.park(phased, 'a test')).toBe('written')
   expect(await store.enqueue({ ...claimRequest(), work: { ...work, deadlineInMs: hourMs } })).toEqual({
     kind: 'queued',

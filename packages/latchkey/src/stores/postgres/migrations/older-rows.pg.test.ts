@@ -79,7 +79,7 @@ describePostgres('rows from before reconciliation', database => {
       to: 'completed',
     })
     const effect = { position: 0, name: 'charge', epoch: 0 }
-    expect(await settle({ id: phased.id, effect }, { kind: 'happened', result: '1' })).toMatchObject({ to: 'pending' })
+    expect(await settle({ id: phased.id, effect }, { kind: 'happened', value: '1' })).toMatchObject({ to: 'pending' })
     expect(await store.steps?.readJournal(phased.id)).toMatchObject({ overdue: false, steps: [{ state: 'done' }] })
     expect(await store.resumable({ limit: 10 })).toMatchObject([{ identity: { id: phased.id } }])
 

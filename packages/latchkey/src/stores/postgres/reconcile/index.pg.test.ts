@@ -18,7 +18,7 @@ const act = { by: 'alex', reason: 'asked the provider' }
 const notKnown = { to: 'unknown', errorCode: 'ETIMEDOUT', dueInMs: 0 } as const
 const answer = (text: string) => ({ status: 201, headers: [], body: Buffer.from(text), version: 1 })
 const happened: FoundVerdict = { kind: 'happened', outcome: answer('found') }
-const charged: FoundVerdict = { kind: 'happened', result: '"ch_1"' }
+const charged: FoundVerdict = { kind: 'happened', value: '"ch_1"' }
 const never: FoundVerdict = { kind: 'never-happened' }
 const options = { quarantineMs: 0, retentionMs: hourMs }
 

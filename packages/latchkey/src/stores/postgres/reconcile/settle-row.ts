@@ -8,7 +8,7 @@ import { queueWaiting, unlist, waitingColumns } from '../keys/waiting-list.ts'
 /** Verdict, then status, version, headers and body of an outcome, then the result of an effect. */
 export function verdictValues(verdict: FoundVerdict): readonly unknown[] {
   const outcome = 'outcome' in verdict ? outcomeValues(verdict.outcome).slice(0, 4) : [null, null, null, null]
-  return [verdict.kind, ...outcome, 'result' in verdict ? (verdict.result ?? null) : null]
+  return [verdict.kind, ...outcome, 'value' in verdict ? (verdict.value ?? null) : null]
 }
 
 /** The effect in doubt of the row `from`, all null: it has none. Steps of an unknown row change only together with its state. */

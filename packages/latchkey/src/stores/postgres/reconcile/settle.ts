@@ -43,7 +43,7 @@ function settleResult({ state, kind, effect, acted }: SettleRow): SettleResult |
   if (found !== 'unknown') return { kind: 'wrong-state', state: found }
   if (kind === 'unreadable') return { kind: 'wrong-state', state: kind }
   if (kind === 'wrong-verdict') {
-    return { kind, needs: effect === null ? 'outcome' : 'result', effect: effect ?? undefined }
+    return { kind, needs: effect === null ? 'outcome' : 'value', effect: effect ?? undefined }
   }
   // Unknown when looked at, and yet not changed: somebody was faster. Look again.
   return undefined

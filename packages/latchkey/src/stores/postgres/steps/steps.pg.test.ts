@@ -103,7 +103,7 @@ describePostgres('phased work in postgres', database => {
     for (let life = 0; life < 20; life += 1) {
       const claim = await own()
       await store.steps?.openIntent(claim, charge, 30_000)
-      await store.steps?.recordResult(claim, { position: 0, result: '1' }, 30_000)
+      await store.steps?.recordResult(claim, { position: 0, value: '1' }, 30_000)
       await store.complete(claim, { status: 200, headers: [], body: undefined, version: 1 }, hourMs)
     }
     const updates = async () =>

@@ -18,7 +18,7 @@ export function postgresSteps(sql: Dialect, run: Run): Steps<unknown> {
       // A statement of its own: the one that waited for the lock has a snapshot from before the wait.
       return written(await within(texts.check, owner(claim)))
     },
-    async recordPhase(tx, claim, { position, name, result }, leaseMs) {
+    async recordPhase(tx, claim, { position, name, value: result }, leaseMs) {
       return written(
         await runIn(tx, sql)(texts.phase, [...step(claim, position, leaseMs), readable(name), result ?? null]),
       )
@@ -27,7 +27,7 @@ export function postgresSteps(sql: Dialect, run: Run): Steps<unknown> {
       const values = [...step(claim, position, leaseMs), readable(name), epoch, windowMs ?? null, key]
       return written(await run(texts.open, values))
     },
-    async recordResult(claim, { position, result }, leaseMs) {
+    async recordResult(claim, { position, value: result }, leaseMs) {
       return written(await run(texts.result, [...step(claim, position, leaseMs), result ?? null]))
     },
   }

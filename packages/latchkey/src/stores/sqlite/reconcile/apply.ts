@@ -75,7 +75,7 @@ function verdictOf(row: SqliteRow): FoundVerdict {
   // The table is STRICT and the columns are named as OutcomeRow has them.
   const outcome = outcomeOf(row as unknown as OutcomeRow & { fence: number })
   if (outcome !== undefined) return { kind, outcome }
-  return { kind, result: row.result === null ? undefined : String(row.result) }
+  return { kind, value: row.result === null ? undefined : String(row.result) }
 }
 
 // CROSS: begins with the few rows that are unknown, and never with all evidence there is.

@@ -42,8 +42,8 @@ export function settleUnknown(
   const [completedAtMs, dueAtMs] = to === 'completed' ? [atMs, null] : [null, atMs]
   handle.rows(settleSql, [id, stateCodes[to], completedAtMs, dueAtMs, Math.ceil(atMs + retentionMs)])
   if ('outcome' in verdict) putOutcome(handle, { id, fence }, { outcome: verdict.outcome, byOwner: false })
-  if (effect !== undefined && 'result' in verdict) {
-    finishEffect(handle, id, { position: effect.position, result: verdict.result })
+  if (effect !== undefined && 'value' in verdict) {
+    finishEffect(handle, id, { position: effect.position, value: verdict.value })
   }
   if (effect !== undefined && verdict.kind === 'never-happened') raiseEpoch(handle, id, effect.position)
   return to
@@ -66,7 +66,7 @@ export function settle(
   if (row.is_foreign === 1) return { kind: 'wrong-state', state: 'unreadable' }
   const phased = row.recovery === recoveryCodes.resume
   const effect = phased ? openEffect(handle, id) : undefined
-  const needs = effect === undefined ? 'outcome' : 'result'
+  const needs = effect === undefined ? 'outcome' : 'value'
   if (verdict.kind !== 'never-happened' && !(needs in verdict)) {
     return { kind: 'wrong-verdict', needs, effect: effect?.name }
   }
@@ -82,5 +82,5 @@ export function settle(
 /** What a verdict holds beside its kind. */
 export function said(verdict: FoundVerdict): Pick<NewEvidence, 'outcome' | 'result'> {
   if ('outcome' in verdict) return { outcome: verdict.outcome }
-  return 'result' in verdict ? { result: verdict.result } : {}
+  return 'value' in verdict ? { result: verdict.value } : {}
 }

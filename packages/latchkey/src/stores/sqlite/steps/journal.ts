@@ -53,7 +53,7 @@ const addPhaseSql = `
   ON CONFLICT DO NOTHING RETURNING position`
 
 /** False: the position is taken, so this phase has run before. */
-export function addPhase(handle: Handle, id: string, { position, name, result }: PhaseDone): boolean {
+export function addPhase(handle: Handle, id: string, { position, name, value: result }: PhaseDone): boolean {
   return handle.rows(addPhaseSql, [id, position, storable(name), result ?? null]).length === 1
 }
 
@@ -86,7 +86,7 @@ const finishedSql = `
   SELECT position FROM latchkey_steps WHERE id = ?1 AND position = ?2 AND kind = ${effect} AND state = ${done}`
 
 /** Done already: the reply to the first write was lost, and the first result stays. False: there is no such effect. */
-export function finishEffect(handle: Handle, id: string, { position, result }: EffectDone): boolean {
+export function finishEffect(handle: Handle, id: string, { position, value: result }: EffectDone): boolean {
   if (handle.rows(finishSql, [id, position, result ?? null]).length === 1) return true
   return handle.rows(finishedSql, [id, position]).length === 1
 }

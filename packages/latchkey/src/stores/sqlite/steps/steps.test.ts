@@ -42,7 +42,7 @@ describe('a phase', () => {
       await own(store, 2)
       expect(await store.steps.enterPhase(tx, claim)).toBe('written')
       tx.run('INSERT INTO orders VALUES (?1)', ['in time'])
-      await store.steps.recordPhase(tx, claim, { position: 0, name: 'record', result: undefined }, hourMs)
+      await store.steps.recordPhase(tx, claim, { position: 0, name: 'record', value: undefined }, hourMs)
       return 'commit'
     })
     expect(end.kind).toBe('committed')
@@ -58,7 +58,7 @@ describe('a phase', () => {
       await store.steps.enterPhase(tx, claim)
       takeover = store.claim(phasedRequest(1)).then(result => result.kind)
       await new Promise(resolve => setTimeout(resolve, 30))
-      await store.steps.recordPhase(tx, claim, { position: 0, name: 'record', result: undefined }, hourMs)
+      await store.steps.recordPhase(tx, claim, { position: 0, name: 'record', value: undefined }, hourMs)
       return 'commit'
     })
     expect(await takeover).toBe('seen')
@@ -101,7 +101,7 @@ describe('a row with an open intent', () => {
     ]) {
       expect(await store.steps.openIntent(claim, misfit, 9 * hourMs)).toBe('claim-lost')
     }
-    expect(await store.steps.recordResult(claim, { position: 3, result: '1' }, 9 * hourMs)).toBe('claim-lost')
+    expect(await store.steps.recordResult(claim, { position: 3, value: '1' }, 9 * hourMs)).toBe('claim-lost')
     expect(await store.steps.readJournal(claim.id)).toEqual(before)
     expect((await store.read(claim.id))?.leaseLeftMs).toBeLessThanOrEqual(hourMs)
   })
