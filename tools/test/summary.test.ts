@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { areaOf, summarise } from './summary.ts'
 
-const file = { file: 'packages/latchkey/src/engine/rules/decide.test.ts', passed: 3, failed: [], skipped: [] }
+const file = { file: 'packages/latchkey/src/engine/identity.test.ts', passed: 3, failed: [], skipped: [] }
 
 describe('the summary', () => {
   it('fails a run that passed nothing and failed nothing', () => {
@@ -30,7 +30,8 @@ describe('the summary', () => {
 describe('areaOf', () => {
   it.each([
     ['packages/latchkey/src/stores/postgres/claim.pg.test.ts', 'latchkey/stores/postgres'],
-    ['packages/latchkey/src/engine/rules/decide.test.ts', 'latchkey/engine'],
+    ['packages/latchkey/src/engine/identity.test.ts', 'latchkey/engine'],
+    ['packages/latchkey/src/engine/fingerprint/json/number.test.ts', 'latchkey/engine/fingerprint'],
     ['packages/latchkey/test/races/many.system.test.ts', 'latchkey/test'],
     ['examples/payments/src/story.system.test.ts', 'examples/payments'],
     ['test/servers/postgres.pg.test.ts', 'test/servers'],
