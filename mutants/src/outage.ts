@@ -11,6 +11,18 @@ const swept = 'settles a row that was swept to unknown under a lost claim as nev
 
 export const outageMutants: readonly Mutant[] = [
   {
+    name: 'outage: the claim that records an unknown outcome is released when its reply is lost',
+    patches: [
+      { file: `${folder}/kinds/atomic-endings.ts`, find: "claim(core, asked, 'leave')", replace: 'claim(core, asked)' },
+    ],
+    caughtBy: [
+      {
+        path: 'packages/latchkey/test/atomic/unknown-in-outage.test.ts',
+        test: 'does not free the key of an atomic handler that does not know its outcome',
+      },
+    ],
+  },
+  {
     name: 'outage: a call in doubt taken for one that was not sent',
     patches: [{ file: `${folder}/run/claim.ts`, find: 'inDoubt: !answered', replace: 'inDoubt: false && !answered' }],
     caughtBy: [
@@ -53,8 +65,8 @@ export const outageMutants: readonly Mutant[] = [
     patches: [
       {
         file: `${folder}/run/claim.ts`,
-        find: `request.recovery !== 'resume' && core.uncertain.isFull()`,
-        replace: `request.recovery === 'resume' && core.uncertain.isFull()`,
+        find: 'if (isReleased && core.uncertain.isFull())',
+        replace: 'if (!isReleased && core.uncertain.isFull())',
       },
     ],
     caughtBy: [uncertain('keep a guarded claim from being sent')],

@@ -108,7 +108,8 @@ export async function rememberUnknown<Tx, C>(
   const expiresInMs = settings.holdMsMax + settings.retentionMs
   // Whosever the row is meanwhile: what may have happened is noted.
   const takeOver = undefined
-  const claimed = await claim(core, { ...row, recovery: 'hold', leaseMs: settings.leaseMs, expiresInMs, takeOver })
+  const asked = { ...row, recovery: 'hold', leaseMs: settings.leaseMs, expiresInMs, takeOver } as const
+  const claimed = await claim(core, asked, 'leave')
   if (claimed.kind !== 'won')
     return core.telemetry.report('an unknown outcome could not be recorded', { identity: row.identity.id })
   const failure = { to: 'unknown', errorCode, dueInMs: 0 } as const

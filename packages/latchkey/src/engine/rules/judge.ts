@@ -66,7 +66,7 @@ function verdictOf(attempt: Exclude<Attempt, { kind: 'threw' }>, rules: Rules): 
 
 function verdictOfStatus(status: number, rules: Pick<Rules, 'storeStatus' | 'onFailure'>): Judgement['kind'] {
   const byTable = verdicts[classOf(status)][rules.onFailure]
-  const stores = storeWhenOf(rules, status)
+  const stores = storeStatusOf(rules, status)
   if (stores === undefined) return byTable
   if (stores) return 'keep'
   // To refuse a 5xx is what everybody's `status < 500` does. It says nothing about what happened.
@@ -74,7 +74,7 @@ function verdictOfStatus(status: number, rules: Pick<Rules, 'storeStatus' | 'onF
 }
 
 /** Undefined: the operation has no word of its own. The handler has run, so a `storeStatus` that throws must not cost its answer. */
-function storeWhenOf({ storeStatus }: Pick<Rules, 'storeStatus'>, status: number): boolean | undefined {
+function storeStatusOf({ storeStatus }: Pick<Rules, 'storeStatus'>, status: number): boolean | undefined {
   try {
     return storeStatus?.(status)
   } catch {
