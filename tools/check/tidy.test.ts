@@ -93,6 +93,20 @@ describe('tidy', () => {
     ).toEqual([])
   })
 
+  it('accepts 16 source files in a folder with tests beside them, and refuses 17', async () => {
+    const names = (count: number) => Array.from({ length: count }, (_, at) => `part-${at}.ts`)
+    const folder = (count: number): Record<string, string> => ({
+      [`${SRC}/index.ts`]: names(count)
+        .map(name => `import './parts/${name}'`)
+        .join('\n'),
+      [`${SRC}/lease.ts`]: "import './ports/clock.ts'",
+      ...Object.fromEntries(names(count).map(name => [`${SRC}/parts/${name}`, ''])),
+      [`${SRC}/parts/part-0.test.ts`]: '',
+    })
+    expect(await found(folder(16))).toEqual([])
+    expect(await found(folder(17))).toEqual([expect.stringContaining('src/parts  the folder has 17 source files')])
+  })
+
   it('tolerates what the ratchet lists, and lets it only fall', async () => {
     const file = { [`${SRC}/lease.ts`]: longFunction(80) }
     const listed = (allowed: number): Record<string, object> => ({ [RATCHET]: { [`${SRC}/lease.ts#long`]: allowed } })

@@ -6,6 +6,7 @@ import type { CheckOptions, Finding } from './finding.ts'
 import { readSource } from './syntax.ts'
 import { clockFindings } from './tidy/clock.ts'
 import { deadFileFindings } from './tidy/dead-files.ts'
+import { folderFindings } from './tidy/folders.ts'
 import { sizeFindings, staleRatchetFindings } from './tidy/size.ts'
 import type { Ratchet } from './tidy/size.ts'
 import { testMarkFindings } from './tidy/test-marks.ts'
@@ -26,6 +27,7 @@ export async function checkTidy({ root }: CheckOptions): Promise<Finding[]> {
     ]),
     ...staleRatchetFindings(sources, ratchet, RATCHET_FILE),
     ...deadFileFindings(root),
+    ...folderFindings(files),
   ]
 }
 
