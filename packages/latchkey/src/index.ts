@@ -30,7 +30,90 @@ export type { GuardedOptions, KeyFormat, OperationOptions } from './engine/optio
 export { type Clock, systemClock } from './ports/clock.ts'
 export { type ErrorCode, isLatchkeyError, LatchkeyError, notExecuted, outcomeUnknown } from './ports/errors.ts'
 export type { Header, Outcome } from './ports/outcome.ts'
-export type { EvidenceSource, EvidenceVerdict } from './ports/reconciliation.ts'
-export type { Act, AuditEntry, Evidence, Inspection, KeyRecord, Page, State, Store } from './ports/store.ts'
-export type { ReadableRecord, RowState, UnreadableRecord } from './ports/store.ts'
 export type { Attributes, Metric, Telemetry } from './ports/telemetry.ts'
+
+// What a store of your own is made of; `latchkey/conformance` asks for it.
+export type {
+  Act,
+  AtomicRequest,
+  AuditEntry,
+  Claim,
+  ClaimRequest,
+  ClaimResult,
+  EnqueueRequest,
+  EnqueueResult,
+  Evidence,
+  Failure,
+  ForgetResult,
+  GrantedFrom,
+  HandlerEnd,
+  Identity,
+  Inspection,
+  KeyRecord,
+  Listing,
+  LostClaim,
+  OwnerResult,
+  Page,
+  ReadableRecord,
+  Recorded,
+  Recovery,
+  Reservation,
+  Resumable,
+  RowState,
+  SettleResult,
+  State,
+  Store,
+  StoreCheck,
+  StoreFault,
+  StoreTraits,
+  Swept,
+  TakeOver,
+  TransactionEnd,
+  Transactor,
+  UnparkResult,
+  UnreadableRecord,
+  WrongState,
+} from './ports/store.ts'
+export type {
+  EffectDone,
+  Intent,
+  Journal,
+  PhaseDone,
+  Step,
+  Steps,
+  StepState,
+  UnreadableJournal,
+  WorkInput,
+} from './ports/steps.ts'
+export type {
+  Batch,
+  DeliveryEnd,
+  FailedDelivery,
+  LaneLease,
+  LaneResult,
+  Message,
+  NewMessage,
+  Outbox,
+  OutboxLag,
+  ParkedMessage,
+  Redrive,
+  Settlement,
+} from './ports/outbox.ts'
+export type {
+  ApplyOptions,
+  ApplyResult,
+  EffectRef,
+  EvidenceSource,
+  EvidenceVerdict,
+  Finding,
+  FoundVerdict,
+  KeepResult,
+  LastLedgerRun,
+  LedgerCounts,
+  LedgerRun,
+  Lookup,
+  LookupClaim,
+  Reconciliation,
+  Subject,
+  UnknownSummary,
+} from './ports/reconciliation.ts'

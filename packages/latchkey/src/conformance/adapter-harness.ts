@@ -1,5 +1,6 @@
 /** What an adapter's author provides to run the adapter conformance cases over real sockets. */
 import type { Execution } from '../engine/execution.ts'
+import type { engine } from '../engine/internal.ts'
 import type { DefinedOperation, Operation } from '../engine/operation.ts'
 import type { Statuses } from '../engine/status.ts'
 import type { Header } from '../ports/outcome.ts'
@@ -75,7 +76,7 @@ export interface AppSpec {
 /** A GET route that the adapter's `statusOf` answers. */
 export interface StatusRouteSpec {
   readonly path: string
-  readonly latchkey: { readonly statuses: Statuses<unknown> }
+  readonly latchkey: { readonly [engine]: { readonly statuses: Statuses<unknown> } }
 }
 
 export interface PhasedRouteSpec extends Pick<RouteSpec, 'method' | 'path'> {

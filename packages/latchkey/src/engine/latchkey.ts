@@ -5,7 +5,10 @@ import { misconfigured } from '../ports/errors.ts'
 import { everyoneIn } from '../ports/linked-list.ts'
 import type { Store } from '../ports/store.ts'
 import { silentTelemetry, type Telemetry } from '../ports/telemetry.ts'
+import { engine } from './internal.ts'
 import { type NeverStored, readNeverStored } from './rules/stored-headers.ts'
+import type { Answer, ExecuteRequest, Work } from './answer.ts'
+import type { AtomicExecution, GuardedExecution } from './execution.ts'
 import { unlessTooOld } from './run/age.ts'
 import { executeAtomic, executeInTransaction } from './kinds/atomic.ts'
 import { type Core, createCore } from './runtime.ts'
@@ -13,12 +16,14 @@ import { executeGuarded, needsTwoConnections } from './kinds/guarded.ts'
 import { identify, type IdentityParts, type Scope } from './identity.ts'
 import type {
   AtomicOperation,
+  DeclaredOperation,
   DeferredOperation,
   DefinedOperation,
   GuardedOperation,
   HttpOptions,
   OperationKind,
   PhasedOperation,
+  Resumer,
   Shared,
 } from './operation.ts'
 import type { Maintenance } from './maintenance.ts'
@@ -90,10 +95,7 @@ export interface Latchkey<Tx, Context> extends Operators {
     /** In any transaction of the store's database, yours too: the message exists exactly when it has committed. */
     append(tx: unknown, message: OutboxMessage): Promise<void>
   }
-  /** For the `statusOf` of the adapters. */
-  readonly statuses: Statuses<Context>
-  /** For workers. */
-  readonly internals: Internals<Tx>
+  readonly [engine]: LatchkeyEngine<Tx, Context>
   /** The id of a row, as it appears in listings and logs. */
   identify(parts: IdentityParts): string
   /**
@@ -110,13 +112,18 @@ export interface Closed {
   readonly unstored: number
 }
 
+export interface LatchkeyEngine<Tx, Context> extends Internals<Tx> {
+  /** For the `statusOf` of the adapters. */
+  readonly statuses: Statuses<Context>
+}
+
 /** What background work needs of a Latchkey. */
 export interface Internals<Tx> {
   readonly store: Store<Tx>
   readonly clock: Clock
   readonly telemetry: Telemetry
   /** The newest declared version of each phased or deferred operation, by name; it resumes rows of the older ones, too. */
-  readonly phased: ReadonlyMap<string, Pick<DefinedOperation<never>, 'name' | 'resume'>>
+  readonly phased: ReadonlyMap<string, { readonly [engine]: Resumer }>
   /** By name, whatever is declared here. */
   readonly kinds: ReadonlyMap<string, OperationKind>
   /** How an operation keeps its outcomes; of one that is not declared here, the defaults. */
@@ -156,8 +163,8 @@ export function createLatchkey<Tx, Context = unknown>(options: LatchkeyOptions<T
     return { name, parts: { ...phasedParts(store, name), append }, definitions: versions }
   }
 
-  function rememberKeeping<O extends { readonly name: string; readonly settings: Keeping }>(operation: O): O {
-    declaredKeeping.set(operation.name, operation.settings)
+  function rememberKeeping<O extends DeclaredOperation<Context>>(operation: O): O {
+    declaredKeeping.set(operation.name, operation[engine].settings)
     return operation
   }
 
@@ -190,9 +197,8 @@ export function createLatchkey<Tx, Context = unknown>(options: LatchkeyOptions<T
       remember(operation as DeferredOperation<never, Context>)
       return operation
     },
-    statuses: statuses(core, shared, phased),
     outbox: { append: adoptingAppender(store, append) },
-    internals: { ...internalsOf(core), phased, kinds, keeping },
+    [engine]: { ...internalsOf(core), phased, kinds, keeping, statuses: statuses(core, shared, phased) },
     identify: parts => identify(parts).id,
     close: ({ timeoutMs = 10_000 } = {}) => close(core, timeoutMs),
   }
@@ -243,28 +249,27 @@ function atomicOperation<Tx, C>(
       `${name}: an atomic operation needs a key, because its rows commit with it. Leave onMissingKey at 'refuse'`,
     )
   }
-  const operation: AtomicOperation<Tx, C> = {
+  const execute = async (request: ExecuteRequest, work: Work<AtomicExecution<Tx>>): Promise<Answer> => {
+    const { id } = request.identity
+    const once = (counted: typeof work, by: typeof request) =>
+      unlessTooOld(core, settings, {
+        request: by,
+        next: asked => executeAtomic(core, settings, { transactor, request: asked, work: counted }),
+      })
+    const answer = await tracked(core, withWaiting(core, settings, { request, work, once }))
+    core.waiters.wake(id)
+    return answer
+  }
+  return {
     kind: 'atomic',
     name,
-    settings,
-    shared,
-    async execute(request, work) {
-      const { id } = request.identity
-      const once = (counted: typeof work, by: typeof request) =>
-        unlessTooOld(core, settings, {
-          request: by,
-          next: asked => executeAtomic(core, settings, { transactor, request: asked, work: counted }),
-        })
-      const answer = await tracked(core, withWaiting(core, settings, { request, work, once }))
-      core.waiters.wake(id)
-      return answer
-    },
+    [engine]: { settings, shared, execute },
     async run(given, handler) {
       const request = executeRequest({ name, settings, clock: core.clock }, given, atomicRunChecks)
       const work = (x: Parameters<typeof handler>[0]) => attemptFunction(handler, x)
       const answer =
         given.tx === undefined
-          ? await operation.execute(request, work)
+          ? await execute(request, work)
           : await unlessUnfit(core, () =>
               unlessTooOld(core, settings, {
                 request,
@@ -275,7 +280,6 @@ function atomicOperation<Tx, C>(
       return valueOf(name, answer) as Awaited<ReturnType<typeof handler>>
     },
   }
-  return operation
 }
 
 interface Declared<O> {
@@ -295,27 +299,25 @@ function guardedOperation<Tx, C>(
   }
   needsTwoConnections(core.store.traits.connections, name)
   const settings = { ...settingsOf(name, options, guardedChecks), neverStored: shared.neverStored }
-  const operation: GuardedOperation<C> = {
+  const execute = (request: ExecuteRequest, work: Work<GuardedExecution>): Promise<Answer> => {
+    const once = (counted: typeof work, by: typeof request) =>
+      unlessTooOld(core, settings, {
+        request: by,
+        next: asked => executeGuarded(core, settings, { request: asked, work: counted }),
+      })
+    return tracked(core, withWaiting(core, settings, { request, work, once }))
+  }
+  return {
     kind: 'guarded',
     name,
-    settings,
-    shared,
-    execute(request, work) {
-      const once = (counted: typeof work, by: typeof request) =>
-        unlessTooOld(core, settings, {
-          request: by,
-          next: asked => executeGuarded(core, settings, { request: asked, work: counted }),
-        })
-      return tracked(core, withWaiting(core, settings, { request, work, once }))
-    },
+    [engine]: { settings, shared, execute },
     async run(given, handler) {
       const request = executeRequest({ name, settings, clock: core.clock }, given)
-      const answer = await operation.execute(request, x => attemptFunction(handler, x))
+      const answer = await execute(request, x => attemptFunction(handler, x))
       // The store keeps what valueOf decodes: JSON of the handler's own T.
       return valueOf(name, answer) as Awaited<ReturnType<typeof handler>>
     },
   }
-  return operation
 }
 
 function phasedParts<Tx>({ transactor, steps, name: store }: Store<Tx>, name: string): Omit<PhasedParts<Tx>, 'append'> {

@@ -1,8 +1,9 @@
-/** An operation: its name, its kind, and the two ways in, `execute` for adapters and `run` for plain functions. */
+/** An operation: its name, its kind, `run` for plain functions, and under `[engine]` what adapters and workers call. */
 import type { Clock } from '../ports/clock.ts'
 import type { Header } from '../ports/outcome.ts'
 import type { Resumable } from '../ports/store.ts'
 import type { Telemetry } from '../ports/telemetry.ts'
+import type { engine } from './internal.ts'
 import type { NeverStored } from './rules/stored-headers.ts'
 import type { Answer, ExecuteRequest, Work } from './answer.ts'
 import type { AtomicExecution, Execution, GuardedExecution } from './execution.ts'
@@ -45,19 +46,41 @@ export interface Shared<Context> {
 
 export type OperationKind = 'atomic' | 'guarded' | 'phased' | 'deferred'
 
+/** What an adapter needs of every operation. */
+export interface OperationEngine<Context> {
+  readonly settings: Settings<Context>
+  readonly shared: Shared<Context>
+}
+
+export interface HandlerEngine<X extends Execution, Context> extends OperationEngine<Context> {
+  /** For adapters. Never rejects for a refusal or a failed store: those are answers. */
+  execute(request: ExecuteRequest, work: Work<X>): Promise<Answer>
+}
+
+export interface DefinitionEngine<Input, Context> extends OperationEngine<Context>, Resumer {
+  /**
+   * For adapters. Never rejects for a refusal or a failed store: those are answers. `respondAsync`: the client would rather have a
+   * 202 now than the outcome later; only an operation that offers it does so.
+   */
+  executeInput(request: ExecuteRequest, input: Input, asked?: { readonly respondAsync: boolean }): Promise<Answer>
+}
+
+export interface Resumer {
+  /** For workers: claims a row that `store.resumable` listed and resumes it. */
+  resume(row: Resumable): Promise<Resumed>
+}
+
 /** What every operation has, whatever its kind. */
 export interface DeclaredOperation<Context = unknown> {
   readonly kind: OperationKind
   readonly name: string
-  readonly settings: Settings<Context>
-  readonly shared: Shared<Context>
+  readonly [engine]: OperationEngine<Context>
 }
 
 /** An operation whose handler comes with each call. */
 export interface Operation<X extends Execution = Execution, Context = unknown> extends DeclaredOperation<Context> {
   readonly kind: 'atomic' | 'guarded'
-  /** For adapters. Never rejects for a refusal or a failed store: those are answers. */
-  execute(request: ExecuteRequest, work: Work<X>): Promise<Answer>
+  readonly [engine]: HandlerEngine<X, Context>
 }
 
 export interface RunRequest {
@@ -106,13 +129,7 @@ export type Resumed = 'completed' | 'failed' | 'unknown' | 'parked' | 'not-mine'
 export interface DefinedOperation<Input, Context = unknown> extends DeclaredOperation<Context> {
   readonly kind: 'phased' | 'deferred'
   readonly version: number
-  /**
-   * For adapters. Never rejects for a refusal or a failed store: those are answers. `respondAsync`: the client would rather have a
-   * 202 now than the outcome later; only an operation that offers it does so.
-   */
-  executeInput(request: ExecuteRequest, input: Input, asked?: { readonly respondAsync: boolean }): Promise<Answer>
-  /** For workers: claims a row that `store.resumable` listed and goes on with it. */
-  resume(row: Resumable): Promise<Resumed>
+  readonly [engine]: DefinitionEngine<Input, Context>
 }
 
 export interface PhasedOperation<Input, Context = unknown> extends DefinedOperation<Input, Context> {

@@ -1,6 +1,7 @@
 /** What a caller may know of work that is under way: its own, and of nobody else even whether there is any. */
 import type { Outcome } from '../ports/outcome.ts'
 import type { KeyRecord, ReadableRecord } from '../ports/store.ts'
+import { engine } from './internal.ts'
 import type { Core } from './runtime.ts'
 import { scopeText } from './identity.ts'
 import type { DefinedOperation, Shared } from './operation.ts'
@@ -65,28 +66,25 @@ async function scopeOf<C>({ scope, telemetry }: Shared<C>, context: C): Promise<
   }
 }
 
-async function maySee<C>(
-  { name, settings, shared }: DefinedOperation<never, C>,
-  context: C,
-  record: KeyRecord,
-): Promise<boolean> {
+async function maySee<C>(operation: DefinedOperation<never, C>, context: C, record: KeyRecord): Promise<boolean> {
+  const { settings, shared } = operation[engine]
   if (settings.authorizeReplay === undefined) return true
   try {
     return (await settings.authorizeReplay(context, record)) === true
   } catch (error) {
-    shared.telemetry.report('authorizeReplay threw, so the status is refused', { operation: name, error })
+    shared.telemetry.report('authorizeReplay threw, so the status is refused', { operation: operation.name, error })
     return false
   }
 }
 
 async function found<Tx, C>(
   core: Core<Tx>,
-  { settings }: DefinedOperation<never, C>,
+  operation: DefinedOperation<never, C>,
   record: ReadableRecord,
 ): Promise<Status> {
   const { id, outcome } = record
   const journal = await core.calls.call('read journal', async () => core.store.steps?.readJournal(id))
   if (journal !== undefined && journal.steps === undefined) return { kind: 'unreadable', why: journal.why }
   const step = journal?.steps.findLast(({ state }) => state === 'done')?.name
-  return { kind: 'found', record, step, outcome: outcome && upgraded(core, settings, outcome) }
+  return { kind: 'found', record, step, outcome: outcome && upgraded(core, operation[engine].settings, outcome) }
 }

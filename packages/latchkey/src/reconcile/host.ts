@@ -4,12 +4,13 @@ import { isLatchkeyError, LatchkeyError } from '../ports/errors.ts'
 import type { EvidenceSource } from '../ports/reconciliation.ts'
 import type { Store } from '../ports/store.ts'
 import type { Telemetry } from '../ports/telemetry.ts'
+import { engine } from '../engine/internal.ts'
 import type { Internals } from '../engine/latchkey.ts'
 import { within } from '../engine/store/call.ts'
 
 /** A Latchkey, as far as its reconciler needs it. */
 export interface ReconcilerHost<Tx> {
-  readonly internals: Pick<Internals<Tx>, 'store' | 'clock' | 'telemetry' | 'closing' | 'keeping' | 'kinds'>
+  readonly [engine]: Pick<Internals<Tx>, 'store' | 'clock' | 'telemetry' | 'closing' | 'keeping' | 'kinds'>
 }
 
 /** Evidence moved a row. `kept`: evidence that had come before the row could be settled. */
@@ -45,8 +46,8 @@ export interface PartsOptions {
   settled(what: Settled): void
 }
 
-export function partsOf<Tx>({ internals }: ReconcilerHost<Tx>, options: PartsOptions): Parts {
-  const { store, clock, telemetry, closing, keeping } = internals
+export function partsOf<Tx>(latchkey: ReconcilerHost<Tx>, options: PartsOptions): Parts {
+  const { store, clock, telemetry, closing, keeping } = latchkey[engine]
   return {
     // A transaction is never handed through here, so its type does not matter.
     store: store as Store,

@@ -1,5 +1,6 @@
 /** Finding out what nobody can know: by asking, by being told, by comparing the books. */
 import { misconfigured } from '../ports/errors.ts'
+import { engine } from '../engine/internal.ts'
 import type { GuardedOperation, PhasedRunRequest } from '../engine/operation.ts'
 import { checkedLedger, type LedgerOptions, type LedgerReport, type NamedLedger, underWay } from './ledgers/compare.ts'
 import { beginComparison } from './ledgers/run.ts'
@@ -32,12 +33,11 @@ export interface Reconciler {
   compare(name: string): Promise<LedgerReport>
   /** Called after evidence moved a row, in this process. Returns what ends it. */
   onSettled(listener: (settled: Settled) => void): () => void
-  /** For workers. */
-  readonly internals: { work(options: { readonly concurrency: number }): ReconcilerWork }
+  readonly [engine]: { work(options: { readonly concurrency: number }): ReconcilerWork }
 }
 
 export function createReconciler<Tx>(latchkey: ReconcilerHost<Tx>): Reconciler {
-  if (typeof latchkey?.internals?.store?.reconciliation?.keep !== 'function') {
+  if (typeof latchkey?.[engine]?.store?.reconciliation?.keep !== 'function') {
     throw misconfigured('createReconciler needs a Latchkey: createReconciler(latchkey)')
   }
   const registered = new Map<string, Registered>()
@@ -59,7 +59,7 @@ export function createReconciler<Tx>(latchkey: ReconcilerHost<Tx>): Reconciler {
           `register: ${name} is registered already. One look-up answers for all versions of an operation`,
         )
       }
-      registered.set(name, checkedRegistration({ name, kind: latchkey.internals.kinds.get(name), given: given ?? {} }))
+      registered.set(name, checkedRegistration({ name, kind: latchkey[engine].kinds.get(name), given: given ?? {} }))
     },
     webhook(options) {
       const handler = webhookHandler(parts, options)
@@ -86,6 +86,6 @@ export function createReconciler<Tx>(latchkey: ReconcilerHost<Tx>): Reconciler {
       listeners.add(listener)
       return () => void listeners.delete(listener)
     },
-    internals: { work: ({ concurrency }) => reconcilerWork(parts, { concurrency, registered, ledgers }) },
+    [engine]: { work: ({ concurrency }) => reconcilerWork(parts, { concurrency, registered, ledgers }) },
   }
 }

@@ -1,4 +1,5 @@
 /** Which workers run here, and how often. */
+import type { engine } from '../engine/internal.ts'
 import type { Internals } from '../engine/latchkey.ts'
 import { policyChecks, type RelayPolicy, targetsCheck } from '../outbox/policy.ts'
 import type { Target } from '../ports/broker.ts'
@@ -11,7 +12,7 @@ export type WorkerName = 'sweeper' | 'resumer' | 'reconciler' | 'relay' | 'reape
 
 /** A Latchkey, as far as its workers need it. */
 export interface WorkersHost<Tx> {
-  readonly internals: Internals<Tx>
+  readonly [engine]: Internals<Tx>
 }
 
 export interface WorkersOptions {

@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest'
 import { fakeClock } from '../../test/engine/fake-clock.ts'
 import { eventually, gate, recordingTelemetry } from '../../test/engine/fixture.ts'
+import { engine } from '../engine/internal.ts'
 import type { Resumed } from '../engine/operation.ts'
 import type { Resumable } from '../ports/store.ts'
 import { resumer } from './resumer.ts'
@@ -32,7 +33,7 @@ function scene({ concurrency = 2, resume = async (): Promise<Resumed> => 'comple
         return waiting.slice(0, limit)
       },
     },
-    phased: new Map([['pay', operation]]),
+    phased: new Map([['pay', { [engine]: operation }]]),
     concurrency,
     clock,
     telemetry,

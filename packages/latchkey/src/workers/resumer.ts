@@ -4,8 +4,9 @@
  */
 import { type Clock, sleep } from '../ports/clock.ts'
 import type { Resumable, Store } from '../ports/store.ts'
+import { engine } from '../engine/internal.ts'
 import type { Internals } from '../engine/latchkey.ts'
-import type { PhasedOperation } from '../engine/operation.ts'
+import type { Resumer as OperationResumer } from '../engine/operation.ts'
 import { within } from '../engine/store/call.ts'
 import type { TurnResult } from './loop.ts'
 
@@ -13,8 +14,6 @@ export interface ResumerOptions extends Pick<Internals<unknown>, 'phased' | 'clo
   readonly store: Pick<Store, 'resumable'>
   readonly concurrency: number
 }
-
-type Operation = Pick<PhasedOperation<never>, 'resume'>
 
 export interface Resumer {
   turn(signal: AbortSignal): Promise<TurnResult>
@@ -45,7 +44,7 @@ export function resumer({ store, phased, concurrency, clock, telemetry, closing 
   /** A suspect is under way: nothing is begun beside it. */
   let suspect = false
 
-  function resume(row: Resumable, operation: Operation): void {
+  function resume(row: Resumable, operation: OperationResumer): void {
     const { id, operation: name } = row.identity
     const rest = () => void restsUntilMs.set(id, clock.monotonicMs() + restMs)
     const work = within(clock, resumeMsMax, () => operation.resume(row))
@@ -99,7 +98,7 @@ export function resumer({ store, phased, concurrency, clock, telemetry, closing 
       if (chosen.length === 0 && waiting.length > 0) await oneOf(busy.values(), { clock, signal })
       for (const row of chosen) {
         const operation = phased.get(row.identity.operation)
-        if (operation !== undefined) resume(row, operation)
+        if (operation !== undefined) resume(row, operation[engine])
       }
       return waiting.length > chosen.length || mayBeMore ? 'more' : 'idle'
     },

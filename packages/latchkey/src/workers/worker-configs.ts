@@ -1,5 +1,6 @@
 /** From options to what each worker's loop does. */
 import { misconfigured } from '../ports/errors.ts'
+import { engine } from '../engine/internal.ts'
 import type { Internals } from '../engine/latchkey.ts'
 import type { LoopOptions } from './loop.ts'
 import type { WorkerName, WorkersHost, WorkersOptions } from './options.ts'
@@ -26,7 +27,8 @@ export type Shape = Pick<LoopOptions, 'turn' | 'idleMs' | 'pauseMs' | 'turnMsMax
 /** Undefined: there is nothing to do for it here. */
 export type Shapes = { readonly [Name in WorkerName]: Shape | undefined }
 
-export function shapes<Tx>({ internals }: WorkersHost<Tx>, options: WorkersOptions): Shapes {
+export function shapes<Tx>(latchkey: WorkersHost<Tx>, options: WorkersOptions): Shapes {
+  const internals = latchkey[engine]
   const { store, telemetry } = internals
   const sweep = { everyMs: 60_000, batch: 100, ...options.sweeper }
   const reap = { ...reapDefaults, ...options.reaper }
@@ -50,7 +52,7 @@ function resumerShape<Tx>(internals: Internals<Tx>, options: WorkersOptions): Sh
 function reconcilerShape<Tx>(internals: Internals<Tx>, options: WorkersOptions): Shape | undefined {
   const defaults = { everyMs: 5_000, concurrency: slots(internals.store.traits.connections) }
   const { everyMs, concurrency } = { ...defaults, ...options.reconciler }
-  if (options.reconcile !== undefined) return { idleMs: everyMs, ...options.reconcile.internals.work({ concurrency }) }
+  if (options.reconcile !== undefined) return { idleMs: everyMs, ...options.reconcile[engine].work({ concurrency }) }
   if (options.reconciler === undefined) return undefined
   throw misconfigured('createWorkers: reconciler has options, and there is no reconcile: createReconciler(latchkey)')
 }

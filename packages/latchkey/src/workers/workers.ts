@@ -1,4 +1,5 @@
 /** All background work of one Latchkey: swept, resumed, reconciled, relayed, reaped. Any number of processes may run it at once. */
+import { engine } from '../engine/internal.ts'
 import { checkOptions } from '../ports/check-options.ts'
 import { misconfigured } from '../ports/errors.ts'
 import { subscription } from './hints.ts'
@@ -31,7 +32,7 @@ export function createWorkers<Tx>(latchkey: WorkersHost<Tx>, options: WorkersOpt
     for (const [name, loop] of loops) if (worker === undefined || worker === name) loop.wake()
   }
   const hints = [options.hint, settledHint(options, found)].map(hint =>
-    subscription(hint, wake, latchkey.internals.telemetry),
+    subscription(hint, wake, latchkey[engine].telemetry),
   )
   const endHints = () => {
     for (const hint of hints) hint.end()
@@ -65,7 +66,7 @@ function loopsOf<Tx>(
   options: WorkersOptions,
   found: Shapes,
 ): ReadonlyMap<WorkerName, WorkerLoop> {
-  const { clock, telemetry } = latchkey.internals
+  const { clock, telemetry } = latchkey[engine]
   const loops = new Map<WorkerName, WorkerLoop>()
   for (const name of options.only ?? workerNames) {
     const shape = found[name]
@@ -76,7 +77,7 @@ function loopsOf<Tx>(
 }
 
 /** What the instance itself does a little of, where nobody does it all. */
-function maintained<Tx>({ internals }: WorkersHost<Tx>, loops: ReadonlyMap<WorkerName, WorkerLoop>) {
+function maintained<Tx>(latchkey: WorkersHost<Tx>, loops: ReadonlyMap<WorkerName, WorkerLoop>) {
   const ends: (() => void)[] = []
   const giveBack = () => {
     for (const end of ends.splice(0)) end()
@@ -84,8 +85,8 @@ function maintained<Tx>({ internals }: WorkersHost<Tx>, loops: ReadonlyMap<Worke
   return {
     take() {
       giveBack()
-      if (loops.has('sweeper')) ends.push(internals.maintenance.leaveTo('sweep'))
-      if (loops.has('reaper')) ends.push(internals.maintenance.leaveTo('reap'))
+      if (loops.has('sweeper')) ends.push(latchkey[engine].maintenance.leaveTo('sweep'))
+      if (loops.has('reaper')) ends.push(latchkey[engine].maintenance.leaveTo('reap'))
     },
     giveBack,
   }

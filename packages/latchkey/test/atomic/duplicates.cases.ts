@@ -1,5 +1,6 @@
 /** Many callers with one key. Run by a test file per store. */
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { engine } from '../../src/engine/internal.ts'
 import type { AtomicOperation } from '../../src/engine/operation.ts'
 import type { OperationOptions } from '../../src/engine/options.ts'
 import { fingerprintInput } from '../../src/engine/fingerprint/fingerprint.ts'
@@ -40,7 +41,7 @@ export function itRunsOneOfMany(open: () => Promise<Shop>, { snapshots = false }
         await pause(50)
         return answered(201)
       })
-      const answer = await each.execute(executeRequest('fifty'), handler.work)
+      const answer = await each[engine].execute(executeRequest('fifty'), handler.work)
       starts.push(handler.calls)
       return told(answer)
     })
@@ -56,8 +57,8 @@ export function itRunsOneOfMany(open: () => Promise<Shop>, { snapshots = false }
 
   it('replays to all fifty at once what is finished: nobody is in another’s way', async () => {
     const handler = ordering(shop, 'finished', () => answered(201))
-    await on(shop.store).execute(executeRequest('finished'), handler.work)
-    const answers = await fifty(everywhere(), each => each.execute(executeRequest('finished'), handler.work))
+    await on(shop.store)[engine].execute(executeRequest('finished'), handler.work)
+    const answers = await fifty(everywhere(), each => each[engine].execute(executeRequest('finished'), handler.work))
     expect(answers.map(told)).toEqual(answers.map(() => 'replayed 201'))
     expect(handler.calls).toBe(1)
   })
@@ -67,9 +68,9 @@ export function itRunsOneOfMany(open: () => Promise<Shop>, { snapshots = false }
       await pause(20)
       return answered(201)
     })
-    await on(shop.store).execute(executeRequest('fifty-expired'), handler.work)
+    await on(shop.store)[engine].execute(executeRequest('fifty-expired'), handler.work)
     await shop.advance(25 * 3_600_000)
-    await fifty(everywhere(), each => each.execute(executeRequest('fifty-expired'), handler.work))
+    await fifty(everywhere(), each => each[engine].execute(executeRequest('fifty-expired'), handler.work))
     expectStarts(handler.calls, 2)
     expect(await shop.committed('fifty-expired')).toMatchObject({ orders: 2, keys: 1 })
   })
@@ -102,9 +103,11 @@ export function itRunsOneOfMany(open: () => Promise<Shop>, { snapshots = false }
       return answered(500)
     })
     const others = ordering(shop, 'second-chance', () => answered(201))
-    const failing = waiting.execute(executeRequest('second-chance'), first.work)
+    const failing = waiting[engine].execute(executeRequest('second-chance'), first.work)
     while (first.calls === 0) await pause(5)
-    const answers = Array.from({ length: 10 }, () => waiting.execute(executeRequest('second-chance'), others.work))
+    const answers = Array.from({ length: 10 }, () =>
+      waiting[engine].execute(executeRequest('second-chance'), others.work),
+    )
     await pause(50)
     door.open()
     expect(told(await failing)).toBe('executed 500 declined')
@@ -125,19 +128,19 @@ export function itRunsOneOfMany(open: () => Promise<Shop>, { snapshots = false }
       return answered(201)
     })
     const intruder = ordering(shop, 'reused', () => answered(201))
-    const first = operation.execute(executeRequest('reused'), handler.work)
+    const first = operation[engine].execute(executeRequest('reused'), handler.work)
     while (handler.calls === 0) await pause(5)
     // Answered although the first cannot go on before these have ended.
     for (const request of [executeRequest('reused'), reused]) {
-      const answer = await operation.execute(request, intruder.work)
+      const answer = await operation[engine].execute(request, intruder.work)
       expect(answer).toMatchObject({ kind: 'refused', refusal: { code: 'in-progress', retryAfterMs: 1_000 } })
     }
     expect(await shop.committed('reused')).toEqual(nothing)
     door.open()
     expect(told(await first)).toBe('executed 201 yes')
-    const answer = await operation.execute(reused, intruder.work)
+    const answer = await operation[engine].execute(reused, intruder.work)
     expect(answer).toMatchObject({ kind: 'refused', refusal: { code: 'key-reused', differs: ['body'] } })
-    expect(told(await operation.execute(executeRequest('reused'), intruder.work))).toBe('replayed 201')
+    expect(told(await operation[engine].execute(executeRequest('reused'), intruder.work))).toBe('replayed 201')
     expect(intruder.calls).toBe(0)
     expect(await shop.committed('reused')).toEqual(everything)
   })

@@ -4,6 +4,7 @@ import { sql } from 'drizzle-orm'
 import pg from 'pg'
 import { describePostgres } from '../../../../test/servers/describe-postgres.ts'
 import type { Attempt } from '../../src/engine/answer.ts'
+import { engine } from '../../src/engine/internal.ts'
 import type { AtomicOperation } from '../../src/engine/operation.ts'
 import { notExecuted } from '../../src/ports/errors.ts'
 import {
@@ -41,7 +42,7 @@ describePostgres('an atomic handler that ends its transaction itself', database 
     return client
   }
   const execute = (key: string, work: (tx: pg.PoolClient) => Promise<Attempt>) =>
-    operation.execute(executeRequest(key), async ({ tx }) => {
+    operation[engine].execute(executeRequest(key), async ({ tx }) => {
       await shop.order(tx, key)
       return work(tx as pg.PoolClient)
     })
@@ -148,7 +149,7 @@ describePostgres('an atomic handler that ends its transaction itself', database 
       expect(await shop.committed(key)).toEqual({ orders: 1, keys: 1, outcomes: 0 })
       expect(await rowOf(shop.store, key)).toMatchObject({ state: 'unknown', lastErrorCode: 'committed-by-handler' })
       const retry = ordering(shop, key, () => answered(201))
-      expect(told(await operation.execute(executeRequest(key), retry.work))).toBe('refused outcome-unknown')
+      expect(told(await operation[engine].execute(executeRequest(key), retry.work))).toBe('refused outcome-unknown')
       expect(retry.calls).toBe(0)
       expect(await shop.committed(key)).toMatchObject({ orders: 1 })
       await expectHealthy()

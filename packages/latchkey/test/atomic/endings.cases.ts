@@ -1,6 +1,7 @@
 /** How an atomic handler may end, and what is left in the database then. Run by a test file per store. */
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { Attempt } from '../../src/engine/answer.ts'
+import { engine } from '../../src/engine/internal.ts'
 import type { AtomicOperation } from '../../src/engine/operation.ts'
 import type { OperationOptions } from '../../src/engine/options.ts'
 import { notExecuted, outcomeUnknown } from '../../src/ports/errors.ts'
@@ -38,9 +39,9 @@ export function itEndsAtomically(open: () => Promise<Shop>): void {
       expect(await shop.committed('together')).toEqual(nothing)
       return answered(201, 'order 1')
     })
-    expect(told(await operation.execute(executeRequest('together'), handler.work))).toBe('executed 201 yes')
+    expect(told(await operation[engine].execute(executeRequest('together'), handler.work))).toBe('executed 201 yes')
     expect(await shop.committed('together')).toEqual(everything)
-    const retry = await operation.execute(executeRequest('together'), handler.work)
+    const retry = await operation[engine].execute(executeRequest('together'), handler.work)
     expect(retry).toMatchObject({
       kind: 'replayed',
       outcome: { status: 201, headers: [['content-type', 'text/plain']] },
@@ -61,7 +62,7 @@ export function itEndsAtomically(open: () => Promise<Shop>): void {
           await new Promise(resolve => setImmediate(resolve))
         }
       })()
-      await operation.execute(executeRequest(key), ordering(shop, key, () => answered(200)).work)
+      await operation[engine].execute(executeRequest(key), ordering(shop, key, () => answered(200)).work)
       over = true
       await watching
       seen.add(JSON.stringify(await shop.committed(key)))
@@ -73,28 +74,28 @@ export function itEndsAtomically(open: () => Promise<Shop>): void {
     const telemetry = recordingTelemetry()
     const counting = latchkeyOn(shop.store, { telemetry }).atomic(operationName)
     for (const status of [503, 429, 503, 201]) {
-      await counting.execute(
+      await counting[engine].execute(
         executeRequest('created-once'),
         ordering(shop, 'created-once', () => answered(status)).work,
       )
       expect(telemetry.counted('reserve.created')).toBe(status === 201 ? 1 : 0)
     }
     const thrown = ordering(shop, 'created-alone', () => answered(402, 'no funds', new Error('card declined')))
-    await counting.execute(executeRequest('created-alone'), thrown.work)
+    await counting[engine].execute(executeRequest('created-alone'), thrown.work)
     expect(telemetry.counted('reserve.created')).toBe(2)
   })
 
   it('keeps a 4xx that was thrown, by an insert of its own, without the business rows', async () => {
     const handler = ordering(shop, 'declined', () => answered(402, 'no funds', new Error('card declined')))
-    expect(told(await operation.execute(executeRequest('declined'), handler.work))).toBe('executed 402 yes')
+    expect(told(await operation[engine].execute(executeRequest('declined'), handler.work))).toBe('executed 402 yes')
     expect(await shop.committed('declined')).toEqual(refusalOnly)
-    expect(told(await operation.execute(executeRequest('declined'), handler.work))).toBe('replayed 402')
+    expect(told(await operation[engine].execute(executeRequest('declined'), handler.work))).toBe('replayed 402')
     expect(handler.calls).toBe(1)
   })
 
   it('commits the business rows of a 4xx that was returned', async () => {
     const handler = ordering(shop, 'returned', () => answered(409))
-    expect(told(await operation.execute(executeRequest('returned'), handler.work))).toBe('executed 409 yes')
+    expect(told(await operation[engine].execute(executeRequest('returned'), handler.work))).toBe('executed 409 yes')
     expect(await shop.committed('returned')).toEqual(everything)
   })
 
@@ -109,17 +110,17 @@ export function itEndsAtomically(open: () => Promise<Shop>): void {
   ]
   it.each(notKept)('rolls back %s and stores nothing, so that the retry runs', async (name, expected, end) => {
     const first = ordering(shop, name, end)
-    expect(told(await operation.execute(executeRequest(name), first.work))).toBe(expected)
+    expect(told(await operation[engine].execute(executeRequest(name), first.work))).toBe(expected)
     expect(await shop.committed(name)).toEqual(nothing)
     const retry = ordering(shop, name, () => answered(201))
-    expect(told(await operation.execute(executeRequest(name), retry.work))).toBe('executed 201 yes')
+    expect(told(await operation[engine].execute(executeRequest(name), retry.work))).toBe('executed 201 yes')
     expect([first.calls, retry.calls]).toEqual([1, 1])
     expect(await shop.committed(name)).toEqual(everything)
   })
 
   it('rolls back what says notExecuted(), whatever it answers, so that the retry runs', async () => {
     const key = 'said-so'
-    const first = await operation.execute(executeRequest(key), async ({ tx, notExecuted: nothingDone }) => {
+    const first = await operation[engine].execute(executeRequest(key), async ({ tx, notExecuted: nothingDone }) => {
       await shop.order(tx, key)
       nothingDone()
       return answered(409)
@@ -127,7 +128,7 @@ export function itEndsAtomically(open: () => Promise<Shop>): void {
     expect(told(first)).toBe('executed 409 declined')
     expect(await shop.committed(key)).toEqual(nothing)
     const retry = ordering(shop, key, () => answered(201))
-    expect(told(await operation.execute(executeRequest(key), retry.work))).toBe('executed 201 yes')
+    expect(told(await operation[engine].execute(executeRequest(key), retry.work))).toBe('executed 201 yes')
     expect(await shop.committed(key)).toEqual(everything)
   })
 
@@ -140,48 +141,50 @@ export function itEndsAtomically(open: () => Promise<Shop>): void {
   it('holds a key whose handler does not know what it did outside, until somebody settles it', async () => {
     const key = 'nobody-knows'
     const handler = ordering(shop, key, threw(new Error('charge failed', { cause: outcomeUnknown('socket hang up') })))
-    const first = await operation.execute(executeRequest(key), handler.work)
+    const first = await operation[engine].execute(executeRequest(key), handler.work)
     expect(first).toMatchObject({ kind: 'refused', refusal: { code: 'outcome-unknown', ownAttempt: true } })
     expect(await shop.committed(key)).toEqual({ orders: 0, keys: 1, outcomes: 0 })
     expect(await rowOf(shop.store, key)).toMatchObject({ state: 'unknown', fence: 1 })
 
-    const retry = await operation.execute(executeRequest(key), handler.work)
+    const retry = await operation[engine].execute(executeRequest(key), handler.work)
     expect(retry).toMatchObject({ kind: 'refused', refusal: { code: 'outcome-unknown', ownAttempt: false } })
     expect(handler.calls).toBe(1)
 
     const verdict = { kind: 'happened', status: 201, json: { found: true } } as const
     expect(await latchkey.settle({ id: idOf(key) }, verdict, act)).toEqual({ kind: 'settled' })
-    expect(told(await operation.execute(executeRequest(key), handler.work))).toBe('replayed 201')
+    expect(told(await operation[engine].execute(executeRequest(key), handler.work))).toBe('replayed 201')
     expect(handler.calls).toBe(1)
   })
 
   it('runs again, with the next fence, what was settled as never happened', async () => {
     const key = 'it-never-was'
     const first = ordering(shop, key, threw(outcomeUnknown('socket hang up')))
-    await operation.execute(executeRequest(key), first.work)
+    await operation[engine].execute(executeRequest(key), first.work)
     await latchkey.settle({ id: idOf(key) }, { kind: 'never-happened' }, act)
     const retry = ordering(shop, key, () => answered(201))
-    expect(told(await operation.execute(executeRequest(key), retry.work))).toBe('executed 201 yes')
+    expect(told(await operation[engine].execute(executeRequest(key), retry.work))).toBe('executed 201 yes')
     expect(await shop.committed(key)).toEqual(everything)
     expect(await rowOf(shop.store, key)).toMatchObject({ state: 'completed', fence: 2, attempts: 2 })
   })
 
   it('commits what cannot be replayed, without a body, and tells the retry', async () => {
     const handler = ordering(shop, 'stream', () => ({ kind: 'unreplayable', status: 200, why: 'hijacked' }))
-    expect(told(await operation.execute(executeRequest('stream'), handler.work))).toBe('unreplayable yes')
+    expect(told(await operation[engine].execute(executeRequest('stream'), handler.work))).toBe('unreplayable yes')
     expect(await shop.committed('stream')).toEqual(everything)
     expect((await rowOf(shop.store, 'stream')).outcome).toMatchObject({ status: 200, body: undefined })
-    expect(told(await operation.execute(executeRequest('stream'), handler.work))).toBe('refused response-not-stored')
+    expect(told(await operation[engine].execute(executeRequest('stream'), handler.work))).toBe(
+      'refused response-not-stored',
+    )
     expect(handler.calls).toBe(1)
   })
 
   it('stores a status that the operation wants kept, and leaves out one that it does not', async () => {
     const picky = declared({ storeStatus: status => status === 429 })
     const kept = ordering(shop, 'kept-429', () => answered(429))
-    expect(told(await picky.execute(executeRequest('kept-429'), kept.work))).toBe('executed 429 yes')
+    expect(told(await picky[engine].execute(executeRequest('kept-429'), kept.work))).toBe('executed 429 yes')
     expect(await shop.committed('kept-429')).toEqual(everything)
     const left = ordering(shop, 'left-201', () => answered(201))
-    expect(told(await picky.execute(executeRequest('left-201'), left.work))).toBe('executed 201 declined')
+    expect(told(await picky[engine].execute(executeRequest('left-201'), left.work))).toBe('executed 201 declined')
     expect(await shop.committed('left-201')).toEqual(nothing)
   })
 
@@ -189,7 +192,7 @@ export function itEndsAtomically(open: () => Promise<Shop>): void {
     const day = 24 * 3_600_000
     const grants: unknown[] = []
     const run = () =>
-      operation.execute(executeRequest('expired'), async x => {
+      operation[engine].execute(executeRequest('expired'), async x => {
         await shop.order(x.tx, 'expired')
         grants.push([x.fence, x.attempt, x.downstreamKey('charge'), x.downstreamKey('charge', 'opaque')])
         return answered(201, `run ${grants.length}`)

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import pg from 'pg'
 import { describePostgres } from '../../../../test/servers/describe-postgres.ts'
+import { engine } from '../../src/engine/internal.ts'
 import { createLatchkey } from '../../src/engine/latchkey.ts'
 import { singleTenant } from '../../src/engine/identity.ts'
 import { type PgPool, postgresStore } from '../../src/stores/postgres/index.ts'
@@ -41,14 +42,16 @@ describe.each(['repeatable read', 'serializable'])('at %s', isolation => {
     it('replays the winner that its snapshot could not see, and keeps nothing of its own', async () => {
       const winner = ordering(shop, 'unseen', () => answered(201, 'the winner'))
       const late = snapshotBefore(pool, async () => {
-        const answer = await latchkeyOn(shop.store).atomic(operationName).execute(executeRequest('unseen'), winner.work)
+        const answer = await latchkeyOn(shop.store)
+          .atomic(operationName)
+          [engine].execute(executeRequest('unseen'), winner.work)
         expect(told(answer)).toBe('executed 201 yes')
       })
       const loser = ordering(shop, 'unseen', () => answered(201, 'the loser'))
       const operation = createLatchkey({ store: postgresStore({ pool: late }), scope: singleTenant }).atomic(
         operationName,
       )
-      const answer = await operation.execute(executeRequest('unseen'), loser.work)
+      const answer = await operation[engine].execute(executeRequest('unseen'), loser.work)
       expect(answer.kind === 'replayed' && Buffer.from(answer.outcome.body ?? []).toString()).toBe('the winner')
       expect([winner.calls, loser.calls]).toEqual([1, 1])
       expect(await shop.committed('unseen')).toEqual(everything)
@@ -57,7 +60,7 @@ describe.each(['repeatable read', 'serializable'])('at %s', isolation => {
     it('tells a caller with another input that the winner it could not see had the key', async () => {
       const winner = ordering(shop, 'unseen-other', () => answered(201))
       const late = snapshotBefore(pool, async () => {
-        await latchkeyOn(shop.store).atomic(operationName).execute(executeRequest('unseen-other'), winner.work)
+        await latchkeyOn(shop.store).atomic(operationName)[engine].execute(executeRequest('unseen-other'), winner.work)
       })
       const operation = createLatchkey({ store: postgresStore({ pool: late }), scope: singleTenant }).atomic(
         operationName,
@@ -75,7 +78,7 @@ describe.each(['repeatable read', 'serializable'])('at %s', isolation => {
       const operation = latchkeyOn(shop.store).atomic(operationName)
       let calls = 0
       const take = () =>
-        operation.execute(executeRequest('stock'), async ({ tx }) => {
+        operation[engine].execute(executeRequest('stock'), async ({ tx }) => {
           calls += 1
           await shop.order(tx, 'stock')
           // The shop's store is on a pool of pg.

@@ -3,6 +3,7 @@ import type pg from 'pg'
 import { describePostgres } from '../../../../test/servers/describe-postgres.ts'
 import { startTcpProxy, type TcpProxy } from '../../../../test/servers/tcp-proxy.ts'
 import type { Attempt } from '../../src/engine/answer.ts'
+import { engine } from '../../src/engine/internal.ts'
 import type { AtomicOperation } from '../../src/engine/operation.ts'
 import { outcomeUnknown } from '../../src/ports/errors.ts'
 import { answered, executeRequest, latchkeyOn, operationName, rowOf, told } from '../engine/fixture.ts'
@@ -28,7 +29,7 @@ describePostgres('an atomic operation whose connection breaks', database => {
 
   const rerun = async (key: string) => {
     const retry = ordering(shop, key, () => answered(201, 'the retry'))
-    const answer = told(await operation.execute(executeRequest(key), retry.work))
+    const answer = told(await operation[engine].execute(executeRequest(key), retry.work))
     return { answer, calls: retry.calls }
   }
 
@@ -39,7 +40,7 @@ describePostgres('an atomic operation whose connection breaks', database => {
       cut = proxy.cutAt('COMMIT', 'reply')
       return answered(201)
     })
-    expect(told(await operation.execute(executeRequest(key), handler.work))).toBe('executed 201 yes')
+    expect(told(await operation[engine].execute(executeRequest(key), handler.work))).toBe('executed 201 yes')
     await cut
     expect(await shop.committed(key)).toEqual(everything)
     expect(await rerun(key)).toEqual({ answer: 'replayed 201', calls: 0 })
@@ -53,7 +54,7 @@ describePostgres('an atomic operation whose connection breaks', database => {
       cut = proxy.cutAt('COMMIT', 'request')
       return answered(201)
     })
-    const answer = await operation.execute(executeRequest(key), handler.work)
+    const answer = await operation[engine].execute(executeRequest(key), handler.work)
     expect(answer).toMatchObject({ kind: 'refused', refusal: { code: 'store-unavailable' } })
     await cut
     expect(await shop.committed(key)).toEqual(nothing)
@@ -69,7 +70,7 @@ describePostgres('an atomic operation whose connection breaks', database => {
     return failure
   }
   const executeCut = (key: string, end: (failure: unknown) => Attempt) =>
-    operation.execute(executeRequest(key), async ({ tx }) => {
+    operation[engine].execute(executeRequest(key), async ({ tx }) => {
       await shop.order(tx, key)
       return end(await cutInside(tx))
     })
@@ -101,7 +102,9 @@ describePostgres('an atomic operation whose connection breaks', database => {
     for (const word of ['BEGIN', 'reserve']) {
       const handler = ordering(shop, word, () => answered(201))
       const cut = proxy.cutAt(word, 'request')
-      expect(told(await operation.execute(executeRequest(word), handler.work))).toBe('refused store-unavailable')
+      expect(told(await operation[engine].execute(executeRequest(word), handler.work))).toBe(
+        'refused store-unavailable',
+      )
       await cut
       expect(handler.calls).toBe(0)
       expect(await rerun(word)).toEqual({ answer: 'executed 201 yes', calls: 1 })

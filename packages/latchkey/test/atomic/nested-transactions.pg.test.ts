@@ -7,6 +7,7 @@ import { Kysely, PostgresDialect } from 'kysely'
 import type pg from 'pg'
 import { DataSource } from 'typeorm'
 import { describePostgres } from '../../../../test/servers/describe-postgres.ts'
+import { engine } from '../../src/engine/internal.ts'
 import type { AtomicOperation } from '../../src/engine/operation.ts'
 import { answered, executeRequest, latchkeyOn, operationName, told } from '../engine/fixture.ts'
 import { everything, nothing, postgresShop, type Shop } from './fixture.ts'
@@ -91,7 +92,7 @@ describePostgres('an atomic handler that calls code with a transaction of its ow
   describe.each(libraries)('of $name', ({ name, nest }) => {
     const key = (of: string) => `${of} ${name}`
     const execute = (of: string, work: (tx: pg.PoolClient) => Promise<unknown>) =>
-      operation.execute(executeRequest(key(of)), async ({ tx }) => {
+      operation[engine].execute(executeRequest(key(of)), async ({ tx }) => {
         await work(tx as pg.PoolClient)
         return answered(201)
       })

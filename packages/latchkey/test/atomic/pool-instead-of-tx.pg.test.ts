@@ -1,5 +1,6 @@
 import { afterEach, expect, it } from 'vitest'
 import pg from 'pg'
+import { engine } from '../../src/engine/internal.ts'
 import { describePostgres } from '../../../../test/servers/describe-postgres.ts'
 import {
   answered,
@@ -36,7 +37,7 @@ describePostgres('atomic handlers that query the pool instead of their tx', data
     const never = ordering(shop, 'never', () => answered(201))
     const door = gate()
     const handlers = Array.from({ length: 10 }, (_, at) =>
-      atomic.execute(executeRequest(`ten-${at}`), async ({ tx }) => {
+      atomic[engine].execute(executeRequest(`ten-${at}`), async ({ tx }) => {
         await shop.order(tx, `ten-${at}`)
         open10 += 1
         if (open10 === 9) arrived.open()
@@ -52,7 +53,7 @@ describePostgres('atomic handlers that query the pool instead of their tx', data
       expect(await guarded.run(runRequest('replayed'), () => 'again').catch(String)).toBe('first')
       // Atomic, too: only a handler needs a place.
       expect(await atomic.run(runRequest('replayed'), () => 'again').catch(String)).toBe('first')
-      expect(told(await atomic.execute(executeRequest('ten-0'), never.work))).toBe('refused in-progress')
+      expect(told(await atomic[engine].execute(executeRequest('ten-0'), never.work))).toBe('refused in-progress')
     }
     expect(open10).toBe(9)
     door.open()
@@ -67,7 +68,7 @@ describePostgres('atomic handlers that query the pool instead of their tx', data
     const { atomic } = await open(1)
     let late: unknown
     const ended = gate()
-    const answer = await atomic.execute(executeRequest('one'), async ({ tx }) => {
+    const answer = await atomic[engine].execute(executeRequest('one'), async ({ tx }) => {
       await shop.order(tx, 'one')
       await shop.pool.query('select 1')
       late = await shop.order(tx, 'one').catch((error: unknown) => error)
@@ -86,7 +87,7 @@ describePostgres('atomic handlers that query the pool instead of their tx', data
     expect(late).toMatchObject({ message: expect.stringMatching(namesTheMistake) })
     expect(await shop.committed('one')).toEqual(nothing)
     const better = ordering(shop, 'one', () => answered(201))
-    expect(told(await atomic.execute(executeRequest('one'), better.work))).toBe('executed 201 yes')
+    expect(told(await atomic[engine].execute(executeRequest('one'), better.work))).toBe('executed 201 yes')
   })
 
   it('are rolled back when they hold what they took of the pool and want more, and close the door for nobody', async () => {
@@ -94,7 +95,7 @@ describePostgres('atomic handlers that query the pool instead of their tx', data
     const guarded = latchkey.guarded('guarded.create', { onFailure: 'hold' })
     const answers = await Promise.all(
       ['a', 'b'].map(key =>
-        atomic.execute(executeRequest(key), async ({ tx }) => {
+        atomic[engine].execute(executeRequest(key), async ({ tx }) => {
           await shop.order(tx, key)
           const [one, two] = [await shop.pool.connect(), await shop.pool.connect()]
           one.release()
@@ -107,7 +108,7 @@ describePostgres('atomic handlers that query the pool instead of their tx', data
     await eventually(() => shop.pool.totalCount === shop.pool.idleCount)
     expect(await guarded.run(runRequest('after'), () => 'well')).toBe('well')
     const better = ordering(shop, 'after', () => answered(201))
-    expect(told(await atomic.execute(executeRequest('after'), better.work))).toBe('executed 201 yes')
+    expect(told(await atomic[engine].execute(executeRequest('after'), better.work))).toBe('executed 201 yes')
   })
 
   it('are no reason to roll back who works with its transaction, or who is idle while nobody waits', async () => {
@@ -117,7 +118,7 @@ describePostgres('atomic handlers that query the pool instead of their tx', data
     await idle.connect()
     // Six seconds of queries, and somebody waits for the pool all the while.
     const waiting = shop.pool.query('select 1')
-    const working = await atomic.execute(executeRequest('working'), async ({ tx }) => {
+    const working = await atomic[engine].execute(executeRequest('working'), async ({ tx }) => {
       await shop.order(tx, 'working')
       for (let second = 0; second < 6; second += 1) await (tx as pg.PoolClient).query('select pg_sleep(1)')
       await (tx as pg.PoolClient).query('select pg_sleep(6)')
@@ -126,7 +127,7 @@ describePostgres('atomic handlers that query the pool instead of their tx', data
     expect(told(working)).toBe('executed 201 yes')
     hog.release()
     await waiting
-    const still = await atomic.execute(executeRequest('still'), async ({ tx }) => {
+    const still = await atomic[engine].execute(executeRequest('still'), async ({ tx }) => {
       await shop.order(tx, 'still')
       await idle.query('select pg_sleep(7)')
       return answered(201)
@@ -140,12 +141,12 @@ describePostgres('atomic handlers that query the pool instead of their tx', data
     const guarded = latchkey.guarded('guarded.create', { onFailure: 'hold' })
     const door = gate()
     const first = ordering(shop, 'first', () => door.opened.then(() => answered(201)))
-    const holding = atomic.execute(executeRequest('first'), first.work)
+    const holding = atomic[engine].execute(executeRequest('first'), first.work)
     await eventually(() => first.calls === 1)
     const others = await Promise.all(
       Array.from({ length: 8 }, (_, at) => {
         const other = ordering(shop, `other-${at}`, () => answered(201))
-        return atomic.execute(executeRequest(`other-${at}`), other.work)
+        return atomic[engine].execute(executeRequest(`other-${at}`), other.work)
       }),
     )
     expect(others.map(told)).toEqual(others.map(() => 'refused overloaded'))
@@ -154,7 +155,7 @@ describePostgres('atomic handlers that query the pool instead of their tx', data
     door.open()
     expect(told(await holding)).toBe('executed 201 yes')
     const next = ordering(shop, 'next', () => answered(201))
-    expect(told(await atomic.execute(executeRequest('next'), next.work))).toBe('executed 201 yes')
+    expect(told(await atomic[engine].execute(executeRequest('next'), next.work))).toBe('executed 201 yes')
     expect(await shop.committed('other-0')).toEqual(nothing)
   })
 })

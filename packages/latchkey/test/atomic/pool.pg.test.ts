@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import type pg from 'pg'
+import { engine } from '../../src/engine/internal.ts'
 import { describePostgres } from '../../../../test/servers/describe-postgres.ts'
 import { outcomeUnknown } from '../../src/ports/errors.ts'
 import {
@@ -33,7 +34,7 @@ describePostgres('atomic operations on a small pool', database => {
           await pause(10)
           return answered(201)
         })
-        return operation.execute(executeRequest(key), handler.work)
+        return operation[engine].execute(executeRequest(key), handler.work)
       }),
     )
     expect(answers.map(told)).toEqual(keys.map(() => 'executed 201 yes'))
@@ -47,7 +48,7 @@ describePostgres('atomic operations on a small pool', database => {
     const answers = await Promise.all(
       keys.map(key => {
         const handler = ordering(shop, key, () => answered(422, 'no', new Error('no')))
-        return operation.execute(executeRequest(key), handler.work)
+        return operation[engine].execute(executeRequest(key), handler.work)
       }),
     )
     expect(answers.map(told)).toEqual(keys.map(() => 'executed 422 yes'))
@@ -62,9 +63,9 @@ describePostgres('atomic operations on a small pool', database => {
       await door.opened
       return answered(201)
     })
-    const first = operation.execute(executeRequest('twins'), handler.work)
+    const first = operation[engine].execute(executeRequest('twins'), handler.work)
     await eventually(() => handler.calls === 1)
-    const twins = Array.from({ length: 20 }, () => operation.execute(executeRequest('twins'), handler.work))
+    const twins = Array.from({ length: 20 }, () => operation[engine].execute(executeRequest('twins'), handler.work))
     // One connection is left for all the rest: another key gets through, again and again.
     for (let round = 0; round < 10; round += 1) {
       expect(await guarded.run(runRequest(`other-${round}`), () => round)).toBe(round)
@@ -82,14 +83,14 @@ describePostgres('atomic operations on a small pool', database => {
     const operation = latchkeyOn(shop.store).atomic(operationName)
     const hogs = [await shop.pool.connect(), await shop.pool.connect()]
     const handler = ordering(shop, 'hogged', () => answered(201))
-    const answer = await operation.execute(executeRequest('hogged'), handler.work)
+    const answer = await operation[engine].execute(executeRequest('hogged'), handler.work)
     expect(answer).toMatchObject({ kind: 'refused', refusal: { code: 'store-unavailable', retryAfterMs: 1_000 } })
     for (const hog of hogs) hog.release()
     // The abandoned one gets its connection now, and gives it back unused.
     await eventually(() => shop.pool.waitingCount === 0 && shop.pool.totalCount === shop.pool.idleCount)
     expect(handler.calls).toBe(0)
     expect(await shop.committed('hogged')).toEqual(nothing)
-    expect(told(await operation.execute(executeRequest('hogged'), handler.work))).toBe('executed 201 yes')
+    expect(told(await operation[engine].execute(executeRequest('hogged'), handler.work))).toBe('executed 201 yes')
     expect(handler.calls).toBe(1)
   })
 
@@ -98,13 +99,13 @@ describePostgres('atomic operations on a small pool', database => {
     const blocker = await shop.pool.connect()
     await blocker.query('begin; lock table latchkey.keys in access exclusive mode')
     const handler = ordering(shop, 'locked', () => answered(201))
-    const answer = await operation.execute(executeRequest('locked'), handler.work)
+    const answer = await operation[engine].execute(executeRequest('locked'), handler.work)
     expect(answer).toMatchObject({ kind: 'refused', refusal: { code: 'store-unavailable', retryAfterMs: 1_000 } })
     await blocker.query('rollback')
     blocker.release()
     await eventually(() => shop.pool.totalCount === shop.pool.idleCount)
     expect(handler.calls).toBe(0)
-    expect(told(await operation.execute(executeRequest('locked'), handler.work))).toBe('executed 201 yes')
+    expect(told(await operation[engine].execute(executeRequest('locked'), handler.work))).toBe('executed 201 yes')
   })
 
   it('answer that nobody knows when the server does not answer the outcome’s insert, and replay what it committed later', async () => {
@@ -114,14 +115,14 @@ describePostgres('atomic operations on a small pool', database => {
       await blocker.query('begin; lock table latchkey.keys in exclusive mode')
       return answered(201)
     })
-    const answer = await operation.execute(executeRequest('late-lock'), handler.work)
+    const answer = await operation[engine].execute(executeRequest('late-lock'), handler.work)
     expect(answer).toMatchObject({ kind: 'refused', refusal: { code: 'outcome-unknown' } })
     await blocker.query('rollback')
     blocker.release()
     // The insert goes in one message with COMMIT: rows and answer are committed together, however late.
     await expect.poll(() => shop.committed('late-lock'), { timeout: 30_000 }).toEqual(everything)
     const retry = ordering(shop, 'late-lock', () => answered(201))
-    expect(told(await operation.execute(executeRequest('late-lock'), retry.work))).toBe('replayed 201')
+    expect(told(await operation[engine].execute(executeRequest('late-lock'), retry.work))).toBe('replayed 201')
     expect([handler.calls, retry.calls]).toEqual([1, 0])
   })
 
@@ -129,7 +130,7 @@ describePostgres('atomic operations on a small pool', database => {
     const operation = latchkeyOn(shop.store).atomic(operationName)
     const lost = outcomeUnknown('socket hang up')
     let asleep: Promise<unknown> | undefined
-    const answer = await operation.execute(executeRequest('no-rollback'), async ({ tx }) => {
+    const answer = await operation[engine].execute(executeRequest('no-rollback'), async ({ tx }) => {
       await shop.order(tx, 'no-rollback')
       // The rollback stands behind this one on its connection.
       asleep = (tx as pg.PoolClient).query('select pg_sleep(30)').catch(() => {})

@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { engine } from '../../src/engine/internal.ts'
 import type { SqliteTx } from '../../src/stores/sqlite/index.ts'
 import {
   answered,
@@ -36,7 +37,7 @@ async function serveAround(round: string, status: number): Promise<void> {
     waiting = false
     return answered(status)
   })
-  const slow = atomic.execute(executeRequest(round), handler.work)
+  const slow = atomic[engine].execute(executeRequest(round), handler.work)
   await eventually(() => handler.calls === 1)
   const replays = twenty.map(async at => {
     expect(await atomic.run(runRequest(`replay-${round}-${at}`), () => 'ran again')).toBe(at)
@@ -88,7 +89,7 @@ describe('an atomic handler that keeps its transaction open for too long, on SQL
     let ended = false
     const door = gate()
     // Answered although the handler cannot go on before that.
-    const answer = await operation.execute(executeRequest('slow'), async ({ tx }) => {
+    const answer = await operation[engine].execute(executeRequest('slow'), async ({ tx }) => {
       await shop.order(tx, 'slow')
       await door.opened
       late = await shop.order(tx, 'slow').catch((error: unknown) => error)
@@ -99,7 +100,7 @@ describe('an atomic handler that keeps its transaction open for too long, on SQL
     expect(answer.kind === 'refused' && String(answer.refusal.cause)).toMatch(/open for 100 ms and was rolled back/)
     expect(await shop.committed('slow')).toEqual(nothing)
     const retry = ordering(shop, 'slow', () => answered(201))
-    expect(told(await operation.execute(executeRequest('slow'), retry.work))).toBe('executed 201 yes')
+    expect(told(await operation[engine].execute(executeRequest('slow'), retry.work))).toBe('executed 201 yes')
     door.open()
     await eventually(() => ended)
     expect(late).toMatchObject({ code: 'store-unavailable' })
@@ -110,15 +111,17 @@ describe('an atomic handler that keeps its transaction open for too long, on SQL
     const operation = latchkeyOn(shop.store).atomic(operationName)
     for (const at of twenty.slice(0, 6)) {
       const slow = ordering(shop, `slow-${at}`, () => pause(130).then(() => answered(201)))
-      expect(told(await operation.execute(executeRequest(`slow-${at}`), slow.work))).toBe('refused store-unavailable')
+      expect(told(await operation[engine].execute(executeRequest(`slow-${at}`), slow.work))).toBe(
+        'refused store-unavailable',
+      )
     }
     const quick = ordering(shop, 'quick', () => answered(201))
-    expect(told(await operation.execute(executeRequest('quick'), quick.work))).toBe('executed 201 yes')
+    expect(told(await operation[engine].execute(executeRequest('quick'), quick.work))).toBe('executed 201 yes')
   })
 
   it('gets a 500 when a statement of its own rolled the transaction back, and its answer is not kept without its rows', async () => {
     const operation = latchkeyOn(shop.store).atomic(operationName)
-    const answer = await operation.execute(executeRequest('ended'), async ({ tx }) => {
+    const answer = await operation[engine].execute(executeRequest('ended'), async ({ tx }) => {
       await shop.order(tx, 'ended')
       const sqlite = tx as SqliteTx
       sqlite.exec('create table once (id integer primary key on conflict rollback); insert into once values (1)')

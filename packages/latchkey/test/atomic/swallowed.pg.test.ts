@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import type pg from 'pg'
 import { describePostgres } from '../../../../test/servers/describe-postgres.ts'
+import { engine } from '../../src/engine/internal.ts'
 import type { AtomicOperation } from '../../src/engine/operation.ts'
 import {
   answered,
@@ -30,14 +31,14 @@ describePostgres('a handler that swallowed an error of its transaction', databas
 
   async function expectHealthy(key: string): Promise<void> {
     const handler = ordering(shop, key, () => answered(201))
-    expect(told(await operation.execute(executeRequest(key), handler.work))).toBe('executed 201 yes')
+    expect(told(await operation[engine].execute(executeRequest(key), handler.work))).toBe('executed 201 yes')
     expect(await shop.committed(key)).toEqual(everything)
     expect(shop.pool.totalCount).toBe(shop.pool.idleCount)
   }
 
   it.each([201, 302])('gets a 500 for its %i, and the report names savepoints; nothing is kept', async status => {
     const key = `swallowed-${status}`
-    const answer = await operation.execute(executeRequest(key), async ({ tx }) => {
+    const answer = await operation[engine].execute(executeRequest(key), async ({ tx }) => {
       await shop.order(tx, key)
       await fails(tx)
       return answered(status)
@@ -57,7 +58,7 @@ describePostgres('a handler that swallowed an error of its transaction', databas
     await shop.pool.query(`insert into seats values ('1A')`)
     let calls = 0
     const book = () =>
-      operation.execute(executeRequest('duplicate'), async ({ tx }) => {
+      operation[engine].execute(executeRequest('duplicate'), async ({ tx }) => {
         calls += 1
         await shop.order(tx, 'duplicate')
         const client = tx as pg.PoolClient
@@ -78,7 +79,7 @@ describePostgres('a handler that swallowed an error of its transaction', databas
   })
 
   it('keeps its 4xx alone also when the failing query was not waited for', async () => {
-    const answer = await operation.execute(executeRequest('floating-409'), async ({ tx }) => {
+    const answer = await operation[engine].execute(executeRequest('floating-409'), async ({ tx }) => {
       await shop.order(tx, 'floating-409')
       void fails(tx)
       return answered(409)
@@ -88,7 +89,7 @@ describePostgres('a handler that swallowed an error of its transaction', databas
   })
 
   it('does not keep a 4xx that is not of the stored kind', async () => {
-    const answer = await operation.execute(executeRequest('swallowed-429'), async ({ tx }) => {
+    const answer = await operation[engine].execute(executeRequest('swallowed-429'), async ({ tx }) => {
       await fails(tx)
       return answered(429)
     })
@@ -98,7 +99,7 @@ describePostgres('a handler that swallowed an error of its transaction', databas
 
   it('does not close the door for others, however often it fails', async () => {
     for (let round = 0; round < 8; round += 1) {
-      const answer = await operation.execute(executeRequest(`again-${round}`), async ({ tx }) => {
+      const answer = await operation[engine].execute(executeRequest(`again-${round}`), async ({ tx }) => {
         await fails(tx)
         return answered(201)
       })
@@ -108,7 +109,7 @@ describePostgres('a handler that swallowed an error of its transaction', databas
   })
 
   it('is not undone by a query it did not wait for: the outcome’s insert and COMMIT are one message', async () => {
-    const answer = await operation.execute(executeRequest('floating'), async ({ tx }) => {
+    const answer = await operation[engine].execute(executeRequest('floating'), async ({ tx }) => {
       await shop.order(tx, 'floating')
       // A forgotten await: the second query is sent after the handler has returned, behind the end of the transaction.
       const client = tx as pg.PoolClient
@@ -124,7 +125,7 @@ describePostgres('a handler that swallowed an error of its transaction', databas
     await shop.pool.query(`create table owners (id int primary key);
       create table pets (owner int references owners deferrable initially deferred)`)
     for (let round = 0; round < 8; round += 1) {
-      const answer = await operation.execute(executeRequest(`orphan-${round}`), async ({ tx }) => {
+      const answer = await operation[engine].execute(executeRequest(`orphan-${round}`), async ({ tx }) => {
         await shop.order(tx, `orphan-${round}`)
         await (tx as pg.PoolClient).query('insert into pets values (1)')
         return answered(201)
@@ -136,7 +137,7 @@ describePostgres('a handler that swallowed an error of its transaction', databas
   })
 
   it('may use savepoints of its own, also around the failure', async () => {
-    const answer = await operation.execute(executeRequest('savepoint'), async ({ tx }) => {
+    const answer = await operation[engine].execute(executeRequest('savepoint'), async ({ tx }) => {
       const client = tx as pg.PoolClient
       await shop.order(tx, 'savepoint')
       await client.query('savepoint here')

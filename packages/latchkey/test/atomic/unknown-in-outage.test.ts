@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { engine } from '../../src/engine/internal.ts'
 import { outcomeUnknown } from '../../src/ports/errors.ts'
 import { type BreakableStore, breakableStore } from '../engine/breakable-store.ts'
 import { executeRequest, idOf, latchkeyOn, operationName, told } from '../engine/fixture.ts'
@@ -14,7 +15,7 @@ it('does not free the key of an atomic handler that does not know its outcome, w
   const operation = latchkey.atomic(operationName)
   const lost = () => Promise.reject(new Error('the connection broke'))
   breakable.faults = { claim: run => run().then(lost), read: lost }
-  const answer = await operation.execute(executeRequest('lost'), async () => ({
+  const answer = await operation[engine].execute(executeRequest('lost'), async () => ({
     kind: 'threw',
     error: outcomeUnknown('socket hang up'),
   }))

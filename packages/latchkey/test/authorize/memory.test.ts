@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { engine } from '../../src/engine/internal.ts'
 import { memoryStore } from '../../src/stores/memory/index.ts'
 import { answered, executeRequest, faultyStore, latchkeyOn, operationName, told } from '../engine/fixture.ts'
 import { itAuthorisesBeforeARowChangesHands } from './replay.cases.ts'
@@ -14,7 +15,7 @@ describe('a row of somebody else, in memory', () => {
     const latchkey = latchkeyOn(store)
     const operation = latchkey.guarded(operationName, { onFailure: 'rerun' })
     const ask = (status: number) =>
-      operation.execute(executeRequest('k', { authorizeReplay }), async () => answered(status))
+      operation[engine].execute(executeRequest('k', { authorizeReplay }), async () => answered(status))
     expect(told(await ask(503))).toBe('executed 503 declined')
     calls.claim = 0
     expect(told(await ask(201))).toBe('executed 201 yes')

@@ -3,6 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createLatchkey, json, type KeyRecord, type Latchkey, type Store } from 'latchkey'
 import type { Answer, ExecuteRequest } from '../../src/engine/answer.ts'
+import { engine } from '../../src/engine/internal.ts'
 import { answered, executeRequest, idOf, operationName, told } from '../engine/fixture.ts'
 
 export interface Ground {
@@ -28,7 +29,7 @@ const guardedKinds: readonly Kind[] = [
     name: `guarded, ${onFailure}`,
     recovery: onFailure,
     ask: (latchkey, request, ran) =>
-      latchkey.guarded(operationName, { onFailure }).execute(request, async () => {
+      latchkey.guarded(operationName, { onFailure })[engine].execute(request, async () => {
         ran()
         return answered(201)
       }),
@@ -37,10 +38,12 @@ const guardedKinds: readonly Kind[] = [
     name: 'guarded, rerun, of a caller who would wait',
     recovery: 'rerun',
     ask: (latchkey, request, ran) =>
-      latchkey.guarded(operationName, { onFailure: 'rerun', onInProgress: 'wait' }).execute(request, async () => {
-        ran()
-        return answered(201)
-      }),
+      latchkey
+        .guarded(operationName, { onFailure: 'rerun', onInProgress: 'wait' })
+        [engine].execute(request, async () => {
+          ran()
+          return answered(201)
+        }),
   },
 ]
 
@@ -49,7 +52,7 @@ const transactionalKinds: readonly Kind[] = [
     name: 'atomic',
     recovery: 'rerun',
     ask: (latchkey, request, ran) =>
-      latchkey.atomic(operationName).execute(request, async () => {
+      latchkey.atomic(operationName)[engine].execute(request, async () => {
         ran()
         return answered(201)
       }),
@@ -63,7 +66,7 @@ const transactionalKinds: readonly Kind[] = [
           await x.effect('charge', { timeoutMs: 1_000 }, async () => ran())
           return json(201, {})
         })
-        .executeInput(request, input),
+        [engine].executeInput(request, input),
   },
 ]
 
@@ -169,11 +172,11 @@ export function itAuthorisesBeforeARowChangesHands(open: () => Promise<Ground>, 
     const latchkey = createLatchkey<unknown, unknown>({ store: ground.store, scope: () => 'acme' })
     const report = latchkey.deferred(operationName, { deadlineMs: hour }, async () => json(201, {}))
     const key = `deferred ${++rows}`
-    expect(told(await report.executeInput(executeRequest(key), input))).toBe('accepted')
+    expect(told(await report[engine].executeInput(executeRequest(key), input))).toBe('accepted')
     const before = await ground.store.read(idOf(key))
     // What JavaScript may return.
     const stranger = executeRequest(key, { authorizeReplay: async () => said() as boolean })
-    expect(told(await report.executeInput(stranger, input))).toBe('refused replay-not-authorized')
+    expect(told(await report[engine].executeInput(stranger, input))).toBe('refused replay-not-authorized')
     expect(still(await ground.store.read(idOf(key)))).toEqual(still(before))
     await latchkey.close()
   })

@@ -1,6 +1,7 @@
 /** What deferred work does, whichever store keeps it. Run by a test file per store. */
 import { afterEach, beforeAll, expect, it } from 'vitest'
 import { isLatchkeyError, notExecuted } from 'latchkey'
+import { engine } from '../../src/engine/internal.ts'
 import { eventually } from '../engine/fixture.ts'
 import { openPlace } from '../processes/database.ts'
 import { openStage, rowOf, type Stage, type StageOptions } from './fixture.ts'
@@ -165,7 +166,7 @@ export function itDefers(placeName: () => string): void {
     expect(() => latchkey.phased('exports.create', { version: 1 }, async () => undefined as never)).toThrow(
       'is declared as deferred and as phased',
     )
-    expect(latchkey.internals.kinds.get('exports.create')).toBe('deferred')
-    expect(latchkey.internals.keeping('exports.create')).toMatchObject({ retentionMs: 86_400_000, outcomeVersion: 1 })
+    expect(latchkey[engine].kinds.get('exports.create')).toBe('deferred')
+    expect(latchkey[engine].keeping('exports.create')).toMatchObject({ retentionMs: 86_400_000, outcomeVersion: 1 })
   })
 }

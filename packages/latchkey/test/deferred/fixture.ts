@@ -1,5 +1,6 @@
 /** Exports for later on a real store: kept by a request, run by whoever plays the worker. */
 import { createLatchkey, type DeferredOperation, type EffectOptions, json, type Latchkey, type Store } from 'latchkey'
+import { engine } from '../../src/engine/internal.ts'
 import { openPlace, type Place } from '../processes/database.ts'
 
 export interface Export {
@@ -53,7 +54,7 @@ export async function openStage(name: string, { deadlineMs = 3_600_000, over }: 
     ask: label => report.run({ scope: 'acme', key: label, input: { label } }),
     async work() {
       const ends: unknown[] = []
-      for (const row of await place.store.resumable({ limit: 100 })) ends.push(await report.resume(row))
+      for (const row of await place.store.resumable({ limit: 100 })) ends.push(await report[engine].resume(row))
       return ends
     },
     async close() {

@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest'
+import { engine } from '../../src/engine/internal.ts'
 import { memoryStore } from '../../src/stores/memory/index.ts'
 import { countingClock } from './fake-clock.ts'
 import {
@@ -48,7 +49,7 @@ it('refuses new requests as soon as the shutdown begins, while the old ones end'
   const running = operation.run(runRequest('k'), () => opened.then(() => 'done'))
   await eventually(() => faulty.calls.claim === 1)
   const closing = latchkey.close()
-  expect(told(await operation.execute(executeRequest('new'), async () => answered(201)))).toBe(
+  expect(told(await operation[engine].execute(executeRequest('new'), async () => answered(201)))).toBe(
     'refused store-unavailable',
   )
   expect(faulty.calls.claim).toBe(1)

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { engine } from '../../src/engine/internal.ts'
 import { systemClock } from '../../src/ports/clock.ts'
 import type { Store } from '../../src/ports/store.ts'
 import { memoryStore } from '../../src/stores/memory/index.ts'
@@ -62,7 +63,7 @@ describe('fifty requests at once', () => {
     }
     let ended = 0
     const answers = Array.from({ length: 50 }, async (_, index) => {
-      const answer = await instances[index % 2]?.operation.execute(executeRequest('k'), work)
+      const answer = await instances[index % 2]?.operation[engine].execute(executeRequest('k'), work)
       ended += 1
       return answer === undefined ? 'none' : told(answer)
     })
@@ -93,7 +94,7 @@ describe('fifty requests at once', () => {
         runs += 1
         return answered(201)
       }
-      await Promise.all(Array.from({ length: 50 }, () => operation.execute(executeRequest(key), work)))
+      await Promise.all(Array.from({ length: 50 }, () => operation[engine].execute(executeRequest(key), work)))
       expect({ key, runs, fence: (await rowOf(store, key)).fence }).toEqual({ key, runs: 1, fence: 2 })
     }
   })

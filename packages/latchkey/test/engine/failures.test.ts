@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Attempt, Work } from '../../src/engine/answer.ts'
 import type { GuardedExecution } from '../../src/engine/execution.ts'
+import { engine } from '../../src/engine/internal.ts'
 import { notExecuted, outcomeUnknown } from '../../src/ports/errors.ts'
 import type { Store } from '../../src/ports/store.ts'
 import { memoryStore } from '../../src/stores/memory/index.ts'
@@ -82,7 +83,7 @@ describe('a handler that throws', () => {
 
   it('may rethrow through adapters that reject: it is a throw all the same', async () => {
     const broken = () => Promise.reject(new TypeError('x'))
-    expect(told(await guarded('hold').execute(executeRequest('k'), broken))).toBe('refused outcome-unknown')
+    expect(told(await guarded('hold')[engine].execute(executeRequest('k'), broken))).toBe('refused outcome-unknown')
     expect(await rowOf(store, 'k')).toMatchObject({ state: 'unknown' })
   })
 })
@@ -90,10 +91,10 @@ describe('a handler that throws', () => {
 describe('a 5xx', () => {
   it('is unknown under hold: the caller’s own attempt first, then a retry’s refusal', async () => {
     const work = endingOnce(answered(502))
-    expect(await guarded('hold').execute(executeRequest('k'), work)).toMatchObject({
+    expect(await guarded('hold')[engine].execute(executeRequest('k'), work)).toMatchObject({
       refusal: { code: 'outcome-unknown', ownAttempt: true },
     })
-    expect(await guarded('hold').execute(executeRequest('k'), work)).toMatchObject({
+    expect(await guarded('hold')[engine].execute(executeRequest('k'), work)).toMatchObject({
       refusal: { code: 'outcome-unknown', ownAttempt: false },
     })
     expect(runs).toBe(1)
@@ -101,14 +102,14 @@ describe('a 5xx', () => {
 
   it('reaches the caller under rerun, and the retry runs', async () => {
     const work = endingOnce(answered(502))
-    expect(told(await guarded('rerun').execute(executeRequest('k'), work))).toBe('executed 502 declined')
-    expect(told(await guarded('rerun').execute(executeRequest('k'), work))).toBe('executed 201 yes')
+    expect(told(await guarded('rerun')[engine].execute(executeRequest('k'), work))).toBe('executed 502 declined')
+    expect(told(await guarded('rerun')[engine].execute(executeRequest('k'), work))).toBe('executed 201 yes')
   })
 
   it('is kept and replayed under store', async () => {
     const work = endingOnce(answered(502))
-    expect(told(await guarded('store').execute(executeRequest('k'), work))).toBe('executed 502 yes')
-    expect(told(await guarded('store').execute(executeRequest('k'), work))).toBe('replayed 502')
+    expect(told(await guarded('store')[engine].execute(executeRequest('k'), work))).toBe('executed 502 yes')
+    expect(told(await guarded('store')[engine].execute(executeRequest('k'), work))).toBe('replayed 502')
     expect(runs).toBe(1)
   })
 })
@@ -131,7 +132,7 @@ describe('what the handler says about itself', () => {
 
   it('counts also when the framework rendered it as an answer', async () => {
     const work = endingOnce(answered(409, 'conflict', wrapped(outcomeUnknown())))
-    expect(told(await guarded('rerun').execute(executeRequest('k'), work))).toBe('refused outcome-unknown')
+    expect(told(await guarded('rerun')[engine].execute(executeRequest('k'), work))).toBe('refused outcome-unknown')
     expect(await rowOf(store, 'k')).toMatchObject({ state: 'unknown' })
   })
 })
@@ -143,8 +144,8 @@ describe('an answer', () => {
       for (const [key, error] of [['returned'], ['thrown', new Error('quota')]] as const) {
         runs = 0
         const work = endingOnce(answered(status, 'not now', error))
-        expect(told(await guarded('hold').execute(executeRequest(key), work))).toBe(`executed ${status} yes`)
-        expect(told(await guarded('hold').execute(executeRequest(key), work))).toBe(`replayed ${status}`)
+        expect(told(await guarded('hold')[engine].execute(executeRequest(key), work))).toBe(`executed ${status} yes`)
+        expect(told(await guarded('hold')[engine].execute(executeRequest(key), work))).toBe(`replayed ${status}`)
         expect(runs).toBe(1)
       }
     },
@@ -154,8 +155,10 @@ describe('an answer', () => {
     for (const [key, error] of [['returned'], ['thrown', new Error('quota')]] as const) {
       runs = 0
       const work = endingOnce(answered(status, 'not now', error))
-      expect(told(await guarded('rerun').execute(executeRequest(key), work))).toBe(`executed ${status} declined`)
-      expect(told(await guarded('rerun').execute(executeRequest(key), work))).toBe('executed 201 yes')
+      expect(told(await guarded('rerun')[engine].execute(executeRequest(key), work))).toBe(
+        `executed ${status} declined`,
+      )
+      expect(told(await guarded('rerun')[engine].execute(executeRequest(key), work))).toBe('executed 201 yes')
     }
   })
 
@@ -170,10 +173,10 @@ describe('an answer', () => {
         nothingDone()
         return answered(429)
       }
-      expect(told(await guarded(onFailure).execute(executeRequest('k'), work))).toBe('executed 429 declined')
+      expect(told(await guarded(onFailure)[engine].execute(executeRequest('k'), work))).toBe('executed 429 declined')
       expect(await rowOf(store, 'k')).toMatchObject({ state: 'failed_retryable', lastErrorCode: 'not-executed' })
-      expect(told(await guarded(onFailure).execute(executeRequest('k'), work))).toBe('executed 201 yes')
-      expect(told(await guarded(onFailure).execute(executeRequest('k'), work))).toBe('replayed 201')
+      expect(told(await guarded(onFailure)[engine].execute(executeRequest('k'), work))).toBe('executed 201 yes')
+      expect(told(await guarded(onFailure)[engine].execute(executeRequest('k'), work))).toBe('replayed 201')
     },
   )
 

@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterEach, describe, expect, it } from 'vitest'
+import { engine } from '../../src/engine/internal.ts'
 import { leapingClock } from './fake-clock.ts'
 import { memoryStore } from '../../src/stores/memory/index.ts'
 import type { Store } from '../../src/ports/store.ts'
@@ -149,7 +150,7 @@ it('ends its heartbeats when it is closed, also under a handler that goes on', a
 it('still limits the hold of a handler that goes on after a close before its first heartbeat', async () => {
   const faulty = faultyStore()
   const { latchkey, operation } = guarded(faulty.store, { holdMsMax: 900 })
-  const running = operation.execute(executeRequest('outlives'), async ({ signal }) => {
+  const running = operation[engine].execute(executeRequest('outlives'), async ({ signal }) => {
     expect(await latchkey.close({ timeoutMs: 10 })).toEqual({ drained: false, unstored: 0 })
     expect(faulty.calls.heartbeat).toBe(0)
     await eventually(() => signal.aborted)
@@ -164,7 +165,7 @@ describe('a claim that is lost', () => {
     const clock = leapingClock()
     const inner = memoryStore({ clock })
     const { operation, telemetry } = guarded(inner)
-    const answer = await operation.execute(executeRequest('lost'), async ({ signal }) => {
+    const answer = await operation[engine].execute(executeRequest('lost'), async ({ signal }) => {
       clock.leap(10_000)
       await inner.sweep({ limit: 1 })
       await inner.settle(idOf('lost'), { kind: 'never-happened' }, { by: 'alex', reason: 'test' }, 1_000)
@@ -183,7 +184,7 @@ describe('a claim that is lost', () => {
     const inner = memoryStore({ clock })
     const faulty = faultyStore(inner)
     const { operation } = guarded(faulty.store)
-    await operation.execute(executeRequest('looks-late'), async execution => {
+    await operation[engine].execute(executeRequest('looks-late'), async execution => {
       clock.leap(10_000)
       await inner.sweep({ limit: 1 })
       await inner.settle(idOf('looks-late'), { kind: 'never-happened' }, { by: 'alex', reason: 'test' }, 1_000)
@@ -201,7 +202,7 @@ describe('a claim that is lost', () => {
     const faulty = faultyStore()
     const { operation } = guarded(faulty.store, { holdMsMax: 900 })
     let after = 0
-    const answer = await operation.execute(executeRequest('held'), async ({ signal }) => {
+    const answer = await operation[engine].execute(executeRequest('held'), async ({ signal }) => {
       await eventually(() => signal.aborted)
       expect(signal.reason).toMatchObject({
         code: 'claim-lost',
@@ -223,7 +224,7 @@ describe('a claim that is lost', () => {
     const clock = leapingClock()
     const inner = memoryStore({ clock })
     const { operation } = guarded(inner, { leaseMs: 600 })
-    const answer = await operation.execute(executeRequest('late'), async () => {
+    const answer = await operation[engine].execute(executeRequest('late'), async () => {
       clock.leap(10_000)
       expect(await inner.sweep({ limit: 1 })).toMatchObject([{ to: 'unknown' }])
       return answered(201)

@@ -1,5 +1,6 @@
 import { inspect } from 'node:util'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { engine } from '../../src/engine/internal.ts'
 import type { GuardedOptions } from '../../src/engine/options.ts'
 import type { Telemetry } from '../../src/ports/telemetry.ts'
 import { memoryStore } from '../../src/stores/memory/index.ts'
@@ -55,12 +56,12 @@ describe('a hook that throws changes nothing', () => {
   })
 
   it('as storeStatus: the answer is kept as by default', async () => {
-    expect(told(await guarded({ storeStatus: throws }).execute(executeRequest('k'), async () => answered(201)))).toBe(
-      'executed 201 yes',
-    )
-    expect(told(await guarded({ storeStatus: throws }).execute(executeRequest('k'), async () => answered(202)))).toBe(
-      'replayed 201',
-    )
+    expect(
+      told(await guarded({ storeStatus: throws })[engine].execute(executeRequest('k'), async () => answered(201))),
+    ).toBe('executed 201 yes')
+    expect(
+      told(await guarded({ storeStatus: throws })[engine].execute(executeRequest('k'), async () => answered(202))),
+    ).toBe('replayed 201')
   })
 
   it('as telemetry, in every method and every state', async () => {
@@ -78,13 +79,15 @@ describe('a hook that throws changes nothing', () => {
 
   it('as authorizeReplay: the replay is refused and the row stays', async () => {
     const operation = guarded()
-    await operation.execute(executeRequest('k'), async () => answered(201))
+    await operation[engine].execute(executeRequest('k'), async () => answered(201))
     for (const authorizeReplay of [throws, () => Promise.reject(new Error('later')), async () => false]) {
       const request = executeRequest('k', { authorizeReplay })
-      expect(told(await operation.execute(request, async () => answered(202)))).toBe('refused replay-not-authorized')
+      expect(told(await operation[engine].execute(request, async () => answered(202)))).toBe(
+        'refused replay-not-authorized',
+      )
     }
     const allowed = executeRequest('k', { authorizeReplay: async record => record.operation === operationName })
-    expect(told(await operation.execute(allowed, async () => answered(202)))).toBe('replayed 201')
+    expect(told(await operation[engine].execute(allowed, async () => answered(202)))).toBe('replayed 201')
   })
 })
 
@@ -112,12 +115,14 @@ describe('a hook', () => {
 
   it('does not tell a caller who may not know that a row exists, before the handler’s rights are checked', async () => {
     const operation = guarded()
-    await operation.execute(executeRequest('k'), async () => answered(201))
+    await operation[engine].execute(executeRequest('k'), async () => answered(201))
     const other = executeRequest('k', {
       fingerprint: executeRequest('other').fingerprint,
       authorizeReplay: async () => false,
     })
-    expect(told(await operation.execute(other, async () => answered(202)))).toBe('refused replay-not-authorized')
+    expect(told(await operation[engine].execute(other, async () => answered(202)))).toBe(
+      'refused replay-not-authorized',
+    )
   })
 })
 

@@ -3,6 +3,7 @@ import { expect, it } from 'vitest'
 import type { Answer, Attempt, ExecuteRequest } from '../../src/engine/answer.ts'
 import { fingerprintInput } from '../../src/engine/fingerprint/fingerprint.ts'
 import { identify } from '../../src/engine/identity.ts'
+import { engine } from '../../src/engine/internal.ts'
 import type { Store } from '../../src/ports/store.ts'
 import {
   answered,
@@ -57,9 +58,9 @@ async function flood(store: Store, { key, options = {} }: Scene) {
     await held.opened
     return answered(201)
   }
-  const hot = Array.from({ length: crowd }, () => operation.execute(executeRequest(key), work))
+  const hot = Array.from({ length: crowd }, () => operation[engine].execute(executeRequest(key), work))
   const beside = Array.from({ length: innocents }, (_, index) =>
-    operation.execute({ ...ofTenant(index), key }, async () => answered(201)),
+    operation[engine].execute({ ...ofTenant(index), key }, async () => answered(201)),
   )
   const served = await Promise.all(beside)
   const first = hot.map(answer => answer.then(told))
@@ -113,7 +114,7 @@ function strangerCases(open: () => Store): void {
       let asked = 0
       let owner = -1
       const calls = Array.from({ length: 200 }, (_, index) =>
-        operation.execute(
+        operation[engine].execute(
           {
             ...executeRequest('mixed'),
             fingerprint: fingerprintInput({ amount: index % 2 }),
@@ -152,8 +153,8 @@ function replayCases(open: () => Store): void {
       const latchkey = latchkeyOn(open(), { telemetry, ...unhurried })
       const operation = latchkey.guarded(operationName, { onFailure: 'hold' })
       const work = async () => answered(201, 'x'.repeat(5_000))
-      expect(told(await operation.execute(executeRequest('done'), work))).toBe('executed 201 yes')
-      const again = Array.from({ length: crowd }, () => operation.execute(executeRequest('done'), work))
+      expect(told(await operation[engine].execute(executeRequest('done'), work))).toBe('executed 201 yes')
+      const again = Array.from({ length: crowd }, () => operation[engine].execute(executeRequest('done'), work))
       expect(tally(await Promise.all(again))).toEqual({ 'replayed 201': crowd })
       expect(telemetry.counted('store.error')).toBe(0)
       await latchkey.close()
@@ -175,7 +176,7 @@ function kindCases(open: () => Store): void {
         return answered(201)
       }
       const request = executeRequest('atomic')
-      const answers = await Promise.all(Array.from({ length: crowd }, () => operation.execute(request, work)))
+      const answers = await Promise.all(Array.from({ length: crowd }, () => operation[engine].execute(request, work)))
       const counts = tally(answers)
       expect(runs).toBe(1)
       expect(Object.keys(counts).filter(line => !expectedOfAtomic.has(line))).toEqual([])

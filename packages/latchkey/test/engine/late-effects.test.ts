@@ -1,5 +1,6 @@
 /** Phased work whose provider answered while the store was away: what it said is not lost, and nobody has to find it out. */
 import { afterEach, beforeEach, expect, it } from 'vitest'
+import { engine } from '../../src/engine/internal.ts'
 import { createLatchkey, type Latchkey } from '../../src/engine/latchkey.ts'
 import { json } from '../../src/engine/steps/json.ts'
 import type { PhasedOperation } from '../../src/engine/operation.ts'
@@ -32,7 +33,7 @@ const stateOf = async (key: string) => (await breakable.real.read(idOf(key)))?.s
 
 async function resumeUntilCompleted(operation: PhasedOperation<unknown>): Promise<void> {
   const resume = async () => {
-    for (const row of await breakable.real.resumable({ limit: 10 })) await operation.resume(row)
+    for (const row of await breakable.real.resumable({ limit: 10 })) await operation[engine].resume(row)
     return stateOf('k')
   }
   expect(await lastAnswer(resume, 'completed')).toBe('completed')
@@ -41,17 +42,17 @@ async function resumeUntilCompleted(operation: PhasedOperation<unknown>): Promis
 it('records the value of an effect when the store is back, and the rest is resumed', async () => {
   const operation = payment(60_000)
   breakable.faults = { recordResult: rejects }
-  expect(told(await operation.executeInput(executeRequest('k'), {}))).toBe('refused outcome-unknown')
+  expect(told(await operation[engine].executeInput(executeRequest('k'), {}))).toBe('refused outcome-unknown')
   breakable.faults = {}
   await resumeUntilCompleted(operation)
   expect(charges).toBe(1)
-  expect(told(await operation.executeInput(executeRequest('k'), {}))).toBe('replayed 201')
+  expect(told(await operation[engine].executeInput(executeRequest('k'), {}))).toBe('replayed 201')
 })
 
 it('gives the value as evidence where the row was swept to unknown meanwhile', async () => {
   const operation = payment(1_000)
   breakable.faults = { recordResult: rejects, heartbeat: rejects, keep: rejects }
-  expect(told(await operation.executeInput(executeRequest('k'), {}))).toBe('refused outcome-unknown')
+  expect(told(await operation[engine].executeInput(executeRequest('k'), {}))).toBe('refused outcome-unknown')
   await eventually(async () => {
     await breakable.real.sweep({ limit: 10 })
     return (await breakable.real.read(idOf('k')))?.state === 'unknown'
@@ -67,7 +68,7 @@ it('gives the value as evidence where the row was swept to unknown meanwhile', a
 it('keeps that evidence in memory, too, when it was the claim that was lost first', async () => {
   const operation = payment(1_000)
   breakable.faults = { recordResult: async () => 'claim-lost' as never, keep: rejects, heartbeat: rejects }
-  const answer = operation.executeInput(executeRequest('k'), {})
+  const answer = operation[engine].executeInput(executeRequest('k'), {})
   await eventually(async () => {
     await breakable.real.sweep({ limit: 10 })
     return (await breakable.real.read(idOf('k')))?.state === 'unknown'
@@ -81,7 +82,7 @@ it('keeps that evidence in memory, too, when it was the claim that was lost firs
 it('stores the outcome of phased work when the store is back', async () => {
   const operation = payment(60_000)
   breakable.faults = { complete: rejects }
-  expect(told(await operation.executeInput(executeRequest('k'), {}))).toBe('executed 201 failed')
+  expect(told(await operation[engine].executeInput(executeRequest('k'), {}))).toBe('executed 201 failed')
   breakable.faults = {}
   expect(await lastAnswer(() => stateOf('k'), 'completed')).toBe('completed')
   expect(charges).toBe(1)

@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import pg from 'pg'
+import { engine } from '../../src/engine/internal.ts'
 import { describeOwnPostgres } from '../../../../test/servers/describe-postgres.ts'
 import { createLatchkey, type Latchkey } from '../../src/index.ts'
 import { createWorkers } from '../../src/workers/index.ts'
@@ -38,7 +39,7 @@ describeOwnPostgres('a PostgreSQL that goes away while handlers run', own => {
       const { opened, open } = gate()
       let runs = 0
       const execute = (key: string) =>
-        guarded.execute(executeRequest(key), async () => {
+        guarded[engine].execute(executeRequest(key), async () => {
           runs += 1
           await opened
           return answered(201, key)

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { engine } from '../../src/engine/internal.ts'
 import type { Recovery, Store } from '../../src/ports/store.ts'
 import { memoryStore } from '../../src/stores/memory/index.ts'
 import { leapingClock } from './fake-clock.ts'
@@ -167,9 +168,9 @@ describe('an operator', () => {
 describe('an owner that was replaced', () => {
   it('gets the winner’s outcome, never its own success, and cannot change the row', async () => {
     const operation = guarded('rerun')
-    const stale = await operation.execute(executeRequest('k'), async () => {
+    const stale = await operation[engine].execute(executeRequest('k'), async () => {
       clock.leap(30_000)
-      expect(told(await operation.execute(executeRequest('k'), async () => answered(202, 'the winner')))).toBe(
+      expect(told(await operation[engine].execute(executeRequest('k'), async () => answered(202, 'the winner')))).toBe(
         'executed 202 yes',
       )
       return answered(201, 'the loser')
@@ -185,7 +186,7 @@ describe('an owner that was replaced', () => {
     const operation = guarded('rerun')
     let winner: Promise<unknown> = Promise.resolve()
     let letGo = () => {}
-    const stale = await operation.execute(executeRequest('k'), async () => {
+    const stale = await operation[engine].execute(executeRequest('k'), async () => {
       clock.leap(30_000)
       await new Promise<void>(claimed => {
         const blocked = new Promise<void>(resolve => {

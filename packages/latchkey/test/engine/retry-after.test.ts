@@ -1,6 +1,7 @@
 /** How long a client is told to wait, by a clock that stands still: the store's and the process's. */
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import type { Answer } from '../../src/engine/answer.ts'
+import { engine } from '../../src/engine/internal.ts'
 import type { Store } from '../../src/ports/store.ts'
 import { memoryStore } from '../../src/stores/memory/index.ts'
 import { type FakeClock, fakeClock } from './fake-clock.ts'
@@ -24,7 +25,7 @@ afterEach(async () => {
 const operation = () => latchkey.guarded(operationName, { onFailure: 'rerun', leaseMs: 5_000 })
 
 async function ranFor(ms: number, key: string): Promise<void> {
-  await operation().execute(executeRequest(key), async () => {
+  await operation()[engine].execute(executeRequest(key), async () => {
     clock.advance(ms)
     return answered(201)
   })
@@ -37,13 +38,13 @@ function waitOf(answer: Answer): unknown {
 /** What a twin hears that asks when the first has run for so long. */
 async function twinAfter(elapsedMs: number, key: string): Promise<unknown> {
   const { opened, open } = gate()
-  const first = operation().execute(executeRequest(key), async () => {
+  const first = operation()[engine].execute(executeRequest(key), async () => {
     await opened
     return answered(201)
   })
   await new Promise(resolve => setImmediate(resolve))
   clock.advance(elapsedMs)
-  const twin = await operation().execute(executeRequest(key), async () => answered(500))
+  const twin = await operation()[engine].execute(executeRequest(key), async () => answered(500))
   open()
   await first
   return waitOf(twin)
@@ -67,7 +68,7 @@ it('is at least a second', async () => {
 it('counts nothing as elapsed of a later attempt, whose beginning is not stored', async () => {
   await ranFor(3_000, 'a')
   const failing = async () => answered(503)
-  await operation().execute(executeRequest('b'), failing)
+  await operation()[engine].execute(executeRequest('b'), failing)
   clock.advance(60_000)
   expect(await twinAfter(2_000, 'b')).toEqual(['in-progress', 3_000])
 })
@@ -76,7 +77,7 @@ it('is the time until the next look-up of an unknown row, where somebody looks, 
   const hold = latchkey.guarded('refunds.create', { onFailure: 'hold' })
   const request = executeRequest('k')
   const identity = { ...request.identity, operation: 'refunds.create' }
-  const ask = async () => waitOf(await hold.execute({ ...request, identity }, async () => answered(500)))
+  const ask = async () => waitOf(await hold[engine].execute({ ...request, identity }, async () => answered(500)))
   expect(await ask()).toEqual(['outcome-unknown', 1_000])
   expect(await ask()).toEqual(['outcome-unknown', 30_000])
   expect((await rowOf(store, 'k')).state).toBe('unknown')

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { engine } from '../../src/engine/internal.ts'
 import { createLatchkey, type Latchkey } from '../../src/engine/latchkey.ts'
 import { singleTenant } from '../../src/engine/identity.ts'
 import type { StoreCheck } from '../../src/ports/store.ts'
@@ -35,7 +36,7 @@ function bench(first: () => Promise<StoreCheck>) {
     latchkey,
     checks: () => checks,
     answers: (next: () => Promise<StoreCheck>) => void (answer = next),
-    ask: async (key: string) => told(await operation.execute(executeRequest(key), async () => answered(201))),
+    ask: async (key: string) => told(await operation[engine].execute(executeRequest(key), async () => answered(201))),
     run: (key: string) => operation.run(runRequest(key), () => 'ran'),
   }
 }

@@ -1,4 +1,6 @@
 /** What a caller hears when the store is away is true: "not executed" only of what did not run and cannot run later. */
+import { engine } from '../../src/engine/internal.ts'
+import type { Resumer } from '../../src/engine/operation.ts'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Answer } from '../../src/engine/answer.ts'
 import { createLatchkey, type Latchkey } from '../../src/engine/latchkey.ts'
@@ -48,7 +50,7 @@ function said(answer: Answer, profile: 'ietf' | 'stripe' = 'ietf'): string {
   return `${status} ${new TextDecoder().decode(body)}`
 }
 
-async function work(store: Store, resume: ReturnType<typeof phased>['resume']): Promise<string[]> {
+async function work(store: Store, resume: Resumer['resume']): Promise<string[]> {
   const ends: string[] = []
   for (const row of await store.resumable({ limit: 10 })) ends.push(await resume(row))
   return ends
@@ -58,28 +60,28 @@ describe.each(['ietf', 'stripe'] as const)('in the %s profile', profile => {
   it('a phased claim that committed without a reply: may have been accepted, and a worker executes it', async () => {
     const operation = phased()
     breakable.faults = { claim: losesReply, read: rejects }
-    const answer = await operation.executeInput(executeRequest('k'), { amount: 1 })
+    const answer = await operation[engine].executeInput(executeRequest('k'), { amount: 1 })
     expect(said(answer, profile)).toMatch(/^503 .*may have been accepted.*same key.*"maybe_accepted":true/)
     expect(said(answer, profile)).not.toContain('not executed')
     breakable.faults = {}
-    await eventually(async () => (await work(real, operation.resume)).includes('completed'))
+    await eventually(async () => (await work(real, operation[engine].resume)).includes('completed'))
     expect(ran).toEqual(['record', 'charge'])
   })
 
   it('a deferred one that is written after the 503: the same', async () => {
     const operation = deferred()
     breakable.faults = { enqueue: delayed(400) }
-    const answer = await operation.executeInput(executeRequest('k'), { amount: 1 })
+    const answer = await operation[engine].executeInput(executeRequest('k'), { amount: 1 })
     expect(said(answer, profile)).toMatch(/^503 .*may have been accepted.*same key.*"maybe_accepted":true/)
     expect(said(answer, profile)).not.toContain('not executed')
     breakable.faults = {}
-    await eventually(async () => (await work(real, operation.resume)).includes('completed'))
+    await eventually(async () => (await work(real, operation[engine].resume)).includes('completed'))
     expect(ran).toEqual(['deferred'])
   })
 
   it('a guarded claim in doubt: not executed, and it never is', async () => {
     breakable.faults = { claim: losesReply, read: rejects }
-    const answer = await guarded().execute(executeRequest('k'), handler)
+    const answer = await guarded()[engine].execute(executeRequest('k'), handler)
     expect(said(answer, profile)).toMatch(/^503 .*The request was not executed/)
     expect(said(answer, profile)).not.toContain('maybe_accepted')
     breakable.faults = {}
@@ -93,8 +95,8 @@ describe.each(['ietf', 'stripe'] as const)('in the %s profile', profile => {
 it('says not executed of phased and deferred work that was never sent, because the circuit is open', async () => {
   breakable.faults = { claim: rejects, read: rejects, enqueue: rejects }
   const operation = phased()
-  for (let tries = 0; tries < 6; tries++) await operation.executeInput(executeRequest(`k${tries}`), {})
-  const answer = await operation.executeInput(executeRequest('k'), {})
+  for (let tries = 0; tries < 6; tries++) await operation[engine].executeInput(executeRequest(`k${tries}`), {})
+  const answer = await operation[engine].executeInput(executeRequest('k'), {})
   expect(said(answer)).toContain('The request was not executed')
   breakable.faults = {}
   expect(await real.read(executeRequest('k').identity.id)).toBeUndefined()
@@ -107,11 +109,11 @@ it.each([
 ])('says of phased work that was granted and %s that it was accepted', async (_, broken, before) => {
   const operation = phased()
   breakable.faults = broken
-  const answer = await operation.executeInput(executeRequest('k'), { amount: 1 })
+  const answer = await operation[engine].executeInput(executeRequest('k'), { amount: 1 })
   expect(said(answer)).toMatch(/^503 .*may have been accepted/)
   expect(ran).toEqual(before)
   breakable.faults = {}
-  await eventually(async () => (await work(real, operation.resume)).includes('completed'))
+  await eventually(async () => (await work(real, operation[engine].resume)).includes('completed'))
   expect(ran).toEqual(['record', 'charge'])
 })
 
@@ -141,5 +143,5 @@ it('does not deny an earlier request whose dead lease cannot be swept', async ()
   })
   await eventually(async () => ((await real.read(identity.id))?.leaseLeftMs ?? 1) <= 0)
   breakable.faults = { sweep: rejects }
-  expect(said(await guarded().execute(executeRequest('k'), handler))).not.toContain('not executed')
+  expect(said(await guarded()[engine].execute(executeRequest('k'), handler))).not.toContain('not executed')
 })

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { LatchkeyError } from '../../src/ports/errors.ts'
 import type { Attempt } from '../../src/engine/answer.ts'
+import { engine } from '../../src/engine/internal.ts'
 import { answered, eventually, executeRequest, faultyStore, gate, latchkeyOn, operationName } from './fixture.ts'
 import { recordingTelemetry, rejects, told } from './fixture.ts'
 
@@ -16,7 +17,7 @@ function opened() {
     await held.opened
     return answered(201)
   }
-  const ask = (key: string) => operation.execute(executeRequest(key), work).then(told)
+  const ask = (key: string) => operation[engine].execute(executeRequest(key), work).then(told)
   return { faulty, telemetry, ask, held, runs: () => runs }
 }
 
@@ -76,7 +77,7 @@ describe('an operation that runs without its store', () => {
     faulty.break('claim', async () => {
       throw new LatchkeyError('store-unavailable', 'no connection', { sent: false })
     })
-    const answer = await operation.execute(executeRequest('k'), async () => answered(201))
+    const answer = await operation[engine].execute(executeRequest('k'), async () => answered(201))
     expect(told(answer)).toBe('refused store-unavailable')
     await latchkey.close()
     expect([faulty.calls.read, faulty.calls.releaseMany]).toEqual([0, 0])

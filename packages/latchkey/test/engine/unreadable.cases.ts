@@ -1,5 +1,6 @@
 /** Rows that this version cannot read, met by requests, operators, the status resource and workers. */
 import { afterEach, beforeEach, expect, it } from 'vitest'
+import { engine } from '../../src/engine/internal.ts'
 import type { SpoilableHarness } from '../../src/conformance/index.ts'
 import { exchangeStatus } from '../../src/http/exchange/answers/status.ts'
 import { renderRefusal } from '../../src/http/exchange/answers/refusal.ts'
@@ -38,16 +39,16 @@ const work = async () => answered(201)
 function batchCases(scene: () => Scene): void {
   it('hurt nobody but who asks for them, however often, and are no failure of the store', async () => {
     const operation = scene().latchkey.guarded(operationName, { onFailure: 'hold', onStoreDown: 'run-unprotected' })
-    expect(told(await operation.execute(executeRequest('bad'), work))).toBe('executed 201 yes')
+    expect(told(await operation[engine].execute(executeRequest('bad'), work))).toBe('executed 201 yes')
     await scene().harness.spoil(idOf('bad'), 'outcome-format')
     let runs = 0
     for (let round = 0; round < 10; round += 1) {
       const keys = Array.from({ length: beside }, (_, index) => `round ${round} ${index}`)
-      const bad = () => operation.execute(executeRequest('bad'), async () => answered(200 + (runs += 1)))
+      const bad = () => operation[engine].execute(executeRequest('bad'), async () => answered(200 + (runs += 1)))
       const [first, last, ...others] = await Promise.all([
         bad(),
         bad(),
-        ...keys.map(key => operation.execute(executeRequest(key), work)),
+        ...keys.map(key => operation[engine].execute(executeRequest(key), work)),
       ])
       expect([first, last].map(told)).toEqual(['refused row-unreadable', 'refused row-unreadable'])
       expect(new Set(others.map(told))).toEqual(new Set(['executed 201 yes']))
@@ -70,9 +71,9 @@ function answerCases(scene: () => Scene): void {
     const runs = [atomic.run(given, () => 'again'), phased.run(given), deferred.run(given)]
     await Promise.all(runs.map(run => expect(run).rejects.toMatchObject({ code: 'row-unreadable' })))
     const guarded = scene().latchkey.guarded(operationName, { onFailure: 'hold' })
-    await guarded.execute(executeRequest('bad'), work)
+    await guarded[engine].execute(executeRequest('bad'), work)
     await scene().harness.spoil(idOf('bad'), 'outcome-missing')
-    const answer = await guarded.execute(executeRequest('bad'), work)
+    const answer = await guarded[engine].execute(executeRequest('bad'), work)
     if (answer.kind !== 'refused') throw new Error(told(answer))
     const { status, headers, body } = renderRefusal(answer.refusal, { http: {}, accept: false })
     expect([status, new Map(headers).get('Retry-After')]).toEqual([503, '30'])
@@ -87,7 +88,7 @@ function answerCases(scene: () => Scene): void {
 function operatorCases(scene: () => Scene): void {
   it('are listed, inspected and forgotten, and not settled', async () => {
     const operation = scene().latchkey.guarded(operationName, { onFailure: 'hold' })
-    for (const key of ['good', 'bad']) await operation.execute(executeRequest(key), work)
+    for (const key of ['good', 'bad']) await operation[engine].execute(executeRequest(key), work)
     await scene().harness.spoil(idOf('bad'), 'state')
     const row = { id: idOf('bad') }
     const { records } = await scene().latchkey.list()
@@ -100,7 +101,7 @@ function operatorCases(scene: () => Scene): void {
     expect(await scene().latchkey.settle(row, verdict, act)).toEqual({ kind: 'wrong-state', state: 'unreadable' })
     expect(await scene().latchkey.forget(row, act)).toEqual({ kind: 'forgotten' })
     expect((await scene().latchkey.inspect(row)).audit).toMatchObject([{ act: 'forget', by: act.by }])
-    expect(told(await operation.execute(executeRequest('bad'), work))).toBe('executed 201 yes')
+    expect(told(await operation[engine].execute(executeRequest('bad'), work))).toBe('executed 201 yes')
   })
 }
 

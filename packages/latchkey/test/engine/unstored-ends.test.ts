@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { outcomeUnknown } from '../../src/ports/errors.ts'
 import type { Attempt } from '../../src/engine/answer.ts'
+import { engine } from '../../src/engine/internal.ts'
 import type { Lease } from '../../src/engine/run/lease.ts'
 import { storeCalls } from '../../src/engine/store/call.ts'
 import { type UnstoredEnds, unstoredEnds } from '../../src/engine/outage/unstored-ends.ts'
@@ -65,7 +66,7 @@ async function endInOutage(
   { onFailure = 'hold', attempt }: { onFailure?: 'hold' | 'rerun'; attempt?: Attempt } = {},
 ) {
   for (const method of ['complete', 'fail', 'heartbeat'] as const) faulty.break(method, rejects)
-  const answer = operation(onFailure).execute(executeRequest(key), work(attempt))
+  const answer = operation(onFailure)[engine].execute(executeRequest(key), work(attempt))
   await pass(6_000)
   return told(await answer)
 }
@@ -76,7 +77,7 @@ describe('an outcome that could not be stored within five seconds', () => {
     faulty.mend()
     await pass(3_000)
     expect(await rowOf(faulty.inner, 'k')).toMatchObject({ state: 'completed', fence: 1 })
-    expect(told(await operation().execute(executeRequest('k'), work()))).toBe('replayed 201')
+    expect(told(await operation()[engine].execute(executeRequest('k'), work()))).toBe('replayed 201')
     expect(runs).toBe(1)
   })
 
@@ -129,7 +130,7 @@ describe('a verdict that could not be stored', () => {
     faulty.mend()
     await pass(3_000)
     expect(await rowOf(faulty.inner, 'k')).toMatchObject({ state: 'unknown' })
-    expect(told(await operation('rerun').execute(executeRequest('k'), work()))).toBe('refused outcome-unknown')
+    expect(told(await operation('rerun')[engine].execute(executeRequest('k'), work()))).toBe('refused outcome-unknown')
     expect(runs).toBe(1)
   })
 
@@ -215,7 +216,7 @@ it('keeps that it happened where there is no room for the body', async () => {
   for (const method of ['complete', 'heartbeat'] as const) faulty.break(method, rejects)
   const keys = Array.from({ length: 70 }, (_, n) => `k${n}`)
   const large = latchkey.guarded(operationName, { onFailure: 'hold' })
-  const answers = Promise.all(keys.map(key => large.execute(executeRequest(key), work(answered(201, big)))))
+  const answers = Promise.all(keys.map(key => large[engine].execute(executeRequest(key), work(answered(201, big)))))
   await pass(6_000)
   expect(new Set((await answers).map(told))).toEqual(new Set(['executed 201 failed']))
   faulty.mend()

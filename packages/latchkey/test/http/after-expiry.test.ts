@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { engine } from '../../src/engine/internal.ts'
 import { createLatchkey, isLatchkeyError, json, type Latchkey, type OperationOptions } from '../../src/index.ts'
 import { idempotent } from '../../src/http/fetch/index.ts'
 import { memoryStore } from '../../src/stores/memory/index.ts'
@@ -70,7 +71,7 @@ describe('a key whose answer has expired', () => {
     clock.leap(13 * hour)
     const gone = [410, 'urn:latchkey:problem:key-expired', 'no']
     expect(await problemOf(await post('k'))).toEqual(gone)
-    await latchkey.internals.store.reap({ limit: 10 })
+    await latchkey[engine].store.reap({ limit: 10 })
     expect(await problemOf(await post('k'))).toEqual(gone)
     expect(runs).toBe(1)
     clock.leap(2 * day + hour)
@@ -118,7 +119,7 @@ describe('a limit for the age of keys', () => {
     const key = keyOf(hour + 1)
     expect(await problemOf(await post(key))).toEqual(tooOld)
     const id = latchkey.identify({ scope: 'acme', operation: 'orders.create', key })
-    expect(await latchkey.internals.store.read(id)).toBeUndefined()
+    expect(await latchkey[engine].store.read(id)).toBeUndefined()
     expect(runs).toBe(0)
   })
 

@@ -13,6 +13,7 @@ import { StatusOf } from '../../src/http/nest/index.ts'
 import type { Store } from '../../src/ports/store.ts'
 import { openPlace, type Place } from '../processes/database.ts'
 import Database from 'libsql'
+import { engine } from '../../src/engine/internal.ts'
 
 const hour = 3_600_000
 const directory = mkdtempSync(join(tmpdir(), 'latchkey-status-'))
@@ -76,7 +77,7 @@ async function post(to: string, body: unknown = {}): Promise<{ response: Respons
 
 async function work(): Promise<void> {
   for (const row of await place.store.resumable({ limit: 10 })) {
-    await latchkey.internals.phased.get(row.identity.operation)?.resume(row)
+    await latchkey[engine].phased.get(row.identity.operation)?.[engine].resume(row)
   }
 }
 

@@ -3,6 +3,7 @@ import { identify } from '../../src/engine/identity.ts'
 import type { Answer, Attempt, ExecuteRequest } from '../../src/engine/answer.ts'
 import type { AtomicExecution, GuardedExecution } from '../../src/engine/execution.ts'
 import { fingerprintInput } from '../../src/engine/fingerprint/fingerprint.ts'
+import { engine } from '../../src/engine/internal.ts'
 import { json } from '../../src/engine/steps/json.ts'
 import type { Latchkey } from '../../src/engine/latchkey.ts'
 import { classifyNetworkFailure } from '../../src/engine/rules/network-failure.ts'
@@ -94,17 +95,17 @@ export function declareOperations(latchkey: Latchkey<ModelTx, unknown>, shop: Sh
   const execute: Offered['execute'] = ({ operation, request, input }) => {
     switch (operation) {
       case 'hold':
-        return hold.execute(request, x => guardedWork(shop, x, input))
+        return hold[engine].execute(request, x => guardedWork(shop, x, input))
       case 'rerun':
-        return rerun.execute(request, x => guardedWork(shop, x, input))
+        return rerun[engine].execute(request, x => guardedWork(shop, x, input))
       case 'atomic':
-        return atomic.execute(request, x => atomicWork(shop, x, input))
+        return atomic[engine].execute(request, x => atomicWork(shop, x, input))
       case 'dedup':
-        return dedup.executeInput(request, input)
+        return dedup[engine].executeInput(request, input)
       case 'plain':
-        return plain.executeInput(request, input)
+        return plain[engine].executeInput(request, input)
       case 'export':
-        return file.executeInput(request, input)
+        return file[engine].executeInput(request, input)
     }
   }
   return { hold, withEffects: [dedup, plain, file], execute }

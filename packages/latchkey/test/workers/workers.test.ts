@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest'
+import { engine } from '../../src/engine/internal.ts'
 import { createWorkers } from '../../src/workers/index.ts'
 import { eventually } from '../engine/fixture.ts'
 import { scene } from './fixture.ts'
@@ -49,8 +50,8 @@ it('resolves a dead lease within the lease and one sweep, also after the store w
   clock.leap(2_000)
   let failures = 3
   const flaky = {
-    internals: {
-      ...latchkey.internals,
+    [engine]: {
+      ...latchkey[engine],
       store: {
         ...store,
         sweep: (options: { limit: number }) =>

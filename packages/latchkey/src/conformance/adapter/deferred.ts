@@ -1,5 +1,6 @@
 /** Work for later: 202, a status resource that only its own caller can see, and the outcome at the end. */
 import assert from 'node:assert/strict'
+import { engine } from '../../engine/internal.ts'
 import { json } from '../../engine/steps/json.ts'
 import type { Latchkey } from '../../engine/latchkey.ts'
 import type { Definition } from '../../engine/kinds/phased.ts'
@@ -92,7 +93,7 @@ const outerHeaders = [['X-Outer', 'always']] as const
 
 async function workOnce({ store, latchkey }: Stage): Promise<void> {
   for (const row of await store.resumable({ limit: 10 })) {
-    await latchkey.internals.phased.get(row.identity.operation)?.resume(row)
+    await latchkey[engine].phased.get(row.identity.operation)?.[engine].resume(row)
   }
 }
 

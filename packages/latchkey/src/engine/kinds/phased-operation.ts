@@ -2,6 +2,7 @@
 import type { Checks } from '../../ports/check-options.ts'
 import { misconfigured } from '../../ports/errors.ts'
 import type { Resumable } from '../../ports/store.ts'
+import { engine } from '../internal.ts'
 import { unlessTooOld } from '../run/age.ts'
 import { type Answer, type Attempt, type ExecuteRequest, refused } from '../answer.ts'
 import type { Core } from '../runtime.ts'
@@ -68,14 +69,16 @@ export function phasedOperation<Tx, Input, C>(
     kind: 'phased',
     name,
     version,
-    settings,
-    shared,
-    async executeInput(request, input, asked) {
-      const way = asked?.respondAsync === true && respondAsync !== undefined ? ways.defer : ways.execute
-      return way(request, input)
+    [engine]: {
+      settings,
+      shared,
+      async executeInput(request, input, asked) {
+        const way = asked?.respondAsync === true && respondAsync !== undefined ? ways.defer : ways.execute
+        return way(request, input)
+      },
+      resume: ways.resume,
     },
     run: async given => phasedValue(name, await ways.execute(ways.requestOf(given), given.input)),
-    resume: ways.resume,
   }
 }
 
@@ -94,15 +97,12 @@ export function deferredOperation<Tx, Input, C>(
     kind: 'deferred',
     name,
     version,
-    settings,
-    shared,
-    executeInput: (request, input) => ways.defer(request, input),
+    [engine]: { settings, shared, executeInput: (request, input) => ways.defer(request, input), resume: ways.resume },
     async run(given) {
       const request = ways.requestOf(given)
       const answer = await ways.defer(request, given.input)
       return deferredValue(name, request.identity.id, answer)
     },
-    resume: ways.resume,
   }
 }
 

@@ -1,6 +1,7 @@
 /** One HTTP request through Latchkey: everything that is HTTP and not a framework's. */
 import type { Answer, Attempt, ExecuteRequest, StoredAs } from '../../engine/answer.ts'
 import type { Execution } from '../../engine/execution.ts'
+import { engine } from '../../engine/internal.ts'
 import { ageOfKey, isRequestTooOld } from '../../engine/run/age.ts'
 import { identify, type Scope } from '../../engine/identity.ts'
 import { failureOutcome } from '../../engine/rules/judge.ts'
@@ -32,7 +33,7 @@ export function exchange<Context, X extends Execution>(
   view: RequestView<Context>,
   work: (execution: X) => Promise<Attempt>,
 ): Promise<Exchange> {
-  return exchangeBy(operation, view, request => operation.execute(request, work))
+  return exchangeBy(operation, view, request => operation[engine].execute(request, work))
 }
 
 /** The same for every kind: `execute` is what becomes of the request once it is whole and known. */
@@ -41,7 +42,7 @@ export async function exchangeBy<Context>(
   view: RequestView<Context>,
   execute: (request: ExecuteRequest) => Promise<Answer>,
 ): Promise<Exchange> {
-  const { settings, shared } = operation
+  const { settings, shared } = operation[engine]
   if (!covers(settings.methods, view.method)) return { kind: 'pass' }
   const refuse = (problem: Problem): Exchange => ({ kind: 'send', answer: renderProblem(problem, shared.http) })
 
@@ -80,8 +81,9 @@ export function covers(methods: readonly string[], method: string): boolean {
 }
 
 function withoutKey<C>(operation: DeclaredOperation<C>, refuse: (problem: Problem) => Exchange): Exchange {
-  if (operation.settings.onMissingKey === 'refuse') return refuse({ code: 'missing-key' })
-  operation.shared.telemetry.count('unprotected', { operation: operation.name, detail: 'missing-key' })
+  const { settings, shared } = operation[engine]
+  if (settings.onMissingKey === 'refuse') return refuse({ code: 'missing-key' })
+  shared.telemetry.count('unprotected', { operation: operation.name, detail: 'missing-key' })
   return { kind: 'pass' }
 }
 
@@ -91,7 +93,8 @@ function resolveIdentity<C>(
   context: C,
   key: string,
 ): Identity | undefined | Promise<Identity | undefined> {
-  const { name, settings, shared } = operation
+  const { name } = operation
+  const { settings, shared } = operation[engine]
   const identityOf = (scope: Scope) => identify({ scope, operation: name, key, keyNamespace: settings.keyNamespace })
   const unresolved = (error: unknown) => {
     shared.telemetry.report('the scope could not be resolved, so the request was refused', { operation: name, error })
@@ -106,13 +109,11 @@ function resolveIdentity<C>(
 }
 
 /** The client is told what it can do about it. What the developer can do goes to the log. */
-function bodyProblem<C>(
-  { name, shared }: DeclaredOperation<C>,
-  body: Exclude<BodyRead, { readonly kind: 'bytes' }>,
-): Problem {
+function bodyProblem<C>(operation: DeclaredOperation<C>, body: Exclude<BodyRead, { readonly kind: 'bytes' }>): Problem {
   if (body.kind === 'too-large') return { code: 'body-too-large', max: body.max, unit: body.unit }
   const code = body.kind === 'unsupported' ? 'body-unsupported' : 'body-unreadable'
-  shared.telemetry.report(`answered ${code}: ${body.cure}`, { operation: name, detail: code })
+  const { telemetry } = operation[engine].shared
+  telemetry.report(`answered ${code}: ${body.cure}`, { operation: operation.name, detail: code })
   return { code }
 }
 
@@ -127,7 +128,7 @@ function executeRequest<C>(
   whole: WholeRequest<C>,
   { identity, key, tooOld }: Named,
 ): ExecuteRequest {
-  const { settings } = operation
+  const { settings } = operation[engine]
   const { authorizeReplay } = settings
   const { context } = whole.view
   return {
@@ -151,7 +152,7 @@ function conclude<C>(
   { view, id }: Asked<C>,
   answer: Answer,
 ): Exchange | Promise<Exchange> {
-  const { settings, shared } = operation
+  const { settings, shared } = operation[engine]
   switch (answer.kind) {
     case 'executed':
       if (answer.stored !== 'yes' || shared.http.expiresHeader !== true) {
@@ -189,8 +190,8 @@ function executed<C>(
 ): Exchange {
   if (attempt.kind !== 'threw' || stored !== 'yes') return { kind: 'release', attempt, headers }
   // Nobody rendered the error, and an answer of ours was stored for it. Whatever the server would make of it, every retry gets ours.
-  const { name, shared } = operation
-  shared.telemetry.report('answered an error with what is stored for it', { operation: name, error: attempt.error })
+  const { telemetry } = operation[engine].shared
+  telemetry.report('answered an error with what is stored for it', { operation: operation.name, error: attempt.error })
   const outcome = failureOutcome(attempt.error)
   const { status, body = new Uint8Array() } = outcome
   return send({ status, headers: [...outcome.headers, ...headers].map(([field, value]) => [field, value]), body })
@@ -210,10 +211,8 @@ function expiresHeader(atMs: number): Header {
 }
 
 /** The handler's error is replaced by our 504, and the framework's own error handler may never see it. */
-function reportHidden<C>(
-  { name, shared }: DeclaredOperation<C>,
-  { refusal }: Extract<Answer, { kind: 'refused' }>,
-): void {
+function reportHidden<C>(operation: DeclaredOperation<C>, { refusal }: Extract<Answer, { kind: 'refused' }>): void {
   if (refusal.cause === undefined) return
-  shared.telemetry.report(`answered ${refusal.code}`, { operation: name, error: refusal.cause })
+  const { telemetry } = operation[engine].shared
+  telemetry.report(`answered ${refusal.code}`, { operation: operation.name, error: refusal.cause })
 }

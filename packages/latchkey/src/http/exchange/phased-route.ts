@@ -1,5 +1,6 @@
 /** A phased operation over HTTP: its definition is declared with it, so the adapter only builds the input and sends what comes back. */
 import type { Execution } from '../../engine/execution.ts'
+import { engine } from '../../engine/internal.ts'
 import type { DefinedOperation, Operation } from '../../engine/operation.ts'
 import { checkOptions, type ChecksOf } from '../../ports/check-options.ts'
 import { LatchkeyError, misconfigured } from '../../ports/errors.ts'
@@ -44,7 +45,7 @@ export async function exchangePhased<C, Input>(
   route: PhasedRoute<C, Input>,
 ): Promise<RenderedAnswer> {
   const result = await exchangeBy(operation, view, async request =>
-    operation.executeInput(request, await route.input(view.context), {
+    operation[engine].executeInput(request, await route.input(view.context), {
       respondAsync: prefersAsync(view.header('Prefer')),
     }),
   )

@@ -1,6 +1,7 @@
 /** What was asked: the fingerprint and the operator's line of a complete request. */
 import { type FingerprintContext, fingerprintRequest } from '../../engine/fingerprint/fingerprint.ts'
 import { essenceOf, isJson } from '../../engine/fingerprint/media-type.ts'
+import { engine } from '../../engine/internal.ts'
 import type { DeclaredOperation } from '../../engine/operation.ts'
 import { describeInput } from '../../engine/run-function.ts'
 import type { Settings } from '../../engine/options.ts'
@@ -21,14 +22,14 @@ export function fingerprintView<C>({ view, body }: WholeRequest<C>, operation: D
       header: name => headerValue(view, name),
       body,
     },
-    operation.settings.fingerprint,
+    operation[engine].settings.fingerprint,
     contextOf(operation),
   )
 }
 
 function contextOf<C>(operation: DeclaredOperation<C>): FingerprintContext | undefined {
-  const { name, settings } = operation
-  const named = settings.keyNamespace === 'scope' ? name : undefined
+  const { settings } = operation[engine]
+  const named = settings.keyNamespace === 'scope' ? operation.name : undefined
   if (settings.fingerprint.include === undefined) return named === undefined ? undefined : { operation: named }
   return { operation: named, onMissing: path => reportMissing(operation, path) }
 }
@@ -37,14 +38,13 @@ function contextOf<C>(operation: DeclaredOperation<C>): FingerprintContext | und
 const reported = new WeakMap<object, Set<string>>()
 
 function reportMissing<C>(operation: DeclaredOperation<C>, path: string): void {
-  const { name, shared } = operation
   const paths = reported.get(operation) ?? new Set()
   if (paths.has(path)) return
   reported.set(operation, paths.add(path))
-  shared.telemetry.report(
+  operation[engine].shared.telemetry.report(
     `fingerprint.include names ${JSON.stringify(path)}, which a body does not have, so the whole body counts: ` +
       'correct the path, or move it to includeIfPresent if the field is optional',
-    { operation: name, detail: path },
+    { operation: operation.name, detail: path },
   )
 }
 

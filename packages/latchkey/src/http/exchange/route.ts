@@ -1,16 +1,19 @@
+import { engine } from '../../engine/internal.ts'
 import type { DeclaredOperation, HttpOptions } from '../../engine/operation.ts'
 import { misconfigured } from '../../ports/errors.ts'
 import { isProblemBase } from '../../wire/problem.ts'
 
 /** What only HTTP cares about, checked when the route is declared and not on its first request. */
 export function checkOperation<C>(operation: DeclaredOperation<C>): void {
-  if (typeof operation?.shared !== 'object') {
+  if (typeof operation?.[engine] !== 'object') {
     throw misconfigured("idempotent needs an operation first, such as latchkey.atomic('orders.create')")
   }
-  const { name, settings, shared } = operation
+  const { settings, shared } = operation[engine]
   checkHttp(shared.http)
   if (settings.methods.length === 0) {
-    throw misconfigured(`${name}: methods is empty, so no request would be covered. Name at least one, or leave it out`)
+    throw misconfigured(
+      `${operation.name}: methods is empty, so no request would be covered. Name at least one, or leave it out`,
+    )
   }
 }
 

@@ -4,6 +4,7 @@
  */
 import type { Attempt } from '../../engine/answer.ts'
 import type { Execution } from '../../engine/execution.ts'
+import { engine } from '../../engine/internal.ts'
 import type { DefinedOperation, GuardedOperation, Operation } from '../../engine/operation.ts'
 import { uncoveredExecution } from '../../engine/uncovered-execution.ts'
 import { misconfigured } from '../../ports/errors.ts'
@@ -156,7 +157,7 @@ async function serve<X extends Execution, Req extends ExpressRequest>(
     }
   } catch (error) {
     if (run === undefined) return next(thrown(error))
-    operation.shared.telemetry.report('an execution failed', { operation: operation.name, error })
+    operation[engine].shared.telemetry.report('an execution failed', { operation: operation.name, error })
     run.replace(nothingHappened)
   }
 }
@@ -172,10 +173,12 @@ interface Run {
 }
 
 function startRun<X extends Execution, Req extends ExpressRequest>(
-  { kind, name, shared }: Operation<X, Req>,
+  operation: Operation<X, Req>,
   { req, res, next, handler }: Call<X, Req>,
   execution: X,
 ): Run {
+  const { kind, name } = operation
+  const { telemetry } = operation[engine].shared
   const visit = openVisit(req, execution)
   const capture = captureResponse(res, req)
   let answerIsVoid = false
@@ -187,7 +190,7 @@ function startRun<X extends Execution, Req extends ExpressRequest>(
       await handler(execution)
     } catch (error) {
       // Express would end the connection of a client that was answered long ago.
-      if (replaced) return shared.telemetry.report('a handler failed after its time', { operation: name, error })
+      if (replaced) return telemetry.report('a handler failed after its time', { operation: name, error })
       visit.error = thrown(error)
       answerIsVoid = kind === 'atomic' && res.writableEnded
       next(visit.error)

@@ -8,6 +8,7 @@
  * stored is what leaves by the raw response, after the error handler, every `onSend` hook and the serializer.
  */
 import type { Execution } from '../../engine/execution.ts'
+import { engine } from '../../engine/internal.ts'
 import type { DefinedOperation, Operation } from '../../engine/operation.ts'
 import { uncoveredExecution } from '../../engine/uncovered-execution.ts'
 import { misconfigured } from '../../ports/errors.ts'
@@ -130,11 +131,11 @@ function cover(route: RouteShape): void {
   const operation = operations.get(handler)
   if (operation === undefined) return
   hooked.add(handler)
-  const isCovered = [route.method].flat().some(method => covers(operation.settings.methods, method))
+  const isCovered = [route.method].flat().some(method => covers(operation[engine].settings.methods, method))
   // A phased handler refuses what it does not cover, and needs its visit to do so.
   if (!isCovered && !isDefined(operation)) return
   // Last of each: after decompression, after authentication, over what other hooks made of a replay.
-  route.preParsing = [route.preParsing ?? [], arriveWithin(operation.settings.bodyBytesMax)].flat()
+  route.preParsing = [route.preParsing ?? [], arriveWithin(operation[engine].settings.bodyBytesMax)].flat()
   route.onSend = [route.onSend ?? [], restore].flat()
   if (isDefined(operation)) return
   route.preHandler = [route.preHandler ?? [], claimFor(operation)].flat()
@@ -174,7 +175,7 @@ function executionOf<X extends Execution, C>(operation: Operation<X, C>, request
   const stage = visitOf(request)?.stage
   // The claim of this very operation put it there.
   if (stage?.kind === 'running') return stage.execution as X
-  const uncovered = stage === undefined && !covers(operation.settings.methods, request.method)
+  const uncovered = stage === undefined && !covers(operation[engine].settings.methods, request.method)
   if (stage?.kind === 'passed' || uncovered) return uncoveredExecution(operation)
   throw misconfigured(cure(operation.name))
 }

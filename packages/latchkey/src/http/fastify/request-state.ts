@@ -1,6 +1,7 @@
 /** One request on a covered route: claimed in the last `preHandler`, captured on the raw response, answered when it is stored. */
 import type { Attempt } from '../../engine/answer.ts'
 import type { Execution } from '../../engine/execution.ts'
+import { engine } from '../../engine/internal.ts'
 import { isStored } from '../../engine/rules/judge.ts'
 import type { Operation } from '../../engine/operation.ts'
 import type { Header } from '../../ports/outcome.ts'
@@ -135,7 +136,7 @@ async function attempt<X extends Execution>(
   if (running.answerIsVoid) return { kind: 'threw', error: late }
   if (end.kind !== 'whole') return attemptOfCapture(end, visit.error)
   const { status, headers, body } = end.response
-  if (visit.hijacked && visit.error === undefined && isStored(status, operation.settings)) {
+  if (visit.hijacked && visit.error === undefined && isStored(status, operation[engine].settings)) {
     return { kind: 'unreplayable', status, why: 'the handler took the reply over with reply.hijack()' }
   }
   const response = { status, headers: addedHeaders(running.before, headers), body }

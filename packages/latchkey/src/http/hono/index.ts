@@ -1,5 +1,6 @@
 /** Hono. Mount it after authentication and validation: what they refuse is not Latchkey's business. */
 import type { Execution } from '../../engine/execution.ts'
+import { engine } from '../../engine/internal.ts'
 import type { DefinedOperation, Operation } from '../../engine/operation.ts'
 import { uncoveredExecution } from '../../engine/uncovered-execution.ts'
 import { checkOptions, type ChecksOf } from '../../ports/check-options.ts'
@@ -77,12 +78,13 @@ export function idempotent<X extends Execution, C extends HonoContext>(
 
 /** Of `rerun` and atomic work nothing is stored of an error that was not rendered here, so nothing untrue either. */
 function checkErrors<X extends Execution, C extends HonoContext>(
-  { kind, name, settings: { onFailure } }: Operation<X, C>,
+  operation: Operation<X, C>,
   { onError }: HonoOptions<C>,
 ): void {
-  if (kind === 'atomic' || onFailure === 'rerun' || onError !== undefined) return
+  const { onFailure } = operation[engine].settings
+  if (operation.kind === 'atomic' || onFailure === 'rerun' || onError !== undefined) return
   throw misconfigured(
-    `${name}: under onFailure: '${onFailure}' what app.onError makes of an error decides what is stored, and Hono does not show it to a handler. ` +
+    `${operation.name}: under onFailure: '${onFailure}' what app.onError makes of an error decides what is stored, and Hono does not show it to a handler. ` +
       'Give that function as third argument, idempotent(operation, handler, { onError }), ' +
       'or mount idempotent(operation) as middleware before the handler',
   )

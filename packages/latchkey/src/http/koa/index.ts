@@ -7,6 +7,7 @@
  */
 import type { Attempt } from '../../engine/answer.ts'
 import type { Execution } from '../../engine/execution.ts'
+import { engine } from '../../engine/internal.ts'
 import type { DefinedOperation, Operation } from '../../engine/operation.ts'
 import { uncoveredExecution } from '../../engine/uncovered-execution.ts'
 import { misconfigured } from '../../ports/errors.ts'
@@ -130,7 +131,7 @@ function cover<X extends Execution, C extends KoaContext>(
     (error: unknown) => {
       // Before the handler ran it is Koa's to render. Afterwards Koa has gone on.
       if (run === undefined) throw error
-      operation.shared.telemetry.report('an execution failed', { operation: operation.name, error })
+      operation[engine].shared.telemetry.report('an execution failed', { operation: operation.name, error })
       return conclude(context, run, { kind: 'send', answer: nothingHappened })
     },
   )

@@ -1,6 +1,7 @@
 /** One request on a covered method: claimed in the interceptor, captured on the platform's response, sent when it is stored. */
 import type { Attempt } from '../../engine/answer.ts'
 import type { Execution } from '../../engine/execution.ts'
+import { engine } from '../../engine/internal.ts'
 import type { Operation } from '../../engine/operation.ts'
 import { uncoveredExecution } from '../../engine/uncovered-execution.ts'
 import { bodyOf } from '../node/body.ts'
@@ -109,7 +110,7 @@ interface Concluding {
 const failed = { status: 500, headers: [], body: new Uint8Array() }
 
 async function conclude<X extends Execution>(
-  { name, shared }: Operation<X, unknown>,
+  operation: Operation<X, unknown>,
   { run, platform, ending }: Concluding,
 ): Promise<void> {
   try {
@@ -118,7 +119,7 @@ async function conclude<X extends Execution>(
     if (result.kind === 'send') return run.capture.replace(platform.over(result.answer))
     if (result.kind === 'release' && !run.answerIsVoid) return run.capture.release(result.headers)
   } catch (error) {
-    shared.telemetry.report('an execution failed', { operation: name, error })
+    operation[engine].shared.telemetry.report('an execution failed', { operation: operation.name, error })
     if (run.released) return
   }
   run.capture.replace(platform.over(failed))

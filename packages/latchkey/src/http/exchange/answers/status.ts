@@ -1,4 +1,5 @@
 /** The status resource: how far work is, and at the end its outcome. To everybody but its own caller it is not there. */
+import { engine } from '../../../engine/internal.ts'
 import type { Status, Statuses } from '../../../engine/status.ts'
 import { checkOptions, type ChecksOf } from '../../../ports/check-options.ts'
 import { isLatchkeyError, misconfigured, unreachable } from '../../../ports/errors.ts'
@@ -12,7 +13,7 @@ import { readableBody } from './readable-body.ts'
 
 /** What `statusOf` needs of a Latchkey. */
 export interface StatusHost<C> {
-  readonly statuses: Statuses<C>
+  readonly [engine]: { readonly statuses: Statuses<C> }
 }
 
 export interface StatusOptions<C> {
@@ -25,16 +26,18 @@ export type Asked<C> = Pick<RequestView<C>, 'context' | 'path'>
 const statusChecks: ChecksOf<StatusOptions<unknown>> = { id: callable }
 
 export function checkStatus<C>(host: StatusHost<C>, options: StatusOptions<C>): void {
-  if (typeof host?.statuses?.read !== 'function') throw misconfigured('statusOf needs what createLatchkey gave you')
-  checkHttp(host.statuses.shared.http)
+  if (typeof host?.[engine]?.statuses.read !== 'function')
+    throw misconfigured('statusOf needs what createLatchkey gave you')
+  checkHttp(host[engine].statuses.shared.http)
   checkOptions('statusOf', options, statusChecks)
 }
 
 export async function exchangeStatus<C>(
-  { statuses }: StatusHost<C>,
+  host: StatusHost<C>,
   { context, path }: Asked<C>,
   options: StatusOptions<C>,
 ): Promise<RenderedAnswer> {
+  const { statuses } = host[engine]
   const { http, telemetry } = statuses.shared
   const status = await statuses.read((options.id?.(context) ?? idIn(path)).toLowerCase(), context)
   if (status.kind === 'unavailable') telemetry.report('a status could not be read', { error: status.cause })
