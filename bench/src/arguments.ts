@@ -1,4 +1,4 @@
-/** What the command line asks for. */
+/** The command line. */
 import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 
@@ -8,17 +8,19 @@ export interface Arguments {
   readonly quick: boolean
   readonly check: boolean
   readonly publish: boolean
+  readonly readme: boolean
   /** The figures of an earlier run. */
   readonly compare: string | undefined
 }
 
 export const usage = `npm run bench -- [options]
-  --only a,b         these sections alone
+  --only a,b         run these sections only
   --repetitions n    at least 5 (default 5)
-  --check            compares with bench/goals.json and fails below it
-  --compare file     says which medians lie within the spread of an earlier run, and which do not
-  --publish          also rewrites the benchmark's place in README.md and the files in docs/bench
-  --quick            for development: three short repetitions, a small table, nothing that may be quoted`
+  --check            compare with bench/goals.json and fail below it
+  --compare file     show which medians lie within the spread of an earlier run
+  --publish          also write the figures into README.md and docs/bench
+  --readme           only rewrite README's figures from docs/bench/figures.json; measures nothing
+  --quick            for development: three short repetitions and a small table; not to be quoted`
 
 export function readArguments(
   args: readonly string[],
@@ -33,26 +35,28 @@ export function readArguments(
         quick: { type: 'boolean', default: false },
         check: { type: 'boolean', default: false },
         publish: { type: 'boolean', default: false },
+        readme: { type: 'boolean', default: false },
         compare: { type: 'string' },
       },
     })
     const only = values.only?.split(',') ?? sections
     const unknown = only.find(name => !sections.includes(name))
-    if (unknown !== undefined) return { wrong: `there is no section "${unknown}": choose from ${sections.join(', ')}` }
+    if (unknown !== undefined) return { wrong: `unknown section "${unknown}": choose from ${sections.join(', ')}` }
     const least = values.quick ? 1 : 5
     const repetitions = Number(values.repetitions ?? (values.quick ? 3 : 5))
     if (!(Number.isInteger(repetitions) && repetitions >= least))
-      return { wrong: `--repetitions takes a number from ${least}` }
+      return { wrong: `--repetitions must be an integer of at least ${least}` }
     if (values.publish && (values.quick || values.only !== undefined)) {
-      return { wrong: '--publish wants a whole run: leave --quick and --only out' }
+      return { wrong: '--publish needs a whole run: remove --quick and --only' }
     }
-    const { quick, check, publish, compare } = values
+    const { quick, check, publish, readme, compare } = values
     return {
       only,
       repetitions,
       quick,
       check,
       publish,
+      readme,
       compare: compare === undefined ? undefined : fromCaller(compare),
     }
   } catch (error) {
@@ -60,7 +64,7 @@ export function readArguments(
   }
 }
 
-/** npm runs the benchmark in its own folder, and tells where the command was given. */
+/** npm runs the benchmark in its own folder; INIT_CWD is where the command was typed. */
 function fromCaller(path: string): string {
   return resolve(process.env['INIT_CWD'] ?? '.', path)
 }

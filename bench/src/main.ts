@@ -6,7 +6,7 @@ import { type Context, openContext } from './context.ts'
 import { conditionsOf } from './machine/conditions.ts'
 import { agreementTable, type Figures, readFigures } from './report/agreement.ts'
 import { barOf, readGoals } from './report/goals.ts'
-import { publish } from './report/publish.ts'
+import { publish, publishInReadme } from './report/publish.ts'
 import { jsonOf, markdownOf, type Report, reportOf } from './report/report.ts'
 import { summaryTable } from './report/summary.ts'
 import type { SectionResult } from './section.ts'
@@ -23,15 +23,19 @@ if ('wrong' in given) {
   console.error(`${given.wrong}\n\n${usage}`)
   process.exit(2)
 }
+if (given.readme) {
+  publishInReadme()
+  process.exit(0)
+}
 const earlier = given.compare === undefined ? undefined : earlierFigures(given.compare)
 const report = await bench(given)
-tell(report)
+write(report)
 if (earlier !== undefined) console.log(`\n${agreementTable(report.verdicts, earlier)}`)
 if (given.publish) publish(report)
 const missed = report.verdicts.filter(({ met }) => !met)
 if (given.check) {
   for (const { name, goal, found } of missed)
-    console.error(`missed: ${name} is ${found?.value.toFixed(3) ?? 'not measured'}, and must be ${barOf(goal)}`)
+    console.error(`missed: ${name} must be ${barOf(goal)} (got ${found?.value.toFixed(3) ?? 'no measurement'})`)
 }
 process.exitCode = report.faults.length > 0 || (given.check && missed.length > 0) ? 1 : 0
 
@@ -55,7 +59,7 @@ async function bench(options: Arguments): Promise<Report> {
   } finally {
     await context.close()
     const minutes = ((performance.now() - startedAt) / 60_000).toFixed(1)
-    console.log(`all of it took ${minutes} minutes: ${elapsed.join(', ')}\n`)
+    console.log(`the whole run took ${minutes} minutes: ${elapsed.join(', ')}\n`)
   }
 }
 
@@ -75,7 +79,7 @@ async function runSections(
   return measured
 }
 
-function tell(report: Report): void {
+function write(report: Report): void {
   mkdirSync(results, { recursive: true })
   writeFileSync(`${results}latest.json`, jsonOf(report))
   writeFileSync(`${results}latest.md`, markdownOf(report))

@@ -1,4 +1,4 @@
-/** Under which conditions was measured: a figure without them is worth nothing. */
+/** The conditions of a run. A figure without them is worth nothing. */
 import { execFileSync } from 'node:child_process'
 import { cpus, totalmem } from 'node:os'
 import { findPostgres } from '../../../test/servers/postgres-binaries.ts'
@@ -30,21 +30,20 @@ export function conditionsOf(options: {
     cores: cpus().length,
     node: process.version,
     postgres: found.kind === 'found' ? found.version : 'none',
-    redis: options.redis === undefined ? 'not used' : `${options.redis.version}, ${redisSettings}`,
+    redis: options.redis === undefined ? 'not used' : `${options.redis.version} (${redisSettings})`,
     repetitions: options.repetitions,
     quick: options.quick,
     commit: currentCommit(),
   }
 }
 
-export function conditionsSentence(conditions: Conditions, othersCores: number): string {
+export function conditionsSentence(conditions: Conditions): string {
   const { machine, cores, node, postgres, redis, repetitions, quick, date } = conditions
   return [
     quick ? 'A quick run for development, not to be quoted.' : '',
-    `Measured on ${date}: ${cores} cores (${machine}) shared by load, application and database, all on loopback;`,
+    `Measured on ${date}: ${cores} cores (${machine}) shared by load generator, application and database over loopback;`,
     `Node ${node} ${programFlags.join(' ')}, PostgreSQL ${postgres}, Redis ${redis};`,
-    `medians of ${repetitions} interleaved repetitions, in brackets the lowest and the highest.`,
-    Number.isNaN(othersCores) ? '' : `Other processes kept ${othersCores.toFixed(2)} cores busy meanwhile (median).`,
+    `medians of ${repetitions} interleaved repetitions.`,
   ]
     .join(' ')
     .trim()

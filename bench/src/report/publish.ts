@@ -1,16 +1,29 @@
-/** Puts a run's figures where people read them: README.md, and docs/bench with its plots. */
+/**
+ * Puts a run's figures where people read them: what a request costs into README.md, every figure with its goal and the
+ * plots into docs/bench.
+ */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { type Curve, curvesIn } from '../sections/connections.ts'
+import type { Figures } from './agreement.ts'
+import { type Costs, costsOf, costSummary } from './costs.ts'
 import { lineChart, rangeChart } from './plot.ts'
 import { markdownOf, type Report } from './report.ts'
-import { summaryTable } from './summary.ts'
 
 const root = fileURLToPath(new URL('../../../', import.meta.url))
+const figuresFile = `${root}docs/bench/figures.json`
+export const readmeFile: string = `${root}README.md`
 const begin = '<!-- bench: written by `npm run bench -- --publish` -->'
 const end = '<!-- bench: end -->'
 /** Where latency is compared: the load of the headline. */
 const comparedAt = 64
+
+/** What docs/bench/figures.json holds. */
+export interface Published {
+  readonly sentence: string
+  readonly costs: Costs
+  readonly figures: Figures
+}
 
 export function publish(report: Report): void {
   const folder = `${root}docs/bench/`
@@ -22,18 +35,31 @@ export function publish(report: Report): void {
     `${folder}results.md`,
     `${markdownOf(report)}\n![throughput](throughput.svg)\n\n![latency](latency.svg)\n`,
   )
-  const { sentence, figures } = report
-  const told = { sentence, figures: Object.fromEntries(figures) }
-  writeFileSync(`${folder}figures.json`, `${JSON.stringify(told, null, 2)}\n`)
-  const readme = `${root}README.md`
-  writeFileSync(readme, quoted(readFileSync(readme, 'utf8'), `${sentence}\n\n${summaryTable(report.verdicts)}`))
+  const { sentence, figures, sections } = report
+  const published: Published = { sentence, costs: costsOf(sections), figures: Object.fromEntries(figures) }
+  writeFileSync(figuresFile, `${JSON.stringify(published, null, 2)}\n`)
+  publishInReadme()
 }
 
-/** Replaces what stands between the two marks. */
+/** Rewrites README's figures from those of the published run. */
+export function publishInReadme(): void {
+  writeFileSync(readmeFile, quoted(readFileSync(readmeFile, 'utf8'), readmeText(readPublished())))
+}
+
+export function readPublished(): Published {
+  // Written by publish().
+  return JSON.parse(readFileSync(figuresFile, 'utf8')) as Published
+}
+
+export function readmeText({ sentence, costs }: Published): string {
+  return `${costSummary(costs)}\n\n${sentence}`
+}
+
+/** Replaces the text between the two marks. */
 export function quoted(document: string, words: string): string {
   const [from, to] = [document.indexOf(begin), document.indexOf(end)]
   if (from === -1 || to < from)
-    throw new Error(`the document has no place for the benchmark: put in "${begin}" and "${end}"`)
+    throw new Error(`the document has no place for the benchmark: add "${begin}" and "${end}"`)
   return `${document.slice(0, from + begin.length)}\n${words}\n${document.slice(to)}`
 }
 

@@ -1,11 +1,13 @@
+import { readFileSync } from 'node:fs'
 import { expect, it } from 'vitest'
 import { readArguments } from '../arguments.ts'
 import { sections } from '../sections/all.ts'
 import type { Figure } from '../statistics.ts'
 import { agreementTable } from './agreement.ts'
+import { costSummary } from './costs.ts'
 import { judge, readGoals } from './goals.ts'
 import { lineChart, rangeChart } from './plot.ts'
-import { quoted } from './publish.ts'
+import { quoted, readmeFile, readmeText, readPublished } from './publish.ts'
 import { summaryTable } from './summary.ts'
 
 const found = (value: number): Figure => ({ value, min: value, max: value, unit: '×', what: 'a ratio' })
@@ -71,6 +73,19 @@ it('replaces what stands between the marks of a document, and nothing else', () 
   expect(() => quoted('a page without marks', 'new')).toThrow('has no place for the benchmark')
 })
 
+it('shows the cost of a request in README, as the published run measured it', () => {
+  const { costs, sentence } = readPublished()
+  const readme = readFileSync(readmeFile, 'utf8')
+  expect(quoted(readme, readmeText({ costs, sentence, figures: {} })), 'run `npm run bench -- --readme`').toBe(readme)
+})
+
+it('shows what was measured and leaves out the rest', () => {
+  const cost = { requestsPerSecond: 7090.6, p50Ms: 8, p99Ms: 25, appUs: 122.6, databaseUs: 0 }
+  const table = costSummary({ saturation: { sqlite: cost }, replay: {} }).split('\n')
+  expect(table.slice(2)).toEqual(['| Latchkey on SQLite | yes | 7,091 |  | 123 |  |'])
+  expect(costSummary({ saturation: { 'powertools-redis': cost } })).toContain('| no, within a second |')
+})
+
 it('draws every subject, with its name readable as text', () => {
   const lines = [
     {
@@ -108,7 +123,7 @@ it('refuses what it cannot do', () => {
     quick: true,
   })
   expect(readArguments(['--only', 'wrok'], names)).toMatchObject({ wrong: expect.stringContaining('wrok') })
-  expect(readArguments(['--repetitions', '2'], names)).toMatchObject({ wrong: expect.stringContaining('from 5') })
+  expect(readArguments(['--repetitions', '2'], names)).toMatchObject({ wrong: expect.stringContaining('at least 5') })
   expect(readArguments(['--publish', '--quick'], names)).toMatchObject({ wrong: expect.stringContaining('whole run') })
   expect(readArguments(['--nonsense'], names)).toHaveProperty('wrong')
 })

@@ -9,7 +9,10 @@ import { summaryTable } from './summary.ts'
 
 export interface Report {
   readonly conditions: Conditions
+  /** The conditions, for people. */
   readonly sentence: string
+  /** Cores that other processes kept busy while it measured: the median, or NaN where no section measured it. */
+  readonly othersCores: number
   readonly verdicts: readonly Verdict[]
   /** By `section: figure`. */
   readonly figures: ReadonlyMap<string, Figure>
@@ -25,7 +28,8 @@ export function reportOf(sections: ReadonlyMap<string, SectionResult>, condition
   )
   return {
     conditions,
-    sentence: conditionsSentence(conditions, median(othersIn(sections))),
+    sentence: conditionsSentence(conditions),
+    othersCores: median(othersIn(sections)),
     verdicts: judge(goals, figures, [...sections.keys()]),
     figures,
     faults: [...sections].flatMap(([section, { faults }]) => faults.map(fault => `${section}: ${fault}`)),
@@ -35,15 +39,23 @@ export function reportOf(sections: ReadonlyMap<string, SectionResult>, condition
 
 export function jsonOf({ conditions, sentence, verdicts, figures, faults, sections }: Report): string {
   const data = Object.fromEntries([...sections].map(([name, section]) => [name, section.data]))
-  const told = { conditions, sentence, faults, goals: verdicts, figures: Object.fromEntries(figures), sections: data }
-  return `${JSON.stringify(told, null, 2)}\n`
+  const written = {
+    conditions,
+    sentence,
+    faults,
+    goals: verdicts,
+    figures: Object.fromEntries(figures),
+    sections: data,
+  }
+  return `${JSON.stringify(written, null, 2)}\n`
 }
 
-export function markdownOf({ sentence, verdicts, sections, faults }: Report): string {
+export function markdownOf({ sentence, othersCores, verdicts, sections, faults }: Report): string {
   const settings = [...new Set([...sections.values()].flatMap(({ settings = [] }) => settings))]
   const parts = [
-    '# Benchmark',
-    sentence,
+    '# Benchmark results',
+    `${sentence} ${spreadSentence(othersCores)}`,
+    '[How it is measured, and how to read it](../../bench/README.md).',
     settings.map(text => `- ${text}`).join('\n'),
     summaryTable(verdicts),
     faults.length === 0
@@ -54,7 +66,14 @@ export function markdownOf({ sentence, verdicts, sections, faults }: Report): st
   return `${parts.join('\n\n')}\n`
 }
 
-/** Of all runs under load, wherever a section keeps them. */
+function spreadSentence(othersCores: number): string {
+  const brackets = 'Brackets hold the lowest and the highest repetition.'
+  return Number.isNaN(othersCores)
+    ? brackets
+    : `${brackets} Other processes kept ${othersCores.toFixed(2)} cores busy meanwhile (median).`
+}
+
+/** Of all runs under load, wherever a section has them. */
 function othersIn(sections: ReadonlyMap<string, SectionResult>): number[] {
   const found: number[] = []
   const look = (value: unknown): void => {

@@ -1,4 +1,4 @@
-/** The table that README quotes: every aim, what was measured, and what a run may not fall below. */
+/** Every aim, what was measured, and the bar that `--check` enforces. */
 import { aimOf, barOf, isMet, type Verdict } from './goals.ts'
 import { markdownTable } from './table.ts'
 import type { Figure } from '../statistics.ts'
@@ -24,7 +24,7 @@ export function shown(found: Figure | undefined): string {
   return `${short(value)} ${unit} (${short(min)} to ${short(max)})`
 }
 
-/** Three figures that count: enough to compare, and no more than the spread allows. */
+/** Three significant figures: enough to compare, and no more than the spread allows. */
 function short(value: number): string {
   if (Math.abs(value) >= 100) return Math.round(value).toString()
   return Math.abs(value) >= 10 ? value.toFixed(1) : value.toFixed(2)
