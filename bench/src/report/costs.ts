@@ -52,8 +52,8 @@ function costOf(runs: readonly Run[]): Cost {
   }
 }
 
-/** A table and two sentences. A subject that was not measured has no row. */
-export function costSummary(costs: Costs): string {
+/** A table, and sentences that end with the run's conditions. A subject that was not measured has no row. */
+export function costSummary(costs: Costs, conditions: string): string {
   const { saturation = {}, replay = {}, work = {}, atomic = {} } = costs
   const rows = subjectsShown.flatMap(id => {
     const cost = saturation[id]
@@ -71,7 +71,8 @@ export function costSummary(costs: Costs): string {
     ]
   })
   const head = ['guard', 'answer on disk before it is sent', 'new keys/s', 'replays/s', 'application µs', 'database µs']
-  return [markdownTable(head, rows), [workSentence(work), atomicSentence(atomic)].join(' ').trim()].join('\n\n').trim()
+  const sentences = [workSentence(work), atomicSentence(atomic), conditions].filter(text => text !== '')
+  return `${markdownTable(head, rows)}\n\n${sentences.join(' ')}`
 }
 
 function durability({ guard, store }: Subject): string {

@@ -52,7 +52,7 @@ export function readPublished(): Published {
 }
 
 export function readmeText({ sentence, costs }: Published): string {
-  return `${costSummary(costs)}\n\n${sentence}`
+  return costSummary(costs, sentence)
 }
 
 /** Replaces the text between the two marks. */

@@ -81,9 +81,9 @@ it('shows the cost of a request in README, as the published run measured it', ()
 
 it('shows what was measured and leaves out the rest', () => {
   const cost = { requestsPerSecond: 7090.6, p50Ms: 8, p99Ms: 25, appUs: 122.6, databaseUs: 0 }
-  const table = costSummary({ saturation: { sqlite: cost }, replay: {} }).split('\n')
-  expect(table.slice(2)).toEqual(['| Latchkey on SQLite | yes | 7,091 |  | 123 |  |'])
-  expect(costSummary({ saturation: { 'powertools-redis': cost } })).toContain('| no, within a second |')
+  const lines = costSummary({ saturation: { sqlite: cost }, replay: {} }, 'Measured.').split('\n')
+  expect(lines.slice(2)).toEqual(['| Latchkey on SQLite | yes | 7,091 |  | 123 |  |', '', 'Measured.'])
+  expect(costSummary({ saturation: { 'powertools-redis': cost } }, '')).toContain('| no, within a second |')
 })
 
 it('draws every subject, with its name readable as text', () => {
