@@ -1,4 +1,4 @@
-/** The payments API: two tenants, one kind of operation for each kind of work, and the ways in which an unknown ends. */
+/** The payments API: two tenants, operations of every kind, and the ways to settle an unknown outcome. */
 import { type Context, Hono } from 'hono'
 import { HTTPException } from 'hono/http-exception'
 import { createLatchkey, type Latchkey, type Telemetry } from 'latchkey'
@@ -22,7 +22,7 @@ export interface Api {
   readonly workers: Workers
 }
 
-/** Short for a playground: what a killed process left behind is looked at after seconds, not after half a minute. */
+/** Short for a playground: the work of a killed process is resumed after seconds, not after half a minute. */
 const leaseMs = 5_000
 const pace = { sweeper: { everyMs: 1_000 }, resumer: { everyMs: 1_000 }, reconciler: { everyMs: 1_000 } }
 const exportDeadlineMs = 3_600_000
@@ -87,7 +87,7 @@ function orderRoutes<Tx>(app: Hono<Env>, latchkey: Latchkey<Tx, Context<Env>>, d
   )
 }
 
-/** Guarded: any handler. Nobody can be asked about it afterwards, so what is lost here only a person can settle. */
+/** Guarded: any handler. There is no look-up or webhook for it, so only a person can settle a lost answer. */
 function transferRoute<Tx>(app: Hono<Env>, latchkey: Latchkey<Tx, Context<Env>>, provider: ProviderClient): void {
   const createTransfer = latchkey.guarded('transfers.create', {
     onFailure: 'hold',

@@ -1,4 +1,4 @@
-/** An export, built by a worker in small steps: the successor of a killed worker goes on after the last finished one. */
+/** An export, built by a worker in small steps. If the worker is killed, another one resumes after the last completed step. */
 import { setTimeout as delay } from 'node:timers/promises'
 import { json, type Outcome, type PhasedExecution } from 'latchkey'
 import type { ShopDatabase } from './shop-database.ts'

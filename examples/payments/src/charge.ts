@@ -1,27 +1,27 @@
-/** What the shop and its payment provider both know. */
+/** Types that the shop and its payment provider share. */
 
 export interface Charge {
   readonly id: string
-  /** The downstream key that the shop sent. Sent as idempotency key, there is one charge for it, as long as idempotency is on. */
+  /** The downstream key that the shop sent. If sent as an idempotency key while idempotency is on, it has one charge. */
   readonly key: string
   readonly account: string
   readonly amount: number
-  /** What the shop calls this payment; kept with the charge and told in its webhook, and nothing is decided by it. */
+  /** The shop's name for this payment. It is stored with the charge and included in its webhook, but decides nothing. */
   readonly reference?: string
 }
 
-/** A definite no: nothing was charged, and under the same idempotency key nothing will be. */
+/** A definite refusal: nothing was charged, and nothing will be under the same idempotency key. */
 export interface Declined {
   readonly declined: true
 }
 
-/** What the provider tells by webhook, signed as Standard Webhooks has it. */
+/** The body of the provider's webhook, signed by the Standard Webhooks scheme. */
 export interface ChargeEvent {
   readonly type: 'charge.succeeded'
   readonly data: Charge
 }
 
-/** The provider makes this charge and loses the answer: the case that nobody can decide by program. */
+/** The provider makes this charge and loses the answer: a case that no program can decide. */
 export const lostAnswerAmount = 1313
 
 /**
@@ -33,7 +33,7 @@ export const lostAnswerAmount = 1313
  * fail-after     charges, and answers 500
  * refuse         charges nothing and answers 402, from then on to each request with this idempotency key
  * late           answers nothing; charges `ms` after the client gave up
- * swallow        charges nothing and answers nothing: for the client no different from the one above
+ * swallow        charges nothing and answers nothing: the client cannot tell it from `late`
  * fall           charges, and is `down` for `ms` before it answers
  * down           connections are refused
  */
@@ -50,16 +50,16 @@ export type FaultKind =
 
 export interface Fault {
   readonly kind: FaultKind
-  /** How many requests it strikes. Absent: until it is switched off. Not for `down`, which sees no requests. */
+  /** How many requests it affects. Absent: all, until it is switched off. Not for `down`, which sees no requests. */
   readonly requests?: number
   /** `slow`, `hold` and `late`: how long to wait (default 1 s). `fall` and `down`: for how long (default: until it is switched off). */
   readonly ms?: number
 }
 
-/** Where webhooks go. */
+/** The receiver of webhooks. */
 export interface WebhookTarget {
   readonly url: string
-  /** As Standard Webhooks writes it: `whsec_` and base64. */
+  /** In Standard Webhooks format: `whsec_` and base64. */
   readonly secret: string
   /** How long after the charge. Default 0: at once, often before the answer to the charge itself. */
   readonly delayMs?: number
@@ -70,12 +70,12 @@ export interface ProviderState {
   readonly fault: Fault | null
   /** null: none are sent. */
   readonly webhook: WebhookTarget | null
-  /** False: nobody can look a charge up. */
+  /** False: charges cannot be looked up. */
   readonly books: boolean
 }
 
-/** A request for a charge, whatever became of it. */
+/** A request for a charge, whatever its result. */
 export interface AskedFor extends Omit<Charge, 'id'> {
-  /** Its key was sent as idempotency key. */
+  /** Its key was sent as an idempotency key. */
   readonly dedup: boolean
 }

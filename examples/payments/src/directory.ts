@@ -1,10 +1,10 @@
-/** Where the playground keeps its files. */
+/** The directory of the playground's files. */
 import { accessSync, constants, mkdirSync, mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { BadInput } from './flags.ts'
 
-/** The given directory, made if it is missing, or a new temporary one. */
+/** The given directory, created if it is missing, or a new temporary one. */
 export function openDirectory(given: string | undefined): string {
   if (given === undefined) return mkdtempSync(join(tmpdir(), 'latchkey-playground-'))
   try {
@@ -13,7 +13,7 @@ export function openDirectory(given: string | undefined): string {
     return given
   } catch (cause) {
     throw new BadInput(
-      `the directory ${given} cannot be written: ${(cause as NodeJS.ErrnoException).code}. Give another with --dir`,
+      `the directory ${given} cannot be written: ${(cause as NodeJS.ErrnoException).code}. Choose another with --dir`,
     )
   }
 }

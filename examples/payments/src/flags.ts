@@ -9,9 +9,9 @@ export interface Flags {
   readonly port: number
   /** A PostgreSQL URL. Absent: SQLite. */
   readonly store: string | undefined
-  /** A provider that runs already: its URL and that of its controls. Absent: one is started and kept running. */
+  /** A provider that is already running: its URL and that of its controls. Absent: one is started and restarted when it dies. */
   readonly provider: ProviderAddress | undefined
-  /** How long a missing charge proves nothing. */
+  /** How long the absence of a charge proves nothing. */
   readonly quarantineMs: number
 }
 
@@ -25,7 +25,7 @@ export const usage = `npm start -- [--dir DIRECTORY] [--port PORT] [--store post
 export function readFlags(args: readonly string[]): Flags {
   const { dir, port, store, provider, quarantine } = parse(args)
   if (store !== undefined && !/^postgres(ql)?:\/\//.test(store)) {
-    throw new BadInput(`--store takes a PostgreSQL URL such as postgres://user@localhost/shop, and got ${store}`)
+    throw new BadInput(`--store must be a PostgreSQL URL such as postgres://user@localhost/shop (got ${store})`)
   }
   return {
     dir,
@@ -52,7 +52,7 @@ function readPort(text: string | undefined): number {
   if (text === undefined) return 0
   const port = Number(text)
   if (Number.isInteger(port) && port >= 0 && port <= 65_535) return port
-  throw new BadInput(`--port takes a number from 0 to 65535, and got ${text}`)
+  throw new BadInput(`--port must be a number from 0 to 65535 (got ${text})`)
 }
 
 function readProvider(text: string | undefined): ProviderAddress | undefined {
@@ -67,12 +67,12 @@ function readProvider(text: string | undefined): ProviderAddress | undefined {
   ) {
     return { url, controlUrl }
   }
-  throw new BadInput(`--provider takes two URLs with a comma between them, and got ${text}`)
+  throw new BadInput(`--provider must be two URLs separated by a comma (got ${text})`)
 }
 
 function readQuarantine(text: string | undefined): number {
   if (text === undefined) return quarantineMsDefault
   const quarantineMs = Number(text)
   if (quarantineMs > 0 && Number.isFinite(quarantineMs)) return quarantineMs
-  throw new BadInput(`--quarantine takes milliseconds, and got ${text}`)
+  throw new BadInput(`--quarantine must be a number of milliseconds (got ${text})`)
 }

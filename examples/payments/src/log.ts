@@ -1,7 +1,7 @@
-/** The playground's log: what Latchkey reports, by identity hash, and the counts that tell a story. */
+/** The playground's log: what Latchkey reports, and the counters of interest, by identity hash. */
 import type { Metric, Telemetry } from 'latchkey'
 
-const told: ReadonlySet<Metric> = new Set([
+const logged: ReadonlySet<Metric> = new Set([
   'reserve.replay',
   'reserve.key_misuse',
   'reserve.unknown',
@@ -12,7 +12,7 @@ const told: ReadonlySet<Metric> = new Set([
 
 export const logTelemetry: Telemetry = {
   count(metric, { operation, identity }) {
-    if (told.has(metric)) console.log([`latchkey ${metric}`, operation, identity].filter(Boolean).join(' · '))
+    if (logged.has(metric)) console.log([`latchkey ${metric}`, operation, identity].filter(Boolean).join(' · '))
   },
   observe() {},
   report(message, { error }) {

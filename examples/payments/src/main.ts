@@ -29,14 +29,14 @@ async function start(flags: Flags): Promise<void> {
 }
 
 async function run<Tx>(flags: Flags, directory: string, database: ShopDatabase<Tx>): Promise<void> {
-  const tell = (line: string) => console.log(line)
+  const log = (line: string) => console.log(line)
   const provider = flags.provider
     ? runningProvider(flags.provider)
-    : await superviseProvider(join(directory, 'provider-ledger.jsonl'), tell)
-  // New at each start: whoever knew the last one can forge nothing.
+    : await superviseProvider(join(directory, 'provider-ledger.jsonl'), log)
+  // New at each start: a secret that leaked earlier is worthless.
   const webhookSecret = `whsec_${randomBytes(32).toString('base64')}`
   const { quarantineMs } = flags
-  const api = paymentsApi({ database, provider, telemetry: logTelemetry, onReceipt: tell, webhookSecret, quarantineMs })
+  const api = paymentsApi({ database, provider, telemetry: logTelemetry, onReceipt: log, webhookSecret, quarantineMs })
   api.workers.start()
   const running = { api, provider, database }
   try {
@@ -44,7 +44,7 @@ async function run<Tx>(flags: Flags, directory: string, database: ShopDatabase<T
     const stop = () => void stopAll({ ...running, server })
     process.once('SIGINT', stop)
     process.once('SIGTERM', stop)
-    // Started by another program: it ends with that, however that ends.
+    // If another program started this one, it stops with that program, however that ends.
     process.once('disconnect', stop)
     const url = `http://127.0.0.1:${port}`
     await provider.setWebhook({ url: `${url}/webhooks/provider`, secret: webhookSecret })
@@ -56,7 +56,7 @@ async function run<Tx>(flags: Flags, directory: string, database: ShopDatabase<T
   }
 }
 
-/** Somebody else's to start and stop. */
+/** Another program starts and stops it. */
 function runningProvider(address: ProviderAddress): Provider {
   return { ...providerClient(address), ...address, pid: undefined, exited: new Promise(() => {}), async stop() {} }
 }
@@ -69,7 +69,9 @@ function listen({ app }: Api, port: number): Promise<{ server: ServerType; port:
     server.once('error', (error: NodeJS.ErrnoException) => {
       reject(
         new BadInput(
-          error.code === 'EADDRINUSE' ? `port ${port} is in use. Give another with --port, or none` : error.message,
+          error.code === 'EADDRINUSE'
+            ? `port ${port} is in use. Choose another with --port, or leave --port out`
+            : error.message,
         ),
       )
     })

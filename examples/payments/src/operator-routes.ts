@@ -1,4 +1,4 @@
-/** What an operator does about the payment that nobody can decide by program. */
+/** Routes for operators: list, inspect and settle unknown outcomes. */
 import type { Context, Hono } from 'hono'
 import type { Inspection, KeyRecord, Latchkey, OperatorVerdict } from 'latchkey'
 import type { Env } from './api.ts'
@@ -25,7 +25,7 @@ export function operatorRoutes<Tx>(app: Hono<Env>, latchkey: Latchkey<Tx, Contex
   })
 }
 
-/** What an operator reads about a row: nothing that a client said. */
+/** What an operator sees of a row: nothing that a client sent. */
 export interface ShownRow extends Pick<Inspection, 'evidence' | 'audit'> {
   /** Absent: there is no such row. */
   readonly row?: Pick<KeyRecord, 'id' | 'operation' | 'state' | 'attempts' | 'fence' | 'parked'>

@@ -1,6 +1,6 @@
 /**
- * A payment in three steps: recorded, charged, receipted. A crash between any two is resumed, and nothing is charged twice.
- * A declined card is an answer like any other: it is kept, and whoever wants to pay with another card asks under a new key.
+ * A payment in three steps: recorded, charged, receipted. After a crash between any two it is resumed, and nothing is charged twice.
+ * A declined card is an answer like any other: it is stored, and a client that tries another card uses a new key.
  */
 import { json, type Outcome, type PhasedExecution } from 'latchkey'
 import { functionTarget, type Target } from 'latchkey/outbox'
@@ -17,16 +17,16 @@ export interface Paying<Tx> {
   readonly provider: ProviderClient
 }
 
-/** The provider recognises a key for a day: an interrupted charge is asked for again within it. */
+/** The provider recognises a key for a day, so an interrupted charge is repeated within it. */
 const charging = { dedup: { windowMs: 24 * 3_600_000 }, timeoutMs: 5_000 }
-/** A bank that knows no keys: what was asked and not answered must not be asked again. Short, so that nobody waits to see it. */
+/** A bank that does not recognise keys: a call without an answer must not be repeated. Short, for a playground. */
 const transferring = { timeoutMs: 2_000 }
 
 export function pay<Tx>(x: PhasedExecution<Tx>, input: PaymentInput, paying: Paying<Tx>): Promise<Outcome> {
   return moveMoney(x, input, { ...paying, direction: 'in' })
 }
 
-/** Without an answer it is `unknown`, until the bank's webhook, its ledger or a person tells; then the receipt is written. */
+/** Without an answer it is `unknown`, until the bank's webhook, its ledger or a person settles it; then the receipt is written. */
 export function payOut<Tx>(x: PhasedExecution<Tx>, input: PaymentInput, paying: Paying<Tx>): Promise<Outcome> {
   return moveMoney(x, input, { ...paying, direction: 'out' })
 }
@@ -54,7 +54,7 @@ async function moveMoney<Tx>(
   return json(201, { payment: id, charge, amount })
 }
 
-/** Where receipts go. A copy carries the same id: a consumer remembers the ids it has seen. */
+/** Delivers receipts. A duplicate has the same id, so a consumer remembers the ids it has seen. */
 export function receiptTarget(onReceipt: (line: string) => void): Target {
   return functionTarget(({ payload, dedupId }) => onReceipt(`receipt ${dedupId}: ${Buffer.from(payload).toString()}`), {
     name: 'receipts',

@@ -1,37 +1,37 @@
-/** Asking the payment provider, wherever it runs. */
+/** The client of the payment provider, wherever it runs. */
 import { classifyNetworkFailure, notExecuted, outcomeUnknown } from 'latchkey'
 import type { AskedFor, Charge, Declined, Fault, ProviderState, WebhookTarget } from './charge.ts'
 
 export interface ProviderAddress {
   readonly url: string
-  /** Where its faults, its idempotency and its webhooks are switched; see provider.ts. */
+  /** Switches its faults, its idempotency and its webhooks; see provider.ts. */
   readonly controlUrl: string
 }
 
 export interface AskedCharge extends Omit<Charge, 'id'> {
-  /** False: the key is sent as a note, and asked twice it charges twice. Default true. */
+  /** False: the key is sent only for information, and two calls charge twice. Default true. */
   readonly dedup?: boolean
 }
 
 export interface ProviderClient {
   charge(asked: AskedCharge, signal: AbortSignal): Promise<Charge | Declined>
   charges(): Promise<readonly Charge[]>
-  /** What it knows under a downstream key. */
+  /** The charges under a downstream key. */
   find(key: string, signal: AbortSignal): Promise<readonly Charge[]>
-  /** null: as if nothing could go wrong. */
+  /** null: no fault. */
   setFault(fault: Fault | null): Promise<ProviderState>
   setIdempotency(on: boolean): Promise<ProviderState>
   /** null: no webhooks. */
   setWebhook(target: WebhookTarget | null): Promise<ProviderState>
   setBooks(open: boolean): Promise<ProviderState>
   state(): Promise<ProviderState>
-  /** Its ledger, also while it is down or its books are closed. */
+  /** Its ledger, even while it is down or its books are closed. */
   ledger(): Promise<readonly Charge[]>
-  /** What it was asked for, whatever became of it. */
+  /** All requests for charges, whatever their result. */
   asked(): Promise<readonly AskedFor[]>
 }
 
-/** A provider that takes longer is treated as silent; the lease is longer. */
+/** A slower answer counts as none; the lease is longer. */
 const chargeTimeoutMs = 10_000
 
 export function providerClient({ url, controlUrl }: ProviderAddress): ProviderClient {
@@ -66,7 +66,7 @@ async function get<T>(url: string, signal?: AbortSignal): Promise<T> {
   return (await response.json()) as T
 }
 
-/** A request that never left is proven not to have charged; anything else may have. */
+/** A request that was never sent cannot have charged; any other failure may have. */
 async function askOnce(url: string, request: RequestInit): Promise<Response> {
   try {
     return await fetch(url, request)

@@ -1,11 +1,11 @@
-/** Which fault is switched on, and for how much longer. */
+/** The fault that is switched on, and for how much longer. */
 import type { Fault, FaultKind } from './charge.ts'
 
 export interface Faults {
   current(): Fault | null
   /** Replaces the fault that is on; null: none. */
   set(fault: Fault | null): void
-  /** The fault that strikes this request, which uses one of its requests up. */
+  /** The fault for this request; counts one of its requests down. */
   strike(): Fault | null
 }
 
@@ -43,7 +43,7 @@ export function faultSwitch(): Faults {
 export function parseFault(value: unknown): Fault | null | undefined {
   if (value === null) return null
   if (typeof value !== 'object') return undefined
-  // Each member is checked below, before anybody relies on its type.
+  // Each member is checked below, before its type is relied on.
   const { kind, requests, ms } = value as Record<string, unknown>
   if (kind === 'none') return null
   if (typeof kind !== 'string' || !kinds.has(kind) || !isCount(requests) || !isCount(ms)) return undefined

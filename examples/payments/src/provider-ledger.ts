@@ -1,4 +1,4 @@
-/** The provider's memory: a file to which each charge and each refusal is appended and fsynced before anybody hears of it. */
+/** The provider's ledger: a file to which each charge and refusal is appended and fsynced before it is answered. */
 import { appendFileSync, closeSync, existsSync, fsyncSync, openSync, readFileSync } from 'node:fs'
 import type { Charge } from './charge.ts'
 
@@ -10,7 +10,7 @@ export interface Ledger {
   /** The first charge under a downstream key. */
   find(key: string): Charge | undefined
   add(asked: Omit<Charge, 'id'>): Charge
-  /** Binds the key: its requests are declined from now on, also those that came before and wait. */
+  /** Binds the key: all its requests are declined from now on, including earlier ones that still wait. */
   decline(key: string): void
   isDeclined(key: string): boolean
   close(): void

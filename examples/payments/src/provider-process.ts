@@ -5,9 +5,9 @@ import { fileURLToPath } from 'node:url'
 import { type ProviderAddress, type ProviderClient, providerClient } from './provider-client.ts'
 
 export interface Provider extends ProviderClient, ProviderAddress {
-  /** Absent: started by somebody else. */
+  /** Absent: another program started it. */
   readonly pid: number | undefined
-  /** Settles when its process has ended, for whatever reason. */
+  /** Settles when its process has exited, for any reason. */
   readonly exited: Promise<unknown>
   stop(): Promise<void>
 }
@@ -17,7 +17,7 @@ export async function startProvider(ledgerPath: string): Promise<Provider> {
     execArgv: ['--import', 'tsx'],
   })
   const ended = once(child, 'exit').then(([code]) => {
-    throw new Error(`the payment provider did not start: it ended with code ${code}`)
+    throw new Error(`the payment provider did not start: it exited with code ${code}`)
   })
   const [message]: unknown[] = await Promise.race([once(child, 'message'), ended])
   const { port, controlPort } = portsOf(message)
@@ -41,5 +41,5 @@ function portsOf(message: unknown): { port: number; controlPort: number } {
   // The only message that provider.ts sends.
   const { port, controlPort } = (message ?? {}) as { port?: unknown; controlPort?: unknown }
   if (typeof port === 'number' && typeof controlPort === 'number') return { port, controlPort }
-  throw new Error(`the provider did not tell its ports, but ${JSON.stringify(message)}`)
+  throw new Error(`the provider must report its ports (got ${JSON.stringify(message)})`)
 }

@@ -1,12 +1,12 @@
-/** Starts the payment provider again when it dies, as an operating system would. */
+/** Restarts the payment provider when it dies, as an init system would. */
 import { setTimeout as delay } from 'node:timers/promises'
 import type { WebhookTarget } from './charge.ts'
 import { type Provider, startProvider } from './provider-process.ts'
 
-/** Long enough to see what the shop does without its provider. */
+/** Long enough to see how the shop behaves without its provider. */
 const restartAfterMs = 3_000
 
-export async function superviseProvider(ledgerPath: string, tell: (line: string) => void): Promise<Provider> {
+export async function superviseProvider(ledgerPath: string, log: (line: string) => void): Promise<Provider> {
   let current = await startProvider(ledgerPath)
   let webhook: WebhookTarget | null = null
   let stopping = false
@@ -14,12 +14,12 @@ export async function superviseProvider(ledgerPath: string, tell: (line: string)
   async function watch(): Promise<void> {
     await current.exited
     if (stopping) return
-    tell('the provider died; it starts again in three seconds')
+    log('the provider died; restarting it in three seconds')
     await delay(restartAfterMs)
     if (stopping) return
     current = await startProvider(ledgerPath)
     await current.setWebhook(webhook)
-    tell(`the provider runs again: pid ${current.pid}`)
+    log(`the provider is running again, with pid ${current.pid}`)
     void watch()
   }
   void watch()

@@ -1,13 +1,13 @@
-/** The provider's webhooks: signed, sent again until they are taken, and lost when its process dies. */
+/** The provider's webhooks: signed, redelivered until they are accepted, and lost when its process dies. */
 import { createHmac, randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Charge, ChargeEvent, WebhookTarget } from './charge.ts'
 
-/** A receiver that is down for longer than these has other ways to find out. */
+/** A receiver that is down for longer has other ways to find out. */
 const retryAfterMs = [500, 2_000, 5_000, 15_000, 30_000]
 const answerWithinMs = 5_000
 
-/** `target` is asked at each try: the receiver may have moved. Resolves when the event was taken, or when nobody wanted it. */
+/** `target` is called for each try, because the receiver may have moved. Resolves when the event was accepted or there is no receiver. */
 export async function sendWebhook(charge: Charge, target: () => WebhookTarget | null): Promise<void> {
   const id = `evt_${randomUUID()}`
   const event: ChargeEvent = { type: 'charge.succeeded', data: charge }
@@ -30,7 +30,7 @@ async function isTaken(url: string, request: RequestInit): Promise<boolean> {
   }
 }
 
-/** Each delivery is signed anew: the id stays, the time does not. */
+/** Each delivery is signed anew, with the same id and a new time. */
 export function signed({ id, secret, body }: { id: string; secret: string; body: string }): RequestInit {
   const timestamp = String(Math.floor(Date.now() / 1_000))
   const key = Buffer.from(secret.replace(/^whsec_/, ''), 'base64')
@@ -50,7 +50,7 @@ export function signed({ id, secret, body }: { id: string; secret: string; body:
 export function parseWebhookTarget(value: unknown): WebhookTarget | null | undefined {
   if (value === null) return null
   if (typeof value !== 'object') return undefined
-  // Each member is checked below, before anybody relies on its type.
+  // Each member is checked below, before its type is relied on.
   const { url, secret, delayMs } = value as Record<string, unknown>
   if (typeof url !== 'string' || !URL.canParse(url) || typeof secret !== 'string') return undefined
   if (delayMs === undefined) return { url, secret }

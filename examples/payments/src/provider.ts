@@ -1,19 +1,19 @@
 /**
- * The payment provider: a process of its own, so that it can be killed in the middle of a payment. Its ledger is fsynced
+ * The payment provider: a separate process, so that it can be killed in the middle of a payment. Its ledger is fsynced
  * before a charge is answered. A charge of `lostAnswerAmount` is made and never answered.
  *
- * A second port takes orders from whoever plays fate, also while the first refuses connections:
+ * A second port takes control requests, even while the first refuses connections:
  *   GET /                              {"idempotency":true,"fault":null,"webhook":null,"books":true}
- *   GET /charges, GET /asked           the ledger; the last requests for charges, whatever became of them
+ *   GET /charges, GET /asked           the ledger; the last requests for charges, whatever their result
  *   PUT /fault    {"kind":"slow","ms":500,"requests":3}, or null
  *   PUT /idempotency    true or false: whether a known key gets its first answer, or is charged again
- *   PUT /webhook    {"url":"http://…","secret":"whsec_…","delayMs":0}, or null: where charges are told
+ *   PUT /webhook    {"url":"http://…","secret":"whsec_…","delayMs":0}, or null: where webhooks are sent
  *   PUT /books    true or false: whether the shop may look charges up
  *
- * A charge without an idempotency key is made as often as it is asked for; `key` in the body is then only a note. The shop may
+ * A charge without an idempotency key is made for every request; `key` in the body is then only information. The shop may
  * look charges up by it, `GET /charges?key=…`, and read the whole ledger, `GET /charges`.
  *
- * Started by fork with the ledger's path; tells its ports to the parent and ends with it.
+ * Started by fork with the ledger's path. It reports its ports to the parent, and exits with it.
  */
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
@@ -23,7 +23,7 @@ import { faultSwitch, parseFault } from './provider-faults.ts'
 import { openLedger } from './provider-ledger.ts'
 import { parseWebhookTarget, sendWebhook } from './provider-webhooks.ts'
 
-/** A client that waits longer than this has not given up, it is gone: `late` charges then. */
+/** `late` charges after this at the latest: a client that waited so long is gone. */
 const patienceMs = 60_000
 const defaultDelayMs = 1_000
 const listenAgainMs = 50
@@ -44,7 +44,7 @@ const [port, controlPort] = [await listen(server, 0), await listen(control, 0)]
 process.send?.({ port, controlPort })
 process.on('disconnect', stop)
 process.on('SIGTERM', stop)
-// Ctrl-C reaches the whole group; the parent decides when its provider ends.
+// Ctrl-C reaches the whole process group; the parent decides when its provider exits.
 process.on('SIGINT', () => {})
 
 async function handleCharge(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -65,7 +65,7 @@ async function handleCharge(request: IncomingMessage, response: ServerResponse):
   remember(asked)
   switch (fault?.kind) {
     case 'refuse':
-      // What was charged before under this key cannot be declined any more.
+      // A key that was charged can no longer be declined.
       if (known === undefined && bindsKey(asked)) ledger.decline(key)
       return answerCharge(response, known)
     case 'slow':
@@ -107,7 +107,7 @@ function remember(asked: AskedFor): void {
 }
 
 /**
- * Looked up when the charge is made, not when the request came: the same key may have been charged meanwhile, or declined.
+ * Looked up when the charge is made, not when the request arrived: the key may have been charged or declined meanwhile.
  * Undefined: declined.
  */
 function charge({ dedup, ...asked }: AskedFor): Charge | undefined {
@@ -176,7 +176,7 @@ function goDown(fault: Fault): void {
   }, fault.ms)
 }
 
-/** On a port that was ours before, another's short connection may be in the way for a moment. */
+/** On a port that was ours before, another process's connection may be in the way for a moment. */
 async function listen(on: Server, wanted: number): Promise<number> {
   for (;;) {
     on.listen(wanted, '127.0.0.1')

@@ -1,4 +1,4 @@
-/** How the shop finds out what became of a payment whose answer was lost: by webhook, by asking, by comparing the ledgers. */
+/** How the shop settles a payment whose answer was lost: by webhook, by look-up, by comparing the ledgers. */
 import type { PhasedOperation } from 'latchkey'
 import { createReconciler, type Reconciler, standardWebhooks } from 'latchkey/reconcile'
 import type { WorkersHost } from 'latchkey/workers'
@@ -13,11 +13,11 @@ export interface Settling<Tx> {
   readonly database: ShopDatabase<Tx>
   readonly provider: ProviderClient
   readonly webhookSecret: string
-  /** How long "the provider does not know it" proves nothing. Seconds here; minutes at a real bank. */
+  /** How long "not found" at the provider proves nothing. Seconds here; minutes at a real bank. */
   readonly quarantineMs: number
 }
 
-/** A real shop waits 30 s, minutes, hours between two questions; a person at a playground does not. */
+/** A real shop waits 30 s, minutes, hours between two look-ups; a person at a playground does not. */
 const backoffMs = [1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 60_000, 120_000]
 const compareEveryMs = 60_000
 const pageSize = 100
@@ -66,7 +66,7 @@ async function* ourPayments<Tx>(database: ShopDatabase<Tx>): AsyncGenerator<{ ke
   }
 }
 
-/** The provider lists its charges as they were made; a real one exports them sorted. Transfers carry no reference. */
+/** The provider lists its charges in the order they were made; a real one exports them sorted. Transfers have no reference. */
 async function* theirCharges(provider: ProviderClient): AsyncGenerator<{ key: string; value: Charge }> {
   const charges = (await provider.charges()).flatMap(value =>
     value.reference === undefined ? [] : [{ key: value.reference, value }],

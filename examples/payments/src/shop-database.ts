@@ -1,4 +1,4 @@
-/** What the shop keeps, apart from which database keeps it. */
+/** The shop's data, independent of the database that stores it. */
 import type { Store } from 'latchkey'
 
 export interface Order {
@@ -7,13 +7,13 @@ export interface Order {
   readonly sku: string
 }
 
-/** Money that moves: in, from a card that knows keys; out, to a bank that does not. */
+/** Money in, from a card provider that recognises keys; or out, to a bank that does not. */
 export interface Payment {
   readonly id: number
   readonly account: string
   readonly amount: number
   readonly direction: 'in' | 'out'
-  /** The id of Latchkey's row; the provider's ledger carries it, too. */
+  /** The id of Latchkey's row, also recorded in the provider's ledger. */
   readonly reference: string
   /** The provider's charge; null until the shop knows of it. */
   readonly charge: string | null
@@ -35,7 +35,7 @@ export interface ShopDatabase<Tx> {
   orders(account: string): Promise<readonly Order[]>
   insertPayment(tx: Tx, payment: Omit<Payment, 'id' | 'charge'>): Promise<number>
   markCharged(tx: Tx, payment: { id: number; charge: string }): Promise<void>
-  /** What was declined: both ledgers are then without it. */
+  /** After a refusal, so that neither ledger has the payment. */
   removePayment(tx: Tx, id: number): Promise<void>
   payments(account: string): Promise<readonly Payment[]>
   /** All accounts, by ascending reference, a page at a time: the shop's side of a ledger comparison. */

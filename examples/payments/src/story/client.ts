@@ -1,10 +1,10 @@
-/** The shop's clients: what they ask for, and what they saw. */
+/** The shop's clients: what they request, and what they saw. */
 import { randomUUID } from 'node:crypto'
 import { tokens } from '../api.ts'
 
 export type Path = '/payments' | '/payouts' | '/transfers'
 
-/** What somebody wants to happen once. No two of a story have the same account and amount: so charges tell whose they are. */
+/** Something that must happen once. No two in a story share account and amount, so a charge identifies its wish. */
 export interface Wish {
   readonly path: Path
   readonly account: string
@@ -16,7 +16,7 @@ export interface Wish {
 
 export interface Answer {
   readonly wish: Wish
-  /** Undefined: no answer came, and `text` says why. */
+  /** Undefined: there was no answer, and `text` says why. */
   readonly status: number | undefined
   readonly text: string
   readonly replayed: boolean
@@ -55,13 +55,13 @@ export function client(url: () => string): Client {
         const replayed = response.headers.get('idempotent-replayed') === 'true'
         return { wish, status: response.status, text: await response.text(), replayed }
       } catch {
-        const text = signal?.aborted === true ? 'hung up before the answer came' : 'the connection broke'
+        const text = signal?.aborted === true ? 'disconnected before the answer arrived' : 'the connection broke'
         return { wish, status: undefined, text, replayed: false }
       }
     },
     async read<T>(account: string, path: string) {
       const response = await fetch(url() + path, { headers: headers(account), signal: within() })
-      if (!response.ok) throw new Error(`GET ${path} was answered ${response.status}: ${await response.text()}`)
+      if (!response.ok) throw new Error(`GET ${path} was answered with ${response.status}: ${await response.text()}`)
       // What api.ts and operator-routes.ts send at this address.
       return (await response.json()) as T
     },

@@ -1,4 +1,4 @@
-/** What the ledger and the tables say about a wish. */
+/** What the ledger and the tables show about a wish. */
 import type { AskedFor, Charge } from '../charge.ts'
 import type { ShownRow } from '../operator-routes.ts'
 import type { Provider } from '../provider-process.ts'
@@ -8,9 +8,9 @@ import type { Answer, Client, Wish } from './client.ts'
 export interface Facts extends ShownRow {
   readonly wish: Wish
   readonly answers: readonly Answer[]
-  /** Phased work: the last finished step. */
+  /** Phased work: the last completed step. */
   readonly step: string | undefined
-  /** What the shop means to have happened: its own rows; of a transfer, which has none, the finished row of its key. */
+  /** What the shop recorded: its own rows; for a transfer, which has none, the completed row of its key. */
   readonly intents: number
   readonly payments: readonly Payment[]
   readonly charges: readonly Charge[]

@@ -1,8 +1,8 @@
-// npm run story                         eight things that go wrong, played against the payments API and its provider, and what came of them
-// npm run story -- --quiet              one line for each, for machines
-// npm run story -- --store postgres://… on PostgreSQL, in a database that is empty
+// npm run story                         eight failure scenarios, run against the payments API and its provider, with their results
+// npm run story -- --quiet              one line per scene
+// npm run story -- --store postgres://… on PostgreSQL, in an empty database
 //
-// Ends with 0 when every scene ended with exactly the charges that were intended, and with 1 otherwise.
+// Exits with 0 if every scene ended with exactly the intended charges, and with 1 otherwise.
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -14,9 +14,9 @@ import { scenes } from './scenes.ts'
 import { countLine, openScreen, type Screen } from './screen.ts'
 import { openStage, type Stage } from './stage.ts'
 
-/** Long enough for the late charge of one scene to come in time, and for look-ups to see that it did. */
+/** Long enough for the late charge of one scene to arrive, and for look-ups to find it. */
 const quarantineMs = 6_000
-/** A story takes about a minute. After this no scene is begun; after the other, whatever still goes on is ended. */
+/** A story takes about a minute. After the first limit no scene is started; after the second the story is aborted. */
 const lastBeginMs = 90_000
 const storyLimitMs = 170_000
 const firstAmount = 1_400
@@ -29,10 +29,10 @@ const limit = setTimeout(() => {
   process.exit(1)
 }, storyLimitMs)
 process.once('exit', () => rmSync(directory, { recursive: true, force: true, maxRetries: 5 }))
-// The processes on the stage end with this one.
+// The processes of the stage exit with this one.
 for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => process.exit(1))
 
-screen.tell('the provider and the API start')
+screen.tell('starting the provider and the API')
 const stage = await openStage({ directory, store, quarantineMs })
 try {
   process.exitCode = await tellStory(stage, screen)
@@ -74,6 +74,6 @@ async function tellStory(on: Stage, { tell, saw, happened, ...shown }: Screen): 
   const strangers = (await on.provider.ledger()).length - facts.flatMap(({ charges }) => charges).length
   const seconds = ((performance.now() - startedMs) / 1_000).toFixed(0)
   shown.print(`\n${scenes.length} scenes in ${seconds} s: ${countLine(facts)}; ${failed} failed`)
-  if (strangers > 0) shown.print(`charges in the ledger that belong to no scene: ${strangers}`)
+  if (strangers > 0) shown.print(`charges in the ledger without a scene: ${strangers}`)
   return failed === 0 && strangers === 0 ? 0 : 1
 }

@@ -1,4 +1,4 @@
-/** Plays one scene, asks everything once more, and reads what ledger and tables say about it. */
+/** Plays one scene, sends every request twice more, and reads the ledger and the tables. */
 import type { WebhookTarget } from '../charge.ts'
 import { type Answer, type Client, newKey, type Wish } from './client.ts'
 import { type Facts, factsOf } from './facts.ts'
@@ -10,7 +10,7 @@ import { until } from './waiting.ts'
 export interface Performance {
   readonly scene: Scene
   readonly facts: readonly Facts[]
-  /** Empty: it ended as it must. */
+  /** Empty: it ended correctly. */
   readonly complaints: readonly string[]
   readonly seconds: number
 }
@@ -24,7 +24,7 @@ export interface Telling {
 export interface Theatre extends Telling {
   readonly stage: Stage
   readonly client: Client
-  /** An amount that nobody had before. */
+  /** An amount that no other wish has. */
   newAmount(): number
 }
 
@@ -48,7 +48,7 @@ export async function playScene(theatre: Theatre, scene: Scene): Promise<Perform
   try {
     for (const wish of wishes) facts.push(await factsOf({ client, provider }, wish, answers))
   } catch (error) {
-    complaints.push(`ledger and tables cannot be read: ${String(error)}`)
+    complaints.push(`cannot read the ledger and the tables: ${String(error)}`)
   }
   complaints.push(...facts.flatMap(complaintsAbout))
   return { scene, facts, complaints, seconds: (performance.now() - startedMs) / 1_000 }
@@ -85,7 +85,7 @@ function playFor(theatre: Theatre, { wishes, answers, complaints }: Noted): Play
     charged: async ({ account, amount }) =>
       (await provider.ledger()).some(charge => charge.account === account && charge.amount === amount),
     expect(isSo, sentence) {
-      if (!isSo) complaints.push(`not so: ${sentence}`)
+      if (!isSo) complaints.push(`expected: ${sentence}`)
     },
   }
 }
@@ -98,7 +98,7 @@ interface Patience {
 
 async function sendUntil({ client, note, isEnd }: Patience, wish: Wish): Promise<Answer> {
   let last: Answer | undefined
-  await until(`${wish.path} has its answer`, async () => {
+  await until(`${wish.path} is answered`, async () => {
     const answer = await client.send(wish)
     if (answer.status !== last?.status || answer.text !== last?.text) note(answer)
     last = answer
@@ -108,19 +108,19 @@ async function sendUntil({ client, note, isEnd }: Patience, wish: Wish): Promise
   return last
 }
 
-/** Every scene begins with a provider in order. */
+/** Every scene starts with a provider without faults. */
 async function calmDown({ provider }: Stage, webhook: WebhookTarget | null): Promise<void> {
   await provider.setFault(null)
   await provider.setBooks(true)
-  // The API that was started again has asked for webhooks itself, with another secret.
+  // A restarted API has registered for webhooks itself, with another secret.
   if ((await provider.state()).webhook === null) await provider.setWebhook(webhook)
 }
 
-/** Whatever happened: from now on it is the same answer, each time. */
+/** Whatever happened, the answer must be 201 from now on. */
 async function askTwice({ client, saw }: Theatre, wish: Wish, answers: Answer[]): Promise<void> {
   for (const answer of [await client.send(wish), await client.send(wish)]) {
     answers.push(answer)
     saw(answer)
-    if (answer.status !== 201) throw new Error(`${wish.path} is answered with ${answer.status} in the end, not 201`)
+    if (answer.status !== 201) throw new Error(`${wish.path} must end with 201 (got ${answer.status})`)
   }
 }

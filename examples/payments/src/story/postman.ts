@@ -1,4 +1,4 @@
-/** A postman between provider and shop, who keeps the letters until he is told to bring them. */
+/** A postman between provider and shop, who holds webhooks back until the scene delivers them. */
 import { once } from 'node:events'
 import { createServer, type IncomingMessage } from 'node:http'
 import type { Provider } from '../provider-process.ts'
@@ -20,7 +20,7 @@ const answerWithinMs = 10_000
 
 export async function hirePostman(provider: Provider): Promise<Postman> {
   const { webhook } = await provider.state()
-  if (webhook === null) throw new Error('the shop asked for no webhooks')
+  if (webhook === null) throw new Error('the shop did not register for webhooks')
   const letters: Letter[] = []
   const office = createServer((request, response) => {
     void receive(request).then(letter => {

@@ -1,4 +1,4 @@
-/** A scene: what is done, and what must be true besides. What every scene must end with is checked in verdict.ts. */
+/** A scene: its actions, and what it expects of them. verdict.ts checks what every scene must end with. */
 import type { Provider } from '../provider-process.ts'
 import type { Answer, Client, Path, Wish } from './client.ts'
 import type { Stage } from './stage.ts'
@@ -14,19 +14,19 @@ export interface Play {
   readonly stage: Stage
   readonly provider: Provider
   readonly client: Client
-  /** A wish of its own: nobody else has its key or its amount. */
+  /** A new wish, with a new key and a new amount. */
   wish(path: Path, like?: Partial<Wish>): Wish
-  /** Sends it, and keeps what the client saw. */
+  /** Sends it, and records what the client saw. */
   send(wish: Wish, signal?: AbortSignal): Promise<Answer>
-  /** As a patient client: again until it is answered so. Keeps the answers that differ from the one before. */
+  /** Retries, like a patient client, until the answer fits. Records each answer that differs from the one before. */
   sendUntil(wish: Wish, isEnd: (answer: Answer) => boolean): Promise<Answer>
   /** The same, until it is answered with 201. */
   sendUntilDone(wish: Wish): Promise<Answer>
   charged(wish: Wish): Promise<boolean>
-  /** What happened apart from the clients: who, and what came of it. */
+  /** Records an event that no client caused: the actor, and the result. */
   happened(who: string, what: string): void
-  /** What the stage is waiting for. */
+  /** Shows what the scene is waiting for. */
   tell(line: string): void
-  /** True, or the scene has failed with this sentence. */
+  /** The scene fails with this sentence unless it is true. */
   expect(isSo: boolean, sentence: string): void
 }

@@ -1,4 +1,4 @@
-/** The story on a terminal: colours and a spinner where somebody watches, plain lines elsewhere, one line per scene when quiet. */
+/** The story's output: colours and a spinner on a terminal, plain lines elsewhere, one line per scene when quiet. */
 import { setTimeout as delay } from 'node:timers/promises'
 import { styleText } from 'node:util'
 import type { Answer } from './client.ts'
@@ -18,7 +18,7 @@ type Paint = (colour: Colour, text: string) => string
 
 const frames = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏']
 const frameMs = 90
-/** So that an eye can follow. */
+/** Slow enough to follow. */
 const revealMs = 120
 
 export function openScreen({ quiet, stream }: { quiet: boolean; stream: NodeJS.WriteStream }): Screen {
@@ -61,20 +61,22 @@ export function openScreen({ quiet, stream }: { quiet: boolean; stream: NodeJS.W
 
 function answerLine({ wish, status, text, replayed }: Answer, paint: Paint): string {
   const colour = status === 201 ? 'green' : status === undefined ? 'red' : 'yellow'
-  const said = `${status ?? '---'} ${problemOf(text)}${replayed ? ' (replayed)' : ''}`
-  return `${wish.account} POST ${wish.path} ${wish.amount} → ${paint(colour, said)}`
+  const shown = `${status ?? '---'} ${problemOf(text)}${replayed ? ' (replayed)' : ''}`
+  return `${wish.account} POST ${wish.path} ${wish.amount} → ${paint(colour, shown)}`
 }
 
 function factLines(facts: Facts): [string, string][] {
   const { wish, charges, row, step, evidence, payments } = facts
   const listed = charges.map(({ id, key }) => `${id} under ${key.slice(0, 8)}…`).join(', ')
-  const kept = evidence.map(({ source, verdict, applied }) => `${source}: ${verdict}${applied ? '' : ' (kept only)'}`)
+  const stored = evidence.map(
+    ({ source, verdict, applied }) => `${source}: ${verdict}${applied ? '' : ' (not applied)'}`,
+  )
   const rowLine =
     row === undefined
       ? 'no row'
       : `${row.operation} ${row.state} · attempts ${row.attempts} · fence ${row.fence}` +
         (step === undefined ? '' : ` · last step ${step}`) +
-        (kept.length === 0 ? '' : ` · evidence ${kept.join(', ')}`)
+        (stored.length === 0 ? '' : ` · evidence ${stored.join(', ')}`)
   const shop = payments
     .map(({ id, charge }) => ` · ${wish.path.slice(1, -1)} ${id} with ${charge ?? 'no charge'}`)
     .join('')

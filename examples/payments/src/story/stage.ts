@@ -1,4 +1,4 @@
-/** The processes of the story: the provider, and the API, which is killed and started again on the same files and port. */
+/** The processes of the story: the provider, and the API, which is killed and restarted on the same files and port. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
@@ -9,7 +9,7 @@ import { until } from './waiting.ts'
 export interface Stage {
   readonly url: string
   readonly provider: Provider
-  /** kill -9: nothing is said, nothing is tidied up. */
+  /** kill -9: no shutdown code runs. */
   killApi(): Promise<void>
   startApi(): Promise<void>
   stop(): Promise<void>
@@ -61,7 +61,7 @@ function launch(provider: Provider, { directory, store, quarantineMs }: StageOpt
   const flags = ['--dir', directory, '--port', port, '--provider', `${provider.url},${provider.controlUrl}`]
   if (store !== undefined) flags.push('--store', store)
   flags.push('--quarantine', String(quarantineMs))
-  // The channel is never spoken on: it closes when the story ends, however it ends, and the API ends with it.
+  // The channel carries no messages. It closes when the story ends, however it ends, and the API exits with it.
   return spawn(process.execPath, ['--import', 'tsx', '--conditions=latchkey-source', main, ...flags], {
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
   })
@@ -70,11 +70,11 @@ function launch(provider: Provider, { directory, store, quarantineMs }: StageOpt
 /** Both streams are read to the end: a full pipe would stop the API. */
 async function printedUrl(api: ChildProcess): Promise<string> {
   let text = ''
-  const hear = (chunk: unknown) => {
+  const collect = (chunk: unknown) => {
     text = (text + String(chunk)).slice(-20_000)
   }
-  api.stdout?.on('data', hear)
-  api.stderr?.on('data', hear)
+  api.stdout?.on('data', collect)
+  api.stderr?.on('data', collect)
   let found: string | undefined
   await until(
     'the API has started',

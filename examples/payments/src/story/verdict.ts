@@ -1,4 +1,4 @@
-/** What is wrong with a scene's end. Nothing: exactly what was wanted has happened, once. */
+/** What is wrong with the end of a scene. Empty: exactly what was requested happened, once. */
 import type { Answer } from './client.ts'
 import type { Facts } from './facts.ts'
 
@@ -8,18 +8,18 @@ export function complaintsAbout(facts: Facts): string[] {
   const wanted = wish.rightful ? 1 : 0
   const complaints: string[] = []
   if (charges.length !== wanted) complaints.push(`${name}: ${charges.length} charges instead of ${wanted}`)
-  if (intents !== charges.length) complaints.push(`${name}: intents ${intents}, charges ${charges.length}`)
+  if (intents !== charges.length) complaints.push(`${name}: ${intents} intents but ${charges.length} charges`)
   if (!wish.rightful) return complaints
   if (row?.state !== 'completed') complaints.push(`${name}: its row is ${row?.state ?? 'missing'}, not completed`)
   const [charge] = charges
   for (const { charge: known } of facts.payments) {
-    if (known !== charge?.id) complaints.push(`${name}: the shop knows of ${known}, and the ledger of ${charge?.id}`)
+    if (known !== charge?.id) complaints.push(`${name}: the shop has charge ${known}, the ledger has ${charge?.id}`)
   }
   return [...complaints, ...complaintsAboutAnswers(name, answers)]
 }
 
 function complaintsAboutAnswers(name: string, answers: readonly Answer[]): string[] {
   const bodies = new Set(answers.filter(({ status }) => status === 201).map(({ text }) => text))
-  if (bodies.size === 0) return [`${name}: nobody got an answer`]
+  if (bodies.size === 0) return [`${name}: no client got an answer`]
   return bodies.size === 1 ? [] : [`${name}: its clients got ${bodies.size} different answers`]
 }

@@ -1,8 +1,8 @@
-/** Waiting for what must come, and saying loudly what did not. */
+/** Waits for a condition, and fails with its name. */
 import { setTimeout as delay } from 'node:timers/promises'
 
 const pauseMs = 50
-/** Generous: a machine that does other things as well is slow now and then. */
+/** Generous: a busy machine is slow now and then. */
 const limitMsDefault = 30_000
 
 export async function until(
@@ -12,7 +12,7 @@ export async function until(
 ): Promise<void> {
   const endMs = performance.now() + limitMs
   while (!(await holds())) {
-    if (performance.now() > endMs) throw new Error(`after ${limitMs / 1_000} s still not: ${what}`)
+    if (performance.now() > endMs) throw new Error(`not true after ${limitMs / 1_000} s: ${what}`)
     await delay(pauseMs)
   }
 }

@@ -4,12 +4,12 @@ import type { Play, Scene } from '../scene.ts'
 import { until } from '../waiting.ts'
 import { problemOf } from '../why.ts'
 
-/** Longer than the API lives, shorter than anybody's patience. */
+/** Longer than the API lives, shorter than a client waits. */
 const holdMs = 8_000
 
 export const crashAfterCharge: Scene = {
   title: 'Crash after charge',
-  premise: 'The API is killed with -9 after three charges and before any answer, and started again.',
+  premise: 'The API is killed with SIGKILL after three charges and before any answer, then restarted.',
   async play(play) {
     const { wish, send, charged, provider, stage, tell, happened } = play
     await provider.setFault({ kind: 'hold', ms: holdMs, requests: 3 })
@@ -21,8 +21,8 @@ export const crashAfterCharge: Scene = {
     happened('kill -9', 'the API')
     await stage.killApi()
     await Promise.all(sent)
-    tell('the API starts again')
-    // What was held back for the dead is not held back for the living.
+    tell('restarting the API')
+    // The restarted API gets its answers at once.
     await provider.setFault(null)
     await stage.startApi()
     await settleByHand(play, transfer)
@@ -32,12 +32,12 @@ export const crashAfterCharge: Scene = {
   },
 }
 
-/** Nobody can be asked about a transfer: a person reads the bank's ledger. */
+/** A transfer has no look-up: a person reads the bank's ledger. */
 async function settleByHand({ client, sendUntil, provider, tell, expect }: Play, transfer: Wish): Promise<void> {
-  tell('waiting for the lease of the dead to pass')
-  // Asked without a pause: also between the end of the lease and the sweeper's next turn nobody may run it again.
+  tell('waiting for the dead process’s lease to expire')
+  // Retried without a pause: it must not run again even between the end of the lease and the next sweep.
   const retry = await sendUntil(transfer, ({ text }) => problemOf(text) !== 'in-progress')
-  expect(problemOf(retry.text) === 'outcome-unknown', 'a retry of the transfer of which nobody knows is refused')
+  expect(problemOf(retry.text) === 'outcome-unknown', 'a retry of the unknown transfer is refused')
   const { row } = await rowOf(client, transfer)
   const charge = (await provider.ledger()).find(({ amount }) => amount === transfer.amount)
   const json = { transfer: charge?.id, amount: transfer.amount }

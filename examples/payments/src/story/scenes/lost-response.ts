@@ -3,7 +3,7 @@ import type { Scene } from '../scene.ts'
 
 export const lostResponse: Scene = {
   title: 'Lost response',
-  premise: 'The client loses its connection after the charge and before the answer, and asks again.',
+  premise: 'The client loses its connection after the charge and before the answer, and retries.',
   async play({ wish, send, sendUntilDone, charged, provider, tell }) {
     await provider.setFault({ kind: 'hold', ms: 1_000, requests: 1 })
     const payment = wish('/payments')

@@ -3,7 +3,7 @@ import type { Scene } from '../scene.ts'
 
 export const misuse: Scene = {
   title: 'Misuse',
-  premise: 'One key: used for another amount, and by another tenant.',
+  premise: 'One key is reused for another amount, and by another tenant.',
   async play({ wish, send, expect }) {
     const key = newKey()
     const payment = wish('/payments', { key })

@@ -2,7 +2,7 @@ import type { Scene } from '../scene.ts'
 
 export const timeoutNotCharged: Scene = {
   title: 'Timeout that did not charge',
-  premise: 'The bank swallows the request: no answer, no charge, and for the API no difference.',
+  premise: 'The bank drops the request: no answer and no charge, which looks the same to the API.',
   async play({ wish, send, sendUntilDone, provider, tell, expect }) {
     await provider.setFault({ kind: 'swallow', requests: 1 })
     const payout = wish('/payouts')
@@ -13,6 +13,6 @@ export const timeoutNotCharged: Scene = {
     const keys = new Set(
       (await provider.asked()).filter(({ amount }) => amount === payout.amount).map(({ key }) => key),
     )
-    expect(keys.size === 2, `the second try has another key than the first: ${keys.size} keys`)
+    expect(keys.size === 2, `the second try has a new key (found ${keys.size} keys)`)
   },
 }
