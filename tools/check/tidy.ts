@@ -7,6 +7,7 @@ import { readSource } from './syntax.ts'
 import { clockFindings } from './tidy/clock.ts'
 import { deadFileFindings } from './tidy/dead-files.ts'
 import { folderFindings } from './tidy/folders.ts'
+import { readmeFindings } from './tidy/readme.ts'
 import { sizeFindings, staleRatchetFindings } from './tidy/size.ts'
 import type { Ratchet } from './tidy/size.ts'
 import { testMarkFindings } from './tidy/test-marks.ts'
@@ -28,6 +29,7 @@ export async function checkTidy({ root }: CheckOptions): Promise<Finding[]> {
     ...staleRatchetFindings(sources, ratchet, RATCHET_FILE),
     ...deadFileFindings(root),
     ...folderFindings(files),
+    ...readmeFindings(root, files),
   ]
 }
 
