@@ -1,8 +1,8 @@
-/** What Latchkey tells about itself, into the history. The checker knows the application by nothing else. */
+/** Writes Latchkey's telemetry to the history. The checker knows nothing else of the application. */
 import type { Metric, Telemetry } from 'latchkey'
 import type { AppEvent, History } from './history.ts'
 
-/** Those that tell of a hard case. The others would fill the disk. */
+/** The metrics that show a hard case. The others would fill the disk. */
 const told: ReadonlySet<Metric> = new Set<Metric>([
   'takeover',
   'claim_lost',

@@ -1,4 +1,4 @@
-/** Latchkey's background work in each application process, in a hurry: a run is minutes, not days. */
+/** Latchkey's background work in each application process, at short intervals: a run takes minutes, not days. */
 import type { Latchkey } from 'latchkey'
 import { httpTarget } from 'latchkey/outbox'
 import type { Reconciler } from 'latchkey/reconcile'

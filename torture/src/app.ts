@@ -1,6 +1,6 @@
 /**
- * One of the application processes: an API over Hono, and Latchkey's workers. Started by fork with a JSON argument; tells
- * its port. Everything that the checker should know goes into its history.
+ * One of the application processes: an API over Hono, and Latchkey's workers. Started by fork with a JSON argument; reports
+ * its port. Everything that the checker needs goes into its history.
  */
 import { randomUUID } from 'node:crypto'
 import { serve } from '@hono/node-server'

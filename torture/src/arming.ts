@@ -11,7 +11,7 @@ export interface Arming {
   readonly seed: number
 }
 
-/** Points that are counted when they are passed, because they show that a hard case was met. */
+/** Points that are recorded when they are passed, because they show that a hard case was met. */
 const told = new Set(['read after commit:before'])
 
 export function armFaultPoints(history: History<AppEvent>, arming: Arming | undefined): void {
@@ -26,7 +26,7 @@ export function armFaultPoints(history: History<AppEvent>, arming: Arming | unde
     armed = undefined
     history.write({ type: 'fault-point', name, detail: action })
     if (action === 'kill') process.kill(process.pid, 'SIGKILL')
-    // The parent wakes us. The message is in the pipe before the signal strikes.
+    // The parent resumes this process. The message is in the pipe before the signal takes effect.
     process.send?.({ stopping: name })
     process.kill(process.pid, 'SIGSTOP')
   }

@@ -1,4 +1,4 @@
-/** One request of a client, and what its answer means to it. */
+/** One request of a client, and what its answer means. */
 import type { ClientEvent, Kind } from './history.ts'
 
 export interface Ask {
@@ -10,8 +10,8 @@ export interface Ask {
 }
 
 /**
- * `final`: there is nothing more to ask. `later`: ask again. `held`: it is unknown, and asking does not help now. `parked`: asking never helps.
- * `statusPath`: it was accepted, and this is where to look.
+ * `final`: done. `later`: retry. `held`: it is unknown, and retrying does not help now. `parked`: retrying never helps.
+ * `statusPath`: it was accepted, and this is its status resource.
  */
 export interface Heard {
   readonly verdict: 'final' | 'later' | 'held' | 'parked'
@@ -21,7 +21,7 @@ export interface Heard {
 }
 type Told = Omit<ClientEvent, 'key' | 'kind' | 'account'>
 
-/** A client gives up sooner than a lease ends, so that its retry meets the first attempt. */
+/** A client gives up before a lease ends, so that its retry meets the first attempt. */
 const patienceMs = 2_000
 
 export async function ask(url: string, { kind, account, ...body }: Ask): Promise<Heard> {
@@ -32,7 +32,7 @@ export async function ask(url: string, { kind, account, ...body }: Ask): Promise
   })
 }
 
-/** Asks the status resource of what was accepted. */
+/** Polls the status resource of an accepted request. */
 export async function look(url: string, account: string): Promise<Heard> {
   return hear(judgeStatus, url, { headers: { 'x-account': account } })
 }

@@ -1,4 +1,4 @@
-/** Safety, key by key: what clients were told for good against what is there. */
+/** Safety, key by key: compares the final answers that clients got with what exists. */
 import type { ClientEvent } from './history.ts'
 import {
   type BusinessRow,
@@ -68,14 +68,14 @@ function twice({ key, ...rows }: Truth): Violation[] {
     .map(([name, found]) => ({ kind: 'twice', key, detail: `${found.length} ${name}: ${JSON.stringify(found)}` }))
 }
 
-/** What a final answer names has to be there. The answer says which row and which charge it means. */
+/** The row and the charge that a final answer names must exist. */
 function missing(truth: Truth, { type, key, status, body = '{}', misuse: misused }: ClientEvent): Violation[] {
   if (type !== 'ok' || misused === true) return []
-  const told: Record<string, unknown> = JSON.parse(body)
+  const answer: Record<string, unknown> = JSON.parse(body)
   const lost = (detail: string): Violation => ({
     kind: 'lost',
     key,
-    detail: `${detail}, but a client was told ${body}`,
+    detail: `${detail}, but a client got ${body}`,
   })
   const found: Violation[] = []
   for (const [name, rows] of [
@@ -84,17 +84,17 @@ function missing(truth: Truth, { type, key, status, body = '{}', misuse: misused
     ['refund', truth.refunds],
     ['transfer', truth.transfers],
   ] as const) {
-    if (name in told && !rows.some(({ id }) => id === told[name])) found.push(lost(`no row of this ${name}`))
+    if (name in answer && !rows.some(({ id }) => id === answer[name])) found.push(lost(`this ${name} has no row`))
   }
-  if ('charge' in told && !truth.charges.some(({ id }) => id === told['charge'])) found.push(lost('no such charge'))
-  if ('receipt' in told && !truth.receipts.some(({ seq }) => seq === told['receipt']))
+  if ('charge' in answer && !truth.charges.some(({ id }) => id === answer['charge'])) found.push(lost('no such charge'))
+  if ('receipt' in answer && !truth.receipts.some(({ seq }) => seq === answer['receipt']))
     found.push(lost('no such receipt'))
   if (status === 402 && truth.charges.length > 0)
     found.push({ kind: 'charged-though-declined', key, detail: JSON.stringify(truth.charges) })
   return found
 }
 
-/** An answer that said itself that it is not stored is not held to being given again. */
+/** An answer marked as not stored need not be repeated. */
 function unequal(key: string, events: readonly ClientEvent[]): Violation[] {
   const finals = events.filter(
     ({ type, misuse: misused, unstored }) => type === 'ok' && misused !== true && unstored !== true,
@@ -108,12 +108,12 @@ function misuse(key: string, events: readonly ClientEvent[]): Violation[] {
   return answered.map(({ body = '' }) => ({ kind: 'misuse-answered', key, detail: body }))
 }
 
-/** What was accepted is one operation, whoever asks how often, and nobody else's business. */
+/** An accepted request is one operation, however often it is sent, and invisible to other accounts. */
 function acceptance(key: string, events: readonly ClientEvent[]): Violation[] {
   const accepted = new Set(events.filter(({ status }) => status === 202).map(({ body = '' }) => body))
   const strangers = events.filter(({ foreign, status }) => foreign === true && status === 200)
   return [
     ...(accepted.size > 1 ? [{ kind: 'accepted-twice', key, detail: [...accepted].join(' | ') } as const] : []),
-    ...strangers.map(event => ({ kind: 'told-a-stranger', key, detail: JSON.stringify(event) }) as const),
+    ...strangers.map(event => ({ kind: 'shown-to-stranger', key, detail: JSON.stringify(event) }) as const),
   ]
 }

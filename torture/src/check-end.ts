@@ -1,26 +1,26 @@
-/** Liveness: after the faults have stopped and everything had its time, nothing hangs in between. */
+/** Liveness: after the faults have stopped and everything had time to finish, nothing is left half-way. */
 import { type Evidence, groupBy, type KeyRow, type Violation } from './check-facts.ts'
 
 export function checkEnd(evidence: Evidence): Violation[] {
   return [...evidence.facts.keys.flatMap(settled), ...answered(evidence), ...receipts(evidence), ...died(evidence)]
 }
 
-/** Whatever is done to its database and its provider, a process ends only when it is killed or asked to. */
+/** Whatever happens to its database and its provider, a process exits only if it is killed or asked to. */
 function died({ nemesis }: Evidence): Violation[] {
   return nemesis
     .filter(({ kind }) => kind === 'app-died')
-    .map(({ app, detail = '' }) => ({ kind: 'process-died', key: `app-${app}`, detail: `${detail}; its log says why` }))
+    .map(({ app, detail = '' }) => ({ kind: 'process-died', key: `app-${app}`, detail: `${detail}; see its log` }))
 }
 
 function settled({ key, operation, state, parked, leaseDead, listed }: KeyRow): Violation[] {
   if (state === 'in_progress')
     return [{ kind: 'left-in-progress', key, detail: `${operation}, its lease is ${leaseDead ? 'dead' : 'alive'}` }]
   if (state !== 'unknown' || parked) return []
-  // Whatever becomes unknown here, its provider can be asked about it.
+  // Every unknown in this run can be looked up at the provider.
   return [{ kind: listed ? 'unsettled-unknown' : 'unlisted-unknown', key, detail: operation }]
 }
 
-/** Every key has a final answer, or its row says that a person has to look at it; one that is unknown is told of above. */
+/** Every key has a final answer, or its row waits for a person. Unknown rows are reported above. */
 function answered({ clients, facts }: Evidence): Violation[] {
   const rows = new Map(facts.keys.map(row => [row.key, row]))
   return [...groupBy(clients, event => event.key)].flatMap(([key, events]): Violation[] => {
@@ -33,7 +33,7 @@ function answered({ clients, facts }: Evidence): Violation[] {
       {
         kind: accepted ? 'accepted-without-end' : 'stuck',
         key,
-        detail: `the row is ${row?.state ?? 'absent'}, and the client last heard ${JSON.stringify(last)}`,
+        detail: `the row is ${row?.state ?? 'absent'}, and the client last got ${JSON.stringify(last)}`,
       },
     ]
   })
@@ -59,7 +59,7 @@ function outOfOrder(arrivals: Evidence['receipts']): Violation[] {
   return [...groupBy(arrivals, ({ account }) => account).values()].flatMap(ofAccount => {
     let highest = 0
     return ofAccount.flatMap(({ seq, key, account }): Violation[] => {
-      // A copy may come at any time; a first arrival has to be the next one.
+      // A duplicate may arrive at any time; a first arrival must be the next one.
       if (seq <= highest) return []
       const expected = highest + 1
       highest = seq

@@ -1,8 +1,8 @@
 /**
- * What is true after a run, whatever anybody was told: the rows of the business tables, the provider's ledger, and the
+ * What is true after a run, whatever clients were told: the rows of the business tables, the provider's ledger, and the
  * state of Latchkey's own rows as an operator would list them. Plain data, so that a run can be checked again later.
  *
- * Nothing of the checker imports Latchkey: what it could get wrong, the checker must not get wrong with it.
+ * The checker does not import Latchkey, so that it cannot share its mistakes.
  */
 import type { AppEvent, ClientEvent, NemesisEvent, ReceiptEvent, WebhookEvent } from './history.ts'
 
@@ -36,15 +36,15 @@ export interface Proof {
   readonly verdict: 'happened' | 'declined' | 'never-happened' | 'unknown'
   /** It settled its row. */
   readonly applied: boolean
-  /** When it was said, by the database's clock. */
+  /** When it was stored, by the database's clock. */
   readonly at: number
-  /** Of the effect that it is about; null: about the whole. */
+  /** The epoch of the effect that it is about; null: it is about the whole operation. */
   readonly epoch: number | null
 }
 
-/** What the run was told to do. */
+/** The settings of the run. */
 export interface Terms {
-  /** How long a "never happened" proves nothing. */
+  /** How long "never happened" proves nothing. */
   readonly quarantineMs: number
   /** The provider recognises the keys of payments; of other kinds it never does. */
   readonly dedup: boolean
@@ -96,13 +96,13 @@ export interface Violation {
     | 'left-in-progress'
     | 'unlisted-unknown'
     | 'unsettled-unknown'
-    | 'asked-in-doubt'
+    | 'called-in-doubt'
     | 'believed-too-early'
     | 'charged-though-disproven'
     | 'webhook-believed'
     | 'accepted-twice'
     | 'accepted-without-end'
-    | 'told-a-stranger'
+    | 'shown-to-stranger'
     | 'receipt-undelivered'
     | 'receipt-from-nowhere'
     | 'receipt-out-of-order'

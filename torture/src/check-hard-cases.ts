@@ -1,4 +1,4 @@
-/** A run that never met the hard cases has proved nothing about them. */
+/** A run that did not meet a hard case proves nothing about it. */
 import { type Evidence, groupBy, type Proof, type Terms } from './check-facts.ts'
 import { negativesOf } from './check-proofs.ts'
 
@@ -15,14 +15,14 @@ const crashCases = [
 const settlingCases = [
   'settled by look-up',
   'settled by ledger',
-  'late owner heard',
-  'asked anew after "never happened"',
-  'stranger refused',
+  'late owner stored evidence',
+  'called again after "never happened"',
+  'other account refused',
 ] as const
 const webhookCases = [
   'settled by webhook',
   'webhook before the response',
-  'kept evidence used later',
+  'stored evidence used later',
   'forged webhook refused',
   'stale webhook refused',
   'replayed webhook refused',
@@ -31,7 +31,7 @@ const webhookCases = [
 type Counts<Cases extends readonly string[]> = Record<Cases[number], number>
 export type HardCase = (typeof crashCases | typeof settlingCases | typeof webhookCases)[number]
 
-/** Those that a run on these terms can meet. */
+/** The cases that a run on these terms can meet. */
 export function hardCasesOf({ webhooks }: Pick<Terms, 'webhooks'>): readonly HardCase[] {
   return [...crashCases, ...settlingCases, ...(webhooks ? webhookCases : [])]
 }
@@ -70,9 +70,9 @@ function countSettling(evidence: Evidence): Counts<typeof settlingCases> {
   return {
     'settled by look-up': positives(facts.proofs, 'look-up').length,
     'settled by ledger': positives(facts.proofs, 'ledger').length,
-    'late owner heard': facts.proofs.filter(({ source }) => source === 'late-owner').length,
-    'asked anew after "never happened"': askedAnew(evidence),
-    'stranger refused': clients.filter(({ foreign, status }) => foreign === true && status === 404).length,
+    'late owner stored evidence': facts.proofs.filter(({ source }) => source === 'late-owner').length,
+    'called again after "never happened"': calledAgain(evidence),
+    'other account refused': clients.filter(({ foreign, status }) => foreign === true && status === 404).length,
   }
 }
 
@@ -82,7 +82,7 @@ function countWebhooks({ apps, facts, webhooks }: Evidence): Counts<typeof webho
   return {
     'settled by webhook': positives(facts.proofs, 'webhook').length,
     'webhook before the response': beforeTheResponse({ apps, facts }),
-    'kept evidence used later': kept.length,
+    'stored evidence used later': kept.length,
     'forged webhook refused': refused('forged'),
     'stale webhook refused': refused('stale'),
     'replayed webhook refused': refused('replayed'),
@@ -97,8 +97,8 @@ function positives(proofs: readonly Proof[], from: Proof['source']): readonly Pr
   return proofs.filter(({ source, applied, verdict }) => source === from && applied && verdict !== 'never-happened')
 }
 
-/** Under another downstream key, after evidence that the first one came to nothing. */
-function askedAnew(evidence: Evidence): number {
+/** Under another downstream key, after evidence that the first one had no effect. */
+function calledAgain(evidence: Evidence): number {
   const given = new Set(
     negativesOf(evidence)
       .filter(({ epoch }) => epoch !== null)
@@ -109,21 +109,21 @@ function askedAnew(evidence: Evidence): number {
   return keys.filter(questions => new Set(questions.map(({ name }) => name)).size > 1).length
 }
 
-/** Kept while the call that it tells of was still waiting for its answer. */
+/** Stored while the call that it is about was still waiting for its answer. */
 function beforeTheResponse({ apps, facts }: Pick<Evidence, 'apps' | 'facts'>): number {
   const ends = groupBy(
     apps.filter(({ type }) => type === 'charge-ended'),
     ({ key = '' }) => key,
   )
-  const told = facts.proofs.filter(({ source }) => source === 'webhook')
-  return told.filter(({ key, at }) => (ends.get(key) ?? []).some(({ at: ended = 0 }) => at < ended)).length
+  const webhooks = facts.proofs.filter(({ source }) => source === 'webhook')
+  return webhooks.filter(({ key, at }) => (ends.get(key) ?? []).some(({ at: ended = 0 }) => at < ended)).length
 }
 
-/** Its own caller heard of it, or the row says that nobody had to die for it. */
+/** Its own caller got 504, or the row became unknown without a crash. */
 function byOwner({ clients, facts }: Pick<Evidence, 'clients' | 'facts'>): number {
-  const heard = clients.filter(({ status, code }) => status === 504 && code === 'outcome-unknown')
+  const reported = clients.filter(({ status, code }) => status === 504 && code === 'outcome-unknown')
   const written = facts.keys.filter(({ state, crashes }) => state === 'unknown' && crashes === 0)
-  return new Set([...heard, ...written].map(({ key }) => key)).size
+  return new Set([...reported, ...written].map(({ key }) => key)).size
 }
 
 /** Arrivals of a message that had reached its consumer before. */

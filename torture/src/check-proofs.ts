@@ -1,11 +1,11 @@
-/** What was found out about unknown charges: by whom it may be believed, and when. */
+/** Evidence about unknown charges: which sources may be believed, and when. */
 import { clientKeyOf, type Evidence, groupBy, type Proof, type Violation } from './check-facts.ts'
 
 export function checkProofs(evidence: Evidence): Violation[] {
   return [...askedInDoubt(evidence), ...tooEarly(evidence), ...disproven(evidence), ...believedWebhooks(evidence)]
 }
 
-/** Those that let a charge be asked for once more. */
+/** Evidence that allows a charge to be tried again. */
 export function negativesOf({ facts }: Evidence): Proof[] {
   return facts.proofs.filter(({ applied, verdict }) => applied && verdict === 'never-happened')
 }
@@ -16,8 +16,8 @@ interface Moment {
 }
 
 /**
- * Where the provider recognises no key, nobody asks while an earlier question may have been heard: it has to have stayed on this machine, or
- * evidence has to say that it never happened.
+ * Where the provider does not recognise keys, a call must not be repeated while an earlier one may have arrived: either it never left this
+ * machine, or evidence shows that it never happened.
  */
 function askedInDoubt(evidence: Evidence): Violation[] {
   const { apps, facts } = evidence
@@ -31,7 +31,7 @@ function askedInDoubt(evidence: Evidence): Violation[] {
   ]
   return [...groupBy(moments, ({ key }) => key)].flatMap(([key, ofKey]) => {
     let doubts = 0
-    // A question that ended in the millisecond in which it was asked: the sort has put its end first.
+    // A call that ended in the millisecond in which it began: the sort has put its end first.
     let endedAt: number | undefined
     return ofKey
       .sort((a, b) => a.at - b.at || a.change - b.change)
@@ -39,7 +39,7 @@ function askedInDoubt(evidence: Evidence): Violation[] {
         const endsAtOnce = change === 1 && endedAt === at
         endedAt = change === -1 && doubts === 0 ? at : undefined
         doubts = endsAtOnce ? doubts : Math.max(0, doubts + change)
-        return doubts < 2 ? [] : [{ kind: 'asked-in-doubt', key, detail: `at ${at}, ${doubts} questions are open` }]
+        return doubts < 2 ? [] : [{ kind: 'called-in-doubt', key, detail: `at ${at}, ${doubts} calls are open` }]
       })
   })
 }
@@ -48,7 +48,7 @@ function momentOf({ key = '', at = 0 }: { key?: string; at?: number }, change: 1
   return { key, at, change }
 }
 
-/** A person and the owner itself know better than to wait; everybody else has to. */
+/** A person and the owner itself need not wait for the quarantine; every other source must. */
 function tooEarly(evidence: Evidence): Violation[] {
   const { unknowns, terms } = evidence.facts
   const since = groupBy(unknowns, ({ key }) => key)
@@ -63,7 +63,7 @@ function tooEarly(evidence: Evidence): Violation[] {
     })
 }
 
-/** Evidence said that an effect never happened, under a key that was given up then: there must be no charge under it. */
+/** If evidence showed that an effect never happened under a downstream key, there must be no charge under that key. */
 function disproven(evidence: Evidence): Violation[] {
   const asked = groupBy(
     evidence.apps.filter(({ type }) => type === 'asked'),
@@ -80,12 +80,12 @@ function disproven(evidence: Evidence): Violation[] {
     return against.map(({ source, at }) => ({
       kind: 'charged-though-disproven',
       key,
-      detail: `${JSON.stringify(charge)}, and ${source} had said at ${at} that it never happened`,
+      detail: `${JSON.stringify(charge)}, but ${source} reported at ${at} that it never happened`,
     }))
   })
 }
 
-/** What the provider did not sign, or not now, gets a 400. Whether a copy is one only the store knows, which may be away. */
+/** A webhook that the provider did not sign, or signed long ago, gets a 400. Only the store recognises a copy, and it may be down: 503. */
 function believedWebhooks({ webhooks }: Evidence): Violation[] {
   const refusals = { forged: [400], stale: [400], replayed: [400, 503] }
   return webhooks.flatMap(({ how, key, status, detail = '' }): Violation[] => {

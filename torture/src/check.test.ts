@@ -242,9 +242,9 @@ describe('the checker', () => {
       'deferred work resumed after a crash',
       'unknown entered by the sweeper',
       'commit unknown',
-      'asked anew after "never happened"',
+      'called again after "never happened"',
       'webhook before the response',
-      'kept evidence used later',
+      'stored evidence used later',
     ])
   })
 
@@ -257,14 +257,14 @@ describe('the checker', () => {
   it('finds a question that was asked while an earlier one was open, and excuses what never left', () => {
     const withApps = (...more: AppEvent[]): Evidence => ({ ...cleanRun(), apps: [...cleanRun().apps, ...more] })
     const twice = [asked('payouts-1', 'd-5', 100), ended('payouts-1', 'd-5', 150), asked('payouts-1', 'd-5', 200)]
-    expect(kindsOf(withApps(...twice))).toEqual(['asked-in-doubt'])
+    expect(kindsOf(withApps(...twice))).toEqual(['called-in-doubt'])
     const [first, , second] = twice as [AppEvent, AppEvent, AppEvent]
     expect(kindsOf(withApps(first, ended('payouts-1', 'd-5', 150, 'never-left'), second))).toEqual([])
     expect(kindsOf(withApps(first, ended('payouts-1', 'd-5', 100, 'never-left'), second))).toEqual([])
     expect(kindsOf(withApps(asked('payments-1', 'd-6', 100), asked('payments-1', 'd-6', 200)))).toEqual([])
     const off = { ...cleanRun().facts, terms: { quarantineMs, dedup: false, webhooks: true } }
     const repeated = withApps(asked('payments-1', 'd-6', 100), asked('payments-1', 'd-6', 200))
-    expect(kindsOf({ ...repeated, facts: off })).toEqual(['asked-in-doubt'])
+    expect(kindsOf({ ...repeated, facts: off })).toEqual(['called-in-doubt'])
   })
 
   it('finds a "never happened" that was believed inside the quarantine, and the question that followed it', () => {
@@ -275,7 +275,7 @@ describe('the checker', () => {
     expect(kindsOf(withFacts({ proofs: negative({ at: 2_099 }) }))).toEqual(['believed-too-early'])
     expect(kindsOf(withFacts({ proofs: negative({ at: 2_100 }) }))).toEqual([])
     expect(kindsOf(withFacts({ proofs: negative({ at: 2_099, source: 'operator' }) }))).toEqual([])
-    expect(kindsOf(withFacts({ proofs: negative({ at: 2_500, applied: false }) }))).toEqual(['asked-in-doubt'])
+    expect(kindsOf(withFacts({ proofs: negative({ at: 2_500, applied: false }) }))).toEqual(['called-in-doubt'])
     expect(kindsOf(withFacts({ unknowns: [] }))).toEqual(['believed-too-early'])
   })
 
@@ -300,7 +300,7 @@ describe('the checker', () => {
     const other = looked({ type: 'ok', status: 402, body: JSON.stringify({ refund: 1, declined: true }) })
     expect(kindsOf(withClients(other))).toContain('unequal-answers')
     expect(kindsOf(withClients(...accepted('refunds-1', 'another')))).toEqual(['accepted-twice'])
-    expect(kindsOf(withClients(looked({ status: 200, foreign: true })))).toEqual(['told-a-stranger'])
+    expect(kindsOf(withClients(looked({ status: 200, foreign: true })))).toEqual(['shown-to-stranger'])
   })
 
   it('takes a failed delivery that came again for a retry, not for a duplicate', () => {

@@ -1,4 +1,4 @@
-/** The checker: a pure function of what was written down. */
+/** The checker: a pure function of the recorded histories. */
 import { checkAnswers, executedKeys } from './check-answers.ts'
 import { checkEnd } from './check-end.ts'
 import { type Evidence, groupBy, type Violation } from './check-facts.ts'
@@ -53,7 +53,7 @@ function countAll(evidence: Evidence, violations: readonly Violation[]): Record<
   }
 }
 
-/** Evidence by who gave it, and how much of it settled a row. */
+/** Evidence by source, and how much of it settled a row. */
 function countProofs({ facts, webhooks }: Evidence): Record<string, number> {
   const counts: Record<string, number> = { 'ever unknown': new Set(facts.unknowns.map(({ key }) => key)).size }
   for (const [source, proofs] of groupBy(facts.proofs, ({ source }) => source)) {
@@ -61,9 +61,9 @@ function countProofs({ facts, webhooks }: Evidence): Record<string, number> {
     counts[`settled by ${source}`] = proofs.filter(({ applied }) => applied).length
   }
   for (const [how, sent] of groupBy(webhooks, ({ how }) => how)) {
-    const taken = sent.filter(({ status }) => status === 200).length
+    const accepted = sent.filter(({ status }) => status === 200).length
     counts[`webhooks ${how}`] = sent.length
-    counts[`webhooks ${how}, taken`] = taken
+    counts[`webhooks ${how}, accepted`] = accepted
   }
   return counts
 }

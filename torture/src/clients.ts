@@ -1,6 +1,6 @@
 /**
- * The clients: a process of its own with many of them, each sending one request after another and repeating it, under the
- * same key, until there is a final answer or its patience ends.
+ * The clients: a separate process with many of them. Each sends one request after another, and retries it under the same
+ * key until there is a final answer or it gives up.
  *
  * Started by fork with a JSON argument. Messages in: { urls }, { poison }, { finish }. Messages out: { finished }.
  */
@@ -21,16 +21,16 @@ export type ToClients = { urls: string[] } | { poison: true } | { finish: true }
 const { directory, seed, clients }: ClientsArgument = JSON.parse(process.argv[2] ?? '{}')
 const history = openHistory<ClientEvent>(directory, 'clients')
 const asked = new Map<string, Ask>()
-/** Where to look for what was accepted, by key. */
+/** The status resources of accepted requests, by key. */
 const statusPaths = new Map<string, string>()
 let urls: string[] = []
 const avoidedUntilMs = new Map<string, number>()
 let running = true
 let count = 0
 
-/** A person at a checkout does not try for longer. */
+/** A person at a checkout does not retry for longer. */
 const attemptsMax = 25
-/** Nobody waits at the counter for what was accepted; it is asked for again at the end. */
+/** A client does not wait for accepted work; it is polled again at the end. */
 const looksMax = 8
 const pauseMsMax = 1_000
 /** Refunds that the provider makes without ever answering. */
@@ -88,12 +88,12 @@ async function persist(next: Ask, random: Random): Promise<void> {
 type Marks = Pick<ClientEvent, 'misuse' | 'final'>
 
 async function once(next: Ask, random: Random, marks: Marks = {}): Promise<Heard> {
-  if (urls.length === 0) return { verdict: 'later', afterMs: 100, event: { type: 'info', error: 'nobody listens' } }
+  if (urls.length === 0) return { verdict: 'later', afterMs: 100, event: { type: 'info', error: 'no process listens' } }
   const { kind, key, account } = next
   history.write({ type: 'invoke', kind, key, account, ...marks })
   const url = pickUrl(random)
   const path = marks.misuse === true ? undefined : statusPaths.get(key)
-  // The request may always be repeated instead of looking.
+  // Repeating the request must always work as well as polling.
   const heard = path === undefined || random.chance(0.25) ? await ask(url, next) : await look(url + path, account)
   if (heard.statusPath !== undefined) statusPaths.set(key, heard.statusPath)
   if (heard.event.error !== undefined) avoidedUntilMs.set(url, performance.now() + avoidMs)
@@ -107,13 +107,13 @@ async function lookAsStranger(url: string, { kind, key }: Ask): Promise<void> {
   history.write({ ...event, type: 'info', kind, key, account: 'a stranger', foreign: true })
 }
 
-/** As a load balancer does: whoever did not answer is left alone for a while, unless nobody else is there. */
+/** Like a load balancer: avoids a process that did not answer for a while, unless there is no other. */
 function pickUrl(random: Random): string {
   const healthy = urls.filter(url => (avoidedUntilMs.get(url) ?? 0) < performance.now())
   return random.pick(healthy.length > 0 ? healthy : urls)
 }
 
-/** Everything that was ever asked is asked again, in rounds, until its answer is final or a person has to look at it. */
+/** Sends every request again, in rounds, until its answer is final or the row waits for a person. */
 async function finish(): Promise<void> {
   running = false
   await Promise.all(working)
@@ -127,7 +127,7 @@ async function finish(): Promise<void> {
   process.send?.({ finished: true })
 }
 
-/** Gives those that have to be asked once more. */
+/** Returns the requests that have to be sent again. */
 async function askAll(all: readonly Ask[], random: Random): Promise<Ask[]> {
   const queue = [...all]
   const open: Ask[] = []

@@ -1,4 +1,4 @@
-/** Reads by SQL what is true at the end, and waits until nothing moves any more. */
+/** Reads by SQL what is true at the end, and waits until all rows are at rest. */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -8,7 +8,7 @@ import type { Facts, KeyRow, Proof, Terms } from './check-facts.ts'
 
 const states: readonly KeyRow['state'][] = ['pending', 'in_progress', 'completed', 'failed_retryable', 'unknown']
 
-// A row's description is the client's key; of phased work the input has it, too.
+// A row's description is the client's key; in phased work the input holds it as well.
 const keyColumn = `coalesce(k.description, i.input::json->>'key', k.id::text) as key`
 const keysQuery = `select ${keyColumn}, k.operation, k.state, k.crashes,
   k.parked_at is not null as parked, coalesce(k.locked_until < clock_timestamp(), false) as "leaseDead", d.id is not null as listed
@@ -23,14 +23,14 @@ const unknownsQuery = `select ${keyColumn}, extract(epoch from u.since)::float8 
 const parkedQuery = `select convert_from(o.payload, 'UTF8')::json->>'key' as key
   from latchkey.outbox_parked p join latchkey.outbox o on o.id = p.id where p.parked_at is not null`
 
-/** Rows that somebody owns, will go on with or finds out about, messages behind their cursor, and messages that wait for another try. */
+/** Rows that are owned, will be resumed or are being looked up; messages behind their cursor; and messages that wait for another try. */
 const movingQuery = `select (select count(*) from latchkey.keys
     where parked_at is null and (state in (0, 1, 4) or (state = 3 and recovery = 2)))
   + (select count(*) from latchkey.outbox o join latchkey.outbox_lanes l on l.lane = o.lane
     where (o.xid, o.id) > (l.cursor_xid, l.cursor_id))
   + (select count(*) from latchkey.outbox_parked where parked_at is null and due_at is not null) as n`
 
-/** When a row became unknown, kept by the database itself, beside Latchkey. */
+/** When a row became unknown, recorded by the database itself, independently of Latchkey. */
 export const unknownsTable = `create table unknowns (id uuid not null, since timestamptz not null);
 create function keep_unknown() returns trigger language plpgsql as
   $$ begin insert into unknowns values (new.id, new.since); return null; end $$;

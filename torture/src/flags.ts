@@ -4,11 +4,11 @@ import { parseArgs } from 'node:util'
 export interface Flags {
   readonly seconds: number
   readonly seed: number
-  /** Whether the provider recognises our keys, and the effect says so. */
+  /** Whether the provider recognises our keys, and the effect declares `dedup`. */
   readonly dedup: boolean
-  /** Whether the provider tells of its charges by webhook. */
+  /** Whether the provider sends webhooks about its charges. */
   readonly webhooks: boolean
-  /** Where histories go. Absent: a new temporary directory. */
+  /** The directory for histories. Absent: a new temporary one. */
   readonly dir: string | undefined
   /** Only check the histories of an earlier run. */
   readonly check: string | undefined
@@ -49,11 +49,11 @@ function parse(args: readonly string[]) {
 
 function readSwitch(flag: string, text: string): boolean {
   if (text === 'on' || text === 'off') return text === 'on'
-  throw new BadInput(`${flag} takes on or off, and got ${text}`)
+  throw new BadInput(`${flag} must be on or off (got ${text})`)
 }
 
 function readNumber(flag: string, text: string, least: number): number {
   const value = Number(text)
   if (Number.isInteger(value) && value >= least) return value
-  throw new BadInput(`${flag} takes a whole number from ${least}, and got ${text}`)
+  throw new BadInput(`${flag} must be an integer of at least ${least} (got ${text})`)
 }

@@ -1,4 +1,4 @@
-/** The application processes: started, killed, stopped and woken, and started again whenever one has died. */
+/** The application processes: started, killed, paused and resumed, and restarted whenever one has died. */
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { closeSync, openSync } from 'node:fs'
@@ -11,15 +11,15 @@ import type { NemesisEvent, History } from './history.ts'
 import type { Random } from './random.ts'
 
 export interface Fleet {
-  /** Those that listen and are not stopped. */
+  /** The processes that listen and are not paused. */
   awake(): readonly number[]
-  /** The process stops itself the next time it comes to such a place. */
+  /** The process stops itself the next time it reaches such a fault point. */
   stopAt(index: number, points: string): void
   /** kill -9. */
   kill(index: number): void
   /** SIGSTOP, and SIGCONT when the time is over. */
   pause(index: number, ms: number): Promise<void>
-  /** From now on nothing arms itself: every process ends in order and is started again. */
+  /** From now on no fault points are armed: every process exits in order and is restarted. */
   calm(): Promise<void>
   stop(): Promise<void>
 }
@@ -30,7 +30,7 @@ export interface FleetOptions {
   readonly random: Random
   readonly log: History<NemesisEvent>
   readonly onChange: (urls: readonly (string | undefined)[]) => void
-  /** How long a process that stopped itself sleeps. */
+  /** How long a process that stopped itself stays paused. */
   readonly selfStopMs: () => number
 }
 
@@ -38,11 +38,11 @@ interface Slot {
   readonly index: number
   child: ChildProcess | undefined
   url: string | undefined
-  /** Stopped, or just woken: what it does now is what the sleep was for. */
+  /** Paused, or just resumed: what it does now is the purpose of the pause. */
   asleep: boolean
 }
 
-/** Long enough to be refused with what it was about to write. */
+/** Long enough for the write that it was about to make to be refused. */
 const wakingMs = 2_000
 
 type Ending = { ended: boolean; armed: boolean }
@@ -69,7 +69,7 @@ export async function startFleet(options: FleetOptions): Promise<Fleet> {
     async calm() {
       state.armed = false
       for (const slot of slots) {
-        // One that is still starting does not listen for signals yet, and would die of one.
+        // A process that is still starting has no signal handlers yet, and would die of a signal.
         await until(() => slot.url !== undefined)
         await end(slot.child)
         await until(() => slot.url !== undefined)
@@ -88,7 +88,7 @@ interface Keeping {
   readonly urls: () => readonly (string | undefined)[]
 }
 
-/** Resolves when the process listens for the first time; goes on for as long as the fleet does. */
+/** Resolves when the process listens for the first time; restarts it for as long as the fleet runs. */
 async function keepRunning(slot: Slot, keeping: Keeping): Promise<void> {
   const { options, state, urls } = keeping
   const changed = (url: string | undefined) => {
@@ -139,7 +139,7 @@ function launch(index: number, { options, state }: Keeping): ChildProcess {
   return child
 }
 
-/** Where a process dies or falls asleep by itself: both sides of what is written, and of what happens outside. */
+/** Where a process kills or stops itself: before and after each write and each effect. */
 const dangerous = ['^finish:', '^effect:', '^phase:', '^result:', '^intent:', '^relay:', '^(claim|finish|sweep):', '.']
 
 function drawArming(random: Random): Arming | undefined {
@@ -152,7 +152,7 @@ function drawArming(random: Random): Arming | undefined {
   }
 }
 
-/** Also for a process that has stopped itself: to stop it again changes nothing. */
+/** Works for a process that has stopped itself, too: stopping it again changes nothing. */
 async function pause(slot: Slot | undefined, ms: number): Promise<void> {
   const child = slot?.child
   if (slot === undefined || child === undefined) return
@@ -164,7 +164,7 @@ async function pause(slot: Slot | undefined, ms: number): Promise<void> {
   slot.asleep = false
 }
 
-/** In order; a process that does not end by itself within a minute is killed, and that is seen in its exit. */
+/** In order. A process that does not exit within a minute is killed, which its exit shows. */
 async function end(child: ChildProcess | undefined): Promise<void> {
   if (child === undefined || child.exitCode !== null || child.signalCode !== null) return
   const exited = once(child, 'exit')

@@ -1,16 +1,16 @@
-/** Histories: one file of JSON lines per process. A line is in the file before the next statement runs, so a kill loses none. */
+/** Histories: one file of JSON lines per process. A line is written before the next statement runs, so a kill loses none. */
 import { appendFileSync, existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** `refunds` are deferred: a client is told where to look, and looks until there is an outcome. */
+/** `refunds` are deferred: a client gets a status resource, and polls it until there is an outcome. */
 export type Kind = 'orders' | 'payments' | 'transfers' | 'payouts' | 'refunds'
 
-/** True time, also in a process whose Date.now() is wrong. */
+/** True time, even in a process whose Date.now() is wrong. */
 interface Timed {
   readonly at?: number
 }
 
-/** What a client asked, and what it heard. `ok`: a final answer. `fail`: refused for good. `info`: nobody knows yet. */
+/** What a client sent, and what it got. `ok`: a final answer. `fail`: refused for good. `info`: not final. */
 export interface ClientEvent extends Timed {
   readonly type: 'invoke' | 'ok' | 'fail' | 'info'
   readonly key: string
@@ -18,11 +18,11 @@ export interface ClientEvent extends Timed {
   readonly account: string
   /** Deliberately another body under a key that is in use. */
   readonly misuse?: boolean
-  /** Asked again after all faults had stopped. */
+  /** Sent again after all faults had stopped. */
   readonly final?: boolean
-  /** Asked at the status resource, not by the request itself. An outcome found there is told as status and body of `ok`. */
+  /** A poll of the status resource. An outcome found there is recorded as status and body of `ok`. */
   readonly looked?: boolean
-  /** Asked at the status resource of somebody else's operation. */
+  /** A poll of another account's operation. */
   readonly foreign?: boolean
   readonly status?: number
   /** Of a problem that Latchkey made. */
@@ -62,11 +62,11 @@ export interface NemesisEvent extends Timed {
   readonly detail?: string
 }
 
-/** One delivery of a webhook to an application process. Without a status: nobody answered. */
+/** One delivery of a webhook to an application process. Without a status: no answer. */
 export interface WebhookEvent extends Timed {
   readonly type: 'webhook'
   /**
-   * `genuine`: signed by the provider, sent until it is taken. `again`: a later one of the same message. `replayed`: the bytes of one that was
+   * `genuine`: signed by the provider, sent until it is accepted. `again`: a later one of the same message. `replayed`: the bytes of one that was
    * taken. `forged`: signed by somebody else, or changed. `stale`: signed by the provider, long ago.
    */
   readonly how: 'genuine' | 'again' | 'replayed' | 'forged' | 'stale'
@@ -82,7 +82,7 @@ export interface ReceiptEvent extends Timed {
   readonly account: string
   readonly seq: number
   readonly key: string
-  /** What the consumer answered; anything but `accepted` has to come again. */
+  /** The consumer's answer; anything but `accepted` must be delivered again. */
   readonly answered: 'accepted' | 'failed' | 'lost'
 }
 

@@ -1,6 +1,6 @@
 /**
- * Who carries the provider's webhooks to the shop, and not as they should be carried: some never arrive, some late and in another
- * order, some twice; and among them are letters that the provider never wrote, and copies of such that it did.
+ * Carries the provider's webhooks to the shop, badly: some never arrive, some arrive late, out of order or twice. It also sends
+ * webhooks that the provider never wrote, and copies of those it did.
  */
 import { createHmac, randomBytes } from 'node:crypto'
 import { setMaxListeners } from 'node:events'
@@ -13,7 +13,7 @@ import type { Random } from './random.ts'
 import { isBooksOnly } from './shop.ts'
 
 export interface Mailman {
-  /** Where the provider sends to. */
+  /** The address that the provider sends to. */
   readonly url: string
   close(): Promise<void>
 }
@@ -48,7 +48,7 @@ const staleMs = 900_000
 const nextSecondMs = 1_100
 const triesMax = 6
 const answerWithinMs = 2_000
-/** A backlog beyond this is lost, like any other mail. */
+/** A backlog beyond this is lost. */
 const underWayMax = 1_000
 
 export async function startMailman(options: MailmanOptions): Promise<Mailman> {
@@ -86,7 +86,7 @@ async function readLetter(request: IncomingMessage): Promise<Letter> {
   return { id: String(request.headers['webhook-id']), key, body }
 }
 
-/** What happens to a letter is drawn at once, so that the speed of a delivery does not change the fate of the next. */
+/** The fate of a letter is drawn at once, so that the speed of one delivery does not change the fate of the next. */
 async function carry(letter: Letter, { random, secret }: MailmanOptions, post: PostOffice): Promise<void> {
   const chance = {
     forged: random.chance(forgeries),
@@ -108,7 +108,7 @@ async function carry(letter: Letter, { random, secret }: MailmanOptions, post: P
   ])
 }
 
-/** As the provider would: until it is taken, each time signed anew. Gives the bytes that were taken. */
+/** Like the provider: retries until it is accepted, each time signed anew. Returns the accepted bytes. */
 async function deliver(letter: Letter, secret: string, post: PostOffice): Promise<Signed | undefined> {
   for (let tries = 0; tries < triesMax && !post.closed(); tries++) {
     const signed = sign(letter, secret, Date.now())
@@ -118,7 +118,7 @@ async function deliver(letter: Letter, secret: string, post: PostOffice): Promis
   return undefined
 }
 
-/** Each says that the money went elsewhere: believed, it would give a client a charge that does not exist. */
+/** Each names another charge: if believed, a client would get a charge that does not exist. */
 function forged({ id, key, body }: Letter, secret: string, random: Random): Signed {
   const event: ChargeEvent = JSON.parse(body)
   const changed = JSON.stringify({ ...event, data: { ...event.data, id: 'ch_forged' } })
@@ -136,9 +136,9 @@ function sign({ id, body }: Letter, secret: string, atMs: number): Signed {
 }
 
 interface PostOffice {
-  /** One try, at one process, written down. The status; undefined: no answer. */
+  /** One try at one process, recorded. Returns the status; undefined: no answer. */
   send(letter: Letter, how: WebhookEvent['how'], signed: Signed): Promise<number | undefined>
-  /** Ends early when the post office closes. */
+  /** Ends early when the mailman closes. */
   wait(ms: number): Promise<void>
   closed(): boolean
   close(): void

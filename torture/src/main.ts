@@ -1,5 +1,5 @@
 /**
- * `npm run torture -- --seconds 120 --seed 7`: real processes, a real PostgreSQL, and somebody who breaks them; then a
+ * `npm run torture -- --seconds 120 --seed 7`: real processes, a real PostgreSQL, and a nemesis that breaks them; then a
  * checker that knows nothing of Latchkey. Exit code 0: passed, 1: failed, 2: bad input, 3: inconclusive.
  */
 import { mkdirSync, mkdtempSync } from 'node:fs'
@@ -24,8 +24,8 @@ try {
 async function torture(flags: Flags): Promise<number> {
   const directory = flags.check ?? openDirectory(flags.dir)
   if (flags.check === undefined) {
-    const told = `dedup ${flags.dedup ? 'on' : 'off'}, webhooks ${flags.webhooks ? 'on' : 'off'}`
-    console.log(`seed ${flags.seed}, ${flags.seconds} s, ${told}, histories in ${directory}`)
+    const terms = `dedup ${flags.dedup ? 'on' : 'off'}, webhooks ${flags.webhooks ? 'on' : 'off'}`
+    console.log(`seed ${flags.seed}, ${flags.seconds} s, ${terms}, histories in ${directory}`)
     needPostgres()
     await run(flags, directory)
   }
@@ -34,7 +34,7 @@ async function torture(flags: Flags): Promise<number> {
   return exitCodes[report.verdict]
 }
 
-/** As the tests do: found, or installed where that is possible. */
+/** Like the tests: finds PostgreSQL, or installs it where that is possible. */
 function needPostgres(): void {
   const found = findPostgres()
   if (found.kind === 'found') return

@@ -1,4 +1,4 @@
-/** Who does the damage: several hands at once, each choosing from a seed what to break next and for how long. */
+/** The nemesis: several loops at once, each of which draws from the seed what to break next and for how long. */
 import { setTimeout as delay } from 'node:timers/promises'
 import type { PostgresServer } from '../../test/servers/postgres.ts'
 import type { Provider } from '../../examples/payments/src/provider-process.ts'
@@ -22,19 +22,19 @@ export interface Targets {
   readonly settleOne: () => Promise<boolean>
 }
 
-/** With fewer of them awake nobody is put to sleep: there has to be somebody to take over. */
+/** With fewer awake, none is paused: another process must be able to take over. */
 const awakeMin = 3
-/** With fewer of them nobody is killed: on a slow machine there would be nobody left to do anything. */
+/** With fewer alive, none is killed: on a slow machine no process would be left. */
 const aliveMin = 2
 
-/** Also on the other side of the last write: then nothing may be refused. */
+/** Before a last write, and after it: then nothing may be refused. */
 const lateWrites = ['^finish:before', '^phase:before-commit', '^result:before', '^finish:']
 
-/** Somebody commits within this time, or the process is dead. */
+/** Some transaction commits within this time, or the process is dead. */
 const swallowLimitMs = 3_000
 const strikeLimitMs = 3_000
 
-/** Returns when the time is over and everything that it broke works again. */
+/** Returns when the time is over and everything is repaired. */
 export async function runNemesis(targets: Targets): Promise<void> {
   const endMs = performance.now() + targets.seconds * 1_000
   const hand = async (label: string, act: (random: Random) => Promise<void>) => {
@@ -58,23 +58,23 @@ export async function runNemesis(targets: Targets): Promise<void> {
 }
 
 async function harmProcess({ fleet, leaseMs, log }: Targets, random: Random): Promise<void> {
-  // One that is just starting has nothing to lose, and one that sleeps is to wake up too late.
+  // A starting process has nothing to lose, and a paused one must resume too late.
   const up = fleet.awake()
   if (up.length < aliveMin) return delay(100)
   const app = random.pick(up)
   if (up.length < awakeMin || random.chance(0.75)) {
-    // The kill itself is logged by the fleet, which sees the process end.
+    // The fleet logs the kill when it sees the process exit.
     fleet.kill(app)
   } else {
     const ms = leaseMs + random.between(500, 2_500)
     log.write({ type: 'fault', kind: 'app-stopped', app, detail: `${ms} ms` })
-    // Not awaited: the others go on being killed while this one sleeps.
+    // Not awaited: others are killed while this one is paused.
     void fleet.pause(app, ms)
   }
   await delay(random.between(1_000, 2_800))
 }
 
-/** Right before it writes what it has done: by the time it wakes, somebody else owns the row. */
+/** Stops a process right before it writes its result: when it resumes, another process owns the row. */
 async function fallAsleep({ fleet }: Targets, random: Random): Promise<void> {
   await delay(random.between(2_000, 6_000))
   const endMs = performance.now() + strikeLimitMs
@@ -86,29 +86,29 @@ async function fallAsleep({ fleet }: Targets, random: Random): Promise<void> {
 async function harmWire({ wires, log }: Targets, random: Random): Promise<void> {
   const app = random.between(0, wires.length - 1)
   const wire = wires[app]
-  const tell = (kind: string, detail = '') => log.write({ type: 'fault', kind, app, detail })
+  const report = (kind: string, detail = '') => log.write({ type: 'fault', kind, app, detail })
   const ms = random.between(300, 4_000)
   switch (random.pick(['commit', 'commit', 'commit', 'cut', 'dark', 'replies', 'slow'] as const)) {
     case 'commit': {
       const then = random.pick(['cut', 'silence'] as const)
       const swallowed = new Promise<void>(done => wire?.swallowCommit(then, done))
-      const told = swallowed.then(() => tell('commit-reply-swallowed', then))
-      await Promise.race([told, delay(swallowLimitMs)])
+      const reported = swallowed.then(() => report('commit-reply-swallowed', then))
+      await Promise.race([reported, delay(swallowLimitMs)])
       break
     }
     case 'cut':
-      tell('wire-cut', `${wire?.cut()} connections`)
+      report('wire-cut', `${wire?.cut()} connections`)
       return delay(random.between(200, 1_500))
     case 'dark':
-      tell('wire-dark', `${ms} ms`)
+      report('wire-dark', `${ms} ms`)
       wire?.goDark('both')
       break
     case 'replies':
-      tell('wire-replies-lost', `${ms} ms`)
+      report('wire-replies-lost', `${ms} ms`)
       wire?.goDark('replies')
       break
     case 'slow':
-      tell('wire-slow', `${ms} ms`)
+      report('wire-slow', `${ms} ms`)
       wire?.slowDown(random.between(20, 200))
       break
   }
@@ -128,13 +128,13 @@ async function harmProvider({ provider, log }: Targets, random: Random, deck: Fa
   await provider.setFault(null)
 }
 
-/** A fault that nobody met was none; it does not wait for ever, because everybody may be dead. */
+/** Waits until a request met the fault, but not for ever, because all processes may be dead. */
 async function struck(provider: Provider): Promise<void> {
   const endMs = performance.now() + strikeLimitMs
   while ((await provider.state()).fault !== null && performance.now() < endMs) await delay(100)
 }
 
-/** For a while nobody can look a charge up, one by one or all. */
+/** For a while charges can be neither looked up nor listed. */
 async function closeBooks({ provider, log }: Targets, random: Random): Promise<void> {
   await delay(random.between(4_000, 10_000))
   log.write({ type: 'fault', kind: 'provider-books-closed' })
@@ -148,7 +148,7 @@ async function settleByHand({ settleOne, log }: Targets, random: Random): Promis
   if (await settleOne()) log.write({ type: 'fault', kind: 'operator-settled' })
 }
 
-/** Each kind comes up, in any order, before one comes again; those that make unknowns come twice. */
+/** Each kind occurs, in any order, before any is repeated; those that cause unknowns occur twice. */
 function shuffledFaults(random: Random): Fault[] {
   const requests = random.between(1, 4)
   const many = random.between(3, 6)
@@ -170,7 +170,7 @@ function shuffledFaults(random: Random): Fault[] {
     .map(({ fault }) => fault)
 }
 
-/** Spread over the run: each costs a few seconds in which nothing else can be seen. */
+/** Spread over the run: each kill costs a few seconds in which nothing else happens. */
 async function killServer({ server, seed, seconds, log }: Targets, endMs: number): Promise<void> {
   const random = randomFrom(seed, 'server')
   const times = Math.max(1, Math.floor(seconds / 28))
@@ -185,7 +185,7 @@ async function killServer({ server, seed, seconds, log }: Targets, endMs: number
   }
 }
 
-/** A handler that kills its process; it takes its crash budget in leases until it is parked, so it comes early. */
+/** A handler that kills its process. It takes several leases until its row is parked, so it is sent early. */
 async function poison({ poison: send, seconds, log }: Targets, endMs: number): Promise<void> {
   const everyMs = 60_000
   for (let sent = 0; performance.now() < endMs && sent * everyMs < seconds * 1_000; sent++) {

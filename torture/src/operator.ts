@@ -1,4 +1,4 @@
-/** A person who looks into the provider's books now and then, and settles what is found there, with a name and a reason. */
+/** A person who reads the provider's ledger now and then, and settles what is found there, with a name and a reason. */
 import type { OperatorVerdict } from 'latchkey'
 import type { Charge } from '../../examples/payments/src/charge.ts'
 import { withClient } from './collect.ts'
@@ -6,7 +6,7 @@ import { withClient } from './collect.ts'
 export interface Looking {
   readonly databaseUrl: string
   readonly charges: () => Promise<readonly Charge[]>
-  /** An application process to tell it to. Undefined: none listens. */
+  /** An application process to send the verdict to. Undefined: none listens. */
   readonly url: () => string | undefined
 }
 
@@ -15,11 +15,11 @@ export interface Settlement {
   readonly verdict: OperatorVerdict
 }
 
-/** The oldest: the others may still settle by themselves. */
+/** The oldest: others may still be settled without a person. */
 const oldestUnknown = `select k.id, k.operation from latchkey.due d join latchkey.keys k on k.id = d.id
   where k.state = 4 order by d.since limit 1`
 
-/** Only what happened: that something did not, a person could say too early. Says whether there was something to settle. */
+/** Settles only as `happened`: a person could conclude `never-happened` too early. Returns whether a row was settled. */
 export async function settleOne({ databaseUrl, charges, url }: Looking): Promise<boolean> {
   const row = await withClient(databaseUrl, async client => {
     const { rows } = await client.query<{ id: string; operation: string }>(oldestUnknown)

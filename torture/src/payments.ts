@@ -26,7 +26,7 @@ interface Moving extends MoneyOptions {
 }
 
 const day = 24 * 3_600_000
-/** Short, so that a late provider is given up soon. */
+/** Short, so that a call to a slow provider is abandoned soon. */
 export const chargeTimeoutMs = 1_000
 
 export function paymentsOperation<C>(
@@ -39,7 +39,7 @@ export function paymentsOperation<C>(
   )
 }
 
-/** At a bank that never recognises a key, so that there is always something unknown to settle. */
+/** At a bank that never recognises keys, so that there is always an unknown to settle. */
 export function refundsOperation<C>(
   latchkey: Latchkey<pg.PoolClient, C>,
   options: MoneyOptions,
@@ -75,11 +75,11 @@ async function moveMoney(
     await x.outbox.append(tx, { topic: 'receipts', aggregate: account, payload: { key, account, seq } })
     return seq
   })
-  // The nonce is made anew by each run that gets this far: two answers for one key cannot look alike by chance.
+  // Each run that gets this far creates a new nonce, so two answers for one key cannot be equal by chance.
   return json(201, { [name]: row, charge: answer.id, receipt, nonce: randomUUID() })
 }
 
-/** A handler that takes its process with it, every time. */
+/** A handler that kills its process, every time. */
 function die(history: History<AppEvent>, key: string): void {
   history.write({ type: 'poisoned', key })
   process.kill(process.pid, 'SIGKILL')

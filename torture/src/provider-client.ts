@@ -1,4 +1,4 @@
-/** How the shop asks its provider, and what it makes of the answer. Every question is written down before it is asked. */
+/** The shop's client of its provider. Every call is recorded before it is made. */
 import { outcomeUnknown } from 'latchkey'
 import type { Charge } from '../../examples/payments/src/charge.ts'
 import type { AppEvent, History } from './history.ts'
@@ -12,7 +12,7 @@ export interface ChargeRequest {
   /** The row's. */
   readonly id: string
   readonly downstreamKey: string
-  /** False: the downstream key is a note, and asked twice it charges twice. */
+  /** False: the downstream key is only information, and two calls charge twice. */
   readonly dedup: boolean
   readonly account: string
   readonly amount: number
@@ -25,7 +25,7 @@ export interface ProviderClient {
   all(signal: AbortSignal): Promise<readonly Charge[]>
 }
 
-/** Here nothing has left this machine: the checker must not have it from Latchkey. */
+/** The request never left this machine. Determined here, because the checker must not rely on Latchkey. */
 const beforeSending = new Set(['ECONNREFUSED', 'UND_ERR_CONNECT_TIMEOUT', 'EADDRNOTAVAIL'])
 
 export function providerClient(url: string, history: History<AppEvent>): ProviderClient {
@@ -51,7 +51,7 @@ export function providerClient(url: string, history: History<AppEvent>): Provide
   }
 }
 
-/** A request that fails is left to Latchkey to judge; a declined card is an answer. */
+/** A failed request is left to Latchkey to classify; a declined card is an answer. */
 async function post(url: string, { signal, dedup, ...asked }: ChargeRequest): Promise<ChargeAnswer> {
   const { downstreamKey, account, amount } = asked
   const response = await fetch(url, {

@@ -1,4 +1,4 @@
-/** Chance that can be had again: the same seed and label give the same numbers. */
+/** Reproducible randomness: the same seed and label give the same numbers. */
 export interface Random {
   /** From 0 up to 1. */
   next(): number

@@ -1,4 +1,4 @@
-/** The consumer of receipts: writes down every arrival, and by chance fails or loses its answer, so that the message comes again. */
+/** The consumer of receipts: records every arrival, and randomly fails or loses its answer, so that the message is delivered again. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { type History, openHistory, type ReceiptEvent } from './history.ts'

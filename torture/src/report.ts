@@ -1,4 +1,4 @@
-/** What a person sees at the end. */
+/** The report printed at the end. */
 import type { Report } from './check.ts'
 
 const shownMax = 20
@@ -11,7 +11,7 @@ export function reportLines({ verdict, counts, hardCases, faults, violations }: 
     section('hard cases met', hardCases),
     ...violations.slice(0, shownMax).map(({ kind, key, detail }) => `${kind}: ${key}: ${detail}`),
     violations.length > shownMax ? `… and ${violations.length - shownMax} more\n` : '',
-    verdict === 'inconclusive' ? `never met: ${missing.map(([name]) => name).join(', ')}` : '',
+    verdict === 'inconclusive' ? `hard cases not met: ${missing.map(([name]) => name).join(', ')}` : '',
     verdict.toUpperCase(),
   ]
     .filter(line => line !== '')

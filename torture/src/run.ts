@@ -1,4 +1,4 @@
-/** One run: everything is started, harmed, calmed, asked once more, and stopped. What happened is in the directory then. */
+/** One run: starts everything, breaks it, stops the faults, sends every request again, and collects the histories. */
 import { type ChildProcess, fork } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
@@ -23,7 +23,7 @@ import { startReceipts } from './receipts.ts'
 import { shopTables } from './shop.ts'
 import { openWire } from './wire.ts'
 
-/** Small pools, and each another: heartbeats, workers and handlers have to share what there is. */
+/** Small pools of different sizes, which heartbeats, workers and handlers have to share. */
 const poolSizes = [3, 5, 8, 12] as const
 /** Short, so that a dead owner is replaced soon; long enough that a busy machine does not lose a live one. */
 const leaseMs = 5_000
@@ -31,8 +31,8 @@ const leaseMs = 5_000
 const clients = 24
 const drainLimitMs = 120_000
 /**
- * Longer than the longest that a charge can come after its row became unknown: a process may be stopped between its intent and its
- * call, stop itself again when it wakes, and then meet a provider that takes its time.
+ * Longer than any charge can be late after its row became unknown: a process may be stopped between its intent and its call, stop
+ * itself again when it resumes, and then meet a slow provider.
  */
 const quarantineMs = 25_000
 
@@ -87,14 +87,14 @@ export async function run({ seed, seconds, dedup, webhooks }: Flags, directory: 
     const looking = { databaseUrl: server.url, charges: () => provider.ledger(), url: () => urls[0] }
     const people = { poison: () => tell({ poison: true }), settleOne: () => settleOne(looking) }
     await runNemesis({ seconds, seed, leaseMs, fleet, wires, server, provider, log, ...people })
-    console.log('the faults have stopped; asking everything once more')
+    console.log('the faults have stopped; sending every request again')
     receipts.calm()
     await fleet.calm()
     const finished = once(users, 'message')
     tell({ finish: true })
     await finished
     const left = await drain(server.url, drainLimitMs)
-    if (left > 0) console.log(`${left} rows still move after ${drainLimitMs} ms`)
+    if (left > 0) console.log(`${left} rows are still not at rest after ${drainLimitMs} ms`)
     await fleet.stop()
     const terms = { quarantineMs, dedup, webhooks }
     await collectFacts({ databaseUrl: server.url, directory, terms })

@@ -1,4 +1,4 @@
-/** How the shop finds out what became of a charge whose answer was lost: it is told, it asks, it compares the books. In a hurry. */
+/** How the shop settles a charge whose answer was lost: by webhook, look-up and ledger comparison, at short intervals. */
 import { randomUUID } from 'node:crypto'
 import type pg from 'pg'
 import { type DeferredOperation, type GuardedOperation, json, type Outcome, type PhasedOperation } from 'latchkey'
@@ -18,11 +18,11 @@ export interface Settling<C> {
   readonly quarantineMs: number
 }
 
-/** The first one late enough for a prompt webhook to come before it. A row is never given up here: the provider always comes back. */
+/** The first look-up is late enough for a prompt webhook to precede it. A row is never parked here: the provider always recovers. */
 const backoffMs = [2_500, ...Array.from({ length: 500 }, () => 2_000)]
-/** Of charges that only the books tell of at first, the provider's search knows after this. */
+/** Charges that appear only in the ledger at first can be looked up after this. */
 const searchLagMs = 20_000
-/** One for all processes, and one of its own: after a kill in the middle of it the first waits for a minute, which is the whole run. */
+/** One for all processes, and one per process: after a kill in the middle of it the first waits for a minute, which may be the whole run. */
 const ledgers = ['books', `books-${process.pid}`]
 const compareEveryMs = 3_000
 const pageSize = 500

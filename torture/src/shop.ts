@@ -1,4 +1,4 @@
-/** The shop's own tables. None of them could refuse a second row for a key: what happens twice has to be seen. */
+/** The shop's own tables. None of them refuses a second row for a key, so that a duplicate is visible. */
 import type pg from 'pg'
 
 export const shopTables = `
@@ -50,7 +50,7 @@ export async function ownEntries(pool: Queryable, after: string, limit: number):
   return (await pool.query<OwnEntry>(text, [after, limit])).rows
 }
 
-/** The client's key, for the checker, and the row's id, for whoever has to find the row. */
+/** The client's key, for the checker, and the row's id, to find the row. */
 export function referenceOf({ key, id }: { key: string; id: string }): string {
   return `${key} ${id}`
 }
@@ -84,7 +84,7 @@ function idOf({ rows }: pg.QueryResult<{ id: number }>): number {
   return row.id
 }
 
-/** Some charges are told by no webhook and found by no search, so that the comparison of the books has something to settle. */
+/** Some charges have no webhook and cannot be looked up at first, so that the ledger comparison has something to settle. */
 export function isBooksOnly(key: string): boolean {
   return Number(key.split('-').at(-1)) % 3 === 0
 }

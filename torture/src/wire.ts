@@ -1,14 +1,14 @@
 /**
- * The wire between one application process and PostgreSQL, in the hands of a nemesis: it can be cut, go dark in one or
- * both directions, become slow, and lose the answer to a COMMIT that has reached the server.
+ * A proxy between one application process and PostgreSQL, controlled by the nemesis: it can cut connections, drop data in one or
+ * both directions, delay it, and lose the answer to a COMMIT that has reached the server.
  */
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
 
 export interface Wire {
   readonly url: string
-  /** Every connection ends, as by a reset. Says how many. */
+  /** Ends every connection, as by a reset. Returns how many. */
   cut(): number
-  /** Nothing passes, and nobody is told. What went into the dark stays lost: those connections end at `heal`. */
+  /** Drops all data silently. Lost bytes stay lost: those connections end at `heal`. */
   goDark(lost: 'both' | 'replies'): void
   slowDown(ms: number): void
   /**
@@ -108,7 +108,7 @@ function join(link: Link, state: State, forget: () => void): void {
   for (const socket of [client, server]) {
     socket.on('error', () => {}) // A broken wire is the purpose; the ends notice by themselves.
     socket.on('close', () => {
-      // In the dark nobody hears that the other side has gone.
+      // While dark, a closed connection is not passed on.
       if (state.dark === 'no' && !link.silent) end(link)
       if (client.destroyed && server.destroyed) forget()
     })
@@ -120,7 +120,7 @@ function lost(link: Link, dark: boolean): boolean {
   return link.broken || link.silent
 }
 
-/** The first byte of an answer means that the server has done what it was asked. */
+/** The first byte of an answer means that the server has executed the statement. */
 function swallow(link: Link, { then, done }: Swallow): void {
   link.swallowing = undefined
   if (then === 'cut') end(link)
