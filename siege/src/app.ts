@@ -1,5 +1,5 @@
 /**
- * The application under siege: an API over HTTP/1.1 and HTTP/2, with workers. Started by fork with a JSON argument; tells its ports, and
+ * The application under siege: an API over HTTP/1.1 and HTTP/2, with workers. Started by fork with a JSON argument; reports its ports, and
  * its peak memory twice a second. Every run of a handler is a line in a file.
  */
 import { randomUUID } from 'node:crypto'
@@ -25,12 +25,12 @@ export type FromApp =
   | { readonly ports: { readonly http: number; readonly http2: number } }
   | { readonly peakMb: number }
 
-/** A handler may be asked to take its time, so that requests for its key pile up. */
+/** A request may ask its handler to be slow, so that requests for its key pile up. */
 const workMsMax = 1_000
 
 const { databaseUrl, runsFile }: AppArgument = JSON.parse(process.argv[2] ?? '{}')
 const runs = openSync(runsFile, 'a')
-const noteRun = (id: string) => void writeSync(runs, `${id}\n`)
+const recordRun = (id: string) => void writeSync(runs, `${id}\n`)
 
 const pool = new pg.Pool({ connectionString: databaseUrl, max: 10 })
 const latchkey = createLatchkey({
@@ -41,14 +41,14 @@ const doneOf = (account: string, id: string): Done => ({ account, id, nonce: ran
 const accountOf = (c: Context) => c.req.header('x-account') ?? ''
 
 async function act(c: Context, { id }: { readonly id: string }): Promise<Response> {
-  noteRun(id)
+  recordRun(id)
   await delay(Math.min(workMsMax, Number(c.req.header('x-work-ms') ?? 0) || 0))
   return c.json(doneOf(accountOf(c), id), 201)
 }
 
 async function actInSteps(x: PhasedExecution<pg.PoolClient>, { account }: { account: string }): Promise<Outcome> {
   await x.phase('record', tx => tx.query('insert into steps values ($1)', [x.id]).then(() => null))
-  await x.effect('charge', { timeoutMs: 10_000 }, async () => (noteRun(x.id), null))
+  await x.effect('charge', { timeoutMs: 10_000 }, async () => (recordRun(x.id), null))
   return json(201, { ...doneOf(account, x.id) })
 }
 
@@ -87,13 +87,13 @@ const listening = (options: object): Promise<{ server: ServerType; port: number 
 const http = await listening({})
 const http2 = await listening({ createServer: createHttp2Server })
 
-const tell = (message: FromApp) => void process.send?.(message)
-// In kilobytes, the highest since the process began.
-const tellPeak = () => tell({ peakMb: Math.ceil(process.resourceUsage().maxRSS / 1024) })
-tell({ ports: { http: http.port, http2: http2.port } })
-setInterval(tellPeak, 500)
+const report = (message: FromApp) => void process.send?.(message)
+// In kilobytes, the highest since the process started.
+const reportPeak = () => report({ peakMb: Math.ceil(process.resourceUsage().maxRSS / 1024) })
+report({ ports: { http: http.port, http2: http2.port } })
+setInterval(reportPeak, 500)
 process.on('disconnect', () => process.exit(1))
 process.once('SIGTERM', () => {
-  tellPeak()
+  reportPeak()
   process.exit(0)
 })

@@ -1,4 +1,4 @@
-/** One operation of an innocent client, asked until its answer is final, as the answers themselves say. */
+/** One operation of an innocent client, retried as the answers say until the answer is final. */
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Done, Route } from './operations.ts'
 
@@ -14,9 +14,9 @@ export type Heard =
   /** Refused, failed, or not answered. */
   | { readonly kind: 'lost'; readonly what: string; readonly requests: number }
 
-/** Longer than any stall that is not a loss. */
+/** Longer than any delay that is not a loss. */
 const patienceMs = 30_000
-/** Work that is under way is asked for again, this often at most: a second at least lies between. */
+/** Work in progress is requested again at most this often, at least a second apart. */
 const asksMax = 60
 
 export async function ask({ url, route, account, key }: Ask): Promise<Heard> {
@@ -30,7 +30,7 @@ export async function ask({ url, route, account, key }: Ask): Promise<Heard> {
     if (answer.location !== undefined) next = { url: `${url}${answer.location}`, init: { headers } }
     await delay(answer.afterMs)
   }
-  return { kind: 'lost', what: `${route} still under way after ${asksMax} requests`, requests: asksMax }
+  return { kind: 'lost', what: `${route} is still in progress after ${asksMax} requests`, requests: asksMax }
 }
 
 type Answer =
@@ -49,10 +49,10 @@ async function send(url: string, init: RequestInit): Promise<Answer> {
 
 function judge({ status, headers }: Response, text: string): Answer {
   const afterMs = Number(headers.get('retry-after') ?? 1) * 1_000
-  // A duplicate that came while the first was at work.
+  // A duplicate, while the first request runs.
   if (status === 409 && text.includes('in-progress')) return { kind: 'later', afterMs, location: undefined }
   if (status === 202) return { kind: 'later', afterMs, location: headers.get('location') ?? undefined }
-  // What the application answers is made in one place.
+  // app.ts builds all its answers in one place.
   if (status === 201) return { kind: 'done', done: JSON.parse(text) as Done }
   if (status !== 200) return { kind: 'lost', what: `${status} ${text.slice(0, 120)}` }
   const { state, outcome }: { state: string; outcome?: { body: Done } } = JSON.parse(text)

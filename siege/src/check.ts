@@ -1,4 +1,4 @@
-/** The checker: a pure function of what was seen. */
+/** The checker: a pure function of the recorded evidence. */
 import type { Evidence } from './evidence.ts'
 
 export interface Violation {
@@ -19,7 +19,7 @@ export function check(evidence: Evidence): readonly Violation[] {
   return [...checkInnocents(evidence), ...checkRuns(evidence), ...checkEnemies(evidence), ...checkApp(evidence)]
 }
 
-/** What an enemy does costs nobody else anything: one refusal is one too many. */
+/** An enemy must not cost innocents anything: one refused request is one too many. */
 function checkInnocents({ innocents }: Evidence): Violation[] {
   const lost = Object.entries(innocents.losses).map(([what, times]): Violation => ({
     kind: 'lost',
@@ -34,24 +34,28 @@ function checkRuns({ runs, innocents }: Evidence): Violation[] {
   const never = innocents.acknowledged.filter(id => !runs.has(id))
   return [
     ...twice.map(([id, times]): Violation => ({ kind: 'twice', detail: `${id} ran ${times} times` })),
-    ...never.map((id): Violation => ({ kind: 'never-ran', detail: `${id} was acknowledged` })),
+    ...never.map((id): Violation => ({
+      kind: 'never-ran',
+      detail: `${id} was acknowledged, but its handler did not run`,
+    })),
   ]
 }
 
 function checkEnemies({ enemies }: Evidence): Violation[] {
   return Object.entries(enemies).flatMap(([name, { attacks, whole, heard, untrue }]) => {
     const wrong = untrue.map((detail): Violation => ({ kind: 'untrue', detail: `${name}: ${detail}` }))
-    // An enemy that never came, was never answered, or never got to its end has shown nothing.
+    // An enemy that never attacked, was never answered or never completed an attack proves nothing.
     if (whole > 0 && Object.keys(heard).length > 0) return wrong
-    const detail = `${name}: ${attacks} attacks, ${whole} of them whole, ${Object.keys(heard).length} kinds of answers`
+    const detail = `${name}: ${attacks} attacks, ${whole} completed, ${Object.keys(heard).length} kinds of answers`
     return [...wrong, { kind: 'nothing-tried' as const, detail }]
   })
 }
 
 function checkApp({ app: { deaths, peakMb, peakMbMax }, rows }: Evidence): Violation[] {
   const violations: Violation[] = deaths.map(detail => ({ kind: 'death', detail }))
-  if (peakMb > peakMbMax) violations.push({ kind: 'memory', detail: `${peakMb} MB, more than ${peakMbMax} MB` })
-  if (rows.unknown > 0) violations.push({ kind: 'unknown', detail: `${rows.unknown} rows, and no process died` })
+  if (peakMb > peakMbMax)
+    violations.push({ kind: 'memory', detail: `${peakMb} MB, above the limit of ${peakMbMax} MB` })
+  if (rows.unknown > 0) violations.push({ kind: 'unknown', detail: `${rows.unknown} rows, although no process died` })
   if (rows.unfinished > 0) violations.push({ kind: 'unfinished', detail: `${rows.unfinished} rows` })
   return violations
 }

@@ -1,4 +1,4 @@
-/** The enemies, in a process of their own, so that nobody else waits for them. Started by fork; says at the end what each has heard. */
+/** The enemies, in their own process, so that nothing else waits for them. Started by fork; reports at the end what answers each got. */
 import { setMaxListeners } from 'node:events'
 import { randomFrom } from '../../torture/src/random.ts'
 import { attacks } from './enemies/all.ts'
@@ -14,9 +14,9 @@ export interface EnemiesArgument {
   readonly names: readonly EnemyName[]
 }
 
-/** Two attacks at a time: they meet each other in every combination, and the machine still has room for the innocent. */
+/** Two attacks at a time: they meet in every combination, and the machine still has room for the innocents. */
 const lanes = 2
-/** Ten times what the longest takes on a machine that has nothing else to do. */
+/** Ten times what the longest attack takes on an idle machine. */
 const attackMsMax = 60_000
 
 const argument: EnemiesArgument = JSON.parse(process.argv[2] ?? '{}')
@@ -34,12 +34,12 @@ await Promise.all(Array.from({ length: Math.min(lanes, names.length) }, attackIn
 const result: Partial<Record<EnemyName, Attacks>> = seen
 process.send?.(result, () => process.exit(0))
 
-/** Until the time is over, and on a slow machine until each of them has come once. */
+/** Until the time is over, and on a slow machine until each enemy has attacked once. */
 async function attackInTurn(): Promise<void> {
   while (performance.now() < endMs || names.some(name => seen[name]?.attacks === 0)) await attack(nextName())
 }
 
-/** Each of them once, in an order of chance, and then again. */
+/** Each enemy once, in random order, then again. */
 function nextName(): EnemyName {
   if (waiting.length === 0) waiting = [...names]
   const [name = names[0]] = waiting.splice(random.between(0, waiting.length - 1), 1)

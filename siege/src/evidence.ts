@@ -1,4 +1,4 @@
-/** What a run has seen, for the checker. */
+/** What a run recorded, for the checker. */
 import type { EnemyName } from './enemies/names.ts'
 
 export interface Evidence {
@@ -7,7 +7,7 @@ export interface Evidence {
   /** How often the handler ran, by identity. */
   readonly runs: ReadonlyMap<string, number>
   readonly app: {
-    /** How each process that ended before it was told to came to its end. */
+    /** How each process exited that was not told to. */
     readonly deaths: readonly string[]
     readonly peakMb: number
     readonly peakMbMax: number
@@ -17,7 +17,7 @@ export interface Evidence {
 
 export interface Innocents {
   readonly requests: number
-  /** Identities whose success a client was told. */
+  /** Identities for which a client got a success. */
   readonly acknowledged: readonly string[]
   /** What was refused, failed or answered wrongly, and how often. */
   readonly losses: Readonly<Record<string, number>>
@@ -25,17 +25,17 @@ export interface Innocents {
 
 export interface Attacks {
   readonly attacks: number
-  /** Those that came to their own end. The others were cut short, and have shown little. */
+  /** The attacks that completed. The others were cut short, and prove little. */
   readonly whole: number
-  /** Answers by status, or by what was heard instead. */
+  /** Answers by status, or by the error that occurred instead. */
   readonly heard: Readonly<Record<string, number>>
-  /** Answers that belonged to somebody else. */
+  /** Answers that belonged to another tenant. */
   readonly untrue: readonly string[]
 }
 
 /** Of the table of keys, at the end, without the rows that an enemy wrote. */
 export interface Rows {
   readonly unknown: number
-  /** Owned or waiting, after everybody had time to finish. */
+  /** Owned or waiting, after all work had time to finish. */
   readonly unfinished: number
 }

@@ -37,11 +37,11 @@ function parse(args: readonly string[]) {
 function readEnemy(text: string): EnemyName {
   const name = enemyNames.find(each => each === text)
   if (name !== undefined) return name
-  throw new BadInput(`--enemies takes names of ${enemyNames.join(', ')}, and got ${text}`)
+  throw new BadInput(`--enemies must be a comma-separated list of ${enemyNames.join(', ')} (got ${text})`)
 }
 
 function readNumber(flag: string, text: string, least: number): number {
   const value = Number(text)
   if (Number.isInteger(value) && value >= least) return value
-  throw new BadInput(`${flag} takes a whole number from ${least}, and got ${text}`)
+  throw new BadInput(`${flag} must be an integer of at least ${least} (got ${text})`)
 }

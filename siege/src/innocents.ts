@@ -1,6 +1,6 @@
 /**
- * Tenants who do nothing wrong: ordinary requests of every kind, with the retries of a careful client. Started by fork; works until it is
- * told to finish, and then says what it lost.
+ * Tenants that do nothing wrong: ordinary requests of every kind, with the retries of a careful client. Started by fork; runs until it
+ * gets a message to finish, and then reports what it lost.
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import { randomFrom } from '../../torture/src/random.ts'
@@ -14,7 +14,7 @@ export interface InnocentsArgument {
 }
 
 const { url, seed }: InnocentsArgument = JSON.parse(process.argv[2] ?? '{}')
-/** Enough that some of them are in every batch, and few enough that they load nothing. */
+/** Enough for some of them to be in every batch, and too few to cause load. */
 const clients = 32
 const tenants = 4
 const restMs = 100
@@ -38,15 +38,15 @@ async function live(index: number): Promise<void> {
   for (let turn = 0; !finishing; turn += 1) {
     const route = random.pick(kinds)
     const request = { url, route, account, key: `i-${index}-${turn}` }
-    const twins = random.chance(0.3) ? [ask(request), ask(request)] : [ask(request)]
-    const heard = await Promise.all(twins)
+    const asked = random.chance(0.3) ? [ask(request), ask(request)] : [ask(request)]
+    const heard = await Promise.all(asked)
     if (random.chance(0.5)) heard.push(await ask(request))
     judge(request, heard)
     await delay(restMs)
   }
 }
 
-/** Every answer for one key is the same one, and the tenant's own. */
+/** All answers for one key must be equal, and the tenant's own. */
 function judge({ route, account }: Ask, heard: readonly Heard[]): void {
   for (const each of heard) {
     requests += each.requests

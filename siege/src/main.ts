@@ -1,6 +1,6 @@
 /**
- * `npm run siege -- --seconds 60 --seed 7`: one application, enemies who know how to hurt it, and innocent tenants beside them who must
- * not notice. Exit code 0: passed, 1: failed, 2: bad input.
+ * `npm run siege -- --seconds 60 --seed 7`: one application, enemies that attack it, and innocent tenants beside them that must not
+ * notice. Exit code 0: passed, 1: failed, 2: bad input.
  */
 import { installPostgres } from '../../test/servers/install-postgres.ts'
 import { findPostgres } from '../../test/servers/postgres.ts'
@@ -26,7 +26,7 @@ async function siege(flags: Flags): Promise<number> {
   return violations.length === 0 ? 0 : 1
 }
 
-/** As the tests do: found, or installed where that is possible. */
+/** Like the tests: finds PostgreSQL, or installs it where that is possible. */
 function needPostgres(): void {
   const found = findPostgres()
   if (found.kind === 'found') return

@@ -1,4 +1,4 @@
-/** What the application offers. Names are paths, so that an enemy can work out the identity of a row. */
+/** The application's operations. Names are paths, so that an enemy can compute the identity of a row. */
 export const operations = {
   /** Guarded, `hold`. */
   transfers: 'transfers.create',
@@ -13,7 +13,7 @@ export const operations = {
 
 export type Route = keyof typeof operations
 
-/** What every handler answers, whichever kind it is. */
+/** The answer of every handler, of any kind. */
 export interface Done {
   readonly account: string
   readonly id: string

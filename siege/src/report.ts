@@ -1,4 +1,4 @@
-/** What a person sees at the end. */
+/** The report printed at the end. */
 import type { Violation } from './check.ts'
 import type { Evidence } from './evidence.ts'
 
@@ -16,14 +16,14 @@ export function reportLines(evidence: Evidence, violations: readonly Violation[]
     'process deaths': app.deaths.length,
     [`peak memory, MB (at most ${app.peakMbMax})`]: app.peakMb,
     'rows unknown': rows.unknown,
-    'rows unfinished': rows.unfinished,
+    'rows not at rest': rows.unfinished,
   }
   return [
     ...Object.entries(counts).map(([name, value]) => `${name.padEnd(36)} ${String(value).padStart(7)}`),
     '',
     ...Object.entries(enemies).map(
       ([name, { attacks, whole, heard }]) =>
-        `${name.padEnd(16)} ${attacks} attacks, ${whole} whole: ${summaryOf(heard)}`,
+        `${name.padEnd(16)} ${attacks} attacks, ${whole} completed: ${summaryOf(heard)}`,
     ),
     '',
     ...violations.slice(0, shownMax).map(({ kind, detail }) => `${kind}: ${detail}`),

@@ -1,4 +1,4 @@
-/** What the tables say at the end. */
+/** Reads the tables at the end. */
 import { readFileSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
 import type pg from 'pg'
@@ -6,11 +6,11 @@ import type { Rows } from './evidence.ts'
 
 export const tables = `create table orders (id uuid not null); create table steps (id uuid not null);`
 
-// The rows that an enemy spoilt are not the application's fault.
+// Rows that an enemy damaged are not the application's fault.
 const rowsQuery = `select count(*) filter (where state = 4) as unknown, count(*) filter (where state in (0, 1)) as unfinished
   from latchkey.keys where scope not like '%enemy-bad-rows%'`
 
-/** Waits until nothing is under way any more, for at most `limitMs`. */
+/** Waits until all rows are at rest, for at most `limitMs`. */
 export async function settledRows(pool: pg.Pool, limitMs: number): Promise<Rows> {
   const endMs = performance.now() + limitMs
   for (;;) {
@@ -21,7 +21,7 @@ export async function settledRows(pool: pg.Pool, limitMs: number): Promise<Rows>
   }
 }
 
-/** By identity: what the handlers wrote down, and what the transactions committed. */
+/** By identity: the runs that handlers recorded, and those that transactions committed. */
 export async function countRuns(pool: pg.Pool, runsFile: string): Promise<Map<string, number>> {
   const { rows } = await pool.query<{ id: string }>('select id from orders')
   const lines = readFileSync(runsFile, 'utf8').split('\n').filter(Boolean)

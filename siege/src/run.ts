@@ -1,4 +1,4 @@
-/** One run: an application, the innocent and the enemies, each a process; then what the tables say. */
+/** One run: the application, the innocents and the enemies, each in its own process; then the tables are read. */
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -19,13 +19,13 @@ import type { InnocentsArgument } from './innocents.ts'
 import { countRuns, settledRows, tables } from './rows.ts'
 
 /**
- * Three thousand sockets and four thousand streams at the same time were seen to take 470 MB. One body of 400 MB that is held in memory takes
- * more than this.
+ * Three thousand sockets and four thousand streams at the same time took 470 MB. One body of 400 MB held in memory takes more than
+ * this limit.
  */
 const peakMbMax = 640
-/** The run has failed long before; it ends here to spare the machine. */
+/** The run has failed long before; it stops here to spare the machine. */
 const abortMb = 1_800
-/** The innocent begin alone, so that the enemies meet an application at work. */
+/** The innocents start alone, so that the enemies meet an application at work. */
 const headStartMs = 1_000
 const settleMsMax = 90_000
 
@@ -59,7 +59,11 @@ export async function run({ seconds, seed, enemies: names }: Flags): Promise<Evi
 
     const heard = await Promise.race([enemies.result, app.tooLarge])
     if (innocents.child.connected) innocents.child.send('finish')
-    const lived = (await innocents.result) ?? { requests: 0, acknowledged: [], losses: { 'everything: they died': 1 } }
+    const lived = (await innocents.result) ?? {
+      requests: 0,
+      acknowledged: [],
+      losses: { 'everything: the process of the innocents died': 1 },
+    }
     const rows = await settledRows(pool, settleMsMax)
     const { deaths, peakMb } = await app.stop()
     const runs = await countRuns(pool, runsFile)
@@ -69,12 +73,12 @@ export async function run({ seconds, seed, enemies: names }: Flags): Promise<Evi
   }
 }
 
-/** The run was cut short: what they did is not known, so nothing is shown. */
+/** The run was cut short: what the enemies did is not known, so nothing is proven. */
 function silent(names: readonly EnemyName[]): Evidence['enemies'] {
   return Object.fromEntries(names.map(name => [name, { attacks: 0, whole: 0, heard: {}, untrue: [] }]))
 }
 
-/** A process of ours that sends one message, its result, when it is done; undefined when it died before. */
+/** A process that sends one message, its result, when it is done; undefined if it died before. */
 function start<Result>(script: string, argument: object): { child: ChildProcess; result: Promise<Result | undefined> } {
   const child = fork(fileURLToPath(new URL(script, import.meta.url)), [JSON.stringify(argument)], {
     execArgv: ['--import', 'tsx', '--conditions=latchkey-source'],
@@ -88,7 +92,7 @@ function start<Result>(script: string, argument: object): { child: ChildProcess;
 
 interface App {
   readonly ports: { readonly http: number; readonly http2: number }
-  /** Its memory has grown so far that the run is over. */
+  /** Settles when its memory has grown so far that the run is over. */
   readonly tooLarge: Promise<undefined>
   stop(): Promise<{ readonly deaths: readonly string[]; readonly peakMb: number }>
 }

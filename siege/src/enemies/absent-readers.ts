@@ -1,4 +1,4 @@
-/** Clients who ask and never read, and clients who never finish asking. */
+/** Clients that never read the response, and clients that never finish the request. */
 import { setTimeout as delay } from 'node:timers/promises'
 import { type Attack, type Target } from './enemy.ts'
 import { openSocket, rawRequest, statusOf } from './raw-request.ts'
@@ -13,14 +13,14 @@ export const absentReaders: Attack = async target => {
   await Promise.all([
     ...Array.from({ length: readers }, (_, index) => neverReads(target, `unread-${from}-${index}`)),
     ...Array.from({ length: writers }, (_, index) => neverFinishes(target, `slow-${from}-${index}`)),
-    // One who reads, to know that the application answered.
+    // One client reads, to show that the application answered.
     reads(target, `read-${from}`),
   ])
 }
 
 const fieldsOf = ({ name }: Target, key: string) => [`X-Account: ${name}`, `Idempotency-Key: ${key}`]
 
-/** Twenty requests on one connection, and nobody takes the answers. */
+/** Twenty requests on one connection, whose answers are not read. */
 async function neverReads(target: Target, key: string): Promise<void> {
   const socket = openSocket(target)
   socket.on('error', () => {})

@@ -1,14 +1,14 @@
-/** Rows as a newer version would have left them, or nobody: written by SQL, and asked for again and again, in the batches of the innocent. */
+/** Rows that are damaged by SQL, some as a newer version would write them, and then retried in the batches of the innocents. */
 import pg from 'pg'
 import { createLatchkey, singleTenant } from 'latchkey'
 import { memoryStore } from 'latchkey/stores/memory'
 import { operations } from '../operations.ts'
 import { type Attack, inParallel, post, type Target } from './enemy.ts'
 
-/** Only for its identities. */
+/** Used only for its identities. */
 const latchkey = createLatchkey({ store: memoryStore(), scope: singleTenant })
 
-/** What is changed in a row that was completed in order. */
+/** The changes made to correctly completed rows. */
 const spoils = [
   'state = 99',
   'recovery = 77',

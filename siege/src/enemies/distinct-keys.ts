@@ -1,4 +1,4 @@
-/** A flood of keys that nobody has seen before. */
+/** A flood of new keys. */
 import { Agent } from 'node:http'
 import { type Attack, inParallel, post } from './enemy.ts'
 

@@ -1,4 +1,4 @@
-/** What an enemy is given, and the request that most of them send. */
+/** The arguments of an enemy, and the request that most of them send. */
 import { type Agent, request } from 'node:http'
 import type { Random } from '../../../torture/src/random.ts'
 import type { Route } from '../operations.ts'
@@ -7,18 +7,18 @@ export interface Target {
   readonly url: string
   readonly http2Url: string
   readonly databaseUrl: string
-  /** Of this enemy in this run: no two of them share a key or a tenant. */
+  /** Unique to this enemy in this run: no two share a key or a tenant. */
   readonly name: string
   readonly random: Random
-  /** Aborted when the attack has lasted long enough. */
+  /** Aborted when the attack has taken long enough. */
   readonly signal: AbortSignal
-  /** A status, or what came instead of one. */
+  /** Records a status, or the error that occurred instead. */
   heard(what: string | number): void
-  /** An answer that belonged to somebody else. */
+  /** Records an answer that belonged to another tenant. */
   untrue(detail: string): void
 }
 
-/** One attack; bounded in number, and over when the signal is aborted. */
+/** One attack, bounded in number, which ends when the signal is aborted. */
 export type Attack = (target: Target) => Promise<void>
 
 export interface Sent {
@@ -35,7 +35,7 @@ export interface Reply {
   readonly text: string
 }
 
-/** Undefined: no answer. Never rejects: an enemy does not mind. */
+/** Undefined: no answer. Never rejects. */
 export function post({ url, signal, heard }: Target, sent: Sent): Promise<Reply | undefined> {
   const { route, key, account, body = '{}', headers = {}, agent } = sent
   return new Promise(resolve => {

@@ -1,4 +1,4 @@
-/** Bodies that are made to be dear: to parse, to sort, to compare. */
+/** Bodies that are expensive to parse, to sort or to compare. */
 import { type Attack, inParallel, post } from './enemy.ts'
 
 const atOnce = 8
@@ -43,7 +43,7 @@ function makeBodies(): readonly Body[] {
   ]
 }
 
-/** Names that sort backwards, each spelt with escapes: every one has to be read and moved. */
+/** Names in reverse order, spelt with escapes, so that each has to be decoded and moved. */
 function escapedAndReversed(count: number): string {
   const escaped = (text: string) =>
     [...text].map(each => `\\u${each.charCodeAt(0).toString(16).padStart(4, '0')}`).join('')

@@ -1,4 +1,4 @@
-/** One key, asked for by thousands at once, each on a connection of its own. */
+/** One key, used by thousands of requests at once, each on its own connection. */
 import { Agent } from 'node:http'
 import { type Attack, post } from './enemy.ts'
 

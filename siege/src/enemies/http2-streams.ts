@@ -1,4 +1,4 @@
-/** One key, asked for on thousands of HTTP/2 streams: they cost the client next to nothing. */
+/** One key, used on thousands of HTTP/2 streams, which cost the client almost nothing. */
 import { type ClientHttp2Session, connect } from 'node:http2'
 import type { Attack, Target } from './enemy.ts'
 

@@ -1,4 +1,4 @@
-/** One key in many tenants and operations at once, with bodies that differ: each must hear of its own. */
+/** One key in many tenants and operations at once, with different bodies: each must get its own answer. */
 import { Agent } from 'node:http'
 import type { Done } from '../operations.ts'
 import { type Attack, inParallel, post } from './enemy.ts'
@@ -14,7 +14,7 @@ export const mixedTenants: Attack = async target => {
   await inParallel({ count: tenants * routes.length * 2, atOnce, signal }, async index => {
     const account = `${name}-${index % tenants}`
     const route = routes[Math.floor(index / tenants) % routes.length] ?? 'hits'
-    // The second time round the body differs.
+    // The body differs in the second round.
     const body = JSON.stringify({ turn: Math.floor(index / (tenants * routes.length)) })
     const reply = await post(target, { route, key, account, body, agent })
     if (reply?.status !== 201) return

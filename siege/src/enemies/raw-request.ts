@@ -1,4 +1,4 @@
-/** A request written to the socket by hand: a client library would refuse to send it. */
+/** A request written straight to the socket, because a client library would refuse to send it. */
 import { connect, type Socket } from 'node:net'
 import type { Target } from './enemy.ts'
 
@@ -11,7 +11,7 @@ export function openSocket({ url, signal }: Target): Socket {
   return socket
 }
 
-/** Header fields go as latin1, whatever they hold. */
+/** Header fields are sent as latin1, whatever they contain. */
 export function rawRequest(path: string, fields: readonly string[], body = '{}'): Buffer {
   const head = [`POST ${path} HTTP/1.1`, 'Host: siege', 'Content-Type: application/json', ...fields]
   return Buffer.from(`${head.join('\r\n')}\r\nContent-Length: ${body.length}\r\n\r\n${body}`, 'latin1')

@@ -1,4 +1,4 @@
-/** A body of 400 MB for a handler that never reads it, sent as fast as the application takes it. */
+/** A body of 400 MB for a handler that never reads it, sent as fast as the application accepts it. */
 import { request } from 'node:http'
 import type { Attack } from './enemy.ts'
 
