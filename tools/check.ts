@@ -1,6 +1,6 @@
 // npm run check                              every check below
 // npm run check -- --only architecture,tidy  some of them
-// npm run check -- --update                  rewrites the committed lists (reach.json) instead of comparing with them
+// npm run check -- --update                  rewrites the committed lists (reach.json) instead of comparing
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { checkArchitecture } from './check/architecture.ts'
@@ -13,7 +13,7 @@ import { checkReach } from './check/reach.ts'
 import { checkTidy } from './check/tidy.ts'
 import { checkFormat, checkLint, checkTypes } from './check/toolchain.ts'
 
-// The longest first: with two lanes, the short ones fill the time beside it.
+// The longest first: with two lanes, the short ones run beside it.
 const CHECKS: Record<string, Check> = {
   packaging: checkPackaging,
   types: checkTypes,
@@ -26,7 +26,7 @@ const CHECKS: Record<string, Check> = {
   tidy: checkTidy,
 }
 const LANES = 2
-// A broken setup can find thousands of things; the first ones tell the story.
+// A broken setup can cause thousands of findings; the first ones are enough.
 const SHOWN_MAX = 50
 
 const { values } = parseArgs({ options: { only: { type: 'string' }, update: { type: 'boolean', default: false } } })
@@ -42,7 +42,7 @@ async function runOne(name: string): Promise<void> {
       ? [
           {
             file: 'tools/check.ts',
-            message: `there is no check "${name}": choose from ${Object.keys(CHECKS).join(', ')}`,
+            message: `unknown check "${name}": choose from ${Object.keys(CHECKS).join(', ')}`,
           },
         ]
       : await check({ root, update: values.update }).catch((error: unknown) => [

@@ -1,5 +1,5 @@
-// npm run proof                       what is too long for npm test, one after the other, within an hour
-// npm run proof -- --only story,torture  those parts whose names contain one of these
+// npm run proof                          everything that takes too long for npm test, one part after the other, within an hour
+// npm run proof -- --only story,torture  the parts whose names contain one of these
 // The last line is `N passed, M failed`, and the exit code is 0 only if something passed and nothing failed.
 import { parseArgs } from 'node:util'
 import { type Part, runParts } from './proof/run-parts.ts'
@@ -13,7 +13,7 @@ const npm = (script: string, ...args: readonly string[]): readonly [string, ...s
   ...args,
 ]
 
-// The quick ones first: a proof that fails should fail early.
+// The quick parts first, so that a failure shows early.
 const PARTS: readonly Part[] = [
   { name: 'story', command: npm('story', '--quiet'), minutesMax: 5 },
   { name: 'simulation', command: npm('simulate', '--seeds', '20000'), minutesMax: 15 },

@@ -1,14 +1,14 @@
-// npm test [-- arguments of vitest]     everything
-// npm run test:fast                     what needs no server
+// npm test [-- arguments of vitest]     all tests
+// npm run test:fast                     the tests that need no server
 //
-// A test file says by its name what it needs:
+// The name of a test file says what it needs:
 //   x.test.ts          nothing but this machine: memory, SQLite, adapters in process. Seconds in all; this is --fast.
 //   x.pg.test.ts       PostgreSQL. One server is started for the run (and installed, where we may), a database per suite.
-//   x.system.test.ts   several processes, crashes, long races; may use PostgreSQL too.
+//   x.system.test.ts   several processes, crashes, long races; may use PostgreSQL.
 // Suites reach the server through test/servers/describe-postgres.ts. Where there is none they are skipped and listed
 // at the end; with CI=true that is a failure instead.
 //
-// Options of our own: --fast, --time-limit-minutes=20. All else goes to vitest, names of files and folders included.
+// Our own options: --fast, --time-limit-minutes=20. Everything else goes to vitest, including names of files and folders.
 // The last line is `N passed, M failed`, and the exit code is 0 only if something passed and nothing failed.
 import { superviseVitest } from './test/supervise.ts'
 import { summarise } from './test/summary.ts'
@@ -21,7 +21,7 @@ const given = process.argv.slice(2)
 const limitMinutes = Number(
   given.find(arg => arg.startsWith(TIME_LIMIT_FLAG))?.slice(TIME_LIMIT_FLAG.length) ?? TIME_LIMIT_MINUTES,
 )
-if (!(limitMinutes > 0)) throw new Error(`${TIME_LIMIT_FLAG} wants a positive number of minutes`)
+if (!(limitMinutes > 0)) throw new Error(`${TIME_LIMIT_FLAG} must be a positive number of minutes`)
 
 const forVitest = given.filter(arg => arg !== '--fast' && !arg.startsWith(TIME_LIMIT_FLAG))
 if (given.includes('--fast')) forVitest.push(...SERVER_FILES.map(pattern => `--exclude=${pattern}`))

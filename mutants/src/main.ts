@@ -1,6 +1,6 @@
 // npm run mutants                        seeds every known bug into a private copy of this tree, one at a time, and expects the
-//                                        tests that are named for it to fail; prints a table, and ends with 1 if one survives
-// npm run mutants -- --only "some name"  those whose names contain this
+//                                        tests named for it to fail; prints a table, and exits with 1 if a mutant survives
+// npm run mutants -- --only "some name"  the mutants whose names contain this
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -16,7 +16,7 @@ import { endAll, runTests } from './run-tests.ts'
 import { type Trial, mutated, tryMutant } from './try-mutant.ts'
 import { describeVerdict, verdictOn } from './vitest-report.ts'
 
-/** The tests are about races: more at a time, and a machine out of breath finds fewer of them. */
+/** Many tests are about races, and an overloaded machine finds fewer of them. */
 const lanes = 2
 /** All named tests, once, without a bug. */
 const baselineLimitMs = 900_000
@@ -25,9 +25,11 @@ const { values } = parseArgs({ options: { only: { type: 'string', default: '' } 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const chosen = mutants.filter(({ name }) => name.includes(values.only))
 if (chosen.length === 0) {
-  throw new Error(`no mutant has "${values.only}" in its name: ${mutants.map(({ name }) => name).join('; ')}`)
+  throw new Error(
+    `no mutant's name contains "${values.only}"; choose from: ${mutants.map(({ name }) => name).join('; ')}`,
+  )
 }
-// Before anything is started: a stale patch is said at once.
+// Before anything is started, so that a stale patch is reported at once.
 for (const mutant of chosen) {
   mutated(mutant, new Map(mutant.patches.map(({ file }) => [file, readFileSync(join(root, file), 'utf8')])))
 }
@@ -49,7 +51,7 @@ try {
   remove()
 }
 
-/** One server for all runs; each suite has a database of its own. */
+/** One server for all runs; each suite has its own database. */
 async function serve(tests: readonly NamedTest[]): Promise<() => Promise<void>> {
   if (!tests.some(({ path }) => needsServer(path))) return async () => {}
   const found = findPostgres()
@@ -78,7 +80,7 @@ function uniqueTests(queue: readonly Mutant[]): NamedTest[] {
   return [...new Map(tests.map(named => [`${named.path} ${named.test}`, named])).values()]
 }
 
-/** A test that fails without the bug proves nothing, and a name that is no test's neither. */
+/** A test that fails without the bug proves nothing, and neither does the name of a test that does not exist. */
 async function expectGreen(copy: string, tests: readonly NamedTest[]): Promise<void> {
   console.error(`without a bug: ${tests.length} named tests`)
   const ran = await runTests(copy, tests, baselineLimitMs)
@@ -87,7 +89,7 @@ async function expectGreen(copy: string, tests: readonly NamedTest[]): Promise<v
     const verdict = verdictOn(named, ran.report)
     return verdict.kind === 'passed' ? [] : [describeVerdict(verdict, named)]
   })
-  if (lines.length > 0) throw new Error(`not green without a bug; make these pass first:\n${lines.join('\n')}`)
+  if (lines.length > 0) throw new Error(`tests fail without a bug; make these pass first:\n${lines.join('\n')}`)
 }
 
 async function inLanes(copies: readonly string[], queue: readonly Mutant[]): Promise<Trial[]> {

@@ -1,9 +1,9 @@
-/** A known bug, as data: what to change in shipped source, and which tests must notice. */
+/** A known bug, as data: what to change in the shipped source, and which tests must notice. */
 
 export interface Patch {
   /** From the root of the repository. */
   readonly file: string
-  /** Exact text, there `times` times. */
+  /** Exact text, which occurs `times` times. */
   readonly find: string
   readonly replace: string
   /** Default: 1. */
@@ -19,11 +19,11 @@ export interface NamedTest {
 export interface Mutant {
   readonly name: string
   readonly patches: readonly Patch[]
-  /** Each of them, not one of them: a name in this list that notices nothing would be a false comfort. */
+  /** Every one of them must fail: a test in this list that notices nothing would give false comfort. */
   readonly caughtBy: readonly NamedTest[]
 }
 
-/** Seeds that the simulation gets: enough for every mutant that names it, and seconds for those without a bug. */
+/** Seeds for the simulation: enough for every mutant that names it, and they take seconds without a bug. */
 export const simulationSeeds = 2_000
 
 export const simulation: NamedTest = {
@@ -31,7 +31,7 @@ export const simulation: NamedTest = {
   test: 'many seeds keep every rule',
 }
 
-/** The playground's story, for bugs that it shows as a charge too many or as a client who was told the wrong thing. */
+/** The playground's story, for bugs that show as an extra charge or a wrong answer to a client. */
 export const story = (store: 'SQLite' | 'PostgreSQL'): NamedTest => ({
   path: 'examples/payments/test/story.system.test.ts',
   test: `ends every scene with the charges that were intended, on ${store}`,
@@ -43,7 +43,7 @@ export function patched(mutant: string, text: string, { file, find, replace, tim
   if (found !== times) {
     throw new Error(
       `the mutant "${mutant}" is stale: its text occurs ${found} times in ${file}, not ${times}. ` +
-        `Find the lines there that now do what this text did, and put them into "find":\n${find}`,
+        `Find the lines that now do what this text did, and copy them into "find":\n${find}`,
     )
   }
   return text.replaceAll(find, () => replace)

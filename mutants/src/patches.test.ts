@@ -29,7 +29,7 @@ it('has a name for each mutant', () => {
 it('says of a stale patch which it is, where, and what to do', () => {
   const patch = { file: 'lease.ts', find: 'fence', replace: '' }
   expect(() => patched('no fence', 'fence and fence', patch)).toThrow(
-    /"no fence" is stale: its text occurs 2 times in lease\.ts, not 1\. .* put them into "find"/,
+    /"no fence" is stale: its text occurs 2 times in lease\.ts, not 1\. .* copy them into "find"/,
   )
   expect(patched('no fence', 'fence and fence', { ...patch, times: 2 })).toBe(' and ')
 })

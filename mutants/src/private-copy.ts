@@ -1,4 +1,4 @@
-/** A copy of the working tree to break. What is installed is linked, not copied; what is ours is linked into the copy. */
+/** A copy of the working tree to break. Installed packages are linked, not copied; workspaces are linked within the copy. */
 import { cpSync, lstatSync, mkdirSync, readdirSync, readlinkSync, symlinkSync } from 'node:fs'
 import { basename, join, relative } from 'node:path'
 

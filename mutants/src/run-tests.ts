@@ -1,4 +1,4 @@
-/** Runs named tests in a copy of the tree, within a time limit, and ends whatever is left of them. */
+/** Runs named tests in a copy of the tree, within a time limit, and kills what is left of them. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { closeSync, openSync, readFileSync, rmSync } from 'node:fs'
@@ -14,7 +14,7 @@ export type Ran =
 
 const running = new Set<ChildProcess>()
 
-/** Only groups that we began ourselves. */
+/** Only process groups that this program started. */
 export function endAll(): void {
   for (const { pid } of running) if (pid !== undefined) signal(-pid, 'SIGKILL')
 }
@@ -31,7 +31,7 @@ export async function runTests(copy: string, tests: readonly NamedTest[], limitM
     [vitest, 'run', ...paths, '-t', names, '--reporter=json', `--outputFile=${reportFile}`],
     {
       cwd: copy,
-      // A group of its own: a mutant that hangs is ended with all that belongs to it.
+      // Its own process group: a mutant that hangs is killed with all its children.
       detached: true,
       stdio: ['ignore', log, log],
       env: { ...process.env, LATCHKEY_SEEDS: String(simulationSeeds), NO_COLOR: '1' },

@@ -1,4 +1,4 @@
-/** One mutant in one copy: the bug goes in, the tests that know it run, the bug comes out. */
+/** One mutant in one copy: seeds the bug, runs the tests named for it, and removes the bug. */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Mutant, patched } from './mutant.ts'
@@ -12,7 +12,7 @@ export interface Trial {
   readonly survived: string | undefined
 }
 
-/** For one named test on a machine that does other things as well; the slowest takes half a minute on two idle cores. */
+/** For one named test on a busy machine; the slowest takes half a minute on two idle cores. */
 const testLimitMs = 240_000
 
 export async function tryMutant(copy: string, mutant: Mutant): Promise<Trial> {
@@ -34,7 +34,7 @@ export function mutated({ name, patches }: Mutant, sources: ReadonlyMap<string, 
   return texts
 }
 
-/** One run per test: a bug that stops one file from loading must not be hidden by another that fails. */
+/** One run per test: a bug that prevents one file from loading must not be hidden by another that fails. */
 async function findSurvival(copy: string, { caughtBy }: Mutant): Promise<string | undefined> {
   for (const named of caughtBy) {
     const ran = await runTests(copy, [named], testLimitMs)

@@ -14,14 +14,14 @@ export interface VitestReport {
 }
 
 /**
- * `failed`: an assertion did. `broken`: something else went wrong, which a statement that the server does not even parse
- * could do as well. `absent`: no test of this name ran.
+ * `failed`: an assertion failed. `broken`: something else failed, such as a statement that the server cannot parse.
+ * `absent`: no test of this name ran.
  */
 export type Verdict =
   | { readonly kind: 'passed' | 'failed' | 'absent' }
   | { readonly kind: 'broken'; readonly message: string }
 
-/** Of vitest's matchers, of those that it has from jest, of `rejects`, and of node:assert. */
+/** The errors of vitest's matchers, of those it took from jest, of `rejects`, and of node:assert. */
 const assertion = /^(?:AssertionError|Error: expect\(|Error: promise resolved )/
 
 export function verdictOn({ path, test }: NamedTest, report: VitestReport): Verdict {

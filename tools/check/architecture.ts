@@ -70,7 +70,7 @@ function checkLibrary(root: string): Finding[] {
 function relativeProblem(root: string, file: string, { specifier }: ImportReference): string | undefined {
   const target = resolveRelative(root, file, specifier)
   if (target === undefined) return `imports "${specifier}", which does not exist: correct the path`
-  if (isTest(target)) return `imports the test "${specifier}": move what both need into a file of its own`
+  if (isTest(target)) return `imports the test "${specifier}": move what both need into its own file`
   if (!specifier.endsWith('.ts') && !specifier.endsWith('.json'))
     return `imports "${specifier}": write the file's own name, ending in .ts`
   if (!target.startsWith(`${LIBRARY}/src/`))
@@ -81,7 +81,7 @@ function relativeProblem(root: string, file: string, { specifier }: ImportRefere
   const allowed = MAY_IMPORT[from.layer] ?? []
   if (allowed === 'all' || allowed.includes(to.layer)) return undefined
   const list = allowed.length === 0 ? 'nothing of ours' : `only ${allowed.join(', ')}`
-  return `${from.layer} imports ${to.layer} ("${specifier}"), but ${from.layer} may import ${list}: hand it in through a port, or move the code`
+  return `${from.layer} imports ${to.layer} ("${specifier}"), but ${from.layer} may import ${list}: pass it in through a port, or move the code`
 }
 
 function plugProblem(from: Place, to: Place): string | undefined {
@@ -97,7 +97,7 @@ function packageProblem(layer: string, specifier: string, declared: Record<strin
   const name = packageOf(specifier)
   if (name === 'latchkey') return `imports "${specifier}" by the package's own name: use the relative path`
   if (declared[name] === undefined) {
-    return `imports the package "${name}", which is no declared dependency: have it handed in and type it by shape in driver.ts`
+    return `imports the package "${name}", which is not a declared dependency: let users pass it in, and type it by shape in driver.ts`
   }
   if (THIRD_PARTY[name]?.includes(layer)) return undefined
   return `${layer} imports "${name}", which is for ${THIRD_PARTY[name]?.join(', ') ?? 'no folder yet'}: see THIRD_PARTY in tools/check/architecture.ts`

@@ -85,9 +85,9 @@ describe('docs', () => {
       makeTree({ ...CLEAN, 'docs/a.md': text, 'docs/b.md': `<!-- continues -->\n${block('1')}` }),
     )
     expect(findings.map(describeFinding)).toEqual([
-      expect.stringContaining('docs/a.md:3  asks for the context "none": write docs/preludes/none.ts'),
-      expect.stringContaining('docs/a.md:8  is marked wrong, unseen by readers'),
-      expect.stringContaining('docs/b.md:3  continues a block, but none stands before it'),
+      expect.stringContaining('docs/a.md:3  needs the context "none": write docs/preludes/none.ts'),
+      expect.stringContaining('docs/a.md:8  is marked wrong where readers do not see it'),
+      expect.stringContaining('docs/b.md:3  continues a block, but the document has none before it'),
     ])
   })
 

@@ -4,9 +4,9 @@
 //   ```ts file=shop.ts          written under that name, so that other blocks of the document may import './shop.ts'
 //   <!-- context: shop -->      above a block: docs/preludes/shop.ts is put before it, unseen by the reader
 //   <!-- continues -->          above a block: it begins where the document's previous block ended
-//   <!-- wrong -->              above a block: shows what not to do; it compiles too, and a comment in it says "wrong"
+//   <!-- wrong -->              above a block: shows what not to do; it still compiles, and a comment in it says "wrong"
 //
-// Errors are reported at the line of the document. Relative links between documents lead somewhere, too.
+// Errors are reported at the line of the document. Relative links between documents are checked as well.
 import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join, posix, relative } from 'node:path'
 import { isTest, isTypeScript, listFiles, readText } from './files.ts'
@@ -60,17 +60,20 @@ function follow(
   if (context !== undefined) {
     const file = `docs/preludes/${context}.ts`
     if (existsSync(join(root, file))) return { segments: [{ file, firstLine: 1, code: readText(root, file) }] }
-    return { segments: [], problem: `asks for the context "${context}": write ${file}` }
+    return { segments: [], problem: `needs the context "${context}": write ${file}` }
   }
   if (directive === 'continues') {
     if (previous !== undefined) return { segments: previous.segments }
     return {
       segments: [],
-      problem: 'continues a block, but none stands before it in this document: remove the comment',
+      problem: 'continues a block, but the document has none before it: remove the comment',
     }
   }
   if (directive === 'wrong' && !/\/[/*].*\bwrong\b/i.test(fence.code)) {
-    return { segments: [], problem: 'is marked wrong, unseen by readers: say "wrong" in a comment of the code' }
+    return {
+      segments: [],
+      problem: 'is marked wrong where readers do not see it: write "wrong" in a comment of the code',
+    }
   }
   return { segments: [] }
 }

@@ -43,16 +43,16 @@ describe('exports', () => {
 
   it('reports an import of a subpath that does not exist, in documents and in examples', async () => {
     expect(await found({ 'docs/a.md': "\n```ts\nimport { x } from 'latchkey/stores/oracle'\n```" })).toEqual([
-      expect.stringContaining('docs/a.md:3  imports "latchkey/stores/oracle", which is no subpath'),
+      expect.stringContaining('docs/a.md:3  imports "latchkey/stores/oracle", which is not a subpath'),
     ])
     expect(await found({ 'examples/shop/src/a.ts': "\nimport 'latchkey/src/index.ts'" })).toEqual([
-      expect.stringContaining('examples/shop/src/a.ts:2  imports "latchkey/src/index.ts", which is no subpath'),
+      expect.stringContaining('examples/shop/src/a.ts:2  imports "latchkey/src/index.ts", which is not a subpath'),
     ])
   })
 
   it('reports a subpath that no document names; a longer one does not count', async () => {
     expect(await found({ 'docs/guides/stores.md': 'Use `latchkey/stores/postgres-http`.' })).toEqual([
-      expect.stringContaining('the subpath "latchkey/stores/postgres" is nowhere in README.md or docs/'),
+      expect.stringContaining('the subpath "latchkey/stores/postgres" is not mentioned in README.md or docs/'),
     ])
   })
 })

@@ -1,4 +1,4 @@
-// The subpaths in package.json, the source files, the docs and the examples tell the same story.
+// The subpaths in package.json, the source files, the docs and the examples agree.
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import type { CheckOptions, Finding } from './finding.ts'
@@ -21,7 +21,7 @@ export async function checkExports({ root }: CheckOptions): Promise<Finding[]> {
       .map(({ file, line, specifier }) => ({
         file,
         line,
-        message: `imports "${specifier}", which is no subpath: correct it, or add it to "exports" of ${MANIFEST}`,
+        message: `imports "${specifier}", which is not a subpath: correct it, or add it to "exports" of ${MANIFEST}`,
       })),
     ...undocumented(root, subpaths),
   ]
@@ -41,7 +41,7 @@ function shapeFindings(root: string, subpath: Subpath): Finding[] {
   }
   // Order counts too: Node and TypeScript take the first condition that matches.
   if (JSON.stringify(subpath.conditions) === JSON.stringify(expected)) return []
-  return [at(`differs from what the build makes: write ${JSON.stringify(expected)}`)]
+  return [at(`differs from what the build produces: write ${JSON.stringify(expected)}`)]
 }
 
 type Mention = { file: string; line: number; specifier: string }
@@ -70,6 +70,6 @@ function undocumented(root: string, subpaths: Subpath[]): Finding[] {
     .filter(({ specifier }) => !new RegExp(`['"\`]${specifier}['"\`]`).test(prose))
     .map(({ specifier }) => ({
       file: MANIFEST,
-      message: `the subpath "${specifier}" is nowhere in README.md or docs/: show its import, or name it in backquotes`,
+      message: `the subpath "${specifier}" is not mentioned in README.md or docs/: show its import, or name it in backquotes`,
     }))
 }

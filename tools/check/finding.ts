@@ -1,7 +1,7 @@
-/** One thing that is wrong: where it is, and a sentence that names the cure. */
+/** One thing that is wrong: where it is, and a sentence that names the fix. */
 export type Finding = { file: string; line?: number; message: string }
 
-/** What a check is handed: the repository's root, and whether committed lists are to be rewritten instead of compared. */
+/** The arguments of a check: the repository's root, and whether to rewrite committed lists instead of comparing. */
 export type CheckOptions = { root: string; update: boolean }
 
 export type Check = (options: CheckOptions) => Promise<Finding[]>

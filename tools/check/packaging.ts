@@ -1,4 +1,4 @@
-// Builds and packs the library, installs the tarball into an empty application and uses it there as a stranger would.
+// Builds and packs the library, installs the tarball into an empty application, and uses it there as a user would.
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -11,7 +11,7 @@ const MANIFEST = `${LIBRARY}/package.json`
 
 export async function checkPackaging({ root }: CheckOptions): Promise<Finding[]> {
   const specifiers = subpathsOf(readManifest(root, LIBRARY)).map(subpath => subpath.specifier)
-  if (specifiers.length === 0) return [{ file: MANIFEST, message: '"exports" is empty: nobody could import anything' }]
+  if (specifiers.length === 0) return [{ file: MANIFEST, message: '"exports" is empty: users could import nothing' }]
   const folder = mkdtempSync(join(tmpdir(), 'latchkey-packaging-'))
   try {
     const built = await build(root)
@@ -60,11 +60,11 @@ function strangers(root: string, app: string): Finding[] {
     .filter(name => !expected.has(name))
     .map(name => ({
       file: MANIFEST,
-      message: `installing latchkey also installs "${name}": no user asked for it, remove the dependency that brings it`,
+      message: `installing latchkey also installs "${name}": remove the dependency that brings it`,
     }))
 }
 
-/** One process imports them one after another and says which failed; a subpath may not need a driver or a framework. */
+/** One process imports them one after another and reports which failed; a subpath must not need a driver or a framework. */
 async function importAll(app: string, specifiers: string[]): Promise<Finding[]> {
   const program = `for (const name of ${JSON.stringify(specifiers)}) {
     try { await import(name) } catch (error) { console.log(name + ': ' + error); process.exitCode = 1 }

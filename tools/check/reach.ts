@@ -33,14 +33,14 @@ function reachOfSubpaths(root: string): Record<string, Reached> {
 }
 
 function compare(subpath: string, before: Reached | undefined, now: Reached | undefined): Finding[] {
-  const cure = 'undo the import, or accept it with `npm run check -- --update` and say why in the change'
+  const fix = 'undo the import, or accept it with `npm run check -- --update` and give the reason in the commit'
   if (before === undefined) return [finding(`"${subpath}" is not in the list: run \`npm run check -- --update\``)]
   if (now === undefined) return [finding(`"${subpath}" is no longer exported: run \`npm run check -- --update\``)]
   return (['folders', 'packages', 'node'] as const).flatMap(kind => {
     const gained = now[kind].filter(name => !before[kind].includes(name)).map(name => `+${name}`)
     const lost = before[kind].filter(name => !now[kind].includes(name)).map(name => `-${name}`)
     const changes = [...gained, ...lost]
-    return changes.length === 0 ? [] : [finding(`"${subpath}" reaches other ${kind} (${changes.join(' ')}): ${cure}`)]
+    return changes.length === 0 ? [] : [finding(`"${subpath}" reaches other ${kind} (${changes.join(' ')}): ${fix}`)]
   })
 }
 

@@ -1,4 +1,4 @@
-// The small rules of the house, each in a file of its own under tidy/.
+// The small rules of this repository, each in its own file under tidy/.
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { isTypeScript, listFiles, readText } from './files.ts'

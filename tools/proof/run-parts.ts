@@ -1,10 +1,10 @@
-/** Runs programs one after the other, each to its end or its limit, and says how long each took. */
+/** Runs programs one after the other, each to its end or its limit, and prints how long each took. */
 import { spawn } from 'node:child_process'
 
 export interface Part {
   readonly name: string
   readonly command: readonly [string, ...string[]]
-  /** Far above what it takes: a part that hangs is ended, and has failed. */
+  /** Far above what it takes: a part that hangs is killed, and counts as failed. */
   readonly minutesMax: number
 }
 

@@ -1,4 +1,4 @@
-/** What one test file came to. Failed are tests, and suites whose hooks or imports broke; each is named. */
+/** The result of one test file. `failed` names tests, and suites whose hooks or imports failed. */
 export type FileReport = { file: string; passed: number; failed: string[]; skipped: Skipped[] }
 
 /** The topmost thing that was skipped, with the number of tests in it. */

@@ -1,10 +1,10 @@
-// Runs vitest with the arguments given and tells the parent process what came out of it. See supervise.ts.
+// Runs vitest with the given arguments and reports the results to the parent process. See supervise.ts.
 import { configDefaults } from 'vitest/config'
 import { parseCLI, startVitest } from 'vitest/node'
 import type { Reporter, TestCase, TestModule, TestSuite } from 'vitest/node'
 import type { FileReport, Message, Skipped } from './messages.ts'
 
-// The supervisor is gone: nobody would end us or hear of the result.
+// Without the supervisor, no process would stop this one or read the result.
 process.on('disconnect', () => process.kill(-process.pid, 'SIGKILL'))
 
 function send(message: Message): Promise<void> {

@@ -20,7 +20,7 @@ export function clockFindings(source: Source): Finding[] {
     findings.push({
       file: source.file,
       line,
-      message: `uses ${used}: take it from the clock that is handed in (ports/clock.ts)`,
+      message: `uses ${used}: take it from the clock that is passed in (ports/clock.ts)`,
     })
   })
   return findings

@@ -4,7 +4,7 @@ import type { Source } from '../syntax.ts'
 
 const RUNNERS = new Set(['it', 'test', 'describe', 'suite', 'bench'])
 
-/** A forgotten `.only` hides every other test; a skipped one reads as a promise that nobody keeps. */
+/** A forgotten `.only` hides every other test; a skipped test looks like a promise, but checks nothing. */
 export function testMarkFindings(source: Source): Finding[] {
   const findings: Finding[] = []
   walk(source.program, node => {

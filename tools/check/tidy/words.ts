@@ -8,27 +8,27 @@ const LOCK = /(?:^|\/)package-lock\.json$/
 // These files spell the words in order to find them.
 const SPELLERS = /^tools\/check\/(?:tidy\/words|tidy\.test)\.ts$/
 
-const WORDS: readonly { pattern: RegExp; cure: string }[] = [
+const WORDS: readonly { pattern: RegExp; fix: string }[] = [
   {
     pattern: /\bTODO\b(?!\([\w .-]+\): \S.*\.)/,
-    cure: 'a TODO names its owner and ends as a sentence, TODO(sql): Drop this with migration 4.',
+    fix: 'a TODO names its owner and is a sentence, TODO(sql): Drop this with migration 4.',
   },
-  { pattern: /\bFIXME\b/, cure: 'a FIXME is a bug we know: fix it, or open an issue' },
-  { pattern: /\bXXX\b/, cure: 'XXX says nothing: write the reason as a comment' },
+  { pattern: /\bFIXME\b/, fix: 'a FIXME is a known bug: fix it, or open an issue' },
+  { pattern: /\bXXX\b/, fix: 'XXX says nothing: write the reason as a comment' },
   {
     pattern: /https?:\/\/registry\.|\bregistry\.npmjs\b|\bregistry\s*=\s*\S/,
-    cure: 'a registry address belongs into the machine that installs',
+    fix: 'a registry address belongs in the configuration of the machine that installs',
   },
   // The library has a folder of this name, whose files are imported by relative paths.
   {
     pattern: /(?:\.\.|\/work)\/shared\b(?!\/[a-z-]+\.ts')/,
-    cure: 'this folder is no part of the repository: say what it says here',
+    fix: 'this folder is not part of the repository: write here what it says',
   },
 ]
 
 export function nameFindings(file: string): Finding[] {
   if (!NAMES.test(basename(file))) return []
-  return [{ file, message: 'a file is named for its one idea (lease.ts): rename it, and split it if no name fits' }]
+  return [{ file, message: 'a file is named for its one idea (lease.ts): rename it, or split it if no name fits' }]
 }
 
 export function wordFindings(root: string, file: string): Finding[] {
@@ -37,12 +37,12 @@ export function wordFindings(root: string, file: string): Finding[] {
   return readText(root, file)
     .split('\n')
     .flatMap((row, index) =>
-      WORDS.filter(({ pattern }) => pattern.test(row)).map(({ cure }) => ({ file, line: index + 1, message: cure })),
+      WORDS.filter(({ pattern }) => pattern.test(row)).map(({ fix }) => ({ file, line: index + 1, message: fix })),
     )
 }
 
 function lockFindings(text: string, file: string): Finding[] {
   const index = text.split('\n').findIndex(row => row.includes('"resolved": "http'))
-  const cure = 'holds addresses of a registry: set omit-lockfile-registry-resolved=true in .npmrc and run `npm install`'
-  return index === -1 ? [] : [{ file, line: index + 1, message: cure }]
+  const fix = 'contains registry addresses: set omit-lockfile-registry-resolved=true in .npmrc and run `npm install`'
+  return index === -1 ? [] : [{ file, line: index + 1, message: fix }]
 }
