@@ -27,7 +27,7 @@ export const answerMutants: readonly Mutant[] = [
     ],
   },
   {
-    name: 'answers: notExecuted() goes unheard',
+    name: 'answers: notExecuted() is ignored',
     patches: [
       {
         file: `${folder}/kinds/guarded.ts`,
@@ -186,7 +186,7 @@ export const answerMutants: readonly Mutant[] = [
     ],
   },
   {
-    name: 'answers: a twin is told to wait for the whole of the usual time',
+    name: 'answers: Retry-After ignores the time that has passed',
     patches: [
       {
         file: `${folder}/run/answer-from-row.ts`,

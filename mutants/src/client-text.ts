@@ -34,7 +34,7 @@ export const clientTextMutants: readonly Mutant[] = [
     ],
   },
   {
-    name: 'text: a value in memory is walked as deep as it goes',
+    name: 'text: a parsed value is walked to any depth',
     patches: [
       {
         file: `${fingerprint}/json/canonical-value.ts`,
@@ -59,7 +59,7 @@ export const clientTextMutants: readonly Mutant[] = [
     caughtBy: [test('http/exchange/parsed-body.test.ts', 'tells each value from its look-alike')],
   },
   {
-    name: 'text: a body of which nothing is left is an empty one',
+    name: 'text: a consumed body counts as an empty one',
     patches: [
       {
         file: `${source}/http/exchange/parsed-body.ts`,

@@ -103,7 +103,7 @@ export const engineMutants: readonly Mutant[] = [
     caughtBy: [simulation],
   },
   {
-    name: 'engine: nobody waits for the check of the store',
+    name: 'engine: requests do not wait for the store check',
     patches: [
       {
         file: 'packages/latchkey/src/engine/run/admit.ts',

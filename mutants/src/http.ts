@@ -55,7 +55,7 @@ export const httpMutants: readonly Mutant[] = [
     caughtBy: [named('test/reconcile/node-webhook.test.ts', 'settles and refuses over HTTP/2 on node:http2')],
   },
   {
-    name: 'webhook: silence where the host fails',
+    name: 'webhook: no answer where the host fails',
     patches: [
       {
         file: `${folder}/reconcile/webhooks/node.ts`,

@@ -8,7 +8,7 @@ const unprotected = (test: string): NamedTest => ({ path: `${tests}/unprotected.
 
 export const loadMutants: readonly Mutant[] = [
   {
-    name: 'load: who joined a claim shares its grant',
+    name: 'load: a joined caller shares the grant of a claim',
     patches: [
       {
         file: `${source}/stores/postgres/batch/batching.ts`,
@@ -29,7 +29,7 @@ export const loadMutants: readonly Mutant[] = [
     ],
   },
   {
-    name: 'load: each atomic twin takes a transaction',
+    name: 'load: each atomic duplicate takes a transaction',
     patches: [
       {
         file: `${source}/engine/kinds/atomic.ts`,
@@ -117,7 +117,7 @@ export const loadMutants: readonly Mutant[] = [
     caughtBy: [{ path: `${source}/engine/run/waiters.test.ts`, test: 'never lets the waiters of one scope hold more' }],
   },
   {
-    name: 'load: a waiting duplicate is counted at each look',
+    name: 'load: a waiting duplicate is counted at each poll',
     patches: [
       {
         file: `${source}/engine/run/admit.ts`,

@@ -32,14 +32,14 @@ export const outageMutants: readonly Mutant[] = [
     ],
   },
   {
-    name: 'outage: granted phased work without its journal said not to be executed',
+    name: 'outage: granted phased work without its journal reported as not executed',
     patches: [
       { file: `${folder}/kinds/phased.ts`, find: 'unavailable(cause, true)', replace: 'unavailable(cause, false)' },
     ],
     caughtBy: [truth('its journal cannot be read that it was accepted')],
   },
   {
-    name: 'outage: an uncertain claim given up at the first look that does not find it',
+    name: 'outage: an uncertain claim given up at the first read that does not find it',
     patches: [
       {
         file: `${folder}/outage/uncertain-claims.ts`,
@@ -72,7 +72,7 @@ export const outageMutants: readonly Mutant[] = [
     caughtBy: [uncertain('keep a guarded claim from being sent')],
   },
   {
-    name: 'outage: an end that could not be stored left to the recovery of its row',
+    name: 'outage: a result that could not be stored left to the recovery of its row',
     patches: [{ file: `${folder}/run/finish.ts`, find: '    keepForLater(core, owned, judgement)\n', replace: '' }],
     caughtBy: [
       unstored('is stored when the store is back, and the retry replays it'),
@@ -81,7 +81,7 @@ export const outageMutants: readonly Mutant[] = [
     ],
   },
   {
-    name: 'outage: the lease of an unstored end ended with its handler',
+    name: 'outage: the lease of an unstored result ended with its handler',
     patches: [
       {
         file: `${folder}/kinds/guarded.ts`,
@@ -97,7 +97,7 @@ export const outageMutants: readonly Mutant[] = [
     caughtBy: [effects('records the value of an effect when the store is back')],
   },
   {
-    name: 'outage: a shutdown that does not wait for the store to take what is left',
+    name: 'outage: a shutdown that does not wait for unstored results',
     patches: [
       {
         file: `${folder}/latchkey.ts`,

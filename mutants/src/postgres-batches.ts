@@ -72,7 +72,7 @@ export const postgresBatchMutants: readonly Mutant[] = [
     caughtBy: [{ path: `${folder}/batch/batching.pg.test.ts`, test: 'claims new keys and sees old ones in one batch' }],
   },
   {
-    name: 'postgres: a lone completion without the claim id',
+    name: 'postgres: a single completion without the claim id',
     patches: [
       {
         file: `${folder}/batch/single-row.ts`,
@@ -100,7 +100,7 @@ export const postgresBatchMutants: readonly Mutant[] = [
     caughtBy: [noOverload],
   },
   {
-    name: 'postgres: a statement multiplies with an operator that anybody may offer',
+    name: 'postgres: a statement multiplies with an operator that any role may create',
     patches: [{ file: `${folder}/sql/dialect.ts`, find: '* 1000.0)::float8', replace: '* 1000)::float8' }],
     caughtBy: [noOverload],
   },

@@ -110,7 +110,7 @@ export const postgresEvidenceMutants: readonly Mutant[] = [
     ],
   },
   {
-    name: 'postgres: evidence of an earlier life applied',
+    name: 'postgres: evidence of an earlier generation applied',
     patches: [
       {
         file: `${folder}/reconcile/apply.ts`,

@@ -50,7 +50,7 @@ export const reconcileMutants: readonly Mutant[] = [
     caughtBy: [settling('changes nothing and answers 400 when one is forged, stale or replayed'), simulation],
   },
   {
-    name: 'reconcile: what was kept is never applied',
+    name: 'reconcile: stored evidence is never applied',
     patches: [
       {
         file: `${folder}/turns.ts`,

@@ -114,7 +114,7 @@ export const sqliteEvidenceMutants: readonly Mutant[] = [
     ],
   },
   {
-    name: 'sqlite: evidence of an earlier life applied',
+    name: 'sqlite: evidence of an earlier generation applied',
     patches: [{ file: `${folder}/reconcile/apply.ts`, find: '(e.at_ms >= k.created_at_ms AND CASE', replace: '(CASE' }],
     caughtBy: [conforms('never applies evidence of an earlier life of a key to a later one')],
   },

@@ -50,7 +50,7 @@ export const transactionMutants: readonly Mutant[] = [
     ],
   },
   {
-    name: 'transactions: who committed and threw may run again',
+    name: 'transactions: a handler that committed and threw may run again',
     patches: [
       {
         file: `${library}/engine/kinds/atomic-misuse.ts`,
@@ -66,7 +66,7 @@ export const transactionMutants: readonly Mutant[] = [
     ],
   },
   {
-    name: 'transactions: a success on an aborted transaction is kept',
+    name: 'transactions: a success on an aborted transaction is stored',
     patches: [
       {
         file: `${library}/engine/kinds/atomic-misuse.ts`,
