@@ -85,6 +85,6 @@ function write(report: Report): void {
   writeFileSync(`${results}latest.md`, markdownOf(report))
   const settings = new Set([...report.sections.values()].flatMap(({ settings = [] }) => settings))
   console.log(`${summaryTable(report.verdicts)}\n\n${report.sentence}\n${[...settings].join('\n')}`)
-  for (const fault of report.faults) console.error(`does not add up: ${fault}`)
+  for (const fault of report.faults) console.error(`inconsistent: ${fault}`)
   console.log(`written to ${results}latest.json and latest.md`)
 }

@@ -1,4 +1,4 @@
-/** Who is measured: a server without a guard, and the same server with one, each as a process of its own. */
+/** What is measured: a server without a guard, and the same server with one, each in its own process. */
 
 /** `plain`: node:http and nothing else. `fetch`: a `Request` → `Response` handler on Hono's Node server. */
 export type Frame = 'plain' | 'express' | 'hono' | 'fetch' | 'fastify' | 'koa'

@@ -1,4 +1,4 @@
-/** Whether a run says what an earlier one said: its medians against the spread that the other printed. */
+/** Compares a run with an earlier one: its medians with the spread of the other. */
 import { readFileSync } from 'node:fs'
 import type { Figure } from '../statistics.ts'
 import type { Verdict } from './goals.ts'
@@ -11,7 +11,7 @@ export type Figures = Readonly<Record<string, Figure>>
 export function readFigures(file: string): Figures {
   const { figures } = JSON.parse(readFileSync(file, 'utf8')) as { figures?: Figures }
   if (figures === undefined)
-    throw new Error('it has no figures; give the latest.json of another run, or docs/bench/figures.json')
+    throw new Error('it has no figures; pass the latest.json of another run, or docs/bench/figures.json')
   return figures
 }
 

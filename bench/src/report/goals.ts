@@ -1,11 +1,11 @@
-/** Compares what was measured with what must be reached. */
+/** Compares the figures with the goals. */
 import { readFileSync } from 'node:fs'
 import type { Figure } from '../statistics.ts'
 
 export type Goal = {
-  /** Why it stands here, in a sentence. */
+  /** What is measured, for the table. */
   readonly why: string
-  /** What was aimed at, where it is not reached: the bar is then what was, and keeps that from being lost again. */
+  /** The aim, where it is not reached yet. The bar is then what was reached, so that it is not lost again. */
   readonly aim?: number
 } & ({ readonly atLeast: number } | { readonly atMost: number })
 
@@ -19,7 +19,7 @@ export interface Verdict {
 }
 
 export function readGoals(file: string): Goals {
-  // Edited by hand; a goal that nothing measures is reported as missed.
+  // Edited by hand. A goal without a measurement counts as missed.
   return JSON.parse(readFileSync(file, 'utf8')) as Goals
 }
 

@@ -18,7 +18,7 @@ const top = 40
 /** Readable on light and on dark paper. */
 const ink = '#6b7280'
 const faint = '#9ca3af55'
-/** Told apart by people who see colours differently; the subject in question comes first after the bare server. */
+/** Colours that colour-blind readers can distinguish; Latchkey comes first after the bare server. */
 const colours = ['#6b7280', '#2563eb', '#d97706', '#059669', '#dc2626', '#7c3aed', '#0891b2', '#be185d']
 
 export interface LineChart {

@@ -68,7 +68,7 @@ function throughputPlot(curves: readonly Curve[]): string {
     name,
     points: points.map(({ connections, ratio }) => ({ x: connections, y: ratio })),
   }))
-  return lineChart({ title: 'Throughput over the bare server, no work', xLabel: 'connections', lines })
+  return lineChart({ title: 'Throughput relative to the bare server, no work', xLabel: 'connections', lines })
 }
 
 function latencyPlot(curves: readonly Curve[]): string {

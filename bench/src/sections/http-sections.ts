@@ -152,7 +152,7 @@ const adapters: HttpSection = {
   subjects: frameNames.flatMap(frame => [frame, `${frame}-postgres`]),
   connections: [64],
   seconds: 0.5,
-  remark: 'Each over the same framework without Latchkey. Nest runs on the Express or the Fastify adapter.',
+  remark: 'Each is compared with the same framework without Latchkey. Nest runs on the Express or the Fastify adapter.',
   figures: Object.fromEntries(
     frameNames.map(frame => [
       `${frame} over bare ${frame}`,
