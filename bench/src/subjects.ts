@@ -5,9 +5,9 @@ export type Frame = 'plain' | 'express' | 'hono' | 'fetch' | 'fastify' | 'koa'
 
 /**
  * `none`: the handler alone. `own-transaction`: the handler's business transaction, without a key. `guarded` and `atomic`:
- * Latchkey. `naive`: the two statements that people write first. `peer`: another library.
+ * Latchkey. `naive`: the two statements that people write first. `floor`: the leanest durable guard. `peer`: another library.
  */
-export type Guard = 'none' | 'own-transaction' | 'guarded' | 'atomic' | 'naive' | 'peer'
+export type Guard = 'none' | 'own-transaction' | 'guarded' | 'atomic' | 'naive' | 'floor' | 'peer'
 
 export interface Subject {
   readonly id: string
@@ -35,6 +35,7 @@ const onPlain: readonly Subject[] = [
   { id: 'sqlite', name: 'Latchkey on SQLite', guard: 'guarded', store: 'sqlite', ...plain },
   { id: 'memory', name: 'Latchkey in memory', guard: 'guarded', store: 'memory', ...plain },
   { id: 'naive', name: 'naive: pool of 10, INSERT and UPDATE', guard: 'naive', store: 'postgres', ...plain },
+  { id: 'floor', name: 'floor: the leanest durable guard', guard: 'floor', store: 'postgres', ...plain },
   {
     id: 'own-postgres',
     name: 'own transaction on PostgreSQL',

@@ -8,6 +8,7 @@ const subjects = [
   'postgres',
   'sqlite',
   'memory',
+  'floor',
   'naive',
   'powertools-redis',
   'powertools-validated',

@@ -24,6 +24,7 @@ export const connections: Section = {
     const subjects = [
       'bare',
       'postgres',
+      'floor',
       'naive',
       'sqlite',
       'powertools-redis',

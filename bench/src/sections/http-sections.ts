@@ -23,6 +23,7 @@ const saturation: HttpSection = {
   subjects: [
     'bare',
     'postgres',
+    'floor',
     'naive',
     'sqlite',
     'memory',
@@ -41,6 +42,12 @@ const saturation: HttpSection = {
       over: 'bare',
       what: 'throughput of durable PostgreSQL over the bare server',
     },
+    'floor over bare': {
+      of: 'floor',
+      over: 'bare',
+      what: 'throughput of the leanest durable guard over the bare server',
+    },
+    'postgres over floor': { of: 'postgres', over: 'floor', what: 'throughput over the leanest durable guard' },
     'postgres over naive': { of: 'postgres', over: 'naive', what: 'throughput over a pool with INSERT and UPDATE' },
     ...Object.fromEntries(
       peersOnPlain.map(peer => [
@@ -93,6 +100,7 @@ const replay: HttpSection = {
   subjects: [
     'bare',
     'postgres',
+    'floor',
     'naive',
     'sqlite',
     'memory',

@@ -2,7 +2,10 @@
  * One subject as a server process of its own. Started by fork with a JSON argument; tells its port, answers to messages
  * over the same channel, and ends with its parent.
  */
+import type pg from 'pg'
 import { createWorkers } from 'latchkey/workers'
+import { floorRoute } from '../floor/route.ts'
+import { floorStored } from '../floor/statements.ts'
 import type { Subject } from '../subjects.ts'
 import { type Backend, openBackend, type Stored } from './backend.ts'
 import { frameworks } from './frameworks.ts'
@@ -59,8 +62,17 @@ async function start({ subject, place, peerFile }: ServerArgument, work: Work): 
     frame === 'plain'
       ? await listenPlain(await routeOf(guard, backend, work))
       : await frameworks[frame](work, guard === 'none' ? undefined : backend)
-  const pool = guard === 'naive' ? backend?.pool : undefined
-  return { port, backend, stored: async () => (pool === undefined ? backend?.stored() : naiveStored(pool)) }
+  return { port, backend, stored: () => storedOf(guard, backend) }
+}
+
+async function storedOf(guard: Subject['guard'], backend: Backend | undefined): Promise<Stored | undefined> {
+  if (guard === 'naive') return naiveStored(poolOf(backend))
+  return guard === 'floor' ? floorStored(poolOf(backend)) : backend?.stored()
+}
+
+function poolOf(backend: Backend | undefined): pg.Pool {
+  if (backend?.pool === undefined) throw new Error('the naive guard and the floor are written for PostgreSQL')
+  return backend.pool
 }
 
 async function routeOf(guard: Subject['guard'], backend: Backend | undefined, work: Work): Promise<PlainRoute> {
@@ -74,8 +86,9 @@ async function routeOf(guard: Subject['guard'], backend: Backend | undefined, wo
     case 'own-transaction':
       return ownTransactionRoute(backend, work)
     case 'naive':
-      if (backend.pool === undefined) throw new Error('the naive guard is written for PostgreSQL')
-      return naiveRoute(backend.pool, work)
+      return naiveRoute(poolOf(backend), work)
+    case 'floor':
+      return floorRoute(poolOf(backend), work)
     case 'peer':
       throw new Error('a peer comes with its own file')
   }
