@@ -23,7 +23,9 @@ export interface LoadResult {
   readonly acknowledged: number
   /** Answers that were not 2xx, by status. */
   readonly refused: Readonly<Record<string, number>>
+  readonly averageMs: number
   readonly p50Ms: number
+  readonly p95Ms: number
   readonly p99Ms: number
 }
 
@@ -51,7 +53,9 @@ export async function runLoad({ port, connections, seconds, keys, requestsMax = 
     requestsPerSecond: (sorted.length - bad) / spentSeconds,
     acknowledged: sorted.length - bad,
     refused: tally.refused,
+    averageMs: sorted.reduce((sum, latency) => sum + latency, 0) / sorted.length,
     p50Ms: quantile(sorted, 0.5),
+    p95Ms: quantile(sorted, 0.95),
     p99Ms: quantile(sorted, 0.99),
   }
 }

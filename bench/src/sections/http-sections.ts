@@ -2,9 +2,9 @@
 import { faultsOf, scenarioTable, settingsOf } from '../report/table.ts'
 import { measureScenario, type Scenario, type ScenarioResult } from '../scenario.ts'
 import type { Section } from '../section.ts'
-import type { Figure } from '../statistics.ts'
 import { frameNames } from '../subjects.ts'
 import { type Comparison, comparisons } from './compare.ts'
+import { type LongRun, longRunFigures, longRunTable, measureLongRun } from './long-run.ts'
 
 const redisPeers = ['powertools-redis', 'node-idempotency-redis', 'steadykey-redis'] as const
 const peersOnPlain = [...redisPeers, 'steadykey-postgres'] as const
@@ -13,6 +13,8 @@ interface HttpSection extends Scenario {
   readonly title: string
   readonly what: string
   readonly figures: Readonly<Record<string, Comparison>>
+  /** Measured after the repetitions. */
+  readonly long?: LongRun
   readonly remark?: string
 }
 
@@ -80,6 +82,7 @@ const work: HttpSection = {
   seconds: 2,
   starts: 2,
   workMs: 50,
+  long: { subjects: ['bare', 'postgres'], seconds: 60 },
   figures: {
     'postgres over bare': { of: 'postgres', over: 'bare', what: 'throughput over the bare server' },
     'p99 added': {
@@ -178,21 +181,24 @@ function asSection(section: HttpSection): Section {
     what,
     async run(context) {
       const result = await measureScenario(section, context)
+      const long = section.long && (await measureLongRun(section, section.long, context))
+      const all = long === undefined ? [result] : [result, long]
       return {
-        markdown: markdownOf(section, result),
-        figures: figuresOf(section, result),
-        faults: faultsOf(result),
+        markdown: markdownOf(section, result, long),
+        figures: { ...comparisons(result, section.figures), ...(long && longRunFigures(long)) },
+        faults: all.flatMap(faultsOf),
         settings: settingsOf(result),
-        data: result,
+        data: { ...result, long },
       }
     },
   }
 }
 
-function markdownOf({ title, remark }: HttpSection, result: ScenarioResult): string {
-  return [`### ${title}`, scenarioTable(result), ...(remark === undefined ? [] : [remark])].join('\n\n')
-}
-
-function figuresOf({ figures }: HttpSection, result: ScenarioResult): Record<string, Figure> {
-  return comparisons(result, figures)
+function markdownOf({ title, remark }: HttpSection, result: ScenarioResult, long: ScenarioResult | undefined): string {
+  return [
+    `### ${title}`,
+    scenarioTable(result),
+    ...(remark === undefined ? [] : [remark]),
+    ...(long === undefined ? [] : [longRunTable(long)]),
+  ].join('\n\n')
 }
