@@ -1,10 +1,19 @@
 /** Throughput and latency by the number of connections: what the plots show. */
 import { faultsOf, markdownTable, milliseconds } from '../report/table.ts'
-import { measureScenario, type ScenarioResult } from '../scenario.ts'
+import { measureScenario, type Run, type ScenarioResult } from '../scenario.ts'
 import type { Section, SectionResult } from '../section.ts'
 import { median, pairwise } from '../statistics.ts'
+import { comparisons } from './compare.ts'
 
-const counts = [1, 8, 64, 256]
+const manyConnections = 256
+const counts = [1, 8, 64, manyConnections]
+const comparedAtMany = {
+  'postgres over bare at 256': {
+    of: 'postgres',
+    over: 'bare',
+    what: 'throughput over the bare server at 256 connections',
+  },
+} as const
 
 export interface Curve {
   readonly name: string
@@ -31,11 +40,21 @@ export const connections: Section = {
       'node-idempotency-redis',
       'steadykey-postgres',
     ]
-    const scenario = { name: 'connections', subjects, connections: counts, seconds: 0.3 }
+    const scenario = { name: 'connections', subjects, connections: counts, seconds: 0.3, starts: 2 }
     const result = await measureScenario(scenario, context)
     const curves = curvesOf(result)
-    return { markdown: markdownOf(curves), figures: {}, faults: faultsOf(result), data: { curves, ...result } }
+    return {
+      markdown: markdownOf(curves),
+      figures: comparisons(withConnections(result, manyConnections), comparedAtMany),
+      faults: faultsOf(result),
+      data: { curves, ...result },
+    }
   },
+}
+
+function withConnections({ subjects, leftOut }: ScenarioResult, connections: number): ScenarioResult {
+  const runsOf = (runs: readonly Run[]) => runs.filter(run => run.connections === connections)
+  return { subjects: subjects.map(subject => ({ ...subject, runs: runsOf(subject.runs) })), leftOut }
 }
 
 /** Out of this section's own result. */

@@ -68,6 +68,14 @@ const saturation: HttpSection = {
       by: run => run.appUs + run.databaseUs,
       what: 'processor time per request of application and database over naive',
     },
+    'app over bare': {
+      of: 'postgres',
+      over: 'bare',
+      by: run => run.appUs,
+      combine: (a, b) => a - b,
+      unit: 'µs',
+      what: 'processor time per request that PostgreSQL adds to the application',
+    },
     'sqlite over bare': { of: 'sqlite', over: 'bare', what: 'throughput of durable SQLite over the bare server' },
     'memory over bare': { of: 'memory', over: 'bare', what: 'throughput in memory over the bare server' },
   },
@@ -146,12 +154,13 @@ const atomic: HttpSection = {
 const single: HttpSection = {
   name: 'single',
   title: 'One client alone: no work, one connection, new keys',
-  what: 'latency of one client alone',
+  what: 'latency and throughput of one client alone',
   subjects: ['bare', 'postgres', 'naive'],
   connections: [1],
   seconds: 1,
   starts: 2,
   figures: {
+    'throughput over naive': { of: 'postgres', over: 'naive', what: 'throughput over naive' },
     'latency over naive': { of: 'postgres', over: 'naive', by: run => run.p50Ms, what: 'median latency over naive' },
   },
 }
@@ -163,6 +172,7 @@ const adapters: HttpSection = {
   subjects: frameNames.flatMap(frame => [frame, `${frame}-postgres`]),
   connections: [64],
   seconds: 0.5,
+  starts: 2,
   remark: 'Each is compared with the same framework without Latchkey. Nest runs on the Express or the Fastify adapter.',
   figures: Object.fromEntries(
     frameNames.map(frame => [
