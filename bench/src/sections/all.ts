@@ -1,5 +1,6 @@
 /** Every section, in the order in which they run. */
 import type { Section } from '../section.ts'
+import { allocation } from './allocation.ts'
 import { behaviour } from './behaviour.ts'
 import { connections } from './connections.ts'
 import { fingerprint } from './fingerprint.ts'
@@ -8,4 +9,13 @@ import { httpSections } from './http-sections.ts'
 import { outbox } from './outbox.ts'
 import { rows } from './rows.ts'
 
-export const sections: readonly Section[] = [behaviour, ...httpSections, connections, growth, rows, outbox, fingerprint]
+export const sections: readonly Section[] = [
+  behaviour,
+  ...httpSections,
+  connections,
+  allocation,
+  growth,
+  rows,
+  outbox,
+  fingerprint,
+]

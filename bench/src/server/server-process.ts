@@ -12,6 +12,8 @@ export interface Server {
   reaper(state: 'on' | 'off'): Promise<void>
   /** Off: handlers answer at once. */
   work(state: 'on' | 'off'): Promise<void>
+  /** Counts the bytes that the process allocates on its heap. `end` returns them. */
+  allocations(step: 'start' | 'end'): Promise<number>
   stop(): Promise<void>
   kill(): Promise<void>
 }
@@ -27,6 +29,7 @@ export async function startServer(program: string, argument: ServerArgument): Pr
     settings: async () => (await child.ask('settings')) as string,
     reaper: async state => void (await child.ask(`reaper ${state}`)),
     work: async state => void (await child.ask(`work ${state}`)),
+    allocations: async step => (await child.ask(`allocations ${step}`)) as number,
     stop: child.stop,
     kill: child.kill,
   }

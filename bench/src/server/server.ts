@@ -7,6 +7,7 @@ import { createWorkers } from 'latchkey/workers'
 import { floorRoute } from '../floor/route.ts'
 import { floorStored } from '../floor/statements.ts'
 import type { Subject } from '../subjects.ts'
+import { countAllocations } from './allocation.ts'
 import { type Backend, openBackend, type Stored } from './backend.ts'
 import { frameworks } from './frameworks.ts'
 import { atomicRoute, guardedRoute, ownTransactionRoute } from './latchkey-routes.ts'
@@ -27,7 +28,16 @@ export interface ServerArgument {
   readonly counted: boolean
 }
 
-export type ServerQuestion = 'runs' | 'proof' | 'settings' | 'reaper on' | 'reaper off' | 'work on' | 'work off'
+export type ServerQuestion =
+  | 'runs'
+  | 'proof'
+  | 'settings'
+  | 'reaper on'
+  | 'reaper off'
+  | 'work on'
+  | 'work off'
+  | 'allocations start'
+  | 'allocations end'
 
 export interface Proof {
   /** How often the handler ran. */
@@ -44,6 +54,8 @@ interface Running {
 const argument: ServerArgument = JSON.parse(process.argv[2] ?? '{}')
 const work = orderWork(argument.workMs)
 const running = await start(argument, work)
+/** While allocations are counted. */
+let endCount: (() => number) | undefined
 const reaper = running.backend && createWorkers(latchkeyOn(running.backend), { only: ['reaper'] })
 
 process.on('message', question => void answer(question as ServerQuestion).then(told => process.send?.(told)))
@@ -118,5 +130,10 @@ async function answer(question: ServerQuestion): Promise<unknown> {
     case 'work off':
       work.switch('off')
       return 'off'
+    case 'allocations start':
+      endCount = countAllocations()
+      return 0
+    case 'allocations end':
+      return endCount?.() ?? 0
   }
 }
