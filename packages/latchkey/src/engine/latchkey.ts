@@ -2,7 +2,7 @@
 import { checkOptions } from '../ports/check-options.ts'
 import { type Clock, sleep, systemClock } from '../ports/clock.ts'
 import { misconfigured } from '../ports/errors.ts'
-import { everyoneIn } from '../ports/linked-list.ts'
+import { values } from '../ports/linked-list.ts'
 import type { Store } from '../ports/store.ts'
 import { silentTelemetry, type Telemetry } from '../ports/telemetry.ts'
 import { engine } from './internal.ts'
@@ -348,7 +348,7 @@ async function close<Tx>(core: Core<Tx>, timeoutMs: number): Promise<Closed> {
   await Promise.race([Promise.all([core.unstored.flush(), core.uncertain.flush()]), late])
   // Also ends the sleep above, which would keep the process alive for the rest of its time.
   core.closing.abort()
-  for (const { stop } of everyoneIn(core.heartbeats)) stop()
+  for (const { stop } of values(core.heartbeats)) stop()
   core.waiters.wakeAll()
   const unstored = core.unstored.lose()
   if (unstored > 0) core.telemetry.report(`closed with ${unstored} ends of work that the store did not take`, {})

@@ -1,6 +1,6 @@
 /** What every execution of one Latchkey shares. */
 import type { Clock } from '../ports/clock.ts'
-import { emptyLine, type Line, type Link } from '../ports/linked-list.ts'
+import { emptyList, type LinkedList, type ListNode } from '../ports/linked-list.ts'
 import type { Store } from '../ports/store.ts'
 import { silentTelemetry, type Telemetry } from '../ports/telemetry.ts'
 import { createDurations, type Durations } from './run/durations.ts'
@@ -26,7 +26,7 @@ export interface Core<Tx> {
   /** Aborted when a shutdown begins: nothing new is started. */
   readonly draining: AbortController
   /** Of every execution that holds a claim. */
-  readonly heartbeats: Line<Heartbeat>
+  readonly heartbeats: LinkedList<Heartbeat>
   readonly uncertain: UncertainClaims
   readonly unstored: UnstoredEnds
   readonly maintenance: Maintenance
@@ -40,7 +40,7 @@ export interface Running {
   whenIdle: (() => void)[]
 }
 
-export interface Heartbeat extends Link<Heartbeat> {
+export interface Heartbeat extends ListNode<Heartbeat> {
   readonly stop: () => void
 }
 
@@ -70,7 +70,7 @@ export function createCore<Tx>({ store, clock, telemetry, storeTimeoutMs, mainte
     durations: createDurations(),
     running: { count: 0, whenIdle: [] },
     executing: new Set(),
-    heartbeats: emptyLine(),
+    heartbeats: emptyList(),
     uncertain: uncertainClaims(after),
     unstored: unstoredEnds({ ...after, waiters: waiting }),
     maintenance: maintenance ? maintain(after) : noMaintenance,

@@ -1,48 +1,48 @@
 /**
- * Those who wait or work, in the order they came. Not a Set: one that many join and leave has its table replaced again and again, the
- * former tables hold their entries and the next table, and once one of them has grown old, all that follow wait for a full
- * collection. Whoever leaves a line holds nobody in it.
+ * A list whose nodes are removed from anywhere, in the order in which they were appended. Not a Set: one with many additions and removals has its
+ * table replaced again and again, each former table holds its entries and the next table, and once one of them has grown old, all that follow
+ * wait for a full collection.
  */
-export interface Link<Self> {
+export interface ListNode<Self> {
   before: Self | undefined
   next: Self | undefined
 }
 
-export interface Line<Place extends Link<Place>> {
-  first: Place | undefined
-  last: Place | undefined
+export interface LinkedList<Node extends ListNode<Node>> {
+  first: Node | undefined
+  last: Node | undefined
   length: number
 }
 
-export function emptyLine<Place extends Link<Place>>(): Line<Place> {
+export function emptyList<Node extends ListNode<Node>>(): LinkedList<Node> {
   return { first: undefined, last: undefined, length: 0 }
 }
 
-export function stepIn<Place extends Link<Place>>(line: Line<Place>, place: Place): void {
-  place.before = line.last
-  if (line.last === undefined) line.first = place
-  else line.last.next = place
-  line.last = place
-  line.length += 1
+export function append<Node extends ListNode<Node>>(list: LinkedList<Node>, node: Node): void {
+  node.before = list.last
+  if (list.last === undefined) list.first = node
+  else list.last.next = node
+  list.last = node
+  list.length += 1
 }
 
-export function stepOut<Place extends Link<Place>>(line: Line<Place>, place: Place): void {
-  const { before, next } = place
-  if (before === undefined) line.first = next
+export function remove<Node extends ListNode<Node>>(list: LinkedList<Node>, node: Node): void {
+  const { before, next } = node
+  if (before === undefined) list.first = next
   else before.next = next
-  if (next === undefined) line.last = before
+  if (next === undefined) list.last = before
   else next.before = before
-  line.length -= 1
-  // Or all that ever stood in it would hold the one behind them, and each its request, until the next full collection.
-  place.before = undefined
-  place.next = undefined
+  list.length -= 1
+  // A removed node keeps no reference to its neighbours: each would hold the next one, and its request, until a full collection.
+  node.before = undefined
+  node.next = undefined
 }
 
-/** Each may leave while it is looked at. */
-export function* everyoneIn<Place extends Link<Place>>(line: Line<Place>): Iterable<Place> {
-  for (let place = line.first; place !== undefined;) {
-    const { next }: Link<Place> = place
-    yield place
-    place = next
+/** A node may be removed while the loop is at it. */
+export function* values<Node extends ListNode<Node>>(list: LinkedList<Node>): Iterable<Node> {
+  for (let node = list.first; node !== undefined;) {
+    const { next }: ListNode<Node> = node
+    yield node
+    node = next
   }
 }

@@ -1,6 +1,6 @@
 /** Keeps a claim alive while its handler runs, and tells the handler when the claim is gone. */
 import { LatchkeyError } from '../../ports/errors.ts'
-import { stepIn, stepOut } from '../../ports/linked-list.ts'
+import { append, remove } from '../../ports/linked-list.ts'
 import type { Claim } from '../../ports/store.ts'
 import type { Core, Heartbeat } from '../runtime.ts'
 
@@ -35,7 +35,7 @@ export function holdLease<Tx>(core: Core<Tx>, options: LeaseOptions): Lease {
   // Most handlers have ended before the first beat: only then is the second timer set, unless it would be the first to fire.
   let cancelHold = options.holdMsMax > beatMs ? undefined : limitHold()
   const heartbeat: Heartbeat = { stop: stopEarly, before: undefined, next: undefined }
-  stepIn(core.heartbeats, heartbeat)
+  append(core.heartbeats, heartbeat)
 
   function limitHold(): () => void {
     const leftMs = options.holdMsMax - (clock.monotonicMs() - startedAtMs)
@@ -85,7 +85,7 @@ export function holdLease<Tx>(core: Core<Tx>, options: LeaseOptions): Lease {
     end() {
       stopBeating()
       cancelHold?.()
-      stepOut(core.heartbeats, heartbeat)
+      remove(core.heartbeats, heartbeat)
       const usedMs = clock.monotonicMs() - renewedAtMs
       core.telemetry.observe('lease.used_ratio', usedMs / leaseMs, { operation: options.operation })
     },

@@ -4,7 +4,7 @@
  */
 import { systemClock } from '../../../ports/clock.ts'
 import { LatchkeyError } from '../../../ports/errors.ts'
-import { emptyLine, everyoneIn, type Line, type Link, stepIn, stepOut } from '../../../ports/linked-list.ts'
+import { emptyList, values, type LinkedList, type ListNode, append, remove } from '../../../ports/linked-list.ts'
 import type { PgPool } from '../driver.ts'
 
 /** Who waits for longer is answered by us, before the limit of the engine (5 s) takes a full pool for a server that is down. */
@@ -25,11 +25,11 @@ export interface PoolShare {
   watch(transaction: { readonly isIdle: () => boolean; readonly onIdle: () => void }): () => void
 }
 
-interface Waiting extends Link<Waiting> {
+interface Waiting extends ListNode<Waiting> {
   readonly enter: () => void
 }
 
-interface Open extends Link<Open> {
+interface Open extends ListNode<Open> {
   readonly isIdle: () => boolean
   readonly onIdle: () => void
   idleLooks: number
@@ -48,7 +48,7 @@ function poolShare(pool: PgPool): PoolShare {
   const sizeMax = pool.options?.max ?? Infinity
   // A pool of one has none to spare: then a handler that asks it for another is the idle one, and rolled back.
   const placesMax = Math.max(1, sizeMax - 1)
-  const waiting: Line<Waiting> = emptyLine()
+  const waiting: LinkedList<Waiting> = emptyList()
   let taken = 0
   const tryEnter = () => {
     if (taken >= placesMax) return false
@@ -69,20 +69,20 @@ function poolShare(pool: PgPool): PoolShare {
   }
 }
 
-function turn(line: Line<Waiting>, placesMax: number): Promise<void> {
+function turn(line: LinkedList<Waiting>, placesMax: number): Promise<void> {
   const why = `${placesMax} transactions are open, which is what atomic work may take of this pool`
   if (line.length >= waitingMax) return Promise.reject(overloaded(`${why}, and ${waitingMax} wait for one to end`))
   return new Promise((resolve, reject) => {
     const leave = () => {
       cancel()
-      stepOut(line, place)
+      remove(line, place)
     }
     const cancel = systemClock.after(waitMsMax, () => {
       leave()
       reject(overloaded(`${why}, and none ended within ${waitMsMax} ms`))
     })
     const place: Waiting = { before: undefined, next: undefined, enter: () => (leave(), resolve()) }
-    stepIn(line, place)
+    append(line, place)
   })
 }
 
@@ -91,24 +91,24 @@ function overloaded(message: string): LatchkeyError {
 }
 
 function idleWatch(pool: PgPool): PoolShare['watch'] {
-  const line: Line<Open> = emptyLine()
+  const line: LinkedList<Open> = emptyList()
   let isLooking = false
   const look = () => {
     isLooking = line.length > 0
     if (isLooking) systemClock.after(lookEveryMs, look)
     const someoneWaits = (pool.waitingCount ?? 0) > 0
-    for (const open of everyoneIn(line)) {
+    for (const open of values(line)) {
       open.idleLooks = open.isIdle() && someoneWaits ? open.idleLooks + 1 : 0
       if (open.idleLooks >= idleLooksMax) open.onIdle()
     }
   }
   return ({ isIdle, onIdle }) => {
     const open: Open = { before: undefined, next: undefined, isIdle, onIdle, idleLooks: 0 }
-    stepIn(line, open)
+    append(line, open)
     if (!isLooking) {
       isLooking = true
       systemClock.after(lookEveryMs, look)
     }
-    return () => stepOut(line, open)
+    return () => remove(line, open)
   }
 }

@@ -4,7 +4,7 @@
  */
 import type { Clock } from '../../../ports/clock.ts'
 import { overloaded, unavailable } from './errors.ts'
-import { everyoneIn, type Line, type Link, stepIn, stepOut } from '../../../ports/linked-list.ts'
+import { values, type LinkedList, type ListNode, append, remove } from '../../../ports/linked-list.ts'
 
 /** What stands in the queue. */
 export interface Waiting {
@@ -28,7 +28,7 @@ export interface WriteQueue<Write extends Waiting> {
   close(limitMs: number): Promise<void>
 }
 
-interface Place<Write> extends Link<Place<Write>> {
+interface Place<Write> extends ListNode<Place<Write>> {
   readonly waiting: Waiting
   readonly write: Write | undefined
   cancel: () => void
@@ -43,13 +43,13 @@ export interface QueueOptions {
 
 export function writeQueue<Write extends Waiting>(options: QueueOptions): WriteQueue<Write> {
   const { clock, waitersMax, beforeTurn = () => {} } = options
-  const line: Line<Place<Write>> = { first: undefined, last: undefined, length: 0 }
+  const line: LinkedList<Place<Write>> = { first: undefined, last: undefined, length: 0 }
   let taken = false
   let closed = false
 
   const leave = (place: Place<Write>) => {
     place.cancel()
-    stepOut(line, place)
+    remove(line, place)
   }
   const refuse = (place: Place<Write>, error: Error) => {
     leave(place)
@@ -74,7 +74,7 @@ export function writeQueue<Write extends Waiting>(options: QueueOptions): WriteQ
   const stand = (waiting: Waiting, limitMs: number, write?: Write) => {
     const place: Place<Write> = { waiting, write, cancel: () => {}, before: undefined, next: undefined }
     place.cancel = clock.after(limitMs, () => refuse(place, overloaded(waitedTooLong(limitMs))))
-    stepIn(line, place)
+    append(line, place)
   }
   const wait = (limitMs: number) =>
     new Promise<() => void>((resolve, reject) => stand({ lead: resolve, failed: reject }, limitMs))
@@ -98,7 +98,7 @@ export function writeQueue<Write extends Waiting>(options: QueueOptions): WriteQ
       taken = true
     },
     *takeWrites() {
-      for (const place of everyoneIn(line)) {
+      for (const place of values(line)) {
         if (place.write === undefined) continue
         leave(place)
         yield place.write
@@ -106,7 +106,7 @@ export function writeQueue<Write extends Waiting>(options: QueueOptions): WriteQ
     },
     async close(limitMs) {
       closed = true
-      for (const place of everyoneIn(line)) refuse(place, closedMeanwhile())
+      for (const place of values(line)) refuse(place, closedMeanwhile())
       if (taken) await wait(limitMs).catch(() => undefined)
     },
   }

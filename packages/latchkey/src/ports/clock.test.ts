@@ -3,7 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { describe, expect, it } from 'vitest'
-import { sharedTimers } from './shared-timers.ts'
+import { sharedTimers } from './clock.ts'
 
 const after = sharedTimers(() => performance.now())
 
