@@ -1,5 +1,5 @@
 /** Delivers the outbox, a lane at a time; with several processes each has another lane. */
-import { faultPoint } from '../engine/store/fault-point.ts'
+import { faultPoint } from '../engine/store/call.ts'
 import type { Internals } from '../engine/latchkey.ts'
 import { createRelay, type RelayOptions } from '../outbox/relay.ts'
 import type { LoopOptions } from './loop.ts'

@@ -9,7 +9,7 @@ import { afterAbort, afterHandlerEnd, rolledBack, savepointsNeeded } from './ato
 import { type BoundedEnd, boundedTransaction, type Edges, unbounded } from '../store/transaction.ts'
 import type { Core } from '../runtime.ts'
 import { type AtomicExecution, type Listening, saidNotExecuted } from '../execution.ts'
-import { faultPoint } from '../store/fault-point.ts'
+import { faultPoint } from '../store/call.ts'
 import { attemptOf, execution, neverFires } from './guarded.ts'
 import { type Judgement, judge } from '../rules/judge.ts'
 import { answerSeen, grantOf } from '../run/answer-from-row.ts'

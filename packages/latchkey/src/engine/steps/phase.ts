@@ -2,7 +2,7 @@
 import { sleep } from '../../ports/clock.ts'
 import { committedByHandler } from '../kinds/atomic-misuse.ts'
 import { type BoundedEnd, boundedTransaction, type Edges } from '../store/transaction.ts'
-import { faultPoint } from '../store/fault-point.ts'
+import { faultPoint } from '../store/call.ts'
 import { storeUnavailable } from './halt.ts'
 import { boundedJson, fromJson } from './json.ts'
 import { halt, nextStep, type PhasedRun, whileRunning } from './phased-execution.ts'

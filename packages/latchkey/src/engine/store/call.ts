@@ -1,17 +1,15 @@
-/** Every call to the store goes through here: bounded in time, counted, and told to the circuit. */
+/** Every call to the store is bounded in time, counted, and reported to the circuit breaker. */
 import type { Clock } from '../../ports/clock.ts'
 import { isLatchkeyError, LatchkeyError } from '../../ports/errors.ts'
 import type { Telemetry } from '../../ports/telemetry.ts'
-import { type Circuit, circuit } from './circuit-breaker.ts'
-import { faultPoint } from './fault-point.ts'
 
 export interface StoreCalls {
-  readonly circuit: Circuit
+  readonly circuit: CircuitBreaker
   /** The limit of a call that is given none. */
   readonly timeoutMs: number
   /**
    * Rejects with `store-unavailable` when the call failed or took too long; what the call did is then unknown, unless the error says that it
-   * was never sent. Rejects with `overloaded` when the store refused to queue it, which counts as no failure.
+   * was never sent. Rejects with `overloaded` when the store refused to queue it, which does not count as a failure.
    */
   call<T>(name: string, run: () => Promise<T>, limitMs?: number): Promise<T>
 }
@@ -24,13 +22,13 @@ export interface StoreCallOptions {
 }
 
 export function storeCalls({ storeName, timeoutMs, clock, telemetry }: StoreCallOptions): StoreCalls {
-  const breaker = circuit(clock)
+  const circuit = circuitBreaker(clock)
 
-  function failure(name: string, cause: unknown): unknown {
-    // Not migrated, not a transaction: the store answered, and the message says what to do. Overloaded: it was not even asked,
-    // which is a word about this process and says nothing about the store.
+  function failure(cause: unknown, name: string): unknown {
+    // Not migrated, not a transaction: the store answered, and the message says what to do. Overloaded: the store was not asked,
+    // so this says nothing about it.
     if (isLatchkeyError(cause) && cause.code !== 'store-unavailable') return cause
-    breaker.failed(cause)
+    circuit.failed(cause)
     telemetry.count('store.error', { detail: name })
     telemetry.report(`the ${storeName} store failed at ${name}`, { error: cause, detail: name })
     const message = `the ${storeName} store failed at ${name}: ${String(cause)}`
@@ -40,60 +38,61 @@ export function storeCalls({ storeName, timeoutMs, clock, telemetry }: StoreCall
     })
   }
 
-  const watch: Watch = {
-    before: name => faultPoint(name, 'before'),
-    after(name) {
-      faultPoint(name, 'after')
-      breaker.succeeded()
-    },
-    failure,
+  function answered(name: string): void {
+    faultPoint(name, 'after')
+    circuit.succeeded()
   }
+
   return {
-    circuit: breaker,
+    circuit,
     timeoutMs,
-    call: (name, run, limitMs = timeoutMs) => bounded(clock, limitMs, { name, run, watch }),
+    call(name, run, limitMs = timeoutMs) {
+      try {
+        faultPoint(name, 'before')
+        return bounded(clock, limitMs, { asked: run(), name, answered, failure })
+      } catch (error) {
+        // A port that throws instead of rejecting.
+        return Promise.reject(failure(error, name))
+      }
+    },
   }
 }
 
-/** The promise, or a rejection after `limitMs`. What comes later is ignored; the caller resolves what it may have done. */
+/** The promise, or a rejection after `limitMs`. A later result is ignored; the caller resolves what the call may have done. */
 export function within<T>(clock: Clock, limitMs: number, run: () => Promise<T>): Promise<T> {
-  return bounded(clock, limitMs, { name: '', run, watch: unwatched })
+  try {
+    return bounded(clock, limitMs, { asked: run(), name: '', answered() {}, failure: cause => cause })
+  } catch (error) {
+    return Promise.reject(error)
+  }
 }
 
-/** What is told of every call, by its name. What `before` or `after` throws is a failure of the call. */
-interface Watch {
-  before(name: string): void
-  /** Before the value is given out. */
-  after(name: string): void
-  /** What to reject with. */
-  failure(name: string, cause: unknown): unknown
-}
-
-const unwatched: Watch = { before() {}, after() {}, failure: (_, cause) => cause }
-
-interface Bounded<T> {
+interface BoundedCall<T> {
+  readonly asked: Promise<T>
   readonly name: string
-  readonly run: () => Promise<T>
-  readonly watch: Watch
+  /** Called before the value is given out. What it throws is a failure of the call. */
+  answered(name: string): void
+  /** What to reject with. */
+  failure(cause: unknown, name: string): unknown
 }
 
-/** One promise around the store's own, because two of these are on the way of every request. */
-function bounded<T>(clock: Clock, limitMs: number, { name, run, watch }: Bounded<T>): Promise<T> {
+/** One promise around the store's own, because every request makes two such calls. */
+function bounded<T>(clock: Clock, limitMs: number, { asked, name, answered, failure }: BoundedCall<T>): Promise<T> {
   return new Promise((resolve, reject) => {
     let over = false
     const fail = (cause: unknown) => {
       if (over) return
       over = true
       cancel()
-      reject(watch.failure(name, cause))
+      reject(failure(cause, name))
     }
     const cancel = clock.after(limitMs, () =>
       fail(new LatchkeyError('store-unavailable', `no answer within ${limitMs} ms`)),
     )
-    const answered = (value: T) => {
+    const succeed = (value: T) => {
       if (over) return
       try {
-        watch.after(name)
+        answered(name)
       } catch (error) {
         return fail(error)
       }
@@ -101,12 +100,59 @@ function bounded<T>(clock: Clock, limitMs: number, { name, run, watch }: Bounded
       cancel()
       resolve(value)
     }
-    try {
-      watch.before(name)
-      Promise.resolve(run()).then(answered, fail)
-    } catch (error) {
-      // A port that throws instead of rejecting must not leave the timer behind.
-      fail(error)
-    }
+    Promise.resolve(asked).then(succeed, fail)
   })
+}
+
+/** Stops calling a store that is down: callers are answered at once, and its recovery is not met by a crowd. */
+export interface CircuitBreaker {
+  /** Closed, or open and this call is the probe. */
+  admits(): boolean
+  succeeded(): void
+  /** `cause`: what all the calls that failed together have in common. It counts once. */
+  failed(cause?: unknown): void
+}
+
+/** Five in a row: one lost connection fails a handful of calls at once and should not open the circuit. */
+const failuresMax = 5
+/** One probe a second finds a recovered store quickly and costs it nothing. */
+const probeEveryMs = 1_000
+
+export function circuitBreaker(clock: Clock): CircuitBreaker {
+  let failures = 0
+  let nextProbeAtMs = 0
+  let lastCause: unknown
+  return {
+    admits() {
+      if (failures < failuresMax) return true
+      if (clock.monotonicMs() < nextProbeAtMs) return false
+      nextProbeAtMs = clock.monotonicMs() + probeEveryMs
+      return true
+    },
+    succeeded() {
+      failures = 0
+      lastCause = undefined
+    },
+    failed(cause) {
+      // A batch that is lost fails each of its members with the same error.
+      if (cause !== undefined && cause === lastCause) return
+      lastCause = cause
+      failures += 1
+      if (failures >= failuresMax) nextProbeAtMs = clock.monotonicMs() + probeEveryMs
+    },
+  }
+}
+
+const armed: unique symbol = Symbol.for('latchkey.faultPoint')
+
+// Typed as what it is here: an object that may have this one member.
+const place = globalThis as { readonly [armed]?: unknown }
+
+/**
+ * A named place where a test may kill the process. Nothing happens unless a test has put a function there. `moment` is a parameter of its own so
+ * that no text is joined when nothing is armed.
+ */
+export function faultPoint(name: string, moment?: 'before' | 'after'): void {
+  const arm = place[armed]
+  if (typeof arm === 'function') arm(moment === undefined ? name : `${name}:${moment}`)
 }
