@@ -135,19 +135,19 @@ describe('many claims in doubt', () => {
   it('are at most a hundred thousand: then new claims are refused before they are sent, and that is reported once', async () => {
     const lost = request('k')
     for (let n = 0; n < 99_999; n++) uncertain.remember({ ...lost, claimId: `claim ${n}` }, undefined)
-    expect(uncertain.isFull()).toBe(false)
+    expect(uncertain.isFull).toBe(false)
     uncertain.remember(lost, undefined)
-    expect([uncertain.isFull(), uncertain.isFull()]).toEqual([true, true])
+    expect([uncertain.isFull, uncertain.isFull]).toEqual([true, true])
     expect(telemetry.told.filter(entry => String(entry).includes('are uncertain'))).toHaveLength(1)
     down = false
     await pass(leaseMs + 120_000, 1_000)
-    expect(uncertain.isFull()).toBe(false)
+    expect(uncertain.isFull).toBe(false)
     expect(uncertain.size()).toBe(0)
   })
 
   it('keep a guarded claim from being sent, and the answer is 503: not executed', async () => {
     const core = createCore({ store: inner, clock, telemetry, storeTimeoutMs: 2_000, maintenance: false })
-    const full = { ...core, uncertain: { ...core.uncertain, isFull: () => true } }
+    const full = { ...core, uncertain: { ...core.uncertain, isFull: true } }
     const claimed = await claim(full, request('k'))
     expect(claimed).toMatchObject({ kind: 'unavailable', inDoubt: false })
     expect(await stateOf('k')).toBeUndefined()

@@ -176,7 +176,12 @@ describe('what is kept in memory', () => {
   })
 
   function keep(bytes: number, write: () => Promise<OwnerResult> = async () => 'written'): boolean {
-    const lease: Lease = { signal: () => new AbortController().signal, leftMs: () => 0, end: () => void (ended += 1) }
+    const lease: Lease = {
+      signal: () => new AbortController().signal,
+      leftMs: () => 0,
+      isHandedOver: false,
+      end: () => void (ended += 1),
+    }
     const claim = { id: 'id', fence: 1, claimId: clock.randomId() }
     const written = () => (down ? Promise.reject(new Error('connection terminated')) : write())
     return ends.keep({ claim, operation: operationName, bytes, lease, holdMsMax: 900_000, write: written })

@@ -68,8 +68,8 @@ async function runOwned<Tx, C>(
     const owned = { claim: won.claim, lease, leftMs: lease.leftMs, request, settings }
     return await finishAs(core, owned, { attempt, judgement })
   } finally {
-    // What could not be stored in time is stored later, under this lease.
-    if (!core.unstored.holds(lease)) lease.end()
+    // An outcome that could not be stored in time is stored later, under this lease.
+    if (!lease.isHandedOver) lease.end()
     core.waiters.wake(id)
   }
 }

@@ -1,24 +1,24 @@
-/** Something that is tried again and again while a part of it is left: what an outage left behind, done when the store is back. */
+/** Retries in the background what an outage left behind, until nothing of it is left. */
 import { type Clock, sleep } from '../../ports/clock.ts'
 
 export interface BackgroundRetry {
-  /** There is something to do. The process stays alive for it for at most `keepAliveMs`; afterwards it is done if the process lives. */
+  /** There is something to do. It keeps the process alive for at most `keepAliveMs`. */
   wake(keepAliveMs: number): void
-  /** Resolves when nothing is left, or no turn follows any more. Pauses are short from here on: somebody waits. */
+  /** Resolves when nothing is left, or no turn follows any more. Pauses are short from here on, because a shutdown waits. */
   finish(): Promise<void>
 }
 
 export interface RetryOptions {
   readonly clock: Clock
-  /** One pass, bounded in time; answers in how many milliseconds the next one is due. Undefined: nothing is left. Never rejects. */
+  /** One pass, bounded in time. Returns in how many milliseconds the next one is due; undefined: nothing is left. Never rejects. */
   readonly turn: () => Promise<number | undefined>
   /** Aborted: no more turns. */
   readonly closing: AbortSignal
 }
 
-/** While a shutdown waits: often enough to use its time, seldom enough for a store that is away. */
+/** While a shutdown waits: often enough to use its time, seldom enough for a store that is down. */
 const hurriedPauseMs = 100
-/** A pause has no end but its own, so what is added meanwhile waits for at most this. */
+/** Nothing ends a pause early, so work that is added meanwhile waits for at most this. */
 const pauseMsMax = 1_000
 
 export function backgroundRetry({ clock, turn, closing }: RetryOptions): BackgroundRetry {

@@ -1,4 +1,4 @@
-/** Which uncertain claims are due to be asked about. */
+/** Which uncertain claims are due to be released. */
 import type { Clock } from '../../ports/clock.ts'
 import type { LostClaim } from '../../ports/store.ts'
 
@@ -13,22 +13,22 @@ export interface Uncertain extends LostClaim {
 export interface LostClaimQueue {
   size(): number
   add(claim: LostClaim & { readonly leaseMs: number }, dueInMs: number): void
-  /** It was looked for and not found: due again after a pause that grows. */
+  /** The store does not have it: due again after a pause that grows. */
   addAgain(claim: Uncertain): void
   remove(claimId: string): void
   due(limit: { readonly countMax: number; readonly all: boolean }): Uncertain[]
-  /** Undefined: there is none. */
+  /** Undefined: the queue is empty. */
   nextDueInMs(): number | undefined
 }
 
 const firstPauseMs = 100
-/** Less and less often, until a lease has passed since the store was back. */
+/** The pause doubles up to this, until a lease has passed since the store was back. */
 const pauseMsMax = 5_000
 
 export function lostClaimQueue(clock: Clock): LostClaimQueue {
-  /** Nothing was heard of them yet; in the order in which they are due. */
+  /** Not asked for yet; in the order in which they are due. */
   const fresh = new Map<string, Uncertain>()
-  /** Looked for at least once; about in that order, so that one look at the first says whether any is due. */
+  /** Asked for at least once; about in that order, so that the first one shows whether any is due. */
   const absent = new Map<string, Uncertain>()
   const remove = (claimId: string) => {
     fresh.delete(claimId)

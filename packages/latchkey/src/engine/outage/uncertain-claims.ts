@@ -11,14 +11,15 @@ import type { StoreCalls } from '../store/call.ts'
 
 export interface UncertainClaims {
   readonly size: () => number
-  /** No new claim is sent: what became of it could not be remembered. */
-  isFull(): boolean
-  /** `asked`: what the store may still answer. */
+  /** No new claim may be sent: there is no room to remember it, should its reply be lost. */
+  readonly isFull: boolean
+  /** `asked`: the call, which the store may still answer. */
   remember(request: ClaimRequest, asked: Promise<ClaimResult> | undefined): void
   /** Resolves when each has been asked about once more. */
   flush(): Promise<void>
 }
 
+/** What work needs that an outage left behind. */
 export interface AfterOutage<Tx> {
   readonly store: Store<Tx>
   readonly calls: StoreCalls
@@ -28,26 +29,34 @@ export interface AfterOutage<Tx> {
 }
 
 /**
- * About 30 MB, and some minutes of full load on a store that takes claims and answers none. Those under way when it is reached are
- * remembered, too: it keeps new ones from being sent.
+ * About 30 MB, and some minutes of full load on a store that takes claims and answers none. It keeps new claims from being sent; those under
+ * way when it is reached are still remembered.
  */
 const claimsMax = 100_000
-/** What the port allows in one call. */
+/** The port's limit for one call. */
 const batchMax = 1_000
 /** The reply may have been lost a moment before the commit. */
 const firstAfterMs = 100
-/** As often as an open circuit lets somebody try. */
+/** As often as an open circuit admits a probe. */
 const outagePauseMs = 1_000
 
 export function uncertainClaims<Tx>({ store, calls, clock, telemetry, closing }: AfterOutage<Tx>): UncertainClaims {
   const claims = lostClaimQueue(clock)
   const retry = backgroundRetry({ clock, turn, closing })
   let flushing = false
-  let saidFull = false
 
   function add({ identity, claimId, leaseMs }: ClaimRequest, dueInMs: number): void {
     claims.add({ id: identity.id, claimId, leaseMs }, dueInMs)
+    if (!uncertain.isFull && claims.size() >= claimsMax) {
+      uncertain.isFull = true
+      telemetry.report(`${claimsMax} claims are uncertain: new ones are refused until the store is back`, {})
+    }
     retry.wake(leaseMs)
+  }
+
+  function remove(claimId: string): void {
+    claims.remove(claimId)
+    uncertain.isFull &&= claims.size() >= claimsMax
   }
 
   async function turn(): Promise<number | undefined> {
@@ -58,7 +67,7 @@ export function uncertainClaims<Tx>({ store, calls, clock, telemetry, closing }:
       const lost = batch.map(({ id, claimId }) => ({ id, claimId }))
       const over = new Set(await calls.call('release', () => store.releaseMany(lost)))
       for (const claim of batch) {
-        if (over.has(claim.claimId) || isNeverGranted(claim)) claims.remove(claim.claimId)
+        if (over.has(claim.claimId) || isNeverGranted(claim)) remove(claim.claimId)
         else claims.addAgain(claim)
       }
       return claims.nextDueInMs()
@@ -68,7 +77,7 @@ export function uncertainClaims<Tx>({ store, calls, clock, telemetry, closing }:
   }
 
   /**
-   * Looked for, and not there. A server that stood still may yet read it from its socket, so it counts as never granted only when
+   * The store does not have it. A server that was stopped may yet read it from its socket, so it counts as never granted only when
    * a whole lease has passed since the store was back.
    */
   function isNeverGranted(claim: Uncertain): boolean {
@@ -77,23 +86,16 @@ export function uncertainClaims<Tx>({ store, calls, clock, telemetry, closing }:
     return flushing || nowMs - claim.answeredAtMs >= claim.leaseMs
   }
 
-  return {
+  const uncertain = {
     size: claims.size,
-    isFull() {
-      const full = claims.size() >= claimsMax
-      if (full && !saidFull) {
-        telemetry.report(`${claimsMax} claims are uncertain: new ones are refused until the store is back`, {})
-      }
-      saidFull = full
-      return full
-    },
-    remember(request, asked) {
+    isFull: false,
+    remember(request: ClaimRequest, asked: Promise<ClaimResult> | undefined) {
       add(request, firstAfterMs)
-      // The store may answer after all. A grant begins its lease only now, perhaps long after the last look.
+      // The store may answer after all. Such a grant begins its lease only now, perhaps long after the last release.
       asked?.then(
         late => {
           if (late.kind === 'won') add(request, 0)
-          else if (late.record.claimId !== request.claimId) claims.remove(request.claimId)
+          else if (late.record.claimId !== request.claimId) remove(request.claimId)
         },
         () => {},
       )
@@ -103,4 +105,5 @@ export function uncertainClaims<Tx>({ store, calls, clock, telemetry, closing }:
       if (claims.size() > 0) await retry.finish()
     },
   }
+  return uncertain
 }

@@ -1,6 +1,6 @@
 /**
- * How work ended, where the store could not be told in time: kept in memory, under its lease, and stored when the store is back.
- * So an outage leaves nothing `unknown` whose process lived and knows the answer.
+ * Ends of work that the store did not take in time: held in memory, under their leases, and stored when the store is back.
+ * So an outage leaves no row `unknown` whose process survived and knows the answer.
  */
 import type { Claim, OwnerResult } from '../../ports/store.ts'
 import type { Telemetry } from '../../ports/telemetry.ts'
@@ -12,26 +12,24 @@ import type { Waiters } from '../run/waiters.ts'
 export interface UnstoredEnd {
   readonly claim: Claim
   readonly operation: string
-  /** What it takes of memory, about. */
+  /** About how much memory it takes. */
   readonly bytes: number
-  /** Renewed until the end is stored or the maximum hold is over, and ended here. Absent: the claim is lost, and this is evidence. */
+  /** Renewed until the end is stored or the maximum hold is over, and ended here. Absent: the claim is lost, and the end is evidence. */
   readonly lease: Lease | undefined
-  /** It is given up after this: the row has gone by its recovery, and its owner has tried long enough. */
+  /** The retries stop after this: by then the row's recovery has moved it. */
   readonly holdMsMax: number
   readonly write: () => Promise<OwnerResult>
 }
 
 export interface UnstoredEnds {
   readonly size: () => number
-  /** For one more end. */
+  /** Room for further ends. */
   readonly bytesLeft: () => number
-  /** False: there is no room, and that is reported. The lease is then still the caller's. */
+  /** False: there is no room, and that is reported. The caller then still has to end the lease. */
   keep(end: UnstoredEnd): boolean
-  /** An end is kept here under this lease. */
-  holds(lease: Lease): boolean
   /** Resolves when nothing is left. */
   flush(): Promise<void>
-  /** Gives up what is left, and says how much that was. */
+  /** Drops what is left, and returns how many ends that was. */
   lose(): number
 }
 
@@ -39,23 +37,22 @@ export interface UnstoredEnds {
 const endsMax = 1_000
 /** With answers of the largest stored size (1 MiB), sixty-four of them; with usual ones a thousand take a fraction of it. */
 const bytesMax = 64 * 1_024 * 1_024
-/** Written together: enough to fill a batch of the store, few enough not to meet its recovery as a crowd. */
+/** Written together: enough to fill a batch of the store, few enough not to overload one that is just back. */
 const togetherMax = 32
-/** As often as an open circuit lets somebody try. */
+/** As often as an open circuit admits a probe. */
 const outagePauseMs = 1_000
 
-/** A process with nothing else to do waits for about a lease; who wants to wait longer calls `close`. */
+/** A process with nothing else to do waits for about a lease; `close` waits longer. */
 const keepAliveMs = 30_000
 
-interface Kept extends UnstoredEnd {
+interface HeldEnd extends UnstoredEnd {
   readonly sinceMs: number
 }
 
 export function unstoredEnds<Tx>(after: AfterOutage<Tx> & { readonly waiters: Waiters }): UnstoredEnds {
   const { calls, clock, telemetry, closing, waiters } = after
-  /** The one that was tried last is the last to be tried again. */
-  const ends = new Set<Kept>()
-  const leases = new Set<Lease | undefined>()
+  /** The one that was tried last comes last. */
+  const ends = new Set<HeldEnd>()
   const retry = backgroundRetry({ clock, turn, closing })
   let bytes = 0
 
@@ -67,32 +64,31 @@ export function unstoredEnds<Tx>(after: AfterOutage<Tx> & { readonly waiters: Wa
     return written.every(result => result === 'failed') ? outagePauseMs : 0
   }
 
-  async function store(end: Kept): Promise<OwnerResult | 'failed'> {
+  async function store(end: HeldEnd): Promise<OwnerResult | 'failed'> {
     const about = { operation: end.operation, identity: end.claim.id }
     const written = await calls.call('finish', end.write).catch(() => 'failed' as const)
     if (written === 'failed') return failed(end)
     drop(end)
     if (written === 'claim-lost') telemetry.count('claim_lost', about)
-    else telemetry.report('what could not be stored in time is stored now', about)
+    else telemetry.report('an outcome that could not be stored in time is stored now', about)
     waiters.wake(end.claim.id)
     return written
   }
 
-  function failed(end: Kept): 'failed' {
+  function failed(end: HeldEnd): 'failed' {
     ends.delete(end)
     if (clock.monotonicMs() - end.sinceMs < end.holdMsMax) {
       ends.add(end)
       return 'failed'
     }
     drop(end)
-    reportLost(telemetry, end, 'could not be stored within the maximum hold')
+    reportLost(telemetry, end, 'could not be stored within holdMsMax')
     return 'failed'
   }
 
-  function drop(end: Kept): void {
+  function drop(end: HeldEnd): void {
     ends.delete(end)
     bytes -= end.bytes
-    leases.delete(end.lease)
     end.lease?.end()
   }
 
@@ -101,16 +97,15 @@ export function unstoredEnds<Tx>(after: AfterOutage<Tx> & { readonly waiters: Wa
     bytesLeft: () => bytesMax - bytes,
     keep(end) {
       if (closing.aborted || ends.size >= endsMax || bytes + end.bytes > bytesMax) {
-        reportLost(telemetry, end, 'could be neither stored nor kept in memory')
+        reportLost(telemetry, end, 'could not be stored, and there is no memory left to hold it')
         return false
       }
       ends.add({ ...end, sinceMs: clock.monotonicMs() })
-      leases.add(end.lease)
+      if (end.lease !== undefined) end.lease.isHandedOver = true
       bytes += end.bytes
       retry.wake(keepAliveMs)
       return true
     },
-    holds: lease => leases.has(lease),
     async flush() {
       if (ends.size > 0) await retry.finish()
     },
@@ -123,5 +118,5 @@ export function unstoredEnds<Tx>(after: AfterOutage<Tx> & { readonly waiters: Wa
 }
 
 function reportLost(telemetry: Telemetry, { operation, claim }: UnstoredEnd, why: string): void {
-  telemetry.report(`how the work ended ${why}: the row goes by its recovery`, { operation, identity: claim.id })
+  telemetry.report(`the outcome ${why}: the row is left to its recovery`, { operation, identity: claim.id })
 }

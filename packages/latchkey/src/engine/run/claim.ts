@@ -35,7 +35,7 @@ export function claim<Tx>(
   // Phased work is not released: that would race its workers, and whoever finds its dead lease resumes from its journal.
   const isReleased = ifLost === 'release' && request.recovery !== 'resume'
   // First: whoever may not be sent must not take the probe of an open circuit from those that are to be released.
-  if (isReleased && core.uncertain.isFull()) return Promise.resolve(notSent('too many claims are uncertain'))
+  if (isReleased && core.uncertain.isFull) return Promise.resolve(notSent('too many claims are uncertain'))
   if (!core.calls.circuit.admits()) return Promise.resolve(notSent('the store failed repeatedly'))
   let asked: Promise<ClaimResult> | undefined
   const claimed: Promise<Claimed> = core.calls.call('claim', () => (asked = core.store.claim(request)))

@@ -1,14 +1,16 @@
-/** Keeps a claim alive while its handler runs, and tells the handler when the claim is gone. */
+/** Renews a claim while its handler runs, and signals the handler when the claim is lost. */
 import { LatchkeyError } from '../../ports/errors.ts'
 import { append, remove } from '../../ports/linked-list.ts'
 import type { Claim } from '../../ports/store.ts'
 import type { Core, Heartbeat } from '../runtime.ts'
 
 export interface Lease {
-  /** Fires when the claim is lost, or held for too long. Made when it is first asked for: most handlers never look. */
+  /** Fires when the claim is lost, or held for too long. Made when it is first read: most handlers never do. */
   signal(): AbortSignal
-  /** What is surely left, by this process's monotonic clock, counted from before the last renewal was sent. */
+  /** At least this much is left, by this process's monotonic clock, counted from before the last renewal was sent. */
   leftMs(): number
+  /** The end of the work could not be stored in time: `unstored-ends.ts` stores it, and then ends this lease. */
+  isHandedOver: boolean
   end(): void
 }
 
@@ -29,7 +31,7 @@ export function holdLease<Tx>(core: Core<Tx>, options: LeaseOptions): Lease {
   let renewedAtMs = options.claimedAtMs
   let ended = false
 
-  // A third of the lease: two beats may fail and a third still arrives in time. Short handlers never write one.
+  // A third of the lease: two beats may fail and a third still arrives in time. Short handlers send none.
   const beatMs = leaseMs / 3
   let cancelBeat = clock.after(beatMs, beat)
   // Most handlers have ended before the first beat: only then is the second timer set, unless it would be the first to fire.
@@ -41,7 +43,7 @@ export function holdLease<Tx>(core: Core<Tx>, options: LeaseOptions): Lease {
     const leftMs = options.holdMsMax - (clock.monotonicMs() - startedAtMs)
     return clock.after(Math.max(0, leftMs), () => {
       stopBeating()
-      loss.tell(`held for longer than holdMsMax (${options.holdMsMax} ms)`)
+      loss.report(`held for longer than holdMsMax (${options.holdMsMax} ms)`)
     })
   }
 
@@ -65,7 +67,7 @@ export function holdLease<Tx>(core: Core<Tx>, options: LeaseOptions): Lease {
   function lose(): void {
     if (ended) return
     stopBeating()
-    loss.tell('the claim was taken over while the handler ran')
+    loss.report('the claim was taken over while the handler ran')
   }
 
   function stopBeating(): void {
@@ -73,7 +75,7 @@ export function holdLease<Tx>(core: Core<Tx>, options: LeaseOptions): Lease {
     cancelBeat()
   }
 
-  /** Under a handler that goes on. No beat will set the limit any more. */
+  /** At `close`, under a handler that is still running. No beat will set the limit any more. */
   function stopEarly(): void {
     stopBeating()
     cancelHold ??= limitHold()
@@ -82,6 +84,7 @@ export function holdLease<Tx>(core: Core<Tx>, options: LeaseOptions): Lease {
   return {
     signal: loss.signal,
     leftMs: () => renewedAtMs + leaseMs - clock.monotonicMs(),
+    isHandedOver: false,
     end() {
       stopBeating()
       cancelHold?.()
@@ -92,8 +95,8 @@ export function holdLease<Tx>(core: Core<Tx>, options: LeaseOptions): Lease {
   }
 }
 
-/** The signal of a claim, made when it is first asked for; one that was lost before has fired by then. */
-function lossOf(operation: string): { signal(): AbortSignal; tell(message: string): void } {
+/** The signal of a claim, made when it is first read. If the claim was lost before, it has fired already. */
+function lossOf(operation: string): { signal(): AbortSignal; report(message: string): void } {
   let watched: AbortController | undefined
   let lostBy: LatchkeyError | undefined
   return {
@@ -102,7 +105,7 @@ function lossOf(operation: string): { signal(): AbortSignal; tell(message: strin
       if (lostBy !== undefined) watched.abort(lostBy)
       return watched.signal
     },
-    tell(message) {
+    report(message) {
       lostBy ??= new LatchkeyError('claim-lost', `${operation}: ${message}`)
       watched?.abort(lostBy)
     },
