@@ -2,7 +2,8 @@ export type { Answer, Attempt, ExecuteRequest, Refusal, RefusalCode, Work } from
 export type { AtomicExecution, Execution, GuardedExecution } from './engine/execution.ts'
 export type { FingerprintOptions, FingerprintPart } from './engine/fingerprint/fingerprint.ts'
 export { type IdentityParts, type Scope, singleTenant } from './engine/identity.ts'
-export { type Closed, createLatchkey, type Latchkey, type LatchkeyOptions } from './engine/latchkey.ts'
+export { createLatchkey, type Latchkey, type LatchkeyOptions } from './engine/latchkey.ts'
+export type { Closed } from './engine/runtime.ts'
 export { json } from './engine/steps/json.ts'
 export { classifyNetworkFailure, type NetworkFailure } from './engine/rules/network-failure.ts'
 export type {
@@ -20,10 +21,11 @@ export type {
   PhasedValue,
   RunRequest,
 } from './engine/operation.ts'
-export type { OutboxMessage } from './engine/outbox-message.ts'
-export type { Definition } from './engine/kinds/phased.ts'
+export type { OutboxMessage } from './engine/outbox.ts'
+export type { Definition } from './engine/steps/run-definition.ts'
 export type { EffectCall, EffectOptions, PhasedExecution } from './engine/steps/phased-execution.ts'
-export type { DeferredOptions, PhasedOptions } from './engine/kinds/phased-operation.ts'
+export type { DeferredOptions } from './engine/kinds/deferred.ts'
+export type { PhasedOptions } from './engine/kinds/phased.ts'
 export type { OperatorVerdict, Operators, RowName } from './engine/operator.ts'
 export type { Status, Statuses } from './engine/status.ts'
 export type { GuardedOptions, KeyFormat, OperationOptions } from './engine/options.ts'

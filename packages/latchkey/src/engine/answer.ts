@@ -4,20 +4,23 @@ import type { Outcome } from '../ports/outcome.ts'
 import type { Identity, KeyRecord } from '../ports/store.ts'
 import type { FingerprintPart } from './fingerprint/fingerprint.ts'
 
+/** Built by `executeRequest` in request.ts. */
 export interface ExecuteRequest {
   readonly identity: Identity
   /** The client's key, for the handler's context only; it is never stored or logged. */
   readonly key: string
   readonly fingerprint: Uint8Array
-  /** The same request under an older fingerprint version; absent where none but the current exists. */
+  /** The same request under an older fingerprint version; absent where only the current one exists. */
   readonly refingerprint?: (version: number) => Uint8Array | undefined
   /** Older than the operation accepts: answered from its row, if there is one, and never begun. */
   readonly tooOld?: boolean
-  /** The same caller asked before, and waits for the twin: it was counted then. */
+  /** The caller waits for a concurrent duplicate and asks again: it was counted the first time. */
   readonly asksAgain?: boolean
+  /** Called right before the handler or the definition runs. */
+  readonly onStart?: (() => void) | undefined
   /** For operators, at most 80 characters. */
   readonly description: string | undefined
-  /** May this caller have what the row holds? Asked before anything of a row is told or run. Absent: yes. */
+  /** May this caller have what the row holds? Asked before anything of a row is returned or run. Absent: yes. */
   readonly authorizeReplay?: ((record: KeyRecord) => Promise<boolean>) | undefined
 }
 
@@ -31,6 +34,10 @@ export type Attempt =
   | { readonly kind: 'unreplayable'; readonly status: number; readonly why: string }
 
 export type Work<X> = (execution: X) => Promise<Attempt>
+
+export function errorOf(attempt: Attempt): unknown {
+  return attempt.kind === 'unreplayable' ? undefined : attempt.error
+}
 
 export type RefusalCode =
   | 'key-reused'
@@ -58,7 +65,7 @@ export interface Refusal {
   readonly differs: readonly FingerprintPart[]
   /** `outcome-unknown`: this caller's own attempt, not a retry of it. */
   readonly ownAttempt: boolean
-  /** `response-not-stored`: the kept status and headers. */
+  /** `response-not-stored`: the stored status and headers. */
   readonly outcome: Outcome | undefined
   /** `store-unavailable`: the request, or an earlier one with its key, may be in the store all the same, and may be executed later. */
   readonly maybeAccepted: boolean
@@ -68,20 +75,50 @@ export interface Refusal {
 }
 
 export type Answer =
-  /** The handler ran for this caller. `stored: false`: its answer is real, but could not be kept. */
+  /** The handler ran for this caller, and this is its own answer. */
   | { readonly kind: 'executed'; readonly attempt: Attempt; readonly stored: StoredAs }
   | { readonly kind: 'replayed'; readonly outcome: Outcome; readonly expiresAtMs: number }
-  /** Deferred: the row and its input are kept, and its end is a worker's business. The status of the row tells how far it is. */
+  /** Deferred: the row and its input are stored, and a worker finishes it. The status of the row shows how far it is. */
   | { readonly kind: 'accepted'; readonly id: string }
   | { readonly kind: 'refused'; readonly refusal: Refusal }
 
 /**
- * `yes`: a retry replays it. `declined`: not of the stored kind (a 429, a 5xx); a retry runs again. `failed`: the store could
- * not keep it. `unprotected`: no claim was held, because the store was down and the operation allows that.
+ * `yes`: a retry replays it. `not-stored`: this status is not stored (a 429, a 5xx), and a retry runs again. `failed`: the store did not
+ * take it in time. `unprotected`: no claim was held, because the store was down and the operation allows that.
  */
-export type StoredAs = 'yes' | 'declined' | 'failed' | 'unprotected'
+export type StoredAs = 'yes' | 'not-stored' | 'failed' | 'unprotected'
 
-const nothing: Omit<Refusal, 'code'> = {
+/** The shortest `Retry-After`, and the one without any better knowledge: soon enough for a person, rare enough for a fleet. */
+export const retryAfterMsMin = 1_000
+
+/**
+ * A call to the store failed: the store is down, or this process has too much to ask of it. `maybeAccepted`: the row may be
+ * there, and a worker runs it. It is not undone: that would race the workers.
+ */
+export function unavailable(cause: unknown, maybeAccepted = false): Answer {
+  const code = isLatchkeyError(cause, 'overloaded') ? 'overloaded' : 'store-unavailable'
+  return refused(code, { cause, maybeAccepted, retryAfterMs: retryAfterMsMin })
+}
+
+/** `close()` was called before the request came. */
+export function closed(): Answer {
+  return unavailable(new Error('Latchkey is closed'))
+}
+
+export function inProgress(retryAfterMs: number = retryAfterMsMin): Answer {
+  return refused('in-progress', { retryAfterMs })
+}
+
+/** The caller's own attempt may have taken effect. */
+export function outcomeUnknown(cause: unknown): Answer {
+  return refused('outcome-unknown', { ownAttempt: true, retryAfterMs: retryAfterMsMin, cause })
+}
+
+export function refused(code: RefusalCode, details: Partial<Omit<Refusal, 'code'>> = {}): Answer {
+  return { kind: 'refused', refusal: { code, ...noDetails, ...details } }
+}
+
+const noDetails: Omit<Refusal, 'code'> = {
   retryAfterMs: undefined,
   differs: [],
   ownAttempt: false,
@@ -89,17 +126,4 @@ const nothing: Omit<Refusal, 'code'> = {
   maybeAccepted: false,
   limit: undefined,
   cause: undefined,
-}
-
-/**
- * Of a call to the store that failed: whether the store is away, or this process has too much to ask of it. `maybeAccepted`: the row may be
- * there, and a worker runs it. It is not undone: that would race the workers.
- */
-export function unavailable(cause: unknown, maybeAccepted = false): Answer {
-  const code = isLatchkeyError(cause, 'overloaded') ? 'overloaded' : 'store-unavailable'
-  return refused(code, { cause, maybeAccepted, retryAfterMs: 1_000 })
-}
-
-export function refused(code: RefusalCode, details: Partial<Omit<Refusal, 'code'>> = {}): Answer {
-  return { kind: 'refused', refusal: { code, ...nothing, ...details } }
 }

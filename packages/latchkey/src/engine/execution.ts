@@ -1,7 +1,10 @@
 /** What a handler is given beside its request. */
 import { createHash } from 'node:crypto'
 import { uuidText } from '../ports/clock.ts'
+import { LatchkeyError } from '../ports/errors.ts'
+import type { Attempt, ExecuteRequest, Work } from './answer.ts'
 import { lengthPrefixed } from './identity.ts'
+import type { Operation } from './operation.ts'
 
 export interface Execution {
   /** The row's. Put it into the provider's metadata where there is such a place: a webhook that brings it back finds the row. */
@@ -15,23 +18,15 @@ export interface Execution {
   /** Aborted when the claim is lost or held for longer than the maximum: stop, the answer may be refused. */
   readonly signal: AbortSignal
   /**
-   * The idempotency key for a call to somebody else's API: the same for every attempt of this identity, also after the row
+   * The idempotency key for a call to another system's API: the same for every attempt of this identity, also after the row
    * expired or was lost. `uuid` (default) or 43 URL-safe characters.
    */
   downstreamKey(effect: string, shape?: 'uuid' | 'opaque'): string
   /**
-   * Say it before answering: nothing was done, so the key is free for a retry, whatever the answer is and whatever `onFailure` says.
+   * Call it before answering: nothing was done, so the key is free for a retry, whatever the answer is and whatever `onFailure` says.
    * For an answer such as 429 that comes before the first effect. In an atomic operation it also rolls back.
    */
   notExecuted(): void
-}
-
-/** Where an execution remembers that its handler said `notExecuted()`. */
-export const saidNotExecuted: unique symbol = Symbol('latchkey: not executed')
-
-/** An execution as the engine sees it. */
-export interface Listening {
-  [saidNotExecuted]: boolean
 }
 
 export type GuardedExecution = Execution
@@ -39,6 +34,106 @@ export type GuardedExecution = Execution
 export interface AtomicExecution<Tx> extends Execution {
   /** Everything written through it commits together with the key and the answer, or not at all. */
   readonly tx: Tx
+}
+
+/** Where an execution remembers that its handler called `notExecuted()`. */
+export const saidNotExecuted: unique symbol = Symbol('latchkey: not executed')
+
+/** An execution as the engine sees it. */
+export interface Observed {
+  [saidNotExecuted]: boolean
+}
+
+interface Grant extends Pick<Execution, 'attempt' | 'fence'> {
+  /** Called when the handler first reads `signal`. */
+  readonly signalOf: () => AbortSignal
+}
+
+export function execution(
+  { identity, key }: ExecuteRequest,
+  { attempt, fence, signalOf }: Grant,
+): GuardedExecution & Observed {
+  const { id, scope, operation } = identity
+  const given = {
+    id,
+    key,
+    scope,
+    operation,
+    attempt,
+    fence,
+    downstreamKey: (effect: string, shape?: 'uuid' | 'opaque') => downstreamKey(id, effect, shape),
+    notExecuted: () => {
+      given[saidNotExecuted] = true
+    },
+    [saidNotExecuted]: false,
+    [signalSource]: signalOf,
+  }
+  // The one member that is missing is defined here.
+  return Object.defineProperty(given, 'signal', lazySignal) as typeof given & { readonly signal: AbortSignal }
+}
+
+const signalSource = Symbol('signal')
+
+/** One getter for all executions: a literal with a getter of its own makes a new hidden class each time it is written. */
+const lazySignal: PropertyDescriptor & ThisType<{ [signalSource]: () => AbortSignal }> = {
+  get() {
+    const signal = this[signalSource]()
+    Object.defineProperty(this, 'signal', { value: signal, enumerable: true })
+    return signal
+  },
+  enumerable: true,
+  configurable: true,
+}
+
+/** For work without a claim that could be lost. */
+export function neverFires(): AbortSignal {
+  return new AbortController().signal
+}
+
+/** Runs the handler. Adapters return a throw as a value; one that rejects instead is a throw without an answer. */
+export function attemptOf<X>({ onStart }: ExecuteRequest, work: Work<X>, context: X): Promise<Attempt> {
+  onStart?.()
+  try {
+    return Promise.resolve(work(context)).catch(threw)
+  } catch (error) {
+    return Promise.resolve(threw(error))
+  }
+}
+
+function threw(error: unknown): Attempt {
+  return { kind: 'threw', error }
+}
+
+/** For the handler of a request that is not covered: another method, or no key where none is required. It has no claim. */
+export function uncoveredExecution<X extends Execution, C>({ kind, name }: Operation<X, C>): X {
+  const missing = (what: string) =>
+    new LatchkeyError(
+      'invalid-key',
+      `${name}: the request is not covered (its method, or no key), so there is no ${what}`,
+    )
+  const uncovered: Execution = {
+    id: '',
+    key: '',
+    scope: '',
+    operation: name,
+    attempt: 1,
+    fence: 0,
+    signal: neverFires(),
+    downstreamKey() {
+      throw missing('key to derive one from')
+    },
+    // There is no key to free.
+    notExecuted() {},
+  }
+  if (kind === 'atomic') {
+    Object.defineProperty(uncovered, 'tx', {
+      get() {
+        throw missing('transaction')
+      },
+    })
+  }
+  // Every member of X is there, of the type that the operation's kind gives it.
+  return uncovered as X
 }
 
 /** Hash of (identity, effect name, epoch). The epoch rises only with recorded negative evidence; until then it is 0. */

@@ -8,7 +8,7 @@ import { hasLoneSurrogate } from './fingerprint/json/string.ts'
 /** A tenant, or a list such as [tenant, principal]: from the authenticated caller, never from the body. */
 export type Scope = string | readonly string[]
 
-/** For systems with one tenant only. Said aloud, because a forgotten scope lets one tenant read another's answers. */
+/** For systems with one tenant only. Explicit, because a forgotten scope lets one tenant read another's answers. */
 export function singleTenant(): string {
   return 'single-tenant'
 }
@@ -24,10 +24,17 @@ export interface IdentityParts {
 export function identify({ scope, operation, key, keyNamespace = 'operation' }: IdentityParts): Identity {
   const parts = scopeParts(scope)
   checkKeyText(operation, key)
-  // The namespace marker keeps a scope-wide key apart from an operation that happens to have an empty-looking name.
+  // The namespace marker separates a scope-wide key from an operation that happens to have an empty-looking name.
   const space = keyNamespace === 'scope' ? '5:scope' : `9:operation${prefixed(operation)}`
   const text = `20:latchkey.identity.v1${prefixed(String(parts.length))}${lengthPrefixed(parts)}${space}${prefixed(key)}`
   return { id: uuidOfHex(hash('sha256', text, 'hex')), scope: readableScope(parts), operation }
+}
+
+const rowId = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
+
+/** Whether a text has the form of a row's id, in lower case as stores write it. */
+export function isRowId(text: string): boolean {
+  return rowId.test(text)
 }
 
 /** U+0000 is fine in a key, which is hashed and never stored. */
@@ -53,7 +60,7 @@ function scopeParts(scope: Scope): readonly string[] {
   if (fault === undefined) return parts
   throw new LatchkeyError(
     'scope-unresolved',
-    `the scope must be a non-empty string or a list of them, and ${fault}: take it from the authenticated caller, or say singleTenant`,
+    `the scope must be a non-empty string or a list of them, and ${fault}: take it from the authenticated caller, or use singleTenant`,
   )
 }
 
@@ -77,7 +84,7 @@ function scopeFault(parts: unknown): string | undefined {
 const plainText = /^[\x01-\x7f]*$/
 
 /**
- * Text that not every store keeps as it is. PostgreSQL holds no U+0000, and a lone surrogate has no bytes of its own: two scopes or
+ * Text that not every store can hold as it is. PostgreSQL has no U+0000, and a lone surrogate has no bytes of its own: two scopes or
  * keys that hold one would become one.
  */
 function textFault(text: string): string | undefined {

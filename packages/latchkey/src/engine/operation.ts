@@ -8,7 +8,7 @@ import type { NeverStored } from './rules/stored-headers.ts'
 import type { Answer, ExecuteRequest, Work } from './answer.ts'
 import type { AtomicExecution, Execution, GuardedExecution } from './execution.ts'
 import type { Scope } from './identity.ts'
-import type { Settings } from './options.ts'
+import type { RequestOwner } from './request.ts'
 
 export interface HttpOptions {
   /** Codes and body shape of the answers Latchkey makes: `ietf` (default, RFC 9457) or `stripe`. */
@@ -46,23 +46,19 @@ export interface Shared<Context> {
 
 export type OperationKind = 'atomic' | 'guarded' | 'phased' | 'deferred'
 
-/** What an adapter needs of every operation. */
-export interface OperationEngine<Context> {
-  readonly settings: Settings<Context>
+/** What adapters need of an operation. `W`: what they hand in to be run. */
+export interface OperationEngine<Context, W> extends RequestOwner<Context> {
   readonly shared: Shared<Context>
+  /** Never rejects for a refusal or a failed store: those are answers. */
+  execute(request: ExecuteRequest, work: W): Promise<Answer>
 }
 
-export interface HandlerEngine<X extends Execution, Context> extends OperationEngine<Context> {
-  /** For adapters. Never rejects for a refusal or a failed store: those are answers. */
-  execute(request: ExecuteRequest, work: Work<X>): Promise<Answer>
-}
-
-export interface DefinitionEngine<Input, Context> extends OperationEngine<Context>, Resumer {
-  /**
-   * For adapters. Never rejects for a refusal or a failed store: those are answers. `respondAsync`: the client would rather have a
-   * 202 now than the outcome later; only an operation that offers it does so.
-   */
-  executeInput(request: ExecuteRequest, input: Input, asked?: { readonly respondAsync: boolean }): Promise<Answer>
+/** Handed in to be run by an operation that has its own definition. */
+export interface InputSource<Input> {
+  /** Called once, when the request is complete. What it throws rejects the execution. */
+  input(): Input | Promise<Input>
+  /** The client would rather have a 202 now than the outcome later. Only an operation that offers it does so. */
+  readonly respondAsync?: boolean
 }
 
 export interface Resumer {
@@ -74,13 +70,13 @@ export interface Resumer {
 export interface DeclaredOperation<Context = unknown> {
   readonly kind: OperationKind
   readonly name: string
-  readonly [engine]: OperationEngine<Context>
+  readonly [engine]: OperationEngine<Context, never>
 }
 
 /** An operation whose handler comes with each call. */
 export interface Operation<X extends Execution = Execution, Context = unknown> extends DeclaredOperation<Context> {
   readonly kind: 'atomic' | 'guarded'
-  readonly [engine]: HandlerEngine<X, Context>
+  readonly [engine]: OperationEngine<Context, Work<X>>
 }
 
 export interface RunRequest {
@@ -129,7 +125,7 @@ export type Resumed = 'completed' | 'failed' | 'unknown' | 'parked' | 'not-mine'
 export interface DefinedOperation<Input, Context = unknown> extends DeclaredOperation<Context> {
   readonly kind: 'phased' | 'deferred'
   readonly version: number
-  readonly [engine]: DefinitionEngine<Input, Context>
+  readonly [engine]: OperationEngine<Context, InputSource<Input>> & Resumer
 }
 
 export interface PhasedOperation<Input, Context = unknown> extends DefinedOperation<Input, Context> {

@@ -1,18 +1,18 @@
-/** What a person does with rows: look, settle, forget. Every act carries a name and a reason and is kept. */
+/** What an operator does with rows: list, inspect, settle, forget. Every act carries a name and a reason, which are stored. */
 import { LatchkeyError, misconfigured } from '../ports/errors.ts'
 import type { Outcome } from '../ports/outcome.ts'
 import type { FoundVerdict } from '../ports/reconciliation.ts'
 import type { Act, ForgetResult, Inspection, Listing, Page, SettleResult, State, UnparkResult } from '../ports/store.ts'
 import type { Core } from './runtime.ts'
 import { boundedJson } from './steps/json.ts'
-import { identify, type IdentityParts } from './identity.ts'
+import { identify, type IdentityParts, isRowId } from './identity.ts'
 import type { Settings } from './options.ts'
 
-/** A row, by what was asked or by its id from a listing or a log line. */
+/** A row, by the parts of its identity or by its id from a listing or a log line. */
 export type RowName = IdentityParts | { readonly id: string }
 
 /**
- * What a person found out. `declined` is `happened` with a refusal for an answer (the card was not charged, and will not be).
+ * What an operator found out. `declined` is `happened` with a refusal for an answer (the card was not charged, and will not be).
  *
  * Guarded work, and phased work that has no effect open, needs the whole answer, as `status` and `json` or as an `outcome`: clients get it
  * from now on. Phased and deferred work with an effect open needs the `value` of that effect, as its function would have returned it: the
@@ -29,7 +29,7 @@ export interface Operators {
   /** Rows in a stable order, a page at a time. `state: 'unknown'` is the work queue. Without outcomes. */
   list(filter?: {
     state?: State
-    /** Only the dead letters: rows that wait for a person. */
+    /** Only the dead letters: rows that wait for an operator. */
     parked?: true
     operation?: string
     limit?: number
@@ -38,27 +38,27 @@ export interface Operators {
   /** One row with its outcome, evidence and audit; also after it was forgotten. */
   inspect(row: RowName): Promise<Inspection>
   /**
-   * Ends an `unknown`. The verdict, who gave it and why are committed with it. `wrong-verdict`: nothing was changed; `needs` says whether the row
-   * wants the `value` of its open effect, which `effect` names, or the `outcome` of the whole.
+   * Ends an `unknown`. The verdict, its author and the reason are committed with it. `wrong-verdict`: nothing was changed; `needs` says whether the row
+   * needs the `value` of its open effect, which `effect` names, or the `outcome` of the whole.
    */
   settle(row: RowName, verdict: OperatorVerdict, act: Act): Promise<SettleResult>
   /** Deletes a `completed` row, so that its key is new again. */
   forget(row: RowName, act: Act): Promise<ForgetResult>
-  /** Lets a parked row go on: due now, its crashes forgiven. */
+  /** Resumes a parked row: due now, with its crash count reset. */
   unpark(row: RowName, act: Act): Promise<UnparkResult>
 }
 
-/** How the operation of a row keeps its outcomes. */
-export type Keeping = Pick<Settings, 'retentionMs' | 'outcomeVersion'>
+/** How long the operation of a row retains its outcomes, and their version. */
+export type Retention = Pick<Settings, 'retentionMs' | 'outcomeVersion'>
 
 const pageDefault = 100
 const pageMax = 1_000
 
-export function operators<Tx>({ store, calls }: Core<Tx>, keeping: (operation: string) => Keeping): Operators {
+export function operators<Tx>({ store, calls }: Core<Tx>, retentionOf: (operation: string) => Retention): Operators {
   return {
     async list({ limit = pageDefault, ...filter } = {}) {
       if (filter.after !== undefined) checkId(filter.after)
-      if (!Number.isInteger(limit)) throw misconfigured(`list: limit must be a whole number and is ${limit}`)
+      if (!Number.isInteger(limit)) throw misconfigured(`list: limit must be an integer (got ${limit})`)
       const listing: Listing = { ...filter, limit: Math.max(1, Math.min(limit, pageMax)) }
       return calls.call('list', () => store.list(listing))
     },
@@ -69,11 +69,11 @@ export function operators<Tx>({ store, calls }: Core<Tx>, keeping: (operation: s
     async settle(row, verdict, act) {
       checkAct('settle', act)
       const id = idOf(row)
-      // A row whose owner is long dead is `unknown` in all but name: name it, then settle it.
+      // A row whose owner is long dead is `unknown` in all but name: the sweep moves it, then it is settled.
       const swept = await calls.call('sweep', () => store.sweep({ limit: 1, id }))
       const operation = swept[0]?.operation ?? (await calls.call('read', () => store.read(id)))?.operation
       if (operation === undefined) return { kind: 'not-found' }
-      const { retentionMs, outcomeVersion } = keeping(operation)
+      const { retentionMs, outcomeVersion } = retentionOf(operation)
       return calls.call('settle', () => store.settle(id, storedVerdict(verdict, outcomeVersion), act, retentionMs))
     },
     async forget(row, act) {
@@ -92,17 +92,17 @@ function idOf(row: RowName): string {
   return 'id' in row ? checkId(row.id) : identify(row).id
 }
 
-/** A store would refuse it as a failure of its own, and a few slips of a person would shut the door to every client. */
+/** A store would report it as a failure of its own, and a few typing errors would open the circuit for every client. */
 function checkId(id: string): string {
-  if (/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(id)) return id
-  throw misconfigured(`${JSON.stringify(id)} is no id of a row: take it from a listing or a log line`)
+  if (isRowId(id)) return id
+  throw misconfigured(`${JSON.stringify(id)} is not a row id. Copy one from list() or from a log line`)
 }
 
 function checkAct(name: string, { by, reason }: Act): void {
   if (by?.trim() && reason?.trim()) return
   throw new LatchkeyError(
     'misconfigured',
-    `${name} needs { by, reason }: who decides this, and why. Both are kept for good`,
+    `${name} needs { by, reason }: who decides this, and why. Both are stored for good`,
   )
 }
 
@@ -113,7 +113,7 @@ function storedVerdict(verdict: OperatorVerdict, version: number): FoundVerdict 
   const { status } = 'outcome' in verdict ? verdict.outcome : verdict
   if (!Number.isInteger(status) || status < 200 || status > 599) {
     throw misconfigured(
-      `settle needs the status of an answer, 200 to 599, and got ${status}. For an effect of phased work, give { value }`,
+      `settle needs the status of an answer, 200 to 599 (got ${status}). For an effect of phased work, give { value }`,
     )
   }
   if ('outcome' in verdict) return { kind, outcome: verdict.outcome }

@@ -22,9 +22,10 @@ import {
 import type { FingerprintOptions } from './fingerprint/fingerprint.ts'
 import type { LatchkeyOptions } from './latchkey.ts'
 import type { AtomicRunRequest, HttpOptions, RunRequest } from './operation.ts'
-import type { OutboxMessage } from './outbox-message.ts'
+import type { OutboxMessage } from './outbox.ts'
 import type { EffectOptions } from './steps/phased-execution.ts'
-import type { DeferredOptions, PhasedOptions } from './kinds/phased-operation.ts'
+import type { DeferredOptions } from './kinds/deferred.ts'
+import type { PhasedOptions } from './kinds/phased.ts'
 import type { GuardedOptions, KeyFormat, OperationOptions } from './options.ts'
 
 const texts = listOf(text)

@@ -7,7 +7,18 @@ import type { Store } from '../ports/store.ts'
 import { lengthPrefixed } from './identity.ts'
 import { boundedJson } from './steps/json.ts'
 import { messageChecks } from './option-checks.ts'
-import type { OutboxMessage } from './outbox-message.ts'
+
+export interface OutboxMessage {
+  /** Which target it goes to. */
+  readonly topic: string
+  /** Messages of one aggregate are delivered in order. Default: none, no order is promised. */
+  readonly aggregate?: string
+  /** Names the message for its consumer's inbox: the same key is the same message. Default: a random one. */
+  readonly key?: string
+  /** JSON, at most 64 KiB. */
+  readonly payload: unknown
+  readonly headers?: Readonly<Record<string, string>>
+}
 
 export type Append<Tx> = (tx: Tx, message: OutboxMessage) => Promise<void>
 

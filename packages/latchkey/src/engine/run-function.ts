@@ -4,55 +4,35 @@ import type { Clock } from '../ports/clock.ts'
 import { inputTooLarge, isLatchkeyError, LatchkeyError } from '../ports/errors.ts'
 import type { Outcome } from '../ports/outcome.ts'
 import type { Answer, Attempt, ExecuteRequest, Refusal } from './answer.ts'
-import { ageOfKey } from './run/age.ts'
 import type { Execution } from './execution.ts'
 import { fingerprintInput } from './fingerprint/fingerprint.ts'
 import { hasLoneSurrogate } from './fingerprint/json/string.ts'
-import { identify } from './identity.ts'
 import { jsonBytesMax } from './steps/json.ts'
 import { storedFailureStatus } from './rules/judge.ts'
 import { runChecks } from './option-checks.ts'
 import type { RunRequest } from './operation.ts'
-import type { KeyFormat, Settings } from './options.ts'
+import type { KeyFormat } from './options.ts'
+import { executeRequest, fingerprintedName, identityOf, keyAge, type RequestOwner } from './request.ts'
 
-export interface Asker<C> {
-  readonly name: string
-  readonly settings: Settings<C>
+export interface FunctionOwner<C> extends RequestOwner<C> {
   readonly clock: Clock
 }
 
-/** `checks`: of the request's names, which differ by the kind. */
-export function executeRequest<C>(
-  { name: operation, settings, clock }: Asker<C>,
-  given: RunRequest,
-  checks: Checks = runChecks,
-): ExecuteRequest {
-  checkOptions(`${operation}: run`, given, checks)
+/** `checks`: the names that the request may have, which differ by the kind. */
+export function runRequest<C>(owner: FunctionOwner<C>, given: RunRequest, checks: Checks = runChecks): ExecuteRequest {
+  const { name, settings, clock } = owner
+  checkOptions(`${name}: run`, given, checks)
   const { scope, key, input } = given
-  checkKey(operation, key, settings.keyFormat)
-  const age = ageOfKey(key, settings, clock)
-  if (age.kind === 'invalid') throw new LatchkeyError('invalid-key', `${operation}: ${age.detail}`)
-  return {
-    identity: identify({ scope, operation, key, keyNamespace: settings.keyNamespace }),
+  checkKey(name, key, settings.keyFormat)
+  const age = keyAge(settings, key, clock)
+  if (age.kind === 'invalid') throw new LatchkeyError('invalid-key', `${name}: ${age.detail}`)
+  return executeRequest(settings, {
+    identity: identityOf(owner, scope, key),
     key,
-    fingerprint: fingerprintInput(
-      input,
-      settings.fingerprint,
-      settings.keyNamespace === 'scope' ? operation : undefined,
-    ),
-    description: describeInput(settings, input),
-    ...(age.kind === 'too-old' ? { tooOld: true } : {}),
-  }
-}
-
-/** What an operator sees of a row: at most 80 characters. A `describe` that throws describes nothing. */
-export function describeInput<C>({ describe }: Settings<C>, input: unknown): string | undefined {
-  const charactersMax = 80
-  try {
-    return describe?.(input).slice(0, charactersMax)
-  } catch {
-    return undefined
-  }
+    isTooOld: age.kind === 'too-old',
+    fingerprint: fingerprintInput(input, settings.fingerprint, fingerprintedName(owner)),
+    input: () => input,
+  })
 }
 
 function checkKey(operation: string, key: string, { minLength = 1, maxLength = 255, pattern }: KeyFormat): void {
@@ -67,7 +47,7 @@ function checkKey(operation: string, key: string, { minLength = 1, maxLength = 2
   throw new LatchkeyError('invalid-key', `${operation}: the key must be ${wanted}`)
 }
 
-/** As over HTTP: the whole key, and without the position that a pattern with the flag g keeps between calls. */
+/** As over HTTP: the whole key, and without the position that a pattern with the flag g holds between calls. */
 function matchesWhole(pattern: RegExp, key: string): boolean {
   return new RegExp(`^(?:${pattern.source})$`, pattern.flags.replace(/[gym]/g, '')).test(key)
 }
@@ -114,7 +94,7 @@ function decode(operation: string, { status, body }: Outcome): unknown {
   if (status === storedFailureStatus) {
     throw new LatchkeyError(
       'stored-failure',
-      `${operation}: failed before, and the failure is kept (onFailure: 'store')`,
+      `${operation}: failed before, and the failure is stored (onFailure: 'store')`,
     )
   }
   if (body === undefined || body.byteLength === 0) return undefined
@@ -136,11 +116,11 @@ function refusalError(operation: string, refusal: Refusal): LatchkeyError {
     case 'outcome-unknown':
       return new LatchkeyError(
         code,
-        `${operation}: it may have happened; it is not run again until it is settled`,
+        `${operation}: it may have happened; it does not run again until it is settled`,
         details,
       )
     case 'response-not-stored':
-      return new LatchkeyError(code, `${operation}: it happened, but its value was too large to keep`, details)
+      return new LatchkeyError(code, `${operation}: it happened, but its value was too large to store`, details)
     case 'input-too-large':
       return inputTooLarge(`${operation}: the input`, limit ?? { max: jsonBytesMax, unit: 'bytes' })
     case 'parked':
@@ -168,11 +148,11 @@ function refusalError(operation: string, refusal: Refusal): LatchkeyError {
     case 'fingerprint-version':
       return new LatchkeyError(code, `${operation}: the row was written by a newer version of Latchkey`, details)
     case 'key-expired':
-      return new LatchkeyError(code, `${operation}: it happened long ago, and its value is no longer kept`, details)
+      return new LatchkeyError(code, `${operation}: it happened long ago, and its value is no longer stored`, details)
     case 'key-too-old':
       return new LatchkeyError(
         code,
-        `${operation}: the key is older than keyAgeMsMax, and nothing is kept under it; it may have happened long ago`,
+        `${operation}: the key is older than keyAgeMsMax, and nothing is stored under it; it may have happened long ago`,
         details,
       )
   }
@@ -180,8 +160,8 @@ function refusalError(operation: string, refusal: Refusal): LatchkeyError {
 
 function unavailableMeans(maybeAccepted: boolean): string {
   return maybeAccepted
-    ? '; the request may have been accepted and may run later: ask again with the same key'
-    : ', and nothing was run or kept'
+    ? '; the request may have been accepted and may run later: retry with the same key'
+    : '; nothing was executed or stored'
 }
 
 function reasonOf(cause: unknown): string {

@@ -1,6 +1,6 @@
 /** What every execution of one Latchkey shares. */
-import type { Clock } from '../ports/clock.ts'
-import { emptyList, type LinkedList, type ListNode } from '../ports/linked-list.ts'
+import { type Clock, sleep } from '../ports/clock.ts'
+import { emptyList, type LinkedList, type ListNode, values } from '../ports/linked-list.ts'
 import type { Store } from '../ports/store.ts'
 import { silentTelemetry, type Telemetry } from '../ports/telemetry.ts'
 import { createDurations, type Durations } from './run/durations.ts'
@@ -9,7 +9,7 @@ import { type StoreCalls, storeCalls } from './store/call.ts'
 import { type StoreChecks, storeChecks } from './store/check.ts'
 import { type UncertainClaims, uncertainClaims } from './outage/uncertain-claims.ts'
 import { type UnstoredEnds, unstoredEnds } from './outage/unstored-ends.ts'
-import { type Waiters, waiters } from './run/waiters.ts'
+import { untilIdle, type Waiters, waiters } from './run/admit.ts'
 
 export interface Core<Tx> {
   readonly store: Store<Tx>
@@ -21,7 +21,7 @@ export interface Core<Tx> {
   readonly durations: Durations
   /** Executions under way, so that a shutdown can wait for them. */
   readonly running: Running
-  /** Identities that are under way in this process: of atomic work, and of operations that may run without the store. */
+  /** Identities under way in this process: of atomic work, and of operations that may run without the store. */
   readonly executing: Set<string>
   /** Aborted when a shutdown begins: nothing new is started. */
   readonly draining: AbortController
@@ -36,7 +36,7 @@ export interface Core<Tx> {
 
 export interface Running {
   count: number
-  /** Called, and forgotten, when none is left. */
+  /** Called once, when none is left. */
   whenIdle: (() => void)[]
 }
 
@@ -89,12 +89,36 @@ function harmless(telemetry: Telemetry): Telemetry {
   }
 }
 
-function guard(tell: () => unknown): void {
+function guard(observe: () => unknown): void {
   try {
-    const told = tell()
+    const result = observe()
     // An observer typed as returning nothing may still return a promise.
-    if (told !== undefined) Promise.resolve(told).catch(() => {})
+    if (result !== undefined) Promise.resolve(result).catch(() => {})
   } catch {
-    // There is nobody left to tell.
+    // There is no one to report a failing observer to.
   }
+}
+
+export interface Closed {
+  /** False: something is still running. */
+  readonly drained: boolean
+  /** How many outcomes the store did not take. They are lost with this process: the recovery of their rows decides. */
+  readonly unstored: number
+}
+
+export async function close<Tx>(core: Core<Tx>, timeoutMs: number): Promise<Closed> {
+  core.draining.abort()
+  core.maintenance.stop()
+  const late = sleep(core.clock, timeoutMs, core.closing.signal).then(() => false)
+  const drained = await Promise.race([untilIdle(core).then(() => true), late])
+  await Promise.race([Promise.all([core.unstored.flush(), core.uncertain.flush()]), late])
+  // This also ends the sleep above, which would keep the process alive for the rest of its time.
+  core.closing.abort()
+  for (const { stop } of values(core.heartbeats)) stop()
+  core.waiters.wakeAll()
+  const unstored = core.unstored.lose()
+  if (unstored > 0) core.telemetry.report(`closed with ${unstored} outcomes that the store did not take`, {})
+  const uncertain = core.uncertain.size()
+  if (uncertain > 0) core.telemetry.report(`closed with ${uncertain} claims that may have been granted`, {})
+  return { drained, unstored }
 }

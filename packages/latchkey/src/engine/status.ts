@@ -1,9 +1,9 @@
-/** What a caller may know of work that is under way: its own, and of nobody else even whether there is any. */
+/** The status of work, for its own caller. Any other caller does not learn that it exists. */
 import type { Outcome } from '../ports/outcome.ts'
 import type { KeyRecord, ReadableRecord } from '../ports/store.ts'
 import { engine } from './internal.ts'
 import type { Core } from './runtime.ts'
-import { scopeText } from './identity.ts'
+import { isRowId, scopeText } from './identity.ts'
 import type { DefinedOperation, Shared } from './operation.ts'
 import { upgraded } from './run/answer-from-row.ts'
 
@@ -18,7 +18,7 @@ export type Status =
     }
   /** Not there, or not this caller's, or of an operation that is not declared here as phased or deferred: one answer for all. */
   | { readonly kind: 'absent' }
-  /** Finished, and its outcome is no longer kept. */
+  /** Finished, and its outcome is no longer stored. */
   | { readonly kind: 'gone' }
   /** There, and this version cannot read it. */
   | { readonly kind: 'unreadable'; readonly why: string }
@@ -30,19 +30,19 @@ export interface Statuses<Context> {
   read(id: string, context: Context): Promise<Status>
 }
 
-type Declared<C> = ReadonlyMap<string, DefinedOperation<never, C>>
+type OperationsByName<C> = ReadonlyMap<string, DefinedOperation<never, C>>
 
-export function statuses<Tx, C>(core: Core<Tx>, shared: Shared<C>, declared: Declared<C>): Statuses<C> {
+export function statuses<Tx, C>(core: Core<Tx>, shared: Shared<C>, operations: OperationsByName<C>): Statuses<C> {
   return {
     shared,
     async read(id, context) {
-      // First, and for every id alike: what cannot be told whose it is must not depend on what is asked for.
+      // First, and for every id alike: the refusal of an unresolved scope must not depend on the id.
       const scope = await scopeOf(shared, context)
       if (scope === undefined) return { kind: 'scope-unresolved' }
-      if (!rowId.test(id)) return { kind: 'absent' }
+      if (!isRowId(id)) return { kind: 'absent' }
       try {
         const record = await core.calls.call('read', () => core.store.read(id))
-        const operation = record === undefined ? undefined : declared.get(record.operation)
+        const operation = record === undefined ? undefined : operations.get(record.operation)
         if (record === undefined || operation === undefined || record.scope !== scope) return { kind: 'absent' }
         if (record.expired || !(await maySee(operation, context, record))) return { kind: 'absent' }
         if (record.gone) return { kind: 'gone' }
@@ -54,8 +54,6 @@ export function statuses<Tx, C>(core: Core<Tx>, shared: Shared<C>, declared: Dec
     },
   }
 }
-
-const rowId = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
 async function scopeOf<C>({ scope, telemetry }: Shared<C>, context: C): Promise<string | undefined> {
   try {

@@ -10,7 +10,7 @@ import { within } from '../engine/store/call.ts'
 
 /** A Latchkey, as far as its reconciler needs it. */
 export interface ReconcilerHost<Tx> {
-  readonly [engine]: Pick<Internals<Tx>, 'store' | 'clock' | 'telemetry' | 'closing' | 'keeping' | 'kinds'>
+  readonly [engine]: Pick<Internals<Tx>, 'store' | 'clock' | 'telemetry' | 'closing' | 'retentionOf' | 'kinds'>
 }
 
 /** Evidence moved a row. `kept`: evidence that had come before the row could be settled. */
@@ -47,14 +47,14 @@ export interface PartsOptions {
 }
 
 export function partsOf<Tx>(latchkey: ReconcilerHost<Tx>, options: PartsOptions): Parts {
-  const { store, clock, telemetry, closing, keeping } = latchkey[engine]
+  const { store, clock, telemetry, closing, retentionOf } = latchkey[engine]
   return {
     // A transaction is never handed through here, so its type does not matter.
     store: store as Store,
     clock,
     telemetry,
     closing,
-    keeping,
+    keeping: retentionOf,
     ...options,
     async call(name, run) {
       try {

@@ -110,7 +110,7 @@ export function itRunsOneOfMany(open: () => Promise<Shop>, { snapshots = false }
     )
     await pause(50)
     door.open()
-    expect(told(await failing)).toBe('executed 500 declined')
+    expect(told(await failing)).toBe('executed 500 not-stored')
     const ends = (await Promise.all(answers)).map(told)
     expect(ends.filter(end => end === 'executed 201 yes')).toHaveLength(1)
     const fine = snapshots ? ['executed 201 yes', ...mayBeTold] : ['executed 201 yes', 'replayed 201']

@@ -62,7 +62,7 @@ describePostgres('an atomic handler that ends its transaction itself', database 
           throw refusal
         })
         expect(refusal).toMatchObject({ name: 'LatchkeyError', code: 'not-a-transaction' })
-        expect(told(answer)).toBe('threw declined')
+        expect(told(answer)).toBe('threw not-stored')
         expect(await shop.committed(text)).toEqual(nothing)
       },
     )
@@ -184,7 +184,7 @@ describePostgres('an atomic handler that ends its transaction itself', database 
         await clientOf(tx).query('rollback')
         throw new Error('bug')
       })
-      expect(told(answer)).toBe('threw declined')
+      expect(told(answer)).toBe('threw not-stored')
       expect(await shop.committed('rolled back, threw')).toEqual(nothing)
     })
   })

@@ -100,13 +100,13 @@ export function itEndsAtomically(open: () => Promise<Shop>): void {
   })
 
   const notKept: [string, string, () => Attempt][] = [
-    ['a 500', 'executed 500 declined', () => answered(500)],
-    ['a 503 rendered from a throw', 'executed 503 declined', () => answered(503, 'busy', new Error('busy'))],
-    ['a throw', 'threw declined', threw(new Error('bug'))],
-    ['a 429', 'executed 429 declined', () => answered(429)],
-    ['a 429 rendered from a throw', 'executed 429 declined', () => answered(429, 'slow down', new Error('quota'))],
-    ['notExecuted', 'threw declined', threw(notExecuted('the warehouse is closed'))],
-    ['an unreplayable 500', 'unreplayable declined', () => ({ kind: 'unreplayable', status: 500, why: 'hijacked' })],
+    ['a 500', 'executed 500 not-stored', () => answered(500)],
+    ['a 503 rendered from a throw', 'executed 503 not-stored', () => answered(503, 'busy', new Error('busy'))],
+    ['a throw', 'threw not-stored', threw(new Error('bug'))],
+    ['a 429', 'executed 429 not-stored', () => answered(429)],
+    ['a 429 rendered from a throw', 'executed 429 not-stored', () => answered(429, 'slow down', new Error('quota'))],
+    ['notExecuted', 'threw not-stored', threw(notExecuted('the warehouse is closed'))],
+    ['an unreplayable 500', 'unreplayable not-stored', () => ({ kind: 'unreplayable', status: 500, why: 'hijacked' })],
   ]
   it.each(notKept)('rolls back %s and stores nothing, so that the retry runs', async (name, expected, end) => {
     const first = ordering(shop, name, end)
@@ -125,7 +125,7 @@ export function itEndsAtomically(open: () => Promise<Shop>): void {
       nothingDone()
       return answered(409)
     })
-    expect(told(first)).toBe('executed 409 declined')
+    expect(told(first)).toBe('executed 409 not-stored')
     expect(await shop.committed(key)).toEqual(nothing)
     const retry = ordering(shop, key, () => answered(201))
     expect(told(await operation[engine].execute(executeRequest(key), retry.work))).toBe('executed 201 yes')
@@ -184,7 +184,7 @@ export function itEndsAtomically(open: () => Promise<Shop>): void {
     expect(told(await picky[engine].execute(executeRequest('kept-429'), kept.work))).toBe('executed 429 yes')
     expect(await shop.committed('kept-429')).toEqual(everything)
     const left = ordering(shop, 'left-201', () => answered(201))
-    expect(told(await picky[engine].execute(executeRequest('left-201'), left.work))).toBe('executed 201 declined')
+    expect(told(await picky[engine].execute(executeRequest('left-201'), left.work))).toBe('executed 201 not-stored')
     expect(await shop.committed('left-201')).toEqual(nothing)
   })
 

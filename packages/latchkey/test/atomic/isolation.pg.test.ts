@@ -89,7 +89,7 @@ describe.each(['repeatable read', 'serializable'])('at %s', isolation => {
           return answered(201)
         })
       // The handler's own query fails (40001), so its error is the answer.
-      expect(told(await take())).toBe('threw declined')
+      expect(told(await take())).toBe('threw not-stored')
       expect(calls).toBe(1)
       expect(await shop.committed('stock')).toEqual(nothing)
       expect(told(await take())).toBe('executed 201 yes')

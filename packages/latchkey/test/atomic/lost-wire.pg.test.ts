@@ -83,8 +83,8 @@ describePostgres('an atomic operation whose connection breaks', database => {
   })
 
   it('passes on the error that the handler got from the broken connection, and the retry runs', async () => {
-    expect(told(await executeCut('cut-threw', error => ({ kind: 'threw', error })))).toBe('threw declined')
-    expect(told(await executeCut('cut-threw', error => answered(500, 'oops', error)))).toBe('executed 500 declined')
+    expect(told(await executeCut('cut-threw', error => ({ kind: 'threw', error })))).toBe('threw not-stored')
+    expect(told(await executeCut('cut-threw', error => answered(500, 'oops', error)))).toBe('executed 500 not-stored')
     expect(await shop.committed('cut-threw')).toEqual(nothing)
     expect(await rerun('cut-threw')).toEqual({ answer: 'executed 201 yes', calls: 1 })
   })

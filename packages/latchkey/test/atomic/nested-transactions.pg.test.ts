@@ -115,7 +115,7 @@ describePostgres('an atomic handler that calls code with a transaction of its ow
         await nest(tx, order => order(key('undone')))
         throw bug
       })
-      expect(told(answer)).toBe('threw declined')
+      expect(told(answer)).toBe('threw not-stored')
       expect(await shop.committed(key('undone'))).toEqual(nothing)
     })
 

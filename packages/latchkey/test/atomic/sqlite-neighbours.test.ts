@@ -53,7 +53,7 @@ async function serveAround(round: string, status: number): Promise<void> {
   await Promise.all(replays)
   expect(await shop.committed(round)).toEqual(nothing)
   replayed.open()
-  expect(told(await slow)).toBe(status < 500 ? `executed ${status} yes` : `executed ${status} declined`)
+  expect(told(await slow)).toBe(status < 500 ? `executed ${status} yes` : `executed ${status} not-stored`)
   expect(await Promise.all(others)).toEqual(twenty)
   await Promise.all(writes)
 

@@ -93,7 +93,7 @@ describePostgres('a handler that swallowed an error of its transaction', databas
       await fails(tx)
       return answered(429)
     })
-    expect(told(answer)).toBe('executed 429 declined')
+    expect(told(answer)).toBe('executed 429 not-stored')
     expect(await shop.committed('swallowed-429')).toEqual(nothing)
   })
 

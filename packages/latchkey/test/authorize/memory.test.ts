@@ -16,7 +16,7 @@ describe('a row of somebody else, in memory', () => {
     const operation = latchkey.guarded(operationName, { onFailure: 'rerun' })
     const ask = (status: number) =>
       operation[engine].execute(executeRequest('k', { authorizeReplay }), async () => answered(status))
-    expect(told(await ask(503))).toBe('executed 503 declined')
+    expect(told(await ask(503))).toBe('executed 503 not-stored')
     calls.claim = 0
     expect(told(await ask(201))).toBe('executed 201 yes')
     expect(calls.claim).toBe(claims)

@@ -66,7 +66,7 @@ const transactionalKinds: readonly Kind[] = [
           await x.effect('charge', { timeoutMs: 1_000 }, async () => ran())
           return json(201, {})
         })
-        [engine].executeInput(request, input),
+        [engine].execute(request, { input: () => input }),
   },
 ]
 
@@ -172,11 +172,11 @@ export function itAuthorisesBeforeARowChangesHands(open: () => Promise<Ground>, 
     const latchkey = createLatchkey<unknown, unknown>({ store: ground.store, scope: () => 'acme' })
     const report = latchkey.deferred(operationName, { deadlineMs: hour }, async () => json(201, {}))
     const key = `deferred ${++rows}`
-    expect(told(await report[engine].executeInput(executeRequest(key), input))).toBe('accepted')
+    expect(told(await report[engine].execute(executeRequest(key), { input: () => input }))).toBe('accepted')
     const before = await ground.store.read(idOf(key))
     // What JavaScript may return.
     const stranger = executeRequest(key, { authorizeReplay: async () => said() as boolean })
-    expect(told(await report[engine].executeInput(stranger, input))).toBe('refused replay-not-authorized')
+    expect(told(await report[engine].execute(stranger, { input: () => input }))).toBe('refused replay-not-authorized')
     expect(still(await ground.store.read(idOf(key)))).toEqual(still(before))
     await latchkey.close()
   })

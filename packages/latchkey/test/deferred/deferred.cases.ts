@@ -167,6 +167,6 @@ export function itDefers(placeName: () => string): void {
       'is declared as deferred and as phased',
     )
     expect(latchkey[engine].kinds.get('exports.create')).toBe('deferred')
-    expect(latchkey[engine].keeping('exports.create')).toMatchObject({ retentionMs: 86_400_000, outcomeVersion: 1 })
+    expect(latchkey[engine].retentionOf('exports.create')).toMatchObject({ retentionMs: 86_400_000, outcomeVersion: 1 })
   })
 }

@@ -102,7 +102,7 @@ describe('a 5xx', () => {
 
   it('reaches the caller under rerun, and the retry runs', async () => {
     const work = endingOnce(answered(502))
-    expect(told(await guarded('rerun')[engine].execute(executeRequest('k'), work))).toBe('executed 502 declined')
+    expect(told(await guarded('rerun')[engine].execute(executeRequest('k'), work))).toBe('executed 502 not-stored')
     expect(told(await guarded('rerun')[engine].execute(executeRequest('k'), work))).toBe('executed 201 yes')
   })
 
@@ -156,7 +156,7 @@ describe('an answer', () => {
       runs = 0
       const work = endingOnce(answered(status, 'not now', error))
       expect(told(await guarded('rerun')[engine].execute(executeRequest(key), work))).toBe(
-        `executed ${status} declined`,
+        `executed ${status} not-stored`,
       )
       expect(told(await guarded('rerun')[engine].execute(executeRequest(key), work))).toBe('executed 201 yes')
     }
@@ -173,7 +173,7 @@ describe('an answer', () => {
         nothingDone()
         return answered(429)
       }
-      expect(told(await guarded(onFailure)[engine].execute(executeRequest('k'), work))).toBe('executed 429 declined')
+      expect(told(await guarded(onFailure)[engine].execute(executeRequest('k'), work))).toBe('executed 429 not-stored')
       expect(await rowOf(store, 'k')).toMatchObject({ state: 'failed_retryable', lastErrorCode: 'not-executed' })
       expect(told(await guarded(onFailure)[engine].execute(executeRequest('k'), work))).toBe('executed 201 yes')
       expect(told(await guarded(onFailure)[engine].execute(executeRequest('k'), work))).toBe('replayed 201')

@@ -42,17 +42,21 @@ async function resumeUntilCompleted(operation: PhasedOperation<unknown>): Promis
 it('records the value of an effect when the store is back, and the rest is resumed', async () => {
   const operation = payment(60_000)
   breakable.faults = { recordResult: rejects }
-  expect(told(await operation[engine].executeInput(executeRequest('k'), {}))).toBe('refused outcome-unknown')
+  expect(told(await operation[engine].execute(executeRequest('k'), { input: () => ({}) }))).toBe(
+    'refused outcome-unknown',
+  )
   breakable.faults = {}
   await resumeUntilCompleted(operation)
   expect(charges).toBe(1)
-  expect(told(await operation[engine].executeInput(executeRequest('k'), {}))).toBe('replayed 201')
+  expect(told(await operation[engine].execute(executeRequest('k'), { input: () => ({}) }))).toBe('replayed 201')
 })
 
 it('gives the value as evidence where the row was swept to unknown meanwhile', async () => {
   const operation = payment(1_000)
   breakable.faults = { recordResult: rejects, heartbeat: rejects, keep: rejects }
-  expect(told(await operation[engine].executeInput(executeRequest('k'), {}))).toBe('refused outcome-unknown')
+  expect(told(await operation[engine].execute(executeRequest('k'), { input: () => ({}) }))).toBe(
+    'refused outcome-unknown',
+  )
   await eventually(async () => {
     await breakable.real.sweep({ limit: 10 })
     return (await breakable.real.read(idOf('k')))?.state === 'unknown'
@@ -68,7 +72,7 @@ it('gives the value as evidence where the row was swept to unknown meanwhile', a
 it('keeps that evidence in memory, too, when it was the claim that was lost first', async () => {
   const operation = payment(1_000)
   breakable.faults = { recordResult: async () => 'claim-lost' as never, keep: rejects, heartbeat: rejects }
-  const answer = operation[engine].executeInput(executeRequest('k'), {})
+  const answer = operation[engine].execute(executeRequest('k'), { input: () => ({}) })
   await eventually(async () => {
     await breakable.real.sweep({ limit: 10 })
     return (await breakable.real.read(idOf('k')))?.state === 'unknown'
@@ -82,7 +86,7 @@ it('keeps that evidence in memory, too, when it was the claim that was lost firs
 it('stores the outcome of phased work when the store is back', async () => {
   const operation = payment(60_000)
   breakable.faults = { complete: rejects }
-  expect(told(await operation[engine].executeInput(executeRequest('k'), {}))).toBe('executed 201 failed')
+  expect(told(await operation[engine].execute(executeRequest('k'), { input: () => ({}) }))).toBe('executed 201 failed')
   breakable.faults = {}
   expect(await lastAnswer(() => stateOf('k'), 'completed')).toBe('completed')
   expect(charges).toBe(1)

@@ -60,7 +60,7 @@ describe.each(['ietf', 'stripe'] as const)('in the %s profile', profile => {
   it('a phased claim that committed without a reply: may have been accepted, and a worker executes it', async () => {
     const operation = phased()
     breakable.faults = { claim: losesReply, read: rejects }
-    const answer = await operation[engine].executeInput(executeRequest('k'), { amount: 1 })
+    const answer = await operation[engine].execute(executeRequest('k'), { input: () => ({ amount: 1 }) })
     expect(said(answer, profile)).toMatch(/^503 .*may have been accepted.*same key.*"maybe_accepted":true/)
     expect(said(answer, profile)).not.toContain('not executed')
     breakable.faults = {}
@@ -71,7 +71,7 @@ describe.each(['ietf', 'stripe'] as const)('in the %s profile', profile => {
   it('a deferred one that is written after the 503: the same', async () => {
     const operation = deferred()
     breakable.faults = { enqueue: delayed(400) }
-    const answer = await operation[engine].executeInput(executeRequest('k'), { amount: 1 })
+    const answer = await operation[engine].execute(executeRequest('k'), { input: () => ({ amount: 1 }) })
     expect(said(answer, profile)).toMatch(/^503 .*may have been accepted.*same key.*"maybe_accepted":true/)
     expect(said(answer, profile)).not.toContain('not executed')
     breakable.faults = {}
@@ -95,8 +95,9 @@ describe.each(['ietf', 'stripe'] as const)('in the %s profile', profile => {
 it('says not executed of phased and deferred work that was never sent, because the circuit is open', async () => {
   breakable.faults = { claim: rejects, read: rejects, enqueue: rejects }
   const operation = phased()
-  for (let tries = 0; tries < 6; tries++) await operation[engine].executeInput(executeRequest(`k${tries}`), {})
-  const answer = await operation[engine].executeInput(executeRequest('k'), {})
+  for (let tries = 0; tries < 6; tries++)
+    await operation[engine].execute(executeRequest(`k${tries}`), { input: () => ({}) })
+  const answer = await operation[engine].execute(executeRequest('k'), { input: () => ({}) })
   expect(said(answer)).toContain('The request was not executed')
   breakable.faults = {}
   expect(await real.read(executeRequest('k').identity.id)).toBeUndefined()
@@ -109,7 +110,7 @@ it.each([
 ])('says of phased work that was granted and %s that it was accepted', async (_, broken, before) => {
   const operation = phased()
   breakable.faults = broken
-  const answer = await operation[engine].executeInput(executeRequest('k'), { amount: 1 })
+  const answer = await operation[engine].execute(executeRequest('k'), { input: () => ({ amount: 1 }) })
   expect(said(answer)).toMatch(/^503 .*may have been accepted/)
   expect(ran).toEqual(before)
   breakable.faults = {}
@@ -124,12 +125,12 @@ it('says it to the caller of a plain function, too', async () => {
   await expect(phased().run(given)).rejects.toMatchObject(refusal)
 })
 
-it('says to the caller of guarded work that nothing was run or kept', async () => {
+it('says to the caller of guarded work that nothing was executed or stored', async () => {
   breakable.faults = { claim: rejects, read: rejects }
   const refusal = {
     code: 'store-unavailable',
     maybeAccepted: false,
-    message: expect.stringContaining('nothing was run'),
+    message: expect.stringContaining('nothing was executed'),
   }
   await expect(guarded().run({ scope: 'acme', key: 'k', input: {} }, () => 1)).rejects.toMatchObject(refusal)
 })

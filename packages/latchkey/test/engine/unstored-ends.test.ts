@@ -5,7 +5,7 @@ import { engine } from '../../src/engine/internal.ts'
 import type { Lease } from '../../src/engine/run/lease.ts'
 import { storeCalls } from '../../src/engine/store/call.ts'
 import { type UnstoredEnds, unstoredEnds } from '../../src/engine/outage/unstored-ends.ts'
-import { waiters } from '../../src/engine/run/waiters.ts'
+import { waiters } from '../../src/engine/run/admit.ts'
 import type { OwnerResult } from '../../src/ports/store.ts'
 import { memoryStore } from '../../src/stores/memory/index.ts'
 import { type FakeClock, fakeClock } from './fake-clock.ts'
@@ -104,7 +104,7 @@ describe('an outcome that could not be stored within five seconds', () => {
     await pass(400_000, 1_000)
     expect((await rowOf(faulty.inner, 'k')).leaseLeftMs).toBeLessThanOrEqual(0)
     expect(clock.timers()).toBe(0)
-    expect(telemetry.told.join()).toContain('within the maximum hold')
+    expect(telemetry.told.join()).toContain('within holdMsMax')
   })
 
   it('is dropped and counted when the claim was taken over, and the winner’s outcome stays', async () => {
@@ -158,7 +158,7 @@ describe('close', () => {
     const closed = latchkey.close({ timeoutMs: 5_000 })
     await pass(6_000)
     expect(await closed).toEqual({ drained: true, unstored: 2 })
-    expect(telemetry.told.join()).toContain('closed with 2 ends of work')
+    expect(telemetry.told.join()).toContain('closed with 2 outcomes')
     expect(clock.timers()).toBe(0)
   })
 })
@@ -190,7 +190,7 @@ describe('what is kept in memory', () => {
   it('is at most a thousand ends; one more is reported and left to its recovery', async () => {
     for (let n = 0; n < 1_000; n++) expect(keep(1_000)).toBe(true)
     expect(keep(1_000)).toBe(false)
-    expect(telemetry.told.join()).toContain('neither stored nor kept in memory')
+    expect(telemetry.told.join()).toContain('no memory left to hold it')
     down = false
     await pass(3_000)
     expect([ends.size(), ended]).toEqual([0, 1_000])

@@ -147,7 +147,7 @@ export function itSettlesDoubts(placeName: () => string): void {
       return json(201, { id: x.id })
     })
     const run = (key: string, names: string[]) => both.run({ scope: 'acme', key, input: { names } })
-    await expect(run('same', ['charge', 'charge'])).rejects.toThrow('the effect charge is asked for twice')
+    await expect(run('same', ['charge', 'charge'])).rejects.toThrow('the effect charge is called twice')
     expect(calls).toHaveLength(1)
     const id = stage.latchkey.identify({ scope: 'acme', operation: 'payments.both', key: 'other' })
     expect(await run('other', ['charge 1', 'charge 2'])).toMatchObject({ status: 201, value: { id } })

@@ -8,7 +8,7 @@ import { json } from '../../src/engine/steps/json.ts'
 import type { Latchkey } from '../../src/engine/latchkey.ts'
 import { classifyNetworkFailure } from '../../src/engine/rules/network-failure.ts'
 import type { DeferredOperation, GuardedOperation, PhasedOperation } from '../../src/engine/operation.ts'
-import type { Definition } from '../../src/engine/kinds/phased.ts'
+import type { Definition } from '../../src/engine/steps/run-definition.ts'
 import type { PhasedExecution } from '../../src/engine/steps/phased-execution.ts'
 import { notExecuted } from '../../src/ports/errors.ts'
 import type { History } from './history.ts'
@@ -101,11 +101,11 @@ export function declareOperations(latchkey: Latchkey<ModelTx, unknown>, shop: Sh
       case 'atomic':
         return atomic[engine].execute(request, x => atomicWork(shop, x, input))
       case 'dedup':
-        return dedup[engine].executeInput(request, input)
+        return dedup[engine].execute(request, { input: () => input })
       case 'plain':
-        return plain[engine].executeInput(request, input)
+        return plain[engine].execute(request, { input: () => input })
       case 'export':
-        return file[engine].executeInput(request, input)
+        return file[engine].execute(request, { input: () => input })
     }
   }
   return { hold, withEffects: [dedup, plain, file], execute }

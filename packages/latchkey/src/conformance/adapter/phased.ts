@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { json } from '../../engine/steps/json.ts'
 import type { HttpOptions } from '../../engine/operation.ts'
-import type { Definition } from '../../engine/kinds/phased.ts'
+import type { Definition } from '../../engine/steps/run-definition.ts'
 import type { Store } from '../../ports/store.ts'
 import type { AdapterCase, AdapterHarness, Need, TransactionalHarness } from '../adapter-harness.ts'
 import { assertProblem, assertReplay, type Counted, counted, eventually, gate, onStage, type Stage } from './fixture.ts'

@@ -1,8 +1,16 @@
-/** What an atomic execution does once its transaction has ended otherwise than by a plain commit. */
+/** What an atomic execution does when its transaction has ended in any other way than by a plain commit. */
 import { LatchkeyError, unreachable } from '../../ports/errors.ts'
 import type { Outcome } from '../../ports/outcome.ts'
 import type { AtomicRequest, KeyRecord, Transactor } from '../../ports/store.ts'
-import { type Answer, type Attempt, type ExecuteRequest, refused, unavailable } from '../answer.ts'
+import {
+  type Answer,
+  type Attempt,
+  errorOf,
+  type ExecuteRequest,
+  inProgress,
+  outcomeUnknown,
+  unavailable,
+} from '../answer.ts'
 import { boundedTransaction } from '../store/transaction.ts'
 import { claim } from '../run/claim.ts'
 import type { Core } from '../runtime.ts'
@@ -12,7 +20,7 @@ import type { Settings } from '../options.ts'
 
 export type Step =
   | { readonly kind: 'answer'; readonly answer: Answer }
-  /** Look at this row. `ran`: the handler was called, and rolled back. */
+  /** Answer from this row. `ran`: the handler was called, and rolled back. */
   | { readonly kind: 'look-again'; readonly record: KeyRecord; readonly ran: boolean }
 
 /** A lost COMMIT is decided by its transaction's lock; a server that holds it longer than this is not answering. */
@@ -20,8 +28,8 @@ const commitWaitMs = 5_000
 
 /**
  * Rolled back because another transaction won. Under REPEATABLE READ and above, the reservation's read may have missed the
- * winner; a new transaction sees it. Without a winner the conflict was between business rows: the handler cannot be run
- * again behind its caller's back, but the caller may retry at once.
+ * winner; a new transaction sees it. Without a winner the conflict was between business rows: the handler cannot be called
+ * a second time for one caller, but the caller may retry at once.
  */
 export async function afterConflict<Tx>(core: Core<Tx>, row: AtomicRequest): Promise<Step> {
   const record = await core.calls.call('read', () => core.store.read(row.identity.id)).catch(() => undefined)
@@ -31,10 +39,10 @@ export async function afterConflict<Tx>(core: Core<Tx>, row: AtomicRequest): Pro
   )
 }
 
-/** Somebody's transaction holds this identity, and nothing of it can be seen before it ends. */
+/** Another transaction holds this identity, and nothing of it can be seen before it ends. */
 export function busy<Tx>(core: Core<Tx>, request: Pick<ExecuteRequest, 'identity' | 'asksAgain'>): Answer {
   countInProgress(core, request)
-  return refused('in-progress', { retryAfterMs: core.durations.leftMs(request.identity.operation, 0) })
+  return inProgress(core.durations.leftMs(request.identity.operation, 0))
 }
 
 export interface LostCommit<Tx> {
@@ -43,7 +51,7 @@ export interface LostCommit<Tx> {
   readonly transactor: Transactor<Tx>
 }
 
-/** COMMIT was sent and no reply came. The row itself says which way it went; it is never run again blindly. */
+/** COMMIT was sent and no reply came. The row shows whether it committed; the handler is never run again blindly. */
 export async function afterLostCommit<Tx>(
   core: Core<Tx>,
   { row, attempt, transactor }: LostCommit<Tx>,
@@ -54,7 +62,7 @@ export async function afterLostCommit<Tx>(
     if (record?.claimId === row.claimId) return { kind: 'executed', attempt, stored: 'yes' }
     return unavailable(new LatchkeyError('store-unavailable', 'the transaction did not commit'))
   } catch (cause) {
-    return refused('outcome-unknown', { ownAttempt: true, retryAfterMs: 1_000, cause })
+    return outcomeUnknown(cause)
   }
 }
 
@@ -68,23 +76,23 @@ export interface RolledBack<Tx> {
 export async function afterRollback<Tx, C>(
   core: Core<Tx>,
   settings: Settings<C>,
-  back: RolledBack<Tx>,
+  ran: RolledBack<Tx>,
 ): Promise<Answer> {
-  const { judgement, attempt } = back
+  const { judgement, attempt } = ran
   switch (judgement.kind) {
     case 'retryable':
-      return { kind: 'executed', attempt, stored: 'declined' }
+      return { kind: 'executed', attempt, stored: 'not-stored' }
     case 'unknown':
-      await rememberUnknown(core, settings, { row: back.row, errorCode: judgement.errorCode })
-      return refused('outcome-unknown', { ownAttempt: true, retryAfterMs: 1_000, cause: errorOf(attempt) })
+      await rememberUnknown(core, settings, { row: ran.row, errorCode: judgement.errorCode })
+      return outcomeUnknown(errorOf(attempt))
     case 'keep':
-      return { kind: 'executed', attempt, stored: await recordAlone(core, back, judgement.outcome) }
+      return { kind: 'executed', attempt, stored: await recordAlone(core, ran, judgement.outcome) }
     default:
       return unreachable(judgement)
   }
 }
 
-/** An answer without business rows of its own transaction, by an insert of its own: of a throw (a 4xx), for one. */
+/** Stores an answer in a transaction without business rows: of a throw (a 4xx), for one. */
 export async function recordAlone<Tx>(
   core: Core<Tx>,
   { transactor, row }: Pick<RolledBack<Tx>, 'transactor' | 'row'>,
@@ -99,26 +107,22 @@ export async function recordAlone<Tx>(
   return end?.kind === 'committed' ? 'yes' : 'failed'
 }
 
-/** The handler did something outside the database after all, and does not know how it ended. */
+/** The handler had an effect outside the database after all, and does not know how it ended. */
 export async function rememberUnknown<Tx, C>(
   core: Core<Tx>,
   settings: Settings<C>,
   { row, errorCode }: { row: AtomicRequest; errorCode: string },
 ): Promise<void> {
   const expiresInMs = settings.holdMsMax + settings.retentionMs
-  // Whosever the row is meanwhile: what may have happened is noted.
+  // Whichever claim has the row meanwhile: what may have happened is recorded.
   const takeOver = undefined
-  const asked = { ...row, recovery: 'hold', leaseMs: settings.leaseMs, expiresInMs, takeOver } as const
-  const claimed = await claim(core, asked, 'leave')
+  const request = { ...row, recovery: 'hold', leaseMs: settings.leaseMs, expiresInMs, takeOver } as const
+  const claimed = await claim(core, request, 'leave')
   if (claimed.kind !== 'won')
     return core.telemetry.report('an unknown outcome could not be recorded', { identity: row.identity.id })
   const failure = { to: 'unknown', errorCode, dueInMs: 0 } as const
   // A failure here leaves the claim, and its dead lease becomes the same `unknown`.
   await core.calls.call('fail', () => core.store.fail(claimed.claim, failure)).catch(() => undefined)
-}
-
-export function errorOf(attempt: Attempt): unknown {
-  return attempt.kind === 'unreplayable' ? undefined : attempt.error
 }
 
 export function done(answer: Answer): Step {

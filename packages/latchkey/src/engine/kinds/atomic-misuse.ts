@@ -1,24 +1,23 @@
-/** What an atomic execution does when its handler has spoilt the transaction: answered after an error in it, or ended it itself. */
-import type { HandlerEnd } from '../../ports/store.ts'
-import type { AtomicRequest } from '../../ports/store.ts'
-import { type Answer, type Attempt, refused } from '../answer.ts'
-import { afterRollback, errorOf, recordAlone, rememberUnknown, type RolledBack } from './atomic-endings.ts'
+/** What an atomic execution does when its handler misused the transaction: answered after an error in it, or ended it itself. */
+import type { AtomicRequest, HandlerEnd } from '../../ports/store.ts'
+import { type Answer, type Attempt, errorOf, outcomeUnknown, refused } from '../answer.ts'
+import { afterRollback, recordAlone, rememberUnknown, type RolledBack } from './atomic-endings.ts'
 import type { Core } from '../runtime.ts'
 import type { Settings } from '../options.ts'
 
 /** What operators see of a row whose handler committed and did not answer. */
 export const committedByHandler = 'committed-by-handler'
 
-export interface Ran<Tx> extends RolledBack<Tx> {
-  /** Returned, and of the stored kind: it was to be committed. */
+export interface HandlerRun<Tx> extends RolledBack<Tx> {
+  /** The handler returned, and its answer is of a status that is stored: it was to be committed. */
   readonly wasReturned: boolean
 }
 
 /**
  * The transaction is rolled back: the handler caught the error of a statement and answered all the same. A refusal (4xx) is true without
- * rows, as a thrown one is. Anything else speaks of rows that are gone.
+ * rows, as a thrown one is. Any other answer is about rows that are gone.
  */
-export async function afterAbort<Tx>(core: Core<Tx>, ran: Ran<Tx>): Promise<Answer> {
+export async function afterAbort<Tx>(core: Core<Tx>, ran: HandlerRun<Tx>): Promise<Answer> {
   const { attempt, judgement, row } = ran
   if (judgement.kind !== 'keep' || !isRefusal(attempt)) return rolledBack(core, row, savepointsNeeded(row))
   return { kind: 'executed', attempt, stored: await recordAlone(core, ran, judgement.outcome) }
@@ -38,13 +37,13 @@ export function savepointsNeeded({ identity }: AtomicRequest): Error {
 }
 
 /**
- * The handler ended the transaction past its `tx`. What it committed is there to stay, so the key is written by itself, late: until then
- * a duplicate could run. In doubt nobody runs it again.
+ * The handler ended the transaction without its `tx`. What it committed cannot be undone, so the key is written afterwards, in a transaction of
+ * its own; until then a duplicate could run. In doubt it does not run again.
  */
 export async function afterHandlerEnd<Tx, C>(
   core: Core<Tx>,
   settings: Settings<C>,
-  ran: Ran<Tx> & { readonly how: HandlerEnd },
+  ran: HandlerRun<Tx> & { readonly how: HandlerEnd },
 ): Promise<Answer> {
   const { how, row, attempt, judgement, wasReturned } = ran
   const { operation } = row.identity
@@ -56,7 +55,7 @@ export async function afterHandlerEnd<Tx, C>(
   if (how === 'committed' && wasReturned && judgement.kind === 'keep')
     return { kind: 'executed', attempt, stored: await recordAlone(core, ran, judgement.outcome) }
   await rememberUnknown(core, settings, { row, errorCode: committedByHandler })
-  return refused('outcome-unknown', { ownAttempt: true, retryAfterMs: 1_000, cause: errorOf(attempt) ?? error })
+  return outcomeUnknown(errorOf(attempt) ?? error)
 }
 
 /** The client learns that nothing happened; the developer, what to change. */

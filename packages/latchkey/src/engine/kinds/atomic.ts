@@ -1,62 +1,100 @@
 /** Atomic: key, business rows and answer in one commit of the store's own database. */
 import { sleep } from '../../ports/clock.ts'
-import { unreachable } from '../../ports/errors.ts'
-import type { AtomicRequest, GrantedFrom, HandlerEnd, KeyRecord, TakeOver, Transactor } from '../../ports/store.ts'
-import { type Answer, type Attempt, type ExecuteRequest, refused, unavailable, type Work } from '../answer.ts'
-import { busy, afterConflict, afterLostCommit, afterRollback, rememberUnknown } from './atomic-endings.ts'
-import { done, type Step } from './atomic-endings.ts'
-import { afterAbort, afterHandlerEnd, rolledBack, savepointsNeeded } from './atomic-misuse.ts'
-import { type BoundedEnd, boundedTransaction, type Edges, unbounded } from '../store/transaction.ts'
+import { misconfigured, unreachable } from '../../ports/errors.ts'
+import type { AtomicRequest, HandlerEnd } from '../../ports/store.ts'
+import { type Answer, type ExecuteRequest, inProgress, unavailable, type Work } from '../answer.ts'
+import type { AtomicExecution } from '../execution.ts'
+import { engine } from '../internal.ts'
+import type { AtomicOperation, Shared } from '../operation.ts'
+import { atomicRunChecks, operationChecks } from '../option-checks.ts'
+import { type OperationOptions, type Settings, settingsOf } from '../options.ts'
+import { admit, admitChecked, tracked } from '../run/admit.ts'
+import { answerFromRow, grantOf } from '../run/answer-from-row.ts'
+import { attemptFunction, runRequest, valueOf } from '../run-function.ts'
 import type { Core } from '../runtime.ts'
-import { type AtomicExecution, type Listening, saidNotExecuted } from '../execution.ts'
 import { faultPoint } from '../store/call.ts'
-import { attemptOf, execution, neverFires } from './guarded.ts'
-import { type Judgement, judge } from '../rules/judge.ts'
-import { answerSeen, grantOf } from '../run/answer-from-row.ts'
-import { type Settings, tombstoneOf } from '../options.ts'
-import { tracked } from '../run/admit.ts'
+import { type BoundedEnd, boundedTransaction, unbounded } from '../store/transaction.ts'
+import {
+  afterConflict,
+  afterLostCommit,
+  afterRollback,
+  busy,
+  done,
+  rememberUnknown,
+  type Step,
+} from './atomic-endings.ts'
+import { afterAbort, afterHandlerEnd, rolledBack, savepointsNeeded } from './atomic-misuse.ts'
+import {
+  atomicRequest,
+  type AtomicRun,
+  commits,
+  countStored,
+  type Ended,
+  type Inside,
+  isUnknown,
+  reserveAndRun,
+} from './atomic-run.ts'
 
 /** As for guarded work: a row that keeps changing hands is contended. */
 const looksMax = 5
 
-export interface AtomicRun<Tx> {
-  readonly transactor: Transactor<Tx>
-  readonly request: ExecuteRequest
-  readonly work: Work<AtomicExecution<Tx>>
-  readonly takeOver?: TakeOver | undefined
+export function atomicOperation<Tx, C>(
+  core: Core<Tx>,
+  shared: Shared<C>,
+  { name, options }: { readonly name: string; readonly options: OperationOptions<C> },
+): AtomicOperation<Tx, C> {
+  const { transactor } = core.store
+  if (transactor === undefined) {
+    throw misconfigured(
+      `${name}: the ${core.store.name} store has no transactions, so nothing can commit with your rows. Use guarded, or a transactional store`,
+    )
+  }
+  const settings = { ...settingsOf(name, options, operationChecks), neverStored: shared.neverStored }
+  if (settings.onMissingKey === 'run-unprotected') {
+    throw misconfigured(
+      `${name}: an atomic operation needs a key, because its rows commit with it. Leave onMissingKey at 'refuse'`,
+    )
+  }
+  const execute = admit<Tx, C, Work<AtomicExecution<Tx>>>(core, settings, (request, work) =>
+    executeAtomic(core, settings, { transactor, request, work }),
+  )
+  // In a transaction of the caller's nothing waits: it would hold the caller's locks.
+  const waitless = { ...settings, onInProgress: 'refuse' } as const
+  return {
+    kind: 'atomic',
+    name,
+    [engine]: { name, settings, shared, execute },
+    async run(given, handler) {
+      const { tx } = given
+      const request = runRequest({ name, settings, clock: core.clock }, given, atomicRunChecks)
+      const work: Work<AtomicExecution<Tx>> = x => attemptFunction(handler, x)
+      const once = (asked: ExecuteRequest) =>
+        executeInTransaction(core, settings, { transactor, request: asked, work, tx })
+      const answer =
+        tx === undefined ? await execute(request, work) : await admitChecked(core, waitless, { request, work, once })
+      // The store holds what valueOf decodes: JSON of the handler's own T.
+      return valueOf(name, answer) as Awaited<ReturnType<typeof handler>>
+    },
+  }
 }
 
-/** How one transaction of ours ended. `ran`: the handler was called in it. */
-type Ended =
-  | Ran
-  | { readonly kind: 'seen'; readonly record: KeyRecord }
-  | { readonly kind: 'busy' }
-  | { readonly kind: 'taken' }
-
-interface Ran {
-  readonly kind: 'ran'
-  readonly attempt: Attempt
-  readonly judgement: Judgement
-  /** Why its answer could not be recorded in the transaction. */
-  readonly spoilt?: 'aborted' | 'ended'
-}
-
-export async function executeAtomic<Tx, C>(core: Core<Tx>, settings: Settings<C>, run: AtomicRun<Tx>): Promise<Answer> {
+async function executeAtomic<Tx, C>(core: Core<Tx>, settings: Settings<C>, run: AtomicRun<Tx>): Promise<Answer> {
   const { id } = run.request.identity
-  if (core.executing.has(id)) return answerBesideTwin(core, settings, run.request)
+  if (core.executing.has(id)) return answerBesideDuplicate(core, settings, run.request)
   core.executing.add(id)
   try {
     return await lookAndRun(core, settings, run)
   } finally {
     core.executing.delete(id)
+    core.waiters.wake(id)
   }
 }
 
 /**
- * A twin of this process has a transaction for the key. A thousand more of them would take every connection only to be refused:
- * they share a look at what is committed instead.
+ * A concurrent duplicate in this process has a transaction for the key. A thousand more of them would take every connection only to be
+ * refused: they share one read of what is committed instead.
  */
-async function answerBesideTwin<Tx, C>(
+async function answerBesideDuplicate<Tx, C>(
   core: Core<Tx>,
   settings: Settings<C>,
   request: ExecuteRequest,
@@ -66,25 +104,25 @@ async function answerBesideTwin<Tx, C>(
   const record = await core.calls.call('read', read).catch((cause: unknown) => ({ cause }))
   if (record !== undefined && 'cause' in record) return unavailable(record.cause)
   if (record === undefined || record.expired) return busy(core, request)
-  const seen = await answerSeen(core, settings, { record, request })
+  const seen = await answerFromRow(core, settings, { record, request })
   return seen.kind === 'answer' ? seen.answer : busy(core, request)
 }
 
 async function lookAndRun<Tx, C>(core: Core<Tx>, settings: Settings<C>, run: AtomicRun<Tx>): Promise<Answer> {
   if (!core.calls.circuit.admits()) return unavailable(new Error('the store failed repeatedly'))
-  // As for claims: a row of others is only reserved for a caller who was allowed to see it.
+  // As for claims: an existing row is reserved only for a caller that was allowed to see it.
   if (run.request.authorizeReplay !== undefined) run = { ...run, takeOver: 'none' }
   for (let look = 0; look < looksMax; look++) {
     const ended = await oneTransaction(core, settings, run)
     if (ended.kind === 'answer') return ended.answer
     const { record, ran } = ended
-    const seen = await answerSeen(core, settings, { record, request: run.request })
+    const seen = await answerFromRow(core, settings, { record, request: run.request })
     if (seen.kind === 'answer') return seen.answer
     // The handler is never called twice for one caller: its request and response are used up.
     if (ran) return unavailable(new Error('rolled back: another transaction held this key'))
     run = { ...run, request: seen.request, takeOver: run.takeOver && grantOf(record) }
   }
-  return refused('in-progress', { retryAfterMs: 1_000 })
+  return inProgress()
 }
 
 async function oneTransaction<Tx, C>(core: Core<Tx>, settings: Settings<C>, run: AtomicRun<Tx>): Promise<Step> {
@@ -108,7 +146,7 @@ async function oneTransaction<Tx, C>(core: Core<Tx>, settings: Settings<C>, run:
   return step
 }
 
-interface Concluding<Tx> {
+interface TransactionResult<Tx> {
   readonly run: AtomicRun<Tx>
   readonly row: AtomicRequest
   readonly end: BoundedEnd
@@ -119,12 +157,12 @@ interface Concluding<Tx> {
 async function conclude<Tx, C>(
   core: Core<Tx>,
   settings: Settings<C>,
-  { run, row, end, ended }: Concluding<Tx>,
+  { run, row, end, ended }: TransactionResult<Tx>,
 ): Promise<Step> {
-  if (end.kind === 'overloaded') return done(refused('overloaded', { cause: end.cause, retryAfterMs: 1_000 }))
+  if (end.kind === 'overloaded') return done(unavailable(end.cause))
   if (end.kind === 'misused') return done(rolledBack(core, row, end.cause))
   if (end.kind === 'conflict' || ended?.kind === 'taken') return afterConflict(core, row)
-  // What the handler does not know is remembered also when the end of its transaction cannot be seen.
+  // An unknown outcome of the handler is recorded also when the end of its transaction cannot be seen.
   if (end.kind === 'unavailable' && !isUnknown(ended)) return done(unavailable(end.cause))
   if (end.kind === 'raised' && !isUnknown(ended)) return done(unavailable(end.error))
   if (ended === undefined) return done(unavailable(undefined))
@@ -136,99 +174,13 @@ async function conclude<Tx, C>(
   const { attempt, judgement } = ended
   const ran = { transactor: run.transactor, row, attempt, judgement, wasReturned: commits(ended) }
   if (end.kind === 'ended-by-handler') return done(await afterHandlerEnd(core, settings, { ...ran, how: end.how }))
-  // Asked to commit and rolled back: a statement failed. Its answer is about rows that are gone.
+  // It was to be committed and is rolled back: a statement failed, and the answer is about rows that are gone.
   if (ran.wasReturned) return done(await afterAbort(core, ran))
   return done(await afterRollback(core, settings, ran))
 }
 
-interface Inside {
-  ended?: Ended
-  /** What the row was reserved from. */
-  from?: GrantedFrom
-}
-
-interface Stored {
-  readonly row: AtomicRequest
-  readonly from: GrantedFrom | undefined
-  readonly answer: Answer
-}
-
-/** Once for a key: what was rolled back has created nothing. */
-function countStored<Tx>(core: Core<Tx>, { row, from, answer }: Stored): void {
-  if (answer.kind !== 'executed' || answer.stored !== 'yes') return
-  const { operation, id } = row.identity
-  if (from === 'none' || from === 'expired') core.telemetry.count('reserve.created', { operation, identity: id })
-  if (from === 'expired') core.telemetry.count('reserve.after_expiry', { operation })
-}
-
-interface InTransaction<Tx> extends AtomicRun<Tx> {
-  readonly row: AtomicRequest
-  readonly tx: Tx
-  readonly edges: Edges
-  /** Set as soon as the handler has ended: what follows may fail, and its end counts all the same. */
-  readonly inside: Inside
-}
-
-async function reserveAndRun<Tx, C>(core: Core<Tx>, settings: Settings<C>, run: InTransaction<Tx>): Promise<Ended> {
-  const { transactor, edges, tx, row } = run
-  const reservation = await edges.first(() => transactor.reserve(tx, row))
-  if (reservation.kind !== 'free') return reservation
-  const { operation } = row.identity
-  run.inside.from = reservation.from
-  const context = atomicExecution(run, reservation.fence + 1)
-  const startedAtMs = core.clock.monotonicMs()
-  const attempt = await attemptOf(run.work, context)
-  core.durations.add(operation, core.clock.monotonicMs() - startedAtMs)
-  const { storeStatus, outcomeBytesMax, outcomeVersion, neverStored } = settings
-  const rules = { onFailure: 'rerun', storeStatus, outcomeBytesMax, outcomeVersion, neverStored } as const
-  const judgement = judge(attempt, rules, context[saidNotExecuted])
-  const ended: Ran = { kind: 'ran', attempt, judgement }
-  run.inside.ended = ended
-  if (judgement.kind !== 'keep' || !commits(ended)) return ended
-  const { outcome } = judgement
-  // The caller of a transaction that was handed in asks more in it; ours ends here.
-  const recorded = await edges.last(() =>
-    edges === unbounded || transactor.recordLast === undefined
-      ? transactor.record(tx, row, outcome, reservation.fence)
-      : transactor.recordLast(tx, row, outcome, reservation.fence),
-  )
-  switch (recorded) {
-    case 'recorded':
-      return ended
-    case 'taken':
-      return { kind: 'taken' }
-    case 'aborted':
-    case 'ended':
-      return { ...ended, spoilt: recorded }
-    default:
-      return unreachable(recorded)
-  }
-}
-
-/** A throw rolls its business rows back, also when it was rendered as an answer that is kept. */
-function commits({ attempt, judgement }: { attempt: Attempt; judgement: Judgement }): boolean {
-  return judgement.kind === 'keep' && (attempt.kind === 'unreplayable' || attempt.error === undefined)
-}
-
-function isUnknown(ended: Ended | undefined): boolean {
-  return ended?.kind === 'ran' && ended.judgement.kind === 'unknown'
-}
-
-function atomicExecution<Tx>({ request, tx }: InTransaction<Tx>, fence: number): AtomicExecution<Tx> & Listening {
-  // Onto the object itself: a copy would look at its signal.
-  return Object.assign(execution(request, { attempt: fence, fence, signalOf: neverFires }), { tx })
-}
-
-function atomicRequest<Tx, C>(core: Core<Tx>, settings: Settings<C>, run: AtomicRun<Tx>): AtomicRequest {
-  const { identity, fingerprint, description } = run.request
-  const { retentionMs } = settings
-  const claimId = core.clock.randomId()
-  const { takeOver } = run
-  return { identity, fingerprint, description, claimId, retentionMs, tombstoneMs: tombstoneOf(settings), takeOver }
-}
-
-/** In the caller's own transaction: the caller commits, and whatever its database throws is the caller's to see. */
-export async function executeInTransaction<Tx, C>(
+/** In the caller's own transaction: the caller commits, and errors of its database reach the caller. */
+async function executeInTransaction<Tx, C>(
   core: Core<Tx>,
   settings: Settings<C>,
   run: AtomicRun<Tx> & { readonly tx: unknown },
@@ -250,36 +202,36 @@ export async function executeInTransaction<Tx, C>(
       const ran = { transactor, row, attempt, judgement, wasReturned: commits(ended) }
       if (how !== 'open') return afterHandlerEnd(core, settings, { ...ran, how })
       if (ended.spoilt !== undefined) return rolledBack(core, row, savepointsNeeded(row))
-      if (judgement.kind === 'unknown') await noteUnknown(core, settings, row, judgement.errorCode)
-      const answer = { kind: 'executed', attempt, stored: judgement.kind === 'keep' ? 'yes' : 'declined' } as const
+      if (judgement.kind === 'unknown') await recordUnknown(core, settings, row, judgement.errorCode)
+      const answer = { kind: 'executed', attempt, stored: judgement.kind === 'keep' ? 'yes' : 'not-stored' } as const
       countStored(core, { row, from: inside.from, answer })
       return answer
     }
     case 'seen': {
-      const seen = await answerSeen(core, settings, { record: ended.record, request })
-      return seen.kind === 'answer' ? seen.answer : refused('in-progress', { retryAfterMs: 1_000 })
+      const seen = await answerFromRow(core, settings, { record: ended.record, request })
+      return seen.kind === 'answer' ? seen.answer : inProgress()
     }
     case 'busy':
     case 'taken':
-      return refused('in-progress', { retryAfterMs: 1_000 })
+      return inProgress()
     default:
       return unreachable(ended)
   }
 }
 
-/** Two short statements; whoever takes longer waits for the caller's own transaction. */
-const noteWaitMs = 500
+/** Two short statements; if they take longer, they wait for the caller's own transaction. */
+const recordWaitMs = 500
 
 /**
- * Outside the caller's transaction, which ends by this very error. Where that holds the only writer's place, as in SQLite, the
- * note is written when it has ended, and the caller is not kept from ending it.
+ * Outside the caller's transaction, which ends by this very error. Where that transaction is the only writer, as in SQLite, the
+ * unknown is recorded when it has ended, and the caller is not kept from ending it.
  */
-async function noteUnknown<Tx, C>(
+async function recordUnknown<Tx, C>(
   core: Core<Tx>,
   settings: Settings<C>,
   row: AtomicRequest,
   errorCode: string,
 ): Promise<void> {
-  const noted = tracked(core, rememberUnknown(core, settings, { row, errorCode }))
-  await Promise.race([noted, sleep(core.clock, noteWaitMs)])
+  const recorded = tracked(core, rememberUnknown(core, settings, { row, errorCode }))
+  await Promise.race([recorded, sleep(core.clock, recordWaitMs)])
 }

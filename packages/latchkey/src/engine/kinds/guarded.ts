@@ -1,53 +1,70 @@
 /** Guarded: claim, heartbeat while the handler runs, complete. */
-import { isLatchkeyError, LatchkeyError } from '../../ports/errors.ts'
-import type { Recovery } from '../../ports/store.ts'
-import { type Answer, type Attempt, type ExecuteRequest, unavailable, type Work } from '../answer.ts'
-import { claimThenRun, type Granted } from '../run/claim-then-run.ts'
-import type { Core } from '../runtime.ts'
-import { downstreamKey, type GuardedExecution, type Listening, saidNotExecuted } from '../execution.ts'
-import { finishAs } from '../run/finish.ts'
+import { isLatchkeyError, LatchkeyError, misconfigured } from '../../ports/errors.ts'
+import { type Answer, type ExecuteRequest, inProgress, unavailable, type Work } from '../answer.ts'
+import { attemptOf, execution, type GuardedExecution, neverFires, saidNotExecuted } from '../execution.ts'
+import { engine } from '../internal.ts'
+import type { GuardedOperation, Shared } from '../operation.ts'
+import { guardedChecks } from '../option-checks.ts'
+import { type GuardedOptions, type Settings, settingsOf } from '../options.ts'
 import { judge } from '../rules/judge.ts'
+import { admit } from '../run/admit.ts'
+import { countInProgress } from '../run/answer-from-row.ts'
+import { claimThenRun, type Granted } from '../run/claim.ts'
+import { finishAs } from '../run/finish.ts'
 import { holdLease } from '../run/lease.ts'
-import { runAlone } from '../run/run-alone.ts'
-import type { Settings } from '../options.ts'
+import { attemptFunction, runRequest, valueOf } from '../run-function.ts'
+import type { Core } from '../runtime.ts'
 
-export function executeGuarded<Tx, C>(
+type GuardedWork = Work<GuardedExecution>
+
+export function guardedOperation<Tx, C>(
   core: Core<Tx>,
-  settings: Settings<C>,
-  { request, work }: { request: ExecuteRequest; work: Work<GuardedExecution> },
-): Promise<Answer> {
-  return claimThenRun(core, settings, {
-    request,
-    recovery: recoveryOf(settings),
-    run: ({ won, request: asked, claimedAtMs }) =>
-      runGranted(core, settings, { won, request: asked, claimedAtMs, work }),
-    storeDown: ({ cause }) => whenStoreIsDown(core, settings, { request, work, cause }),
+  shared: Shared<C>,
+  { name, options }: { readonly name: string; readonly options: GuardedOptions<C> },
+): GuardedOperation<C> {
+  if (options?.onFailure === undefined) {
+    throw misconfigured(
+      `${name}: guarded needs onFailure: 'hold', 'rerun' or 'store'. Only you know what a failure half-way means`,
+    )
+  }
+  needsTwoConnections(core.store.traits.connections, name)
+  const settings = { ...settingsOf(name, options, guardedChecks), neverStored: shared.neverStored }
+  const once = claimThenRun<Tx, C, GuardedWork>(core, settings, {
+    // `store` stores an error answer, but a dead owner left none: it is held like `hold`.
+    recovery: settings.onFailure === 'rerun' ? 'rerun' : 'hold',
+    run: granted =>
+      settings.onStoreDown === 'refuse'
+        ? runGranted(core, settings, granted)
+        : runGrantedAlone(core, settings, granted),
+    storeDown: ({ cause }, request, work) => whenStoreIsDown(core, settings, { request, work, cause }),
   })
+  const execute = admit(core, settings, once)
+  return {
+    kind: 'guarded',
+    name,
+    [engine]: { name, settings, shared, execute },
+    async run(given, handler) {
+      const request = runRequest({ name, settings, clock: core.clock }, given)
+      const answer = await execute(request, x => attemptFunction(handler, x))
+      // The store holds what valueOf decodes: JSON of the handler's own T.
+      return valueOf(name, answer) as Awaited<ReturnType<typeof handler>>
+    },
+  }
 }
 
-/** `store` keeps an error answer, but a dead owner left none: it is held like `hold`. */
-function recoveryOf({ onFailure }: Pick<Settings, 'onFailure'>): Recovery {
-  return onFailure === 'rerun' ? 'rerun' : 'hold'
+/** Guarded work needs a second connection for its heartbeat while the handler holds the first. */
+function needsTwoConnections(connections: number | undefined, operation: string): void {
+  if (connections === undefined || connections > 1) return
+  throw new LatchkeyError(
+    'misconfigured',
+    `${operation}: a guarded operation on a pool of one connection starves its own heartbeat. Give the pool max: 2 or more`,
+  )
 }
 
-interface Run extends Granted {
-  readonly work: Work<GuardedExecution>
-}
-
-function runGranted<Tx, C>(core: Core<Tx>, settings: Settings<C>, granted: Run): Promise<Answer> {
-  const run = () => runOwned(core, settings, granted)
-  if (settings.onStoreDown === 'refuse') return run()
-  const { request } = granted
-  const { id, claimId } = granted.won.claim
-  // The store is back, and a handler of the time without it is still under way: this claim has run nothing.
-  const giveUp = () => core.calls.call('release', () => core.store.release(id, claimId)).catch(() => undefined)
-  return runAlone(core, { request, run, giveUp })
-}
-
-async function runOwned<Tx, C>(
+async function runGranted<Tx, C>(
   core: Core<Tx>,
   settings: Settings<C>,
-  { request, work, won, claimedAtMs }: Run,
+  { request, work, won, claimedAtMs }: Granted<GuardedWork>,
 ): Promise<Answer> {
   const { operation, id } = request.identity
   const lease = holdLease(core, {
@@ -60,7 +77,7 @@ async function runOwned<Tx, C>(
   try {
     const grant = { attempt: won.attempt, fence: won.claim.fence, signalOf: lease.signal }
     const context = execution(request, grant)
-    const attempt = await attemptOf(work, context)
+    const attempt = await attemptOf(request, work, context)
     const tookMs = core.clock.monotonicMs() - claimedAtMs
     core.durations.add(operation, tookMs)
     core.telemetry.observe('execution.duration', tookMs, { operation })
@@ -74,92 +91,61 @@ async function runOwned<Tx, C>(
   }
 }
 
-/** Adapters report a throw as a value; one that rejects instead is a throw without an answer. */
-export function attemptOf<X>(work: Work<X>, context: X): Promise<Attempt> {
-  try {
-    return Promise.resolve(work(context)).catch(threw)
-  } catch (error) {
-    return Promise.resolve(threw(error))
-  }
+function runGrantedAlone<Tx, C>(core: Core<Tx>, settings: Settings<C>, granted: Granted<GuardedWork>): Promise<Answer> {
+  const { id, claimId } = granted.won.claim
+  return runAlone(core, {
+    request: granted.request,
+    run: () => runGranted(core, settings, granted),
+    // The store is back, and a handler that began without it is still running: this claim has run nothing.
+    giveUp: () => core.calls.call('release', () => core.store.release(id, claimId)).catch(() => undefined),
+  })
 }
 
-function threw(error: unknown): Attempt {
-  return { kind: 'threw', error }
-}
-
-interface Grant extends Pick<GuardedExecution, 'attempt' | 'fence'> {
-  /** Asked when the handler first looks. */
-  readonly signalOf: () => AbortSignal
-}
-
-export function execution(
-  { identity, key }: ExecuteRequest,
-  { attempt, fence, signalOf }: Grant,
-): GuardedExecution & Listening {
-  const { id, scope, operation } = identity
-  const given = {
-    id,
-    key,
-    scope,
-    operation,
-    attempt,
-    fence,
-    downstreamKey: (effect: string, shape?: 'uuid' | 'opaque') => downstreamKey(id, effect, shape),
-    notExecuted: () => {
-      given[saidNotExecuted] = true
-    },
-    [saidNotExecuted]: false,
-    [signalSource]: signalOf,
-  }
-  // The one member that is missing is defined here.
-  return Object.defineProperty(given, 'signal', lazySignal) as typeof given & { readonly signal: AbortSignal }
-}
-
-const signalSource = Symbol('signal')
-
-/** One getter for all executions: a literal with a getter of its own makes a new hidden class each time it is written. */
-const lazySignal: PropertyDescriptor & ThisType<{ [signalSource]: () => AbortSignal }> = {
-  get() {
-    const signal = this[signalSource]()
-    Object.defineProperty(this, 'signal', { value: signal, enumerable: true })
-    return signal
-  },
-  enumerable: true,
-  configurable: true,
-}
-
-/** Of work without a claim that could be lost. */
-export function neverFires(): AbortSignal {
-  return new AbortController().signal
-}
-
-interface StoreDown {
+interface UnclaimedWork {
   readonly request: ExecuteRequest
-  readonly work: Work<GuardedExecution>
+  readonly work: GuardedWork
   readonly cause: unknown
 }
 
 async function whenStoreIsDown<Tx, C>(
   core: Core<Tx>,
   settings: Settings<C>,
-  { request, work, cause }: StoreDown,
+  { request, work, cause }: UnclaimedWork,
 ): Promise<Answer> {
   // Load is not an outage: a store that was not asked has not failed.
   if (settings.onStoreDown === 'refuse' || isLatchkeyError(cause, 'overloaded')) return unavailable(cause)
   const { operation, id } = request.identity
   const run = async (): Promise<Answer> => {
     core.telemetry.count('unprotected', { operation, identity: id })
-    const attempt = await attemptOf(work, execution(request, { attempt: 1, fence: 0, signalOf: neverFires }))
+    const attempt = await attemptOf(request, work, execution(request, { attempt: 1, fence: 0, signalOf: neverFires }))
     return { kind: 'executed', attempt, stored: 'unprotected' }
   }
   return runAlone(core, { request, run })
 }
 
-/** Guarded work needs a second connection for its heartbeat while the handler holds the first. */
-export function needsTwoConnections(connections: number | undefined, operation: string): void {
-  if (connections === undefined || connections > 1) return
-  throw new LatchkeyError(
-    'misconfigured',
-    `${operation}: a guarded operation on a pool of one connection starves its own heartbeat. Give the pool max: 2 or more`,
-  )
+interface SingleRun {
+  readonly request: ExecuteRequest
+  readonly run: () => Promise<Answer>
+  /** Called instead where a handler of the identity is under way. */
+  readonly giveUp?: () => Promise<unknown>
+}
+
+/**
+ * At most one handler per identity at a time in this process, for operations that may run while the store is down: then no row
+ * keeps duplicates apart, so the process does what it can.
+ */
+async function runAlone<Tx>(core: Core<Tx>, { request, run, giveUp }: SingleRun): Promise<Answer> {
+  const { executing } = core
+  const { id } = request.identity
+  if (executing.has(id)) {
+    await giveUp?.()
+    countInProgress(core, request)
+    return inProgress()
+  }
+  executing.add(id)
+  try {
+    return await run()
+  } finally {
+    executing.delete(id)
+  }
 }

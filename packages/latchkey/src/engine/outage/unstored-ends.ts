@@ -7,7 +7,7 @@ import type { Telemetry } from '../../ports/telemetry.ts'
 import { backgroundRetry } from './background-retry.ts'
 import type { Lease } from '../run/lease.ts'
 import type { AfterOutage } from './uncertain-claims.ts'
-import type { Waiters } from '../run/waiters.ts'
+import type { Waiters } from '../run/admit.ts'
 
 export interface UnstoredEnd {
   readonly claim: Claim

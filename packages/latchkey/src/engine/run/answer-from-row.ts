@@ -1,32 +1,31 @@
-/** From a row that somebody else owns, or has finished, to an answer. */
+/** The answer for a row that another claim owns or has finished. */
 import { LatchkeyError, unreachable } from '../../ports/errors.ts'
 import type { Outcome } from '../../ports/outcome.ts'
 import type { KeyRecord, TakeOver } from '../../ports/store.ts'
-import { type Answer, type ExecuteRequest, refused, unavailable } from '../answer.ts'
+import { type Answer, type ExecuteRequest, inProgress, refused, retryAfterMsMin, unavailable } from '../answer.ts'
 import type { Core } from '../runtime.ts'
 import { type Decision, decide } from '../rules/decide.ts'
-import { retryAfterMsMin } from './durations.ts'
 import type { Settings } from '../options.ts'
 
 /** `claim-again`: the row is free, or must be compared by another fingerprint; the caller claims once more with this request. */
-export type Seen =
+export type RowAnswer =
   | { readonly kind: 'answer'; readonly answer: Answer }
   | { readonly kind: 'claim-again'; readonly request: ExecuteRequest }
 
-/** An unknown row settles by evidence, not by waiting: until its first look-up, asking once in a while is enough. */
+/** An unknown row is settled by evidence, not by waiting: until its first look-up, a retry once in a while is enough. */
 const unknownRetryAfterMs = 30_000
 
-interface SeenBy {
+interface RowAndRequest {
   readonly record: KeyRecord
   readonly request: ExecuteRequest
 }
 
-export async function answerSeen<Tx, C>(
+export async function answerFromRow<Tx, C>(
   core: Core<Tx>,
   settings: Settings<C>,
-  { record, request }: SeenBy,
-): Promise<Seen> {
-  if (!(await mayBeTold(core, request, record))) return answer(refused('replay-not-authorized'))
+  { record, request }: RowAndRequest,
+): Promise<RowAnswer> {
+  if (!(await maySee(core, request, record))) return answer(refused('replay-not-authorized'))
   const decision = decide(record, request.fingerprint)
   switch (decision.kind) {
     case 'claim-again':
@@ -34,7 +33,7 @@ export async function answerSeen<Tx, C>(
     case 'compare-by':
       return compareBy(request, decision.version)
     case 'sweep':
-      return sweepThenLook(core, record, request)
+      return sweepThenClaim(core, record, request)
     case 'replay':
       core.telemetry.count('reserve.replay', { operation: record.operation })
       return answer({
@@ -50,16 +49,20 @@ export async function answerSeen<Tx, C>(
   }
 }
 
-/** Before that, nothing but a webhook or a person can have settled it. */
+/** Before that, only a webhook or a person can have settled it. */
 async function untilNextLookUp<Tx>({ calls, store }: Core<Tx>, { id }: KeyRecord): Promise<number> {
   const inMs = await calls.call('read', () => store.reconciliation.nextLookUpInMs(id)).catch(() => undefined)
   return inMs === undefined ? unknownRetryAfterMs : Math.max(retryAfterMsMin, inMs)
 }
 
-async function sweepThenLook<Tx>(core: Core<Tx>, { id, operation }: KeyRecord, request: ExecuteRequest): Promise<Seen> {
+async function sweepThenClaim<Tx>(
+  core: Core<Tx>,
+  { id, operation }: KeyRecord,
+  request: ExecuteRequest,
+): Promise<RowAnswer> {
   try {
     const swept = await core.calls.call('sweep', () => core.store.sweep({ limit: 1, id }))
-    // Of several requests that find the dead lease, the one whose sweep moved the row counts it.
+    // Of several requests that find the dead lease, only the one whose sweep moved the row counts it.
     if (swept.length > 0) core.telemetry.count('zombie_key', { operation, identity: id })
     return { kind: 'claim-again', request }
   } catch (cause) {
@@ -68,9 +71,9 @@ async function sweepThenLook<Tx>(core: Core<Tx>, { id, operation }: KeyRecord, r
   }
 }
 
-type Refusing = Exclude<Decision, { kind: 'claim-again' | 'compare-by' | 'sweep' | 'replay' | 'unknown' }>
+type RefusedDecision = Exclude<Decision, { kind: 'claim-again' | 'compare-by' | 'sweep' | 'replay' | 'unknown' }>
 
-function refuse<Tx>(core: Core<Tx>, { record, request }: SeenBy, decision: Refusing): Answer {
+function refuse<Tx>(core: Core<Tx>, { record, request }: RowAndRequest, decision: RefusedDecision): Answer {
   const { operation } = record
   switch (decision.kind) {
     case 'misuse':
@@ -78,10 +81,10 @@ function refuse<Tx>(core: Core<Tx>, { record, request }: SeenBy, decision: Refus
       return refused('key-reused', { differs: decision.differs })
     case 'running':
       countInProgress(core, request)
-      return refused('in-progress', { retryAfterMs: core.durations.leftMs(operation, elapsedMs(record)) })
+      return inProgress(core.durations.leftMs(operation, elapsedMs(record)))
     case 'not-due':
       countInProgress(core, request)
-      return refused('in-progress', { retryAfterMs: Math.max(retryAfterMsMin, decision.dueInMs) })
+      return inProgress(Math.max(retryAfterMsMin, decision.dueInMs))
     case 'not-stored':
       core.telemetry.count('reserve.replay', { operation })
       return refused('response-not-stored', { outcome: decision.outcome })
@@ -96,7 +99,7 @@ function refuse<Tx>(core: Core<Tx>, { record, request }: SeenBy, decision: Refus
   }
 }
 
-/** Once for a caller, however often it looks while it waits. */
+/** Once for a caller, however often it polls while it waits. */
 export function countInProgress<Tx>(
   core: Core<Tx>,
   { identity, asksAgain }: Pick<ExecuteRequest, 'identity' | 'asksAgain'>,
@@ -104,12 +107,12 @@ export function countInProgress<Tx>(
   if (asksAgain !== true) core.telemetry.count('reserve.in_progress', { operation: identity.operation })
 }
 
-/** When a later attempt began is not stored: then it may have only just begun. */
+/** The start of a later attempt is not stored: it may have only just begun. */
 function elapsedMs({ attempts, ageMs }: KeyRecord): number {
   return attempts === 1 ? ageMs : 0
 }
 
-/** Only its own caller hears of it, and it is not asked for again: the store has answered. */
+/** Only its own caller is affected, and the circuit is not: the store has answered. */
 function unreadable<Tx>(core: Core<Tx>, { id, operation }: Pick<KeyRecord, 'id' | 'operation'>, why: string): Answer {
   const cause = new LatchkeyError('row-unreadable', `the row ${id} cannot be read: ${why}`)
   core.telemetry.report('a row cannot be read: inspect it, then roll forward or forget it', {
@@ -120,7 +123,7 @@ function unreadable<Tx>(core: Core<Tx>, { id, operation }: Pick<KeyRecord, 'id' 
   return refused('row-unreadable', { cause, retryAfterMs: unknownRetryAfterMs })
 }
 
-function compareBy(request: ExecuteRequest, version: number): Seen {
+function compareBy(request: ExecuteRequest, version: number): RowAnswer {
   const fingerprint = request.refingerprint?.(version)
   if (fingerprint !== undefined) return { kind: 'claim-again', request: { ...request, fingerprint } }
   const cause = new LatchkeyError(
@@ -130,15 +133,15 @@ function compareBy(request: ExecuteRequest, version: number): Seen {
   return answer(refused('fingerprint-version', { cause, retryAfterMs: unknownRetryAfterMs }))
 }
 
-/** What a caller was allowed to see, and so may take over: this grant of the row, and no other. */
+/** The grant that the caller was allowed to see. It may take over this one, and no other. */
 export function grantOf({ fence, claimId }: KeyRecord): TakeOver {
   return { fence, claimId }
 }
 
-async function mayBeTold<Tx>(core: Core<Tx>, request: ExecuteRequest, record: KeyRecord): Promise<boolean> {
+async function maySee<Tx>(core: Core<Tx>, request: ExecuteRequest, record: KeyRecord): Promise<boolean> {
   if (request.authorizeReplay === undefined || record.expired) return true
   try {
-    // From JavaScript it may return anything, and nothing but a clear yes opens a row.
+    // From JavaScript it may return anything; only `true` allows.
     return (await request.authorizeReplay(record)) === true
   } catch (error) {
     core.telemetry.report('authorizeReplay threw, so the replay is refused', { operation: record.operation, error })
@@ -156,6 +159,6 @@ export function upgraded<Tx, C>(core: Core<Tx>, { upgrade, outcomeVersion }: Set
   }
 }
 
-function answer(value: Answer): Seen {
+function answer(value: Answer): RowAnswer {
   return { kind: 'answer', answer: value }
 }

@@ -1,10 +1,9 @@
-/** How long an operation took lately in this process, and so how long its twin has probably still to wait. */
+/** How long an operation took lately in this process, and so how long a concurrent duplicate probably still has to wait. */
+import { retryAfterMsMin } from '../answer.ts'
 
 /** Enough for a p95 that one slow call does not make, few enough to forget last hour's load. */
-const keptMax = 64
+const durationsMax = 64
 const percentile = 0.95
-/** Also what is said without any history: soon enough for a person, rare enough for a fleet. */
-export const retryAfterMsMin = 1_000
 
 export interface Durations {
   add(operation: string, ms: number): void
@@ -16,19 +15,19 @@ interface Ring {
   readonly values: number[]
   /** Where the next one goes. */
   next: number
-  /** Computed when it is asked for. */
+  /** Computed when it is read. */
   p95Ms: number | undefined
 }
 
-/** Bounded: as many rings as operations are declared. */
+/** One ring for each declared operation. */
 export function createDurations(): Durations {
   const rings = new Map<string, Ring>()
   return {
     add(operation, ms) {
       const ring = rings.get(operation)
       if (ring === undefined) return void rings.set(operation, { values: [ms], next: 1, p95Ms: undefined })
-      ring.values[ring.next % keptMax] = ms
-      ring.next = (ring.next % keptMax) + 1
+      ring.values[ring.next % durationsMax] = ms
+      ring.next = (ring.next % durationsMax) + 1
       ring.p95Ms = undefined
     },
     leftMs(operation, elapsedMs) {

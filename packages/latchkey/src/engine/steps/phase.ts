@@ -1,19 +1,18 @@
-/** One phase: a transaction holding the function's writes, the remembered value and the recovery point. */
+/** One phase: a transaction with the function's writes, the phase's value and the recovery point. */
 import { sleep } from '../../ports/clock.ts'
 import { committedByHandler } from '../kinds/atomic-misuse.ts'
 import { type BoundedEnd, boundedTransaction, type Edges } from '../store/transaction.ts'
 import { faultPoint } from '../store/call.ts'
-import { storeUnavailable } from './halt.ts'
 import { boundedJson, fromJson } from './json.ts'
-import { halt, nextStep, type PhasedRun, whileRunning } from './phased-execution.ts'
+import { halt, nextStep, type StepRun, storeUnavailable, whileRunning } from './step-run.ts'
 
-/** Serialization failures and deadlocks pass by themselves; a phase that meets more than these is fighting for a hot row. */
+/** Serialization failures and deadlocks pass by themselves; a phase that meets more than these competes for a hot row. */
 const triesMax = 5
 const pauseMs = 20
 /** As for an atomic COMMIT: a server that holds the lock longer is not answering. */
 const commitWaitMs = 5_000
 
-export async function runPhase<Tx>(run: PhasedRun<Tx>, name: string, work: (tx: Tx) => unknown): Promise<unknown> {
+export async function runPhase<Tx>(run: StepRun<Tx>, name: string, work: (tx: Tx) => unknown): Promise<unknown> {
   const { position, known } = nextStep(run, 'phase', name)
   if (known !== undefined) return fromJson(known.value)
   return whileRunning(run, name, () => commitPhase(run, { position, name, work }))
@@ -25,7 +24,7 @@ interface Phase<Tx> {
   readonly work: (tx: Tx) => unknown
 }
 
-async function commitPhase<Tx>(run: PhasedRun<Tx>, { position, name, work }: Phase<Tx>): Promise<unknown> {
+async function commitPhase<Tx>(run: StepRun<Tx>, { position, name, work }: Phase<Tx>): Promise<unknown> {
   for (let tries = 0; tries < triesMax; tries++) {
     const inside: Inside = { lost: false, result: undefined }
     const end = await boundedTransaction(run.core, run.transactor, (tx, edges) =>
@@ -54,7 +53,7 @@ interface InTransaction<Tx> extends Phase<Tx> {
   readonly edges: Edges
 }
 
-async function inTransaction<Tx>(run: PhasedRun<Tx>, phase: InTransaction<Tx>): Promise<'commit' | 'rollback'> {
+async function inTransaction<Tx>(run: StepRun<Tx>, phase: InTransaction<Tx>): Promise<'commit' | 'rollback'> {
   const { steps, claim, leaseMs } = run
   const { position, name, inside, tx, edges } = phase
   inside.lost = (await edges.first(() => steps.enterPhase(tx, claim))) === 'claim-lost'
@@ -68,13 +67,13 @@ async function inTransaction<Tx>(run: PhasedRun<Tx>, phase: InTransaction<Tx>): 
   return inside.lost ? 'rollback' : 'commit'
 }
 
-interface Concluding {
+interface PhaseResult {
   readonly position: number
   readonly end: BoundedEnd
   readonly inside: Inside
 }
 
-async function conclude<Tx>(run: PhasedRun<Tx>, { position, end, inside }: Concluding): Promise<'done' | 'again'> {
+async function conclude<Tx>(run: StepRun<Tx>, { position, end, inside }: PhaseResult): Promise<'done' | 'again'> {
   if (inside.lost) return halt(run, { kind: 'claim-lost' })
   switch (end.kind) {
     case 'committed':
@@ -97,9 +96,9 @@ async function conclude<Tx>(run: PhasedRun<Tx>, { position, end, inside }: Concl
   }
 }
 
-/** Its writes are there and its recovery point is not, or neither is: in doubt it must not run again. */
+/** Its writes are committed and its recovery point is not, or neither is: in doubt it must not run again. */
 function afterHandlerEnd<Tx>(
-  run: PhasedRun<Tx>,
+  run: StepRun<Tx>,
   { how, error }: Extract<BoundedEnd, { kind: 'ended-by-handler' }>,
 ): never {
   const cause = new Error('the phase ended its transaction itself: nested transactions go through its tx', {
@@ -109,8 +108,8 @@ function afterHandlerEnd<Tx>(
   return halt(run, { kind: 'unknown', errorCode: committedByHandler, cause })
 }
 
-/** The identity's lock ends with the old transaction; then the journal says which way it went. */
-async function afterLostCommit<Tx>(run: PhasedRun<Tx>, position: number): Promise<'done' | 'again'> {
+/** The identity's lock ends with the old transaction; then the journal shows whether it committed. */
+async function afterLostCommit<Tx>(run: StepRun<Tx>, position: number): Promise<'done' | 'again'> {
   const { core, transactor, steps, claim } = run
   try {
     const read = () => transactor.readAfterCommit(claim.id, commitWaitMs)

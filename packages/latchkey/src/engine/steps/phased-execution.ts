@@ -1,12 +1,6 @@
-/** What a phased definition is given, and the state of one run of it. */
-import type { Claim } from '../../ports/store.ts'
-import type { Journal, Step, Steps } from '../../ports/steps.ts'
-import type { Transactor } from '../../ports/store.ts'
-import type { Core } from '../runtime.ts'
-import { misconfigured } from '../../ports/errors.ts'
+/** What a phased definition is given. */
 import type { NetworkFailure } from '../rules/network-failure.ts'
-import type { OutboxMessage } from '../outbox-message.ts'
-import { Halt, type HaltReason } from './halt.ts'
+import type { OutboxMessage } from '../outbox.ts'
 
 export interface EffectOptions {
   /**
@@ -53,70 +47,4 @@ export interface PhasedExecution<Tx> {
     /** In a phase: the message exists exactly when the phase has committed. */
     append(tx: Tx, message: OutboxMessage): Promise<void>
   }
-}
-
-/** One run of a definition: the journal it resumes from, and how far it has come. */
-export interface PhasedRun<Tx> {
-  readonly core: Core<Tx>
-  readonly transactor: Transactor<Tx>
-  readonly steps: Steps<Tx>
-  readonly claim: Claim
-  readonly operation: string
-  readonly leaseMs: number
-  /** For a result that could not be recorded in time. */
-  readonly holdMsMax: number
-  /** For evidence of an outcome. */
-  readonly retentionMs: number
-  readonly journal: Journal
-  position: number
-  /** The step under way: there is one at a time, so that the journal has one order and a doubt one place. */
-  running: string | undefined
-  /** Positions of intents that are open: what happened there is not known. */
-  readonly doubts: Set<number>
-  /** Names of the effects so far. */
-  readonly effects: Set<string>
-  halted: Halt | undefined
-}
-
-/** The next step of the run, and what the journal remembers of it. Everything goes through here, so nothing follows a halt. */
-export function nextStep<Tx>(
-  run: PhasedRun<Tx>,
-  kind: Step['kind'],
-  name: string,
-): { position: number; known: Step | undefined } {
-  if (run.halted !== undefined) throw run.halted
-  checkStep(run, name)
-  const position = run.position++
-  const known = run.journal.steps.find(step => step.position === position)
-  if (known !== undefined && (known.name !== name || known.kind !== kind)) {
-    halt(run, { kind: 'park', cause: 'definition-changed' })
-  }
-  return { position, known }
-}
-
-function checkStep<Tx>({ operation, running }: PhasedRun<Tx>, name: string): void {
-  if (running !== undefined) {
-    throw misconfigured(
-      `${operation}: ${name} was begun while ${running} runs. Steps run one after another: await each`,
-    )
-  }
-  if (typeof name === 'string' && /^[\x20-\x7e]{1,100}$/.test(name)) return
-  throw misconfigured(
-    `${operation}: a step needs a stable name of 1 to 100 printable characters; got ${JSON.stringify(name)}`,
-  )
-}
-
-/** Runs the body of a step; nothing else of the definition may begin a step meanwhile. */
-export async function whileRunning<Tx, T>(run: PhasedRun<Tx>, name: string, body: () => Promise<T>): Promise<T> {
-  run.running = name
-  try {
-    return await body()
-  } finally {
-    run.running = undefined
-  }
-}
-
-export function halt<Tx>(run: PhasedRun<Tx>, reason: HaltReason): never {
-  run.halted ??= new Halt(reason)
-  throw run.halted
 }

@@ -1,5 +1,5 @@
-/** Every call to the store is bounded in time, counted, and reported to the circuit breaker. */
-import type { Clock } from '../../ports/clock.ts'
+/** Every call to the store is bounded in time, counted, and reported to the circuit breaker. A write that must not be lost is retried. */
+import { type Clock, sleep } from '../../ports/clock.ts'
 import { isLatchkeyError, LatchkeyError } from '../../ports/errors.ts'
 import type { Telemetry } from '../../ports/telemetry.ts'
 
@@ -102,6 +102,31 @@ function bounded<T>(clock: Clock, limitMs: number, { asked, name, answered, fail
     }
     Promise.resolve(asked).then(succeed, fail)
   })
+}
+
+/** A caller waits meanwhile: after this it is answered, and the write is left to the background. */
+const storedWithinMs = 5_000
+const firstPauseMs = 50
+
+/**
+ * Tries a write that must not be lost until it succeeds, for a few seconds, and as long as the claim behind it has time left. Rejects with the
+ * last error. `write` gets what is left of the time.
+ */
+export async function untilStored<T>(
+  clock: Clock,
+  write: (limitMs: number) => Promise<T>,
+  claimLeftMs?: () => number,
+): Promise<T> {
+  const untilMs = clock.monotonicMs() + storedWithinMs
+  for (let pauseMs = firstPauseMs; ; pauseMs *= 2) {
+    try {
+      return await write(untilMs - clock.monotonicMs())
+    } catch (cause) {
+      const isOver = clock.monotonicMs() + pauseMs > untilMs || (claimLeftMs !== undefined && claimLeftMs() < pauseMs)
+      if (isOver) throw cause
+      await sleep(clock, pauseMs)
+    }
+  }
 }
 
 /** Stops calling a store that is down: callers are answered at once, and its recovery is not met by a crowd. */

@@ -1,4 +1,4 @@
-/** A transaction of the store's, with limits on what is ours to wait for: its beginning and its end, not the handler. */
+/** A transaction of the store, with limits on its beginning and its end, not on the handler between them. */
 import { isLatchkeyError, LatchkeyError } from '../../ports/errors.ts'
 import type { AtomicRequest, TransactionEnd, Transactor } from '../../ports/store.ts'
 import type { Core } from '../runtime.ts'
@@ -7,7 +7,7 @@ import { within } from './call.ts'
 export type BoundedEnd =
   | TransactionEnd
   | { readonly kind: 'unavailable'; readonly cause: unknown }
-  /** No place among the store's open transactions. Nothing ran, and the store is not to blame. */
+  /** The store has too many open transactions. Nothing ran, and that is not a fault of the store. */
   | { readonly kind: 'overloaded'; readonly cause: unknown }
   /** The work itself threw, and was rolled back. */
   | { readonly kind: 'raised'; readonly error: unknown }
@@ -18,7 +18,7 @@ export interface Edges {
   last<T>(call: () => Promise<T>): Promise<T>
 }
 
-/** For a transaction that is not ours to bound. */
+/** For a transaction of the caller's, which the engine does not bound. */
 export const unbounded: Edges = { first: call => call(), last: call => call() }
 
 /**

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { deadlineOutcome } from '../../engine/kinds/deferred.ts'
+import { deadlineOutcome } from '../../engine/run/enqueue.ts'
 import { renderProblem } from '../../wire/problem.ts'
 
 describe('the outcome of work that was not begun in time', () => {

@@ -1,76 +1,86 @@
 /** One HTTP request through Latchkey: everything that is HTTP and not a framework's. */
-import type { Answer, Attempt, ExecuteRequest, StoredAs } from '../../engine/answer.ts'
-import type { Execution } from '../../engine/execution.ts'
+import type { Answer, Attempt, StoredAs } from '../../engine/answer.ts'
 import { engine } from '../../engine/internal.ts'
-import { ageOfKey, isRequestTooOld } from '../../engine/run/age.ts'
-import { identify, type Scope } from '../../engine/identity.ts'
+import type { OperationEngine } from '../../engine/operation.ts'
+import { executeRequest, identityOf, isRequestTooOld, keyAge } from '../../engine/request.ts'
 import { failureOutcome } from '../../engine/rules/judge.ts'
-import type { DeclaredOperation, Operation } from '../../engine/operation.ts'
 import { unreachable } from '../../ports/errors.ts'
 import type { Header } from '../../ports/outcome.ts'
 import type { Identity } from '../../ports/store.ts'
 import { idempotencyKey, idempotencyKeyExpiresAt, idempotencyStored } from '../../wire/headers.ts'
 import { readKeyField } from '../../wire/key-field.ts'
 import { type Problem, type RenderedAnswer, renderProblem } from '../../wire/problem.ts'
-import { describeRequest, fingerprintView, type WholeRequest } from './request-input.ts'
+import { renderQueued } from './answers/accepted.ts'
 import { renderRefusal } from './answers/refusal.ts'
 import { renderReplay } from './answers/replay.ts'
-import { renderQueued } from './answers/accepted.ts'
-import { type BodyRead, headerValue, type RequestView, tooLarge } from './request.ts'
+import { type BodyRead, fingerprintView, headerValue, jsonOf, type RequestView, tooLarge } from './request.ts'
 
 /** What the adapter does now. */
 export type Exchange =
   /** Not covered, or without a key where the key is optional: run the handler as if Latchkey were not there. */
   | { readonly kind: 'pass' }
-  /** Send this. If the handler ran, nothing of what it produced is sent. */
+  /** Send this. If the handler ran, nothing that it produced is sent. */
   | { readonly kind: 'send'; readonly answer: RenderedAnswer }
   /** The handler ran for this caller: send its own response with these headers added. A `threw` is thrown again. */
   | { readonly kind: 'release'; readonly attempt: Attempt; readonly headers: readonly Header[] }
 
-/** `work` runs the handler and captures its response; it is called at most once. */
-export function exchange<Context, X extends Execution>(
-  operation: Operation<X, Context>,
-  view: RequestView<Context>,
-  work: (execution: X) => Promise<Attempt>,
-): Promise<Exchange> {
-  return exchangeBy(operation, view, request => operation[engine].execute(request, work))
+/** What the exchange needs of an operation. `W`: what the operation is handed to run. */
+export interface ExchangeOperation<Context, W> {
+  readonly [engine]: OperationEngine<Context, W>
 }
 
-/** The same for every kind: `execute` is what becomes of the request once it is whole and known. */
-export async function exchangeBy<Context>(
-  operation: DeclaredOperation<Context>,
+/** `work`: of atomic and guarded operations, runs the handler and captures its response, at most once; of the others, gives the input. */
+export async function exchange<Context, W>(
+  operation: ExchangeOperation<Context, W>,
   view: RequestView<Context>,
-  execute: (request: ExecuteRequest) => Promise<Answer>,
+  work: W,
 ): Promise<Exchange> {
-  const { settings, shared } = operation[engine]
+  const owner = operation[engine]
+  const { settings, shared } = owner
+  const { context } = view
   if (!covers(settings.methods, view.method)) return { kind: 'pass' }
-  const refuse = (problem: Problem): Exchange => ({ kind: 'send', answer: renderProblem(problem, shared.http) })
 
   const field = readKeyField(view.header(idempotencyKey), {
     strictSyntax: shared.http.strictSyntax ?? false,
     keyFormat: settings.keyFormat,
   })
-  if (field.kind === 'invalid') return refuse({ code: 'invalid-key', reason: field.reason, detail: field.detail })
-  if (field.kind === 'missing') return withoutKey(operation, refuse)
+  if (field.kind === 'missing') return withoutKey(owner)
+  if (field.kind === 'invalid')
+    return refuse(owner, { code: 'invalid-key', reason: field.reason, detail: field.detail })
   const { key } = field
-  const age = ageOfKey(key, settings, shared.clock)
-  if (age.kind === 'invalid') return refuse({ code: 'invalid-key', reason: 'format', detail: age.detail })
+  const age = keyAge(settings, key, shared.clock)
+  if (age.kind === 'invalid') return refuse(owner, { code: 'invalid-key', reason: 'format', detail: age.detail })
 
-  const resolving = resolveIdentity(operation, view.context, key)
-  const identity = resolving instanceof Promise ? await resolving : resolving
-  if (identity === undefined) return refuse({ code: 'scope-unresolved' })
+  const resolved = resolveIdentity(owner, context, key)
+  const identity = resolved instanceof Promise ? await resolved : resolved
+  if (identity === undefined) return refuse(owner, { code: 'scope-unresolved' })
 
   // Complete before anything is reserved: an upload that breaks off leaves no row behind.
   const body = bounded(await view.body(settings.bodyBytesMax), settings.bodyBytesMax)
-  if (body.kind !== 'bytes') return refuse(bodyProblem(operation, body))
+  if (body.kind !== 'bytes') return refuse(owner, bodyProblem(owner, body))
 
-  const tooOld = age.kind === 'too-old' || isRequestTooOld(view.context, settings, shared.clock)
-  const request = executeRequest(operation, { view, body: body.bytes }, { identity, key, tooOld })
-  const concluded = conclude(operation, { view, id: identity.id }, await execute(request))
-  return concluded instanceof Promise ? await concluded : concluded
+  const { authorizeReplay, describe } = settings
+  const request = executeRequest(settings, {
+    identity,
+    key,
+    isTooOld: age.kind === 'too-old' || isRequestTooOld(settings, context, shared.clock),
+    fingerprint: fingerprintView(owner, view, body.bytes),
+    input: describe && (() => jsonOf(view, body.bytes)),
+    authorizeReplay: authorizeReplay && (async record => await authorizeReplay(context, record)),
+  })
+  const answer = await owner.execute(request, work)
+  const rendered = render(owner, { view, id: identity.id }, answer)
+  return rendered instanceof Promise ? await rendered : rendered
 }
 
-/** A body that the framework had read before may have any size. */
+/** The engine's part of an operation, whatever it is handed to run. */
+type Owner<C> = OperationEngine<C, never>
+
+function refuse<C>({ shared }: Owner<C>, problem: Problem): Exchange {
+  return send(renderProblem(problem, shared.http))
+}
+
+/** A body that the framework read may have any size. */
 function bounded(body: BodyRead, bytesMax: number): BodyRead {
   return body.kind === 'bytes' && body.bytes.byteLength > bytesMax ? tooLarge(bytesMax) : body
 }
@@ -80,88 +90,57 @@ export function covers(methods: readonly string[], method: string): boolean {
   return methods.includes(method) || methods.some(one => one.toUpperCase() === method.toUpperCase())
 }
 
-function withoutKey<C>(operation: DeclaredOperation<C>, refuse: (problem: Problem) => Exchange): Exchange {
-  const { settings, shared } = operation[engine]
-  if (settings.onMissingKey === 'refuse') return refuse({ code: 'missing-key' })
-  shared.telemetry.count('unprotected', { operation: operation.name, detail: 'missing-key' })
+function withoutKey<C>(owner: Owner<C>): Exchange {
+  if (owner.settings.onMissingKey === 'refuse') return refuse(owner, { code: 'missing-key' })
+  owner.shared.telemetry.count('unprotected', { operation: owner.name, detail: 'missing-key' })
   return { kind: 'pass' }
 }
 
-/** Undefined: the scope function threw or gave nothing. Nothing may run then: a shared scope would mix two tenants. */
+/** Undefined: the scope function threw or returned no usable scope. Nothing may run then: a shared scope would mix two tenants. */
 function resolveIdentity<C>(
-  operation: DeclaredOperation<C>,
+  owner: Owner<C>,
   context: C,
   key: string,
 ): Identity | undefined | Promise<Identity | undefined> {
-  const { name } = operation
-  const { settings, shared } = operation[engine]
-  const identityOf = (scope: Scope) => identify({ scope, operation: name, key, keyNamespace: settings.keyNamespace })
   const unresolved = (error: unknown) => {
-    shared.telemetry.report('the scope could not be resolved, so the request was refused', { operation: name, error })
+    const { telemetry } = owner.shared
+    telemetry.report('the scope could not be resolved, so the request was refused', { operation: owner.name, error })
     return undefined
   }
   try {
-    const scope = shared.scope(context)
-    return typeof scope === 'string' ? identityOf(scope) : Promise.resolve(scope).then(identityOf).catch(unresolved)
+    const scope = owner.shared.scope(context)
+    if (typeof scope === 'string') return identityOf(owner, scope, key)
+    return Promise.resolve(scope)
+      .then(resolved => identityOf(owner, resolved, key))
+      .catch(unresolved)
   } catch (error) {
     return unresolved(error)
   }
 }
 
-/** The client is told what it can do about it. What the developer can do goes to the log. */
-function bodyProblem<C>(operation: DeclaredOperation<C>, body: Exclude<BodyRead, { readonly kind: 'bytes' }>): Problem {
+/** The client gets what it can act on. What the developer can do goes to the log. */
+function bodyProblem<C>({ name, shared }: Owner<C>, body: Exclude<BodyRead, { readonly kind: 'bytes' }>): Problem {
   if (body.kind === 'too-large') return { code: 'body-too-large', max: body.max, unit: body.unit }
   const code = body.kind === 'unsupported' ? 'body-unsupported' : 'body-unreadable'
-  const { telemetry } = operation[engine].shared
-  telemetry.report(`answered ${code}: ${body.cure}`, { operation: operation.name, detail: code })
+  shared.telemetry.report(`answered ${code}: ${body.cure}`, { operation: name, detail: code })
   return { code }
 }
 
-interface Named {
-  readonly identity: Identity
-  readonly key: string
-  readonly tooOld: boolean
-}
-
-function executeRequest<C>(
-  operation: DeclaredOperation<C>,
-  whole: WholeRequest<C>,
-  { identity, key, tooOld }: Named,
-): ExecuteRequest {
-  const { settings } = operation[engine]
-  const { authorizeReplay } = settings
-  const { context } = whole.view
-  return {
-    identity,
-    key,
-    tooOld,
-    fingerprint: fingerprintView(whole, operation),
-    description: describeRequest(whole, settings),
-    authorizeReplay: authorizeReplay && (async record => await authorizeReplay(context, record)),
-  }
-}
-
-interface Asked<C> {
+interface AnsweredRequest<C> {
   readonly view: RequestView<C>
   readonly id: string
 }
 
-/** At once, except for a replay, which may have to be decoded, and where the client is to know when the answer expires. */
-function conclude<C>(
-  operation: DeclaredOperation<C>,
-  { view, id }: Asked<C>,
-  answer: Answer,
-): Exchange | Promise<Exchange> {
-  const { settings, shared } = operation[engine]
+/** A promise only for a replay, which may have to be decoded, and where the client is to know when the answer expires. */
+function render<C>(owner: Owner<C>, { view, id }: AnsweredRequest<C>, answer: Answer): Exchange | Promise<Exchange> {
+  const { settings, shared } = owner
   switch (answer.kind) {
     case 'executed':
       if (answer.stored !== 'yes' || shared.http.expiresHeader !== true) {
-        return executed(operation, answer, releaseHeaders(answer.stored))
+        return release(owner, answer, releaseHeaders(answer.stored))
       }
       // Without the field rather than with an instant that the next replay contradicts.
-      return shared
-        .expiryOf(id)
-        .then(atMs => executed(operation, answer, atMs === undefined ? [] : [expiresHeader(atMs)]))
+      return shared.expiryOf(id).then(atMs => release(owner, answer, atMs === undefined ? [] : [expiresHeader(atMs)]))
     case 'replayed': {
       const { status, headers, body = new Uint8Array() } = answer.outcome
       const expires = shared.http.expiresHeader === true ? expiresHeader(answer.expiresAtMs) : undefined
@@ -169,13 +148,10 @@ function conclude<C>(
       return renderReplay(replay, headerValue(view, 'Accept-Encoding')).then(send)
     }
     case 'accepted':
-      return { kind: 'send', answer: renderQueued(answer.id, { view, http: shared.http }) }
+      return send(renderQueued(answer.id, { view, http: shared.http }))
     case 'refused':
-      reportHidden(operation, answer)
-      return {
-        kind: 'send',
-        answer: renderRefusal(answer.refusal, { http: shared.http, accept: settings.onInProgress === 'accept' }),
-      }
+      reportCause(owner, answer)
+      return send(renderRefusal(answer.refusal, { http: shared.http, accept: settings.onInProgress === 'accept' }))
     default:
       return unreachable(answer)
   }
@@ -183,15 +159,10 @@ function conclude<C>(
 
 type Executed = Extract<Answer, { kind: 'executed' }>
 
-function executed<C>(
-  operation: DeclaredOperation<C>,
-  { attempt, stored }: Executed,
-  headers: readonly Header[],
-): Exchange {
+function release<C>({ name, shared }: Owner<C>, { attempt, stored }: Executed, headers: readonly Header[]): Exchange {
   if (attempt.kind !== 'threw' || stored !== 'yes') return { kind: 'release', attempt, headers }
-  // Nobody rendered the error, and an answer of ours was stored for it. Whatever the server would make of it, every retry gets ours.
-  const { telemetry } = operation[engine].shared
-  telemetry.report('answered an error with what is stored for it', { operation: operation.name, error: attempt.error })
+  // No error handler rendered the error, and an answer of ours was stored for it: every retry gets ours, and so does this client.
+  shared.telemetry.report('answered an error with what is stored for it', { operation: name, error: attempt.error })
   const outcome = failureOutcome(attempt.error)
   const { status, body = new Uint8Array() } = outcome
   return send({ status, headers: [...outcome.headers, ...headers].map(([field, value]) => [field, value]), body })
@@ -210,9 +181,54 @@ function expiresHeader(atMs: number): Header {
   return [idempotencyKeyExpiresAt, new Date(atMs).toUTCString()]
 }
 
-/** The handler's error is replaced by our 504, and the framework's own error handler may never see it. */
-function reportHidden<C>(operation: DeclaredOperation<C>, { refusal }: Extract<Answer, { kind: 'refused' }>): void {
+/** Our 504 replaces the handler's error, and the framework's own error handler may never see it. */
+function reportCause<C>({ name, shared }: Owner<C>, { refusal }: Extract<Answer, { kind: 'refused' }>): void {
   if (refusal.cause === undefined) return
-  const { telemetry } = operation[engine].shared
-  telemetry.report(`answered ${refusal.code}`, { operation: operation.name, error: refusal.cause })
+  shared.telemetry.report(`answered ${refusal.code}`, { operation: name, error: refusal.cause })
+}
+
+/** A whole response with a clean end, as the client would get it. */
+export interface CapturedResponse {
+  readonly status: number
+  /** What was set after Latchkey began; see `addedHeaders`. */
+  readonly headers: readonly Header[]
+  readonly body: Uint8Array
+}
+
+/**
+ * The attempt of a handler that answered. `error`: the answer was rendered from this throw, so that an atomic operation rolls
+ * its rows back. It goes in whole: the engine applies the size limit and leaves out the headers that are not stored.
+ */
+export function attemptOf(response: CapturedResponse, error?: unknown): Attempt {
+  const { status, body } = response
+  const outcome = { status, headers: response.headers, body, version: 0 }
+  return error === undefined ? { kind: 'answered', outcome } : { kind: 'answered', outcome, error }
+}
+
+/**
+ * The headers that are new or changed. What an outer middleware set before is not stored with the outcome: it runs again for a
+ * replay and sets what fits that caller.
+ */
+export function addedHeaders(before: readonly Header[], after: readonly Header[]): readonly Header[] {
+  if (before.length === 0) return after
+  const known = valuesByName(before)
+  const now = valuesByName(after)
+  return after.filter(([name, value]) => {
+    const lower = name.toLowerCase()
+    const old = known.get(lower)
+    if (old === undefined) return true
+    const current = now.get(lower)
+    // Vary and Link grow: only what was appended is stored. A value that was replaced is stored whole.
+    const grew = current !== undefined && old.every(one => current.includes(one))
+    return grew ? !old.includes(value) : true
+  })
+}
+
+function valuesByName(headers: readonly Header[]): Map<string, string[]> {
+  const values = new Map<string, string[]>()
+  for (const [name, value] of headers) {
+    const lower = name.toLowerCase()
+    values.set(lower, [...(values.get(lower) ?? []), value])
+  }
+  return values
 }

@@ -1,6 +1,5 @@
 /** A phased operation over HTTP: its definition is declared with it, so the adapter only builds the input and sends what comes back. */
 import type { Execution } from '../../engine/execution.ts'
-import { engine } from '../../engine/internal.ts'
 import type { DefinedOperation, Operation } from '../../engine/operation.ts'
 import { checkOptions, type ChecksOf } from '../../ports/check-options.ts'
 import { LatchkeyError, misconfigured } from '../../ports/errors.ts'
@@ -8,7 +7,7 @@ import { callable } from '../../ports/option-kinds.ts'
 import { prefersAsync } from '../../wire/prefer.ts'
 import type { RenderedAnswer } from '../../wire/problem.ts'
 import { checkOperation } from './route.ts'
-import { exchangeBy } from './exchange.ts'
+import { exchange } from './exchange.ts'
 import type { RequestView } from './request.ts'
 
 export interface PhasedRoute<C, Input> {
@@ -44,11 +43,10 @@ export async function exchangePhased<C, Input>(
   view: RequestView<C>,
   route: PhasedRoute<C, Input>,
 ): Promise<RenderedAnswer> {
-  const result = await exchangeBy(operation, view, async request =>
-    operation[engine].executeInput(request, await route.input(view.context), {
-      respondAsync: prefersAsync(view.header('Prefer')),
-    }),
-  )
+  const result = await exchange(operation, view, {
+    input: () => route.input(view.context),
+    respondAsync: prefersAsync(view.header('Prefer')),
+  })
   switch (result.kind) {
     case 'send':
       return result.answer

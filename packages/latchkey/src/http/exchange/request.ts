@@ -1,3 +1,8 @@
+/** What an adapter shows of a request, and what is read from it. */
+import { type FingerprintContext, fingerprintRequest } from '../../engine/fingerprint/fingerprint.ts'
+import { essenceOf, isJson } from '../../engine/fingerprint/media-type.ts'
+import type { OperationEngine } from '../../engine/operation.ts'
+import { fingerprintedName } from '../../engine/request.ts'
 import type { BodyUnit } from '../../wire/problem.ts'
 
 /** What an adapter shows of a request. The exchange reads nothing else, so an adapter is little more than one of these. */
@@ -36,4 +41,51 @@ export function tooLarge(bytesMax: number): Extract<BodyRead, { kind: 'too-large
 export function headerValue(view: RequestView<unknown>, name: string): string | undefined {
   const lines = view.header(name)
   return lines.length < 2 ? lines[0] : lines.join(', ')
+}
+
+type Owner<C> = OperationEngine<C, never>
+
+export function fingerprintView<C>(owner: Owner<C>, view: RequestView<C>, body: Uint8Array): Uint8Array {
+  return fingerprintRequest(
+    {
+      method: view.method.toUpperCase(),
+      path: view.path,
+      query: view.query,
+      mediaType: headerValue(view, 'Content-Type'),
+      header: name => headerValue(view, name),
+      body,
+    },
+    owner.settings.fingerprint,
+    fingerprintContext(owner),
+  )
+}
+
+function fingerprintContext<C>(owner: Owner<C>): FingerprintContext | undefined {
+  const operation = fingerprintedName(owner)
+  if (owner.settings.fingerprint.include === undefined) return operation === undefined ? undefined : { operation }
+  return { operation, onMissing: path => reportMissing(owner, path) }
+}
+
+/** The paths that were reported, so that a misspelt one does not fill the log: each once for each operation. */
+const reported = new WeakMap<object, Set<string>>()
+
+function reportMissing<C>(owner: Owner<C>, path: string): void {
+  const paths = reported.get(owner) ?? new Set()
+  if (paths.has(path)) return
+  reported.set(owner, paths.add(path))
+  owner.shared.telemetry.report(
+    `fingerprint.include names ${JSON.stringify(path)}, which a body does not have, so the whole body counts: ` +
+      'correct the path, or move it to includeIfPresent if the field is optional',
+    { operation: owner.name, detail: path },
+  )
+}
+
+/** The parsed JSON body, or undefined where there is none. */
+export function jsonOf(view: RequestView<unknown>, body: Uint8Array): unknown {
+  if (!isJson(essenceOf(headerValue(view, 'Content-Type')))) return undefined
+  try {
+    return JSON.parse(new TextDecoder().decode(body))
+  } catch {
+    return undefined
+  }
 }

@@ -3,10 +3,9 @@
  * business.
  */
 import type { Attempt } from '../../engine/answer.ts'
-import type { Execution } from '../../engine/execution.ts'
+import { type Execution, uncoveredExecution } from '../../engine/execution.ts'
 import { engine } from '../../engine/internal.ts'
 import type { DefinedOperation, GuardedOperation, Operation } from '../../engine/operation.ts'
-import { uncoveredExecution } from '../../engine/uncovered-execution.ts'
 import { misconfigured } from '../../ports/errors.ts'
 import { bodyOf } from '../node/body.ts'
 import { nodeView } from '../node/request.ts'

@@ -7,10 +7,9 @@
  * Everything that Fastify runs before a handler (authentication, validation, every `preHandler`) runs before the claim. What is
  * stored is what leaves by the raw response, after the error handler, every `onSend` hook and the serializer.
  */
-import type { Execution } from '../../engine/execution.ts'
+import { type Execution, uncoveredExecution } from '../../engine/execution.ts'
 import { engine } from '../../engine/internal.ts'
 import type { DefinedOperation, Operation } from '../../engine/operation.ts'
-import { uncoveredExecution } from '../../engine/uncovered-execution.ts'
 import { misconfigured } from '../../ports/errors.ts'
 import { checkOperation } from '../exchange/route.ts'
 import { covers } from '../exchange/exchange.ts'

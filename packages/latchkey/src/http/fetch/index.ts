@@ -1,8 +1,7 @@
 /** Route handlers of the `Request` → `Response` kind: Next.js, Deno-style servers, anything built on fetch's types. */
 import type { Attempt } from '../../engine/answer.ts'
-import type { Execution } from '../../engine/execution.ts'
+import { type Execution, uncoveredExecution } from '../../engine/execution.ts'
 import type { DefinedOperation, Operation } from '../../engine/operation.ts'
-import { uncoveredExecution } from '../../engine/uncovered-execution.ts'
 import { checkOptions, type ChecksOf } from '../../ports/check-options.ts'
 import { misconfigured } from '../../ports/errors.ts'
 import { callable } from '../../ports/option-kinds.ts'

@@ -1,8 +1,7 @@
 /** Hono. Mount it after authentication and validation: what they refuse is not Latchkey's business. */
-import type { Execution } from '../../engine/execution.ts'
+import { type Execution, uncoveredExecution } from '../../engine/execution.ts'
 import { engine } from '../../engine/internal.ts'
 import type { DefinedOperation, Operation } from '../../engine/operation.ts'
-import { uncoveredExecution } from '../../engine/uncovered-execution.ts'
 import { checkOptions, type ChecksOf } from '../../ports/check-options.ts'
 import { misconfigured } from '../../ports/errors.ts'
 import { callable } from '../../ports/option-kinds.ts'

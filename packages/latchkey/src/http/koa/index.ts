@@ -6,10 +6,9 @@
  * Koa goes on as always, and what it writes is held until it is stored.
  */
 import type { Attempt } from '../../engine/answer.ts'
-import type { Execution } from '../../engine/execution.ts'
+import { type Execution, uncoveredExecution } from '../../engine/execution.ts'
 import { engine } from '../../engine/internal.ts'
 import type { DefinedOperation, Operation } from '../../engine/operation.ts'
-import { uncoveredExecution } from '../../engine/uncovered-execution.ts'
 import { misconfigured } from '../../ports/errors.ts'
 import { bodyOf } from '../node/body.ts'
 import { nodeView } from '../node/request.ts'

@@ -1,7 +1,6 @@
 /** The execution of a request, from the interceptor to the controller. */
-import type { Execution } from '../../engine/execution.ts'
+import { type Execution, uncoveredExecution } from '../../engine/execution.ts'
 import type { Operation } from '../../engine/operation.ts'
-import { uncoveredExecution } from '../../engine/uncovered-execution.ts'
 import { misconfigured } from '../../ports/errors.ts'
 import type { ParameterDecorator } from './driver.ts'
 import { addParameter } from './metadata.ts'

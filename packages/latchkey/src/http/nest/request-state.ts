@@ -1,9 +1,8 @@
 /** One request on a covered method: claimed in the interceptor, captured on the platform's response, sent when it is stored. */
 import type { Attempt } from '../../engine/answer.ts'
-import type { Execution } from '../../engine/execution.ts'
+import { type Execution, uncoveredExecution } from '../../engine/execution.ts'
 import { engine } from '../../engine/internal.ts'
 import type { Operation } from '../../engine/operation.ts'
-import { uncoveredExecution } from '../../engine/uncovered-execution.ts'
 import { bodyOf } from '../node/body.ts'
 import { nodeView } from '../node/request.ts'
 import { attemptOfCapture, type Capture, captureResponse, type CaptureEnd } from '../node/capture.ts'

@@ -1,6 +1,6 @@
 /** A response in our hands: what its handler does to it is kept instead of sent. */
 import type { Header } from '../../ports/outcome.ts'
-import { addedHeaders, type CapturedResponse } from '../exchange/captured-response.ts'
+import { addedHeaders, type CapturedResponse } from '../exchange/exchange.ts'
 import type { Covered, state } from './covered.ts'
 import type { HiddenSocket } from './hide-disconnect/socket.ts'
 import type { NodeResponse, Trailers } from './driver.ts'

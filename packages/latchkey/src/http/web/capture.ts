@@ -2,7 +2,7 @@
 import type { Attempt } from '../../engine/answer.ts'
 import type { Header } from '../../ports/outcome.ts'
 import type { RenderedAnswer } from '../../wire/problem.ts'
-import { addedHeaders, attemptOf } from '../exchange/captured-response.ts'
+import { addedHeaders, attemptOf } from '../exchange/exchange.ts'
 import { isPlain, madeOf } from './unread-response.ts'
 
 export interface FetchCapture {

@@ -1,4 +1,5 @@
 /** The status resource: how far work is, and at the end its outcome. To everybody but its own caller it is not there. */
+import { isRowId } from '../../../engine/identity.ts'
 import { engine } from '../../../engine/internal.ts'
 import type { Status, Statuses } from '../../../engine/status.ts'
 import { checkOptions, type ChecksOf } from '../../../ports/check-options.ts'
@@ -47,7 +48,7 @@ export async function exchangeStatus<C>(
 
 /** Empty where there is none: that is no operation, like every other wrong id. */
 function idIn(path: string): string {
-  return path.split('/').findLast(part => /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(part)) ?? ''
+  return path.toLowerCase().split('/').findLast(isRowId) ?? ''
 }
 
 function problemOf(status: Exclude<Status, { kind: 'found' }>): Problem {

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest'
 import { memoryStore } from '../stores/memory/index.ts'
 import type { AtomicOperation } from './operation.ts'
 import { createLatchkey } from './latchkey.ts'
-import { uncoveredExecution } from './uncovered-execution.ts'
+import { uncoveredExecution } from './execution.ts'
 
 const guarded = createLatchkey({ store: memoryStore(), scope: () => 'acme' }).guarded('mail.send', {
   onFailure: 'rerun',

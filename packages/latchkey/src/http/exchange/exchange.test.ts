@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { mergeHeaders } from './answers/merge-headers.ts'
-import { addedHeaders } from './captured-response.ts'
+import { addedHeaders } from './exchange.ts'
 
 describe('headers set after Latchkey began', () => {
   it('are the new, the changed and the appended ones', () => {

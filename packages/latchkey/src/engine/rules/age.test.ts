@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { ageOfKey, isRequestTooOld } from './age.ts'
+import { isRequestTooOld, keyAge } from '../request.ts'
+import { ageOfKey } from './age.ts'
 
 const minute = 60_000
 const hour = 60 * minute
@@ -13,23 +14,21 @@ function keyOf(atMs: number): string {
 }
 
 describe('the age of a key', () => {
-  const limits = { keyAgeMsMax: hour }
-
   it('is of no interest without a limit', () => {
-    expect(ageOfKey('anything', {}, at(now))).toEqual({ kind: 'fine' })
+    expect(keyAge({}, 'anything', at(now))).toEqual({ kind: 'fine' })
   })
 
   it('is read out of the example of RFC 9562', () => {
     // Tuesday, February 22, 2022 2:22:22.00 PM GMT-05:00.
     const key = '017F22E2-79B0-7CC3-98C4-DC0C0C07398F'
     const madeAtMs = 1_645_557_742_000
-    expect(ageOfKey(key, limits, at(madeAtMs + hour))).toEqual({ kind: 'fine' })
-    expect(ageOfKey(key, limits, at(madeAtMs + hour + 1))).toEqual({ kind: 'too-old' })
+    expect(ageOfKey(key, hour, madeAtMs + hour)).toEqual({ kind: 'fine' })
+    expect(ageOfKey(key, hour, madeAtMs + hour + 1)).toEqual({ kind: 'too-old' })
   })
 
   it('may lie a little ahead, and not far', () => {
-    expect(ageOfKey(keyOf(now + 5 * minute), limits, at(now))).toEqual({ kind: 'fine' })
-    const ahead = ageOfKey(keyOf(now + 5 * minute + 1), limits, at(now))
+    expect(ageOfKey(keyOf(now + 5 * minute), hour, now)).toEqual({ kind: 'fine' })
+    const ahead = ageOfKey(keyOf(now + 5 * minute + 1), hour, now)
     expect(ahead).toMatchObject({ kind: 'invalid', detail: expect.stringContaining('5 minutes ahead') })
   })
 
@@ -39,14 +38,14 @@ describe('the age of a key', () => {
     ['a UUID without its variant', '017f22e2-79b0-7cc3-18c4-dc0c0c07398f'],
     ['more than a UUID', `${keyOf(now)}0`],
   ])('cannot be read out of %s, and the refusal names the cure', (_, key) => {
-    const age = ageOfKey(key, limits, at(now))
+    const age = ageOfKey(key, hour, now)
     expect(age).toMatchObject({ kind: 'invalid', detail: expect.stringContaining('UUID of version 7') })
   })
 })
 
 describe('the age of a request', () => {
   const tooOld = (said: unknown) =>
-    isRequestTooOld({}, { requestTime: () => said as number, requestAgeMsMax: hour }, at(now))
+    isRequestTooOld({ requestTime: () => said as number, requestAgeMsMax: hour }, {}, at(now))
 
   it('is counted from a number or a date', () => {
     expect([tooOld(now - hour), tooOld(new Date(now - hour)), tooOld(now + 5 * minute)]).toEqual([false, false, false])
@@ -66,7 +65,7 @@ describe('the age of a request', () => {
     const requestTime = () => {
       throw new Error('no such header')
     }
-    expect(isRequestTooOld({}, { requestTime, requestAgeMsMax: hour }, at(now))).toBe(true)
+    expect(isRequestTooOld({ requestTime, requestAgeMsMax: hour }, {}, at(now))).toBe(true)
     expect(isRequestTooOld({}, {}, at(now))).toBe(false)
   })
 })

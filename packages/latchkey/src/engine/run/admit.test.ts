@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import { expect, it } from 'vitest'
 import { fakeClock } from '../../../test/engine/fake-clock.ts'
-import { waiters } from './waiters.ts'
+import { waiters } from './admit.ts'
 
 function row(id: string, scope = 'acme'): { id: string; scope: string } {
   return { id, scope }
@@ -85,7 +85,7 @@ it('turns the 1,001st waiter of a process away, whoever it is', async () => {
 it('keeps the process alive: a wait is somebody waiting', () => {
   const script = `
     import { systemClock } from ${JSON.stringify(new URL('../../ports/clock.ts', import.meta.url).href)}
-    import { waiters } from ${JSON.stringify(new URL('waiters.ts', import.meta.url).href)}
+    import { waiters } from ${JSON.stringify(new URL('admit.ts', import.meta.url).href)}
     await waiters(systemClock).wait({ id: 'a', scope: 'acme' }, 50)
     console.log('woken')`
   const flags = ['--import', 'tsx', '--input-type=module', '--eval', script]

@@ -1,0 +1,121 @@
+/** Atomic work inside its transaction: reserves the key, runs the handler and records its answer. */
+import { unreachable } from '../../ports/errors.ts'
+import type { AtomicRequest, GrantedFrom, KeyRecord, TakeOver, Transactor } from '../../ports/store.ts'
+import type { Answer, Attempt, ExecuteRequest, Work } from '../answer.ts'
+import { type AtomicExecution, attemptOf, execution, neverFires, type Observed, saidNotExecuted } from '../execution.ts'
+import { type Settings, tombstoneOf } from '../options.ts'
+import { type Judgement, judge } from '../rules/judge.ts'
+import type { Core } from '../runtime.ts'
+import { type Edges, unbounded } from '../store/transaction.ts'
+
+export interface AtomicRun<Tx> {
+  readonly transactor: Transactor<Tx>
+  readonly request: ExecuteRequest
+  readonly work: Work<AtomicExecution<Tx>>
+  readonly takeOver?: TakeOver | undefined
+}
+
+/** How one transaction of ours ended. `ran`: the handler was called in it. */
+export type Ended =
+  | EndedRun
+  | { readonly kind: 'seen'; readonly record: KeyRecord }
+  | { readonly kind: 'busy' }
+  | { readonly kind: 'taken' }
+
+export interface EndedRun {
+  readonly kind: 'ran'
+  readonly attempt: Attempt
+  readonly judgement: Judgement
+  /** Why its answer could not be recorded in the transaction. */
+  readonly spoilt?: 'aborted' | 'ended'
+}
+
+export interface Inside {
+  ended?: Ended
+  /** What the row was reserved from. */
+  from?: GrantedFrom
+}
+
+interface InTransaction<Tx> extends AtomicRun<Tx> {
+  readonly row: AtomicRequest
+  readonly tx: Tx
+  readonly edges: Edges
+  /** Set as soon as the handler has ended: what follows may fail, and its end counts all the same. */
+  readonly inside: Inside
+}
+
+export async function reserveAndRun<Tx, C>(
+  core: Core<Tx>,
+  settings: Settings<C>,
+  run: InTransaction<Tx>,
+): Promise<Ended> {
+  const { transactor, edges, tx, row } = run
+  const reservation = await edges.first(() => transactor.reserve(tx, row))
+  if (reservation.kind !== 'free') return reservation
+  const { operation } = row.identity
+  run.inside.from = reservation.from
+  const context = atomicExecution(run, reservation.fence + 1)
+  const startedAtMs = core.clock.monotonicMs()
+  const attempt = await attemptOf(run.request, run.work, context)
+  core.durations.add(operation, core.clock.monotonicMs() - startedAtMs)
+  const { storeStatus, outcomeBytesMax, outcomeVersion, neverStored } = settings
+  const rules = { onFailure: 'rerun', storeStatus, outcomeBytesMax, outcomeVersion, neverStored } as const
+  const judgement = judge(attempt, rules, context[saidNotExecuted])
+  const ended: EndedRun = { kind: 'ran', attempt, judgement }
+  run.inside.ended = ended
+  if (judgement.kind !== 'keep' || !commits(ended)) return ended
+  const { outcome } = judgement
+  // The caller of a transaction that was handed in may send more in it; ours ends here.
+  const recorded = await edges.last(() =>
+    edges === unbounded || transactor.recordLast === undefined
+      ? transactor.record(tx, row, outcome, reservation.fence)
+      : transactor.recordLast(tx, row, outcome, reservation.fence),
+  )
+  switch (recorded) {
+    case 'recorded':
+      return ended
+    case 'taken':
+      return { kind: 'taken' }
+    case 'aborted':
+    case 'ended':
+      return { ...ended, spoilt: recorded }
+    default:
+      return unreachable(recorded)
+  }
+}
+
+/** A throw rolls its business rows back, also when it was rendered as an answer that is stored. */
+export function commits({ attempt, judgement }: { attempt: Attempt; judgement: Judgement }): boolean {
+  return judgement.kind === 'keep' && (attempt.kind === 'unreplayable' || attempt.error === undefined)
+}
+
+export function isUnknown(ended: Ended | undefined): boolean {
+  return ended?.kind === 'ran' && ended.judgement.kind === 'unknown'
+}
+
+function atomicExecution<Tx>({ request, tx }: InTransaction<Tx>, fence: number): AtomicExecution<Tx> & Observed {
+  // Onto the object itself: a copy would read its signal.
+  return Object.assign(execution(request, { attempt: fence, fence, signalOf: neverFires }), { tx })
+}
+
+export function atomicRequest<Tx, C>(core: Core<Tx>, settings: Settings<C>, run: AtomicRun<Tx>): AtomicRequest {
+  const { identity, fingerprint, description } = run.request
+  const { retentionMs } = settings
+  const claimId = core.clock.randomId()
+  const { takeOver } = run
+  return { identity, fingerprint, description, claimId, retentionMs, tombstoneMs: tombstoneOf(settings), takeOver }
+}
+
+interface StoredRow {
+  readonly row: AtomicRequest
+  readonly from: GrantedFrom | undefined
+  readonly answer: Answer
+}
+
+/** Once for a key: a transaction that was rolled back has created nothing. */
+export function countStored<Tx>(core: Core<Tx>, { row, from, answer }: StoredRow): void {
+  if (answer.kind !== 'executed' || answer.stored !== 'yes') return
+  const { operation, id } = row.identity
+  if (from === 'none' || from === 'expired') core.telemetry.count('reserve.created', { operation, identity: id })
+  if (from === 'expired') core.telemetry.count('reserve.after_expiry', { operation })
+}
