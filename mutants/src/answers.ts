@@ -41,7 +41,7 @@ export const answerMutants: readonly Mutant[] = [
     name: 'answers: a phased 429 is run again',
     patches: [
       {
-        file: `${folder}/kinds/phased.ts`,
+        file: `${folder}/steps/run-definition.ts`,
         find: `onFailure: 'resume' })`,
         replace: `onFailure: 'rerun' })`,
       },
@@ -57,7 +57,7 @@ export const answerMutants: readonly Mutant[] = [
     name: 'answers: a row changes hands before its caller is authorised',
     patches: [
       {
-        file: `${folder}/run/claim-then-run.ts`,
+        file: `${folder}/run/claim.ts`,
         find: `= request.authorizeReplay && 'none'`,
         replace: '= undefined',
       },
@@ -84,7 +84,7 @@ export const answerMutants: readonly Mutant[] = [
     name: 'answers: authorised for one grant, taken over another',
     patches: [
       {
-        file: `${folder}/run/claim-then-run.ts`,
+        file: `${folder}/run/claim.ts`,
         find: 'takeOver &&= grantOf(claimed.record)',
         replace: 'takeOver = undefined',
       },

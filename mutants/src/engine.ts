@@ -5,7 +5,7 @@ const folder = 'packages/latchkey/src/engine'
 const phased = (test: string): NamedTest => ({ path: 'packages/latchkey/test/phased/sqlite.test.ts', test })
 const recovering = (test: string): NamedTest => ({ path: 'packages/latchkey/test/engine/recovery.test.ts', test })
 
-const openIntent = '    await openIntent(run, { ...calling, doubtful })\n'
+const openIntent = '    await openIntent(run, { ...effect, doubtful })\n'
 const committedFirst = 'has committed the intent of a call before it makes it'
 const recordPhase = 'const written = await edges.last(() => steps.recordPhase(tx, claim, done, leaseMs))'
 
@@ -54,8 +54,8 @@ export const engineMutants: readonly Mutant[] = [
     patches: [
       {
         file: `${folder}/run/finish.ts`,
-        find: 'const written = await writeUntilStored(core, owned, judgement)',
-        replace: `void writeUntilStored(core, owned, judgement)\n  const written = 'written' as OwnerResult | 'failed'`,
+        find: 'const written = await writeEnd(core, owned, judgement)',
+        replace: `void writeEnd(core, owned, judgement).catch(() => undefined)\n    const written = 'written' as OwnerResult`,
       },
     ],
     caughtBy: [recovering('gets the winner’s outcome, never its own success'), simulation],
@@ -103,12 +103,17 @@ export const engineMutants: readonly Mutant[] = [
     caughtBy: [simulation],
   },
   {
+    name: 'engine: a caller that waits has its handler called twice',
+    patches: [{ file: `${folder}/execution.ts`, find: '  onStart?.()\n', replace: '' }],
+    caughtBy: [recovering('does not wait for the winner to fail')],
+  },
+  {
     name: 'engine: requests do not wait for the store check',
     patches: [
       {
         file: 'packages/latchkey/src/engine/run/admit.ts',
-        find: 'return core.checks.passed',
-        replace: "return core.store.name !== ''",
+        find: 'const isPlain = core.checks.passed',
+        replace: "const isPlain = core.store.name !== ''",
       },
     ],
     caughtBy: [

@@ -33,7 +33,7 @@ export const loadMutants: readonly Mutant[] = [
     patches: [
       {
         file: `${source}/engine/kinds/atomic.ts`,
-        find: 'if (core.executing.has(id)) return answerBesideTwin(core, settings, run.request)',
+        find: 'if (core.executing.has(id)) return answerBesideDuplicate(core, settings, run.request)',
         replace: '',
       },
     ],
@@ -89,7 +89,7 @@ export const loadMutants: readonly Mutant[] = [
   },
   {
     name: 'load: duplicates run side by side while the store is away',
-    patches: [{ file: `${source}/engine/run/run-alone.ts`, find: 'if (executing.has(id)) {', replace: 'if (false) {' }],
+    patches: [{ file: `${source}/engine/kinds/guarded.ts`, find: 'if (executing.has(id)) {', replace: 'if (false) {' }],
     caughtBy: [unprotected('runs at most one handler of a key at a time')],
   },
   {
@@ -109,20 +109,20 @@ export const loadMutants: readonly Mutant[] = [
     name: 'load: one scope takes every place to wait',
     patches: [
       {
-        file: `${source}/engine/run/waiters.ts`,
+        file: `${source}/engine/run/admit.ts`,
         find: 'held >= perProcessMax - total',
         replace: 'total >= perProcessMax',
       },
     ],
-    caughtBy: [{ path: `${source}/engine/run/waiters.test.ts`, test: 'never lets the waiters of one scope hold more' }],
+    caughtBy: [{ path: `${source}/engine/run/admit.test.ts`, test: 'never lets the waiters of one scope hold more' }],
   },
   {
     name: 'load: a waiting duplicate is counted at each poll',
     patches: [
       {
         file: `${source}/engine/run/admit.ts`,
-        find: 'request = { ...waiting.request, asksAgain: true }',
-        replace: '',
+        find: 'asksAgain: answer !== undefined',
+        replace: 'asksAgain: false',
       },
     ],
     caughtBy: [{ path: `${tests}/concurrency.test.ts`, test: 'gives fifty callers one execution' }],

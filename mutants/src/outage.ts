@@ -13,7 +13,11 @@ export const outageMutants: readonly Mutant[] = [
   {
     name: 'outage: the claim that records an unknown outcome is released when its reply is lost',
     patches: [
-      { file: `${folder}/kinds/atomic-endings.ts`, find: "claim(core, asked, 'leave')", replace: 'claim(core, asked)' },
+      {
+        file: `${folder}/kinds/atomic-endings.ts`,
+        find: "claim(core, request, 'leave')",
+        replace: 'claim(core, request)',
+      },
     ],
     caughtBy: [
       {
@@ -34,7 +38,11 @@ export const outageMutants: readonly Mutant[] = [
   {
     name: 'outage: granted phased work without its journal reported as not executed',
     patches: [
-      { file: `${folder}/kinds/phased.ts`, find: 'unavailable(cause, true)', replace: 'unavailable(cause, false)' },
+      {
+        file: `${folder}/steps/run-definition.ts`,
+        find: 'unavailable(cause, true)',
+        replace: 'unavailable(cause, false)',
+      },
     ],
     caughtBy: [truth('its journal cannot be read that it was accepted')],
   },
@@ -65,15 +73,15 @@ export const outageMutants: readonly Mutant[] = [
     patches: [
       {
         file: `${folder}/run/claim.ts`,
-        find: 'if (isReleased && core.uncertain.isFull())',
-        replace: 'if (!isReleased && core.uncertain.isFull())',
+        find: 'if (isReleased && core.uncertain.isFull)',
+        replace: 'if (!isReleased && core.uncertain.isFull)',
       },
     ],
     caughtBy: [uncertain('keep a guarded claim from being sent')],
   },
   {
     name: 'outage: a result that could not be stored left to the recovery of its row',
-    patches: [{ file: `${folder}/run/finish.ts`, find: '    keepForLater(core, owned, judgement)\n', replace: '' }],
+    patches: [{ file: `${folder}/run/finish.ts`, find: '    storeLater(core, owned, judgement)\n', replace: '' }],
     caughtBy: [
       unstored('is stored when the store is back, and the retry replays it'),
       unstored('that it is unknown holds the row'),
@@ -85,7 +93,7 @@ export const outageMutants: readonly Mutant[] = [
     patches: [
       {
         file: `${folder}/kinds/guarded.ts`,
-        find: 'if (!core.unstored.holds(lease)) lease.end()',
+        find: 'if (!lease.isHandedOver) lease.end()',
         replace: 'lease.end()',
       },
     ],
@@ -93,14 +101,14 @@ export const outageMutants: readonly Mutant[] = [
   },
   {
     name: 'outage: the result of an effect dropped when it cannot be recorded in time',
-    patches: [{ file: `${folder}/steps/effect.ts`, find: '      recordLater(run, recorded)\n', replace: '' }],
+    patches: [{ file: `${folder}/steps/effect.ts`, find: '    recordLater(run, recorded)\n', replace: '' }],
     caughtBy: [effects('records the value of an effect when the store is back')],
   },
   {
     name: 'outage: a shutdown that does not wait for unstored results',
     patches: [
       {
-        file: `${folder}/latchkey.ts`,
+        file: `${folder}/runtime.ts`,
         find: 'Promise.all([core.unstored.flush(), core.uncertain.flush()])',
         replace: 'core.uncertain.flush()',
       },

@@ -85,7 +85,7 @@ export const reconcileMutants: readonly Mutant[] = [
   {
     name: "engine: a late owner's answer thrown away",
     patches: [
-      { file: `${engine}/steps/effect.ts`, find: '    await keepLateResult(run, { intent, result })\n', replace: '' },
+      { file: `${engine}/steps/effect.ts`, find: '    await storeLateResult(run, { intent, result })\n', replace: '' },
     ],
     caughtBy: [phased('takes the answer of an owner that was given up on as evidence, and never calls again')],
   },
@@ -93,7 +93,7 @@ export const reconcileMutants: readonly Mutant[] = [
     name: 'engine: overdue work run',
     patches: [
       {
-        file: `${engine}/kinds/phased.ts`,
+        file: `${engine}/steps/run-definition.ts`,
         find: 'if (journal.overdue && journal.steps.length === 0)',
         replace: 'if (journal.overdue && journal.steps.length < 0)',
       },

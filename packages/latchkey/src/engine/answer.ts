@@ -16,7 +16,7 @@ export interface ExecuteRequest {
   readonly tooOld?: boolean
   /** The caller waits for a concurrent duplicate and asks again: it was counted the first time. */
   readonly asksAgain?: boolean
-  /** Called right before the handler or the definition runs. */
+  /** Called right before the handler or the definition runs: it is never called twice for one caller. */
   readonly onStart?: (() => void) | undefined
   /** For operators, at most 80 characters. */
   readonly description: string | undefined

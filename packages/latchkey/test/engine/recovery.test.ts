@@ -204,6 +204,28 @@ describe('an owner that was replaced', () => {
     letGo()
     expect(await winner).toBe('winner')
   })
+
+  it('does not wait for the winner to fail: its handler is never called twice for one caller', async () => {
+    let runs = 0
+    let winner: Promise<unknown> = Promise.resolve()
+    const waiting = guarded('rerun', { onInProgress: 'wait', waitMs: 2_000 })
+    const stale = await waiting[engine].execute(executeRequest('k'), async () => {
+      runs += 1
+      clock.leap(30_000)
+      await new Promise<void>(claimed => {
+        winner = guarded('rerun').run(runRequest('k'), async () => {
+          claimed()
+          await new Promise(resolve => setTimeout(resolve, 200))
+          throw new Error('the winner fails')
+        })
+        winner.catch(() => {})
+      })
+      return answered(201, 'the loser')
+    })
+    expect(told(stale)).toBe('refused in-progress')
+    await expect(winner).rejects.toThrow('the winner fails')
+    expect(runs).toBe(1)
+  })
 })
 
 describe('an expired row', () => {

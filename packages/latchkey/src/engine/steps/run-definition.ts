@@ -3,7 +3,8 @@ import { LatchkeyError, unreachable } from '../../ports/errors.ts'
 import type { Outcome } from '../../ports/outcome.ts'
 import type { Steps } from '../../ports/steps.ts'
 import type { Transactor } from '../../ports/store.ts'
-import { type Answer, type Attempt, inProgress, outcomeUnknown, refused, unavailable } from '../answer.ts'
+import { type Answer, type Attempt, inProgress, outcomeUnknown, refused, unavailable, type Work } from '../answer.ts'
+import { attemptOf } from '../execution.ts'
 import type { Settings } from '../options.ts'
 import type { OutboxMessage } from '../outbox.ts'
 import { judge } from '../rules/judge.ts'
@@ -89,8 +90,8 @@ export async function runGranted<Tx, C>(
       effects: new Set(),
       halted: undefined,
     }
-    request.onStart?.()
-    const attempt = await attemptDefinition(run, { definition, granted, append: plan.parts.append })
+    const work: Work<PhasedExecution<Tx>> = execution => attemptDefinition(run, definition, execution)
+    const attempt = await attemptOf(request, work, executionOf(run, granted, plan.parts.append))
     const tookMs = core.clock.monotonicMs() - claimedAtMs
     core.durations.add(run.operation, tookMs)
     core.telemetry.observe('execution.duration', tookMs, { operation: run.operation })
@@ -108,23 +109,25 @@ export async function runGranted<Tx, C>(
   }
 }
 
-interface DefinitionAttempt<Tx> extends Pick<PhasedParts<Tx>, 'append'> {
-  readonly definition: Definition<Tx, never>
-  readonly granted: Granted<unknown>
-}
-
-async function attemptDefinition<Tx>(run: StepRun<Tx>, attempt: DefinitionAttempt<Tx>): Promise<Attempt> {
+async function attemptDefinition<Tx>(
+  run: StepRun<Tx>,
+  definition: Definition<Tx, never>,
+  execution: PhasedExecution<Tx>,
+): Promise<Attempt> {
   try {
     // Stored by this operation's own `input`, and checked by the definition's version.
     const input = fromJson(run.journal.work.input) as never
-    return { kind: 'answered', outcome: await attempt.definition(executionOf(run, attempt), input) }
+    return { kind: 'answered', outcome: await definition(execution, input) }
   } catch (error) {
     return { kind: 'threw', error: error instanceof Halt ? error.cause : error }
   }
 }
 
-function executionOf<Tx>(run: StepRun<Tx>, { granted, append }: DefinitionAttempt<Tx>): PhasedExecution<Tx> {
-  const { won, request } = granted
+function executionOf<Tx>(
+  run: StepRun<Tx>,
+  { won, request }: Granted<unknown>,
+  append: PhasedParts<Tx>['append'],
+): PhasedExecution<Tx> {
   const { id, scope, operation } = request.identity
   return {
     id,
