@@ -54,8 +54,8 @@ export const engineMutants: readonly Mutant[] = [
     patches: [
       {
         file: `${folder}/run/finish.ts`,
-        find: 'const written = await writeEnd(core, owned, judgement)',
-        replace: `void writeEnd(core, owned, judgement).catch(() => undefined)\n    const written = 'written' as OwnerResult`,
+        find: 'written = await writeEnd(core, owned, judgement)',
+        replace: `void writeEnd(core, owned, judgement).catch(() => undefined)\n    written = 'written' as OwnerResult`,
       },
     ],
     caughtBy: [recovering('gets the winner’s outcome, never its own success'), simulation],

@@ -1,3 +1,4 @@
+import type { KeyFieldFault } from './problem.ts'
 import { parseItem, serializeString } from './structured-field.ts'
 
 /** What a site accepts as a key, on top of the field's syntax. */
@@ -19,8 +20,6 @@ export interface KeyFieldOptions {
   /** Length and shape of a key. Default 1 to 255 characters of any shape. */
   keyFormat?: KeyFormat
 }
-
-export type KeyFieldFault = 'malformed' | 'wrong-type' | 'empty' | 'too-long' | 'too-short' | 'format'
 
 export type KeyFieldResult =
   | { kind: 'key'; key: string }

@@ -1,5 +1,7 @@
 import { latchkeyRetry } from './headers.ts'
-import type { KeyFieldFault } from './key-field.ts'
+
+/** What is wrong with a key field. */
+export type KeyFieldFault = 'malformed' | 'wrong-type' | 'empty' | 'too-long' | 'too-short' | 'format'
 
 /** The parts of a request that can differ under one key. */
 export type RequestPart = 'method' | 'path' | 'query' | 'body' | 'headers'

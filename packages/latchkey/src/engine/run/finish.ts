@@ -23,18 +23,18 @@ export async function finishAs<Tx, C>(
   owned: OwnedRow<C>,
   { attempt, judgement }: { attempt: Attempt; judgement: Judgement },
 ): Promise<Answer> {
-  let isStored = true
+  let written: OwnerResult | 'failed'
   try {
-    const written = await writeEnd(core, owned, judgement)
-    if (written === 'claim-lost') return answerAfterLoss(core, owned)
+    written = await writeEnd(core, owned, judgement)
   } catch {
-    isStored = false
+    written = 'failed'
     const { operation, id } = owned.request.identity
     core.telemetry.count('outcome.store_failed', { operation, identity: id })
     storeLater(core, owned, judgement)
   }
+  if (written === 'claim-lost') return answerAfterLoss(core, owned)
   if (judgement.kind === 'unknown') return outcomeUnknown(errorOf(attempt))
-  if (!isStored) return { kind: 'executed', attempt, stored: 'failed' }
+  if (written === 'failed') return { kind: 'executed', attempt, stored: 'failed' }
   return { kind: 'executed', attempt, stored: judgement.kind === 'keep' ? 'yes' : 'not-stored' }
 }
 

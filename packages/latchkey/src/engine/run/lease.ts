@@ -42,8 +42,7 @@ export function holdLease<Tx>(core: Core<Tx>, options: LeaseOptions): Lease {
   function limitHold(): () => void {
     const leftMs = options.holdMsMax - (clock.monotonicMs() - startedAtMs)
     return clock.after(Math.max(0, leftMs), () => {
-      stopBeating()
-      loss.report(`held for longer than holdMsMax (${options.holdMsMax} ms)`)
+      lose(`held for longer than holdMsMax (${options.holdMsMax} ms)`)
     })
   }
 
@@ -54,8 +53,8 @@ export function holdLease<Tx>(core: Core<Tx>, options: LeaseOptions): Lease {
     core.calls
       .call('heartbeat', () => core.store.heartbeat(claim, leaseMs))
       .then(result => {
-        if (result === 'claim-lost') return lose()
-        renewedAtMs = sentAtMs
+        if (result !== 'claim-lost') renewedAtMs = sentAtMs
+        else if (!ended) lose('the claim was taken over while the handler ran')
       })
       // The store may be back for the next beat; until then the fence protects the row.
       .catch(() => {})
@@ -64,10 +63,9 @@ export function holdLease<Tx>(core: Core<Tx>, options: LeaseOptions): Lease {
       })
   }
 
-  function lose(): void {
-    if (ended) return
+  function lose(why: string): void {
     stopBeating()
-    loss.report('the claim was taken over while the handler ran')
+    loss.report(why)
   }
 
   function stopBeating(): void {
