@@ -1,5 +1,5 @@
 /**
- * A little of what workers do, in every instance, so that a table does not grow for ever where nobody runs them: dead leases are swept and
+ * A little of what workers do, in every instance, so that a table does not grow for ever where no workers run: dead leases are swept and
  * expired rows reaped. It never resumes work and relays nothing.
  */
 import type { AfterOutage } from './outage/uncertain-claims.ts'
@@ -7,28 +7,28 @@ import type { AfterOutage } from './outage/uncertain-claims.ts'
 export type Maintained = 'sweep' | 'reap'
 
 export interface Maintenance {
-  /** Somebody else does this on the same store; until the returned function is called. */
+  /** A worker does this on the same store, until the returned function is called. */
   leaveTo(work: Maintained): () => void
   stop(): void
 }
 
 /** As often as a sweeper; a fleet without workers still resolves a dead lease within a few minutes. */
 const everyMs = 60_000
-/** Of each kind: what a request's neighbour does not notice. A table that needs more needs workers. */
+/** Of each kind: few enough not to slow requests down. A table that needs more needs workers. */
 const rowsMax = 100
-/** Nobody waits for it. */
+/** No request waits for it. */
 const passMsMax = 10_000
 
 type StoreOf<Tx> = Omit<AfterOutage<Tx>, 'closing'>
 
-/** Of one store object, by however many Latchkeys it is used. */
-interface Shared {
+/** Of one store object, however many Latchkeys use it. */
+interface StoreState {
   lastPassAtMs: number
   reported: boolean
   readonly others: Map<symbol, Maintained>
 }
 
-const stores = new WeakMap<object, Shared>()
+const stores = new WeakMap<object, StoreState>()
 
 export const noMaintenance: Maintenance = { leaveTo: () => () => {}, stop() {} }
 
@@ -59,7 +59,7 @@ export function maintain<Tx>(core: StoreOf<Tx>): Maintenance {
   }
 }
 
-async function pass<Tx>(core: StoreOf<Tx>, shared: Shared): Promise<void> {
+async function pass<Tx>(core: StoreOf<Tx>, shared: StoreState): Promise<void> {
   const done = new Set(shared.others.values())
   if (done.has('sweep') && done.has('reap')) return
   if (!shared.reported) {
@@ -81,7 +81,7 @@ async function sweep<Tx>({ calls, store, telemetry }: StoreOf<Tx>): Promise<void
   const swept = await calls.call('sweep', () => store.sweep({ limit: rowsMax }), passMsMax)
   for (const { id, operation, to } of swept) {
     telemetry.count('zombie_key', { operation, identity: id, detail: to })
-    telemetry.report(`the owner of a claim died: the row is ${to} now`, { operation, identity: id, detail: to })
+    telemetry.report(`lease expired: row moved to ${to}`, { operation, identity: id, detail: to })
   }
 }
 

@@ -24,7 +24,7 @@ export interface HttpOptions {
   readonly expiresHeader?: boolean
   /**
    * Response headers that are not stored and reach the first client only, as `Set-Cookie` and other credentials always do. Default none.
-   * Name what a header of your own gives away, such as `X-Ticket`.
+   * Name headers of your own that carry a secret, such as `X-Ticket`.
    */
   readonly neverStore?: readonly string[]
   /** The address of the status of deferred work, for `Location`: where `statusOf(latchkey)` is mounted. Default `/operations/<id>`. */
@@ -80,10 +80,10 @@ export interface Operation<X extends Execution = Execution, Context = unknown> e
 }
 
 export interface RunRequest {
-  /** Who asks. Required here as everywhere: `singleTenant()` says that there is one tenant only. */
+  /** The tenant. Required here as everywhere: `singleTenant()` says that there is one tenant only. */
   readonly scope: Scope
   readonly key: string
-  /** What is asked: JSON. Same key and other input is `key-reused`. */
+  /** JSON. The same key with another input is `key-reused`. */
   readonly input: unknown
 }
 
@@ -118,7 +118,7 @@ export interface PhasedValue {
   readonly value: unknown
 }
 
-/** How the resumption of a row ended; `not-mine`: somebody else has it, or it is not resumable any more. */
+/** How the resumption of a row ended; `not-mine`: another owner has it, or it is no longer resumable. */
 export type Resumed = 'completed' | 'failed' | 'unknown' | 'parked' | 'not-mine'
 
 /** An operation whose definition is declared with it, because a worker cannot resume a closure over a request. */
@@ -133,7 +133,7 @@ export interface PhasedOperation<Input, Context = unknown> extends DefinedOperat
   run(request: PhasedRunRequest<Input>): Promise<PhasedValue>
 }
 
-/** `accepted`: it is kept and not finished; a worker runs it, and the same `run` later tells how it ended. */
+/** `accepted`: it is stored and not finished; a worker runs it, and the same `run` later returns how it ended. */
 export type DeferredValue =
   | { readonly kind: 'accepted'; readonly id: string }
   | (PhasedValue & { readonly kind: 'done'; readonly id: string })

@@ -30,9 +30,9 @@ import type { GuardedOptions, KeyFormat, OperationOptions } from './options.ts'
 
 const texts = listOf(text)
 const bytes = { wants: 'bytes', fits: (value: unknown): boolean => value instanceof Uint8Array }
-/** A year: work that nobody has begun by then is nobody's. */
+/** A year: work that no worker has begun by then is abandoned. */
 const deadlineMs = durationUpTo(366 * 24 * 3_600_000, 'a year')
-/** Ten years: a provider that recognises a key for longer is not known. */
+/** Ten years: no known provider recognises a key for longer. */
 const windowMs = durationUpTo(10 * 366 * 24 * 3_600_000, '10 years')
 
 const fingerprintChecks: ChecksOf<FingerprintOptions> = {
@@ -107,7 +107,7 @@ const httpChecks: ChecksOf<HttpOptions> = {
 }
 
 export const latchkeyChecks: ChecksOf<LatchkeyOptions<unknown, unknown>> = {
-  // What is missing of them is told by name.
+  // Checked by name in createLatchkey.
   store: anything,
   scope: anything,
   http: nested(httpChecks),
@@ -131,6 +131,6 @@ export const messageChecks: ChecksOf<OutboxMessage> = {
   headers: recordOf({ wants: 'a text', fits: value => typeof value === 'string' }),
 }
 
-/** What they are is checked where they are used; here only their names count. */
+/** Their values are checked where they are used; here only their names count. */
 export const runChecks: ChecksOf<RunRequest> = { scope: anything, key: anything, input: anything }
 export const atomicRunChecks: ChecksOf<AtomicRunRequest> = { ...runChecks, tx: anything }

@@ -39,7 +39,9 @@ describe('settings', () => {
 
   it('refuses a retention under lease and maximum hold, allowed short or not', () => {
     const short = { retentionMs: 1_000, leaseMs: 600, holdMsMax: 600, allowShortRetention: true }
-    expect(() => settingsOf('orders', short)).toThrow('retentionMs 1000 is under lease + maximum hold (1200)')
+    expect(() => settingsOf('orders', short)).toThrow(
+      'retentionMs must be at least leaseMs + holdMsMax, 1200 (got 1000)',
+    )
     expect(settingsOf('orders', { ...short, retentionMs: 1_200 }).retentionMs).toBe(1_200)
   })
 
@@ -60,24 +62,20 @@ describe('settings', () => {
 
   it.each([
     ['a tombstone of 0', { onExpiry: 'gone', tombstoneMs: 0 }, 'tombstoneMs must be a number above 0'],
-    ['a tombstone for keys that are new again', { tombstoneMs: hour }, "does nothing without onExpiry: 'gone'"],
+    ['a tombstone for keys that are new again', { tombstoneMs: hour }, "tombstoneMs requires onExpiry: 'gone'"],
     ['another word for gone', { onExpiry: 'forget' }, `onExpiry must be 'run' or 'gone' (got 'forget')`],
-    [
-      'a time of requests without a limit',
-      { requestTime: (): number => 0 },
-      'requestTime does nothing without requestAgeMsMax',
-    ],
-    [
-      'a limit for requests without a time',
-      { requestAgeMsMax: hour },
-      'requestAgeMsMax does nothing without requestTime',
-    ],
+    ['a time of requests without a limit', { requestTime: (): number => 0 }, 'requestTime requires requestAgeMsMax'],
+    ['a limit for requests without a time', { requestAgeMsMax: hour }, 'requestAgeMsMax requires requestTime'],
     ['an age of 0', { keyAgeMsMax: 0 }, 'keyAgeMsMax must be a number above 0'],
-    ['an age that outlives the row', { keyAgeMsMax: 25 * hour }, 'is longer than rows are kept (86400000)'],
+    [
+      'an age that outlives the row',
+      { keyAgeMsMax: 25 * hour },
+      'keyAgeMsMax must be at most 86400000, as long as rows are stored',
+    ],
     [
       'an age of requests that outlives the row',
       { requestAgeMsMax: 25 * hour, requestTime: (): number => 0 },
-      'requestAgeMsMax 90000000 is longer than rows are kept (86400000)',
+      'requestAgeMsMax must be at most 86400000, as long as rows are stored (got 90000000)',
     ],
   ])('refuses %s', (_, options, message) => {
     // As JavaScript may call it.

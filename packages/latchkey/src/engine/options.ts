@@ -24,30 +24,30 @@ export interface KeyFormat {
 }
 
 export interface OperationOptions<Context = unknown> {
-  /** How long an answer is kept, from completion. Default 24 h, the common floor; money movement often wants 30 days. */
+  /** How long an answer is stored, from completion. Default 24 h, the common floor; money movement often wants 30 days. */
   readonly retentionMs?: number
   /** Allows a retention under one hour. Default false: a client's retry queue easily outlives an hour. */
   readonly allowShortRetention?: boolean
   /**
    * Which statuses are stored and replayed. Default: below 500; where repeating is harmless (`onFailure: 'rerun'`, and atomic work,
    * which was rolled back) without 401, 403, 408, 425 and 429, which say "not now" rather than "done". A status below 500 that it
-   * refuses leaves the key free for a retry, under `hold` too: it is your word that nothing was done. Of a 5xx that it refuses,
+   * refuses leaves the key free for a retry, also under `hold`: it is your promise that nothing was done. Of a 5xx that it refuses,
    * `onFailure` decides.
    */
   readonly storeStatus?: (status: number) => boolean
-  /** Largest body that is kept. Default 1 MiB. A larger one reaches the first client whole; a retry is told and nothing re-runs. */
+  /** Largest body that is stored. Default 1 MiB. A larger one reaches the first client whole; a retry gets 410 and nothing re-runs. */
   readonly outcomeBytesMax?: number
   /** Version written with each outcome. Default 1. Raise it when the answer's shape changes, and give `upgrade`. */
   readonly outcomeVersion?: number
   /** Lifts an outcome of an older version before it is replayed. Default: replayed as stored. */
   readonly upgrade?: (outcome: Outcome) => Outcome
-  /** One line for operators (80 characters are kept). No personal data. Over HTTP it gets the parsed JSON body, if there is one. */
+  /** One line for operators (80 characters are stored). No personal data. Over HTTP it gets the parsed JSON body, if there is one. */
   readonly describe?: (input: unknown) => string
   readonly keyFormat?: KeyFormat
   /** `scope` makes one key span all operations of a scope. Default `operation`. */
   readonly keyNamespace?: 'operation' | 'scope'
   /**
-   * What a request gets while its twin runs: `refuse` (409, default), `wait` (bounded, then the same answer), or `accept` (a 202
+   * What a request gets while a concurrent duplicate runs: `refuse` (409, default), `wait` (bounded, then the same answer), or `accept` (a 202
    * that says it is in progress; HTTP only).
    */
   readonly onInProgress?: 'refuse' | 'wait' | 'accept'
@@ -65,12 +65,12 @@ export interface OperationOptions<Context = unknown> {
   /** HTTP: the methods it applies to. Default POST and PATCH; the others are idempotent by themselves. */
   readonly methods?: readonly string[]
   /**
-   * May this caller have what the row holds? Asked before a replay, a status, a wait, and before work that somebody else began is
+   * May this caller have what the row holds? Asked before a replay, a status, a wait, and before work that another caller began is
    * resumed or run again. Anything but `true` refuses. Needed where the scope is wider than the principal, or rights can be withdrawn.
    */
   readonly authorizeReplay?: (context: Context, record: KeyRecord) => boolean | Promise<boolean>
   /**
-   * What a key is after its answer's retention: new again (`run`, default), or known to be used up (`gone`: a retry gets 410 for
+   * What a key is after its answer's retention: new again (`run`, default), or remembered as used (`gone`: a retry gets 410 for
    * `tombstoneMs`, and nothing runs). Choose `gone` where a client's retry may come after days and must not happen twice.
    */
   readonly onExpiry?: 'run' | 'gone'
@@ -78,12 +78,12 @@ export interface OperationOptions<Context = unknown> {
   readonly tombstoneMs?: number
   /**
    * Keys must be UUIDv7, and their time at most this long ago; otherwise a key without a row is refused with 400 `key-too-old`. Default:
-   * any key, of any age. At most what the row is kept for, so that no age is both accepted and forgotten.
+   * any key, of any age. At most as long as the row is stored, so that no age is both accepted and forgotten.
    */
   readonly keyAgeMsMax?: number
   /**
    * HTTP: when the client made the request (a signed header, a field of its token), for keys that carry no time. Needs
-   * `requestAgeMsMax`. Nothing, or a time more than 5 minutes ahead, counts as too old: leaving it out must not open the door.
+   * `requestAgeMsMax`. Nothing, or a time more than 5 minutes ahead, counts as too old: a client cannot avoid the limit by leaving it out.
    */
   readonly requestTime?: (context: Context) => number | Date | undefined
   /** With `requestTime`: older than this and without a row is refused with 400 `key-too-old`. Bounded as `keyAgeMsMax`. */
@@ -92,8 +92,8 @@ export interface OperationOptions<Context = unknown> {
 
 export interface GuardedOptions<Context = unknown> extends OperationOptions<Context> {
   /**
-   * What a throw, a 5xx and a dead lease mean. No default: only you know. `hold`: it may have happened; nobody runs it again
-   * until it is settled. `rerun`: repeating is harmless. `store`: the error answer is kept and replayed; a dead lease is held.
+   * What a throw, a 5xx and a dead lease mean. No default: only you know. `hold`: it may have happened; it does not run again
+   * until it is settled. `rerun`: repeating is harmless. `store`: the error answer is stored and replayed; a dead lease is held.
    */
   readonly onFailure: 'hold' | 'rerun' | 'store'
   /** How long the owner may be silent. Default 30 s: long enough for two missed heartbeats, short enough to wait for. */
@@ -170,7 +170,7 @@ export function tombstoneOf({ onExpiry, tombstoneMs }: Pick<Settings, 'onExpiry'
 
 function checkExpiry<C>(operation: string, { onExpiry = 'run', tombstoneMs }: OperationOptions<C>): void {
   if (onExpiry === 'run' && tombstoneMs !== undefined)
-    throw misconfigured(`${operation}: tombstoneMs does nothing without onExpiry: 'gone'`)
+    throw misconfigured(`${operation}: tombstoneMs requires onExpiry: 'gone'`)
 }
 
 function checkAges<C>(operation: string, settings: Settings<C>): void {
@@ -178,14 +178,14 @@ function checkAges<C>(operation: string, settings: Settings<C>): void {
   if ((requestTime === undefined) !== (requestAgeMsMax === undefined)) {
     const [given, missing] =
       requestTime === undefined ? ['requestAgeMsMax', 'requestTime'] : ['requestTime', 'requestAgeMsMax']
-    throw misconfigured(`${operation}: ${given} does nothing without ${missing}`)
+    throw misconfigured(`${operation}: ${given} requires ${missing}`)
   }
   const knownMs = retentionMs + (onExpiry === 'gone' ? tombstoneMs : 0)
   for (const name of ['keyAgeMsMax', 'requestAgeMsMax'] as const) {
     const value = settings[name]
     if (value === undefined || value <= knownMs) continue
     throw misconfigured(
-      `${operation}: ${name} ${value} is longer than rows are kept (${knownMs}): in the gap a retry would be accepted and run again. Lower it, or raise retentionMs or tombstoneMs`,
+      `${operation}: ${name} must be at most ${knownMs}, as long as rows are stored (got ${value}): in the gap a retry would be accepted and run again. Lower it, or raise retentionMs or tombstoneMs`,
     )
   }
 }
@@ -194,12 +194,12 @@ function checkRetention<C>(operation: string, settings: Settings<C>): void {
   const floor = settings.leaseMs + settings.holdMsMax
   if (settings.retentionMs < floor) {
     throw misconfigured(
-      `${operation}: retentionMs ${settings.retentionMs} is under lease + maximum hold (${floor}): an answer could expire while its twin still runs. Raise it, or lower leaseMs and holdMsMax`,
+      `${operation}: retentionMs must be at least leaseMs + holdMsMax, ${floor} (got ${settings.retentionMs}): an answer could expire while a duplicate still runs. Raise it, or lower leaseMs and holdMsMax`,
     )
   }
   if (settings.retentionMs < hour && !settings.allowShortRetention) {
     throw misconfigured(
-      `${operation}: retentionMs ${settings.retentionMs} is under one hour, so a late retry runs again. Raise it, or set allowShortRetention: true`,
+      `${operation}: retentionMs must be at least one hour (got ${settings.retentionMs}), because a later retry runs again. Raise it, or set allowShortRetention: true`,
     )
   }
 }

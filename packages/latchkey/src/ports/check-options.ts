@@ -1,4 +1,4 @@
-/** Options as JavaScript hands them in: an unknown name or a value of another kind is refused when they are given, with the right one. */
+/** Checks options as JavaScript hands them in: an unknown name or a wrong value is refused at once, with the right one. */
 import { misconfigured } from './errors.ts'
 
 /** What one option may be. */
@@ -6,13 +6,13 @@ export interface Check {
   /** Completes "X must be …". */
   readonly wants: string
   fits(value: unknown): boolean
-  /** Of an option that is an object of options itself. */
+  /** Of an option that is itself an object of options. */
   readonly members?: Checks
   /** Of each member of a list, or of each value under a name of the application's own. */
   readonly each?: Check
   /** The words that it may be, to find the one that was meant. */
   readonly words?: readonly string[]
-  /** Its value stands in no message. */
+  /** Its value appears in no message. */
   readonly secret?: boolean
 }
 
@@ -22,8 +22,8 @@ export type Checks = Readonly<Record<string, Check>>
 export type ChecksOf<Options> = { readonly [Name in keyof Required<Options>]: Check }
 
 /**
- * `owner`: the function or operation that they were given to. An option that is undefined was not given; whether one is missing is for
- * the owner to say.
+ * `owner`: the function or operation that they were given to. An option that is undefined was not given; the owner checks
+ * whether one is missing.
  */
 export function checkOptions(owner: string, given: unknown, checks: Checks): void {
   if (typeof given !== 'object' || given === null) {
@@ -77,11 +77,11 @@ function unknownName(name: string, checks: Checks, prefix: string): string {
 
 function got({ words = [], secret = false }: Check, value: unknown): string {
   const meant = typeof value === 'string' ? nearest(value, words) : undefined
-  const told = secret ? `(got a ${typeof value})` : `(got ${shown(value)})`
-  return meant === undefined ? told : `${told}: did you mean '${meant}'?`
+  const received = secret ? `(got a ${typeof value})` : `(got ${shown(value)})`
+  return meant === undefined ? received : `${received}: did you mean '${meant}'?`
 }
 
-/** Long values are cut: they stand in logs. */
+/** Long values are cut: they appear in logs. */
 const shownMax = 60
 
 export function shown(value: unknown): string {

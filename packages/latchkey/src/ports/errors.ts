@@ -23,11 +23,11 @@ export type ErrorCode =
   | 'store-read-only'
   /** The server is older than this store needs. */
   | 'store-too-old'
-  /** The handler says: no effect happened. */
+  /** The handler reports that no effect happened. */
   | 'not-executed'
-  /** The handler says, or Latchkey found: an effect may have happened. */
+  /** The handler reports, or Latchkey found, that an effect may have happened. */
   | 'outcome-unknown'
-  /** This identity is being executed by somebody else. */
+  /** Another caller is executing this identity. */
   | 'in-progress'
   /** Same identity, other input. */
   | 'key-reused'
@@ -37,23 +37,23 @@ export type ErrorCode =
   | 'invalid-key'
   /** The operation limits the age of keys or requests, and this one is too late to be run as a new one. */
   | 'key-too-old'
-  /** It was answered long ago: the answer is gone, and the operation keeps the knowledge that it happened. */
+  /** It was answered long ago: the answer is gone, and only the fact that it happened is stored. */
   | 'key-expired'
-  /** The scope function threw or gave nothing. */
+  /** The scope function threw or returned no usable scope. */
   | 'scope-unresolved'
-  /** Finished, but the result was too large to keep. */
+  /** Finished, but the result was too large to store. */
   | 'response-not-stored'
   /** The row was written by a fingerprint version this process does not know. */
   | 'fingerprint-version'
-  /** A newer version wrote the row, or it is damaged: nothing runs until an operator has looked at it. */
+  /** A newer version wrote the row, or it is damaged: nothing runs until an operator has inspected it. */
   | 'row-unreadable'
-  /** A person has to act on this row first. */
+  /** An operator has to act on this row first. */
   | 'parked'
   /** The claim was taken over while the handler ran, and the winner has no outcome yet. */
   | 'claim-lost'
   /** A stored failure of an operation with `onFailure: 'store'`, replayed. */
   | 'stored-failure'
-  /** Something that cannot happen did: a bug of ours. */
+  /** Something that cannot happen did: a bug in Latchkey. */
   | 'invariant'
 
 export interface ErrorDetails {
@@ -67,9 +67,9 @@ export class LatchkeyError extends Error {
   override readonly name: string = 'LatchkeyError'
   readonly code: ErrorCode
   readonly retryAfterMs: number | undefined
-  /** `store-unavailable`: the request may be in the store all the same, and may be executed later. Ask again with the same key. */
+  /** `store-unavailable`: the request may be in the store all the same, and may be executed later. Retry with the same key. */
   readonly maybeAccepted: boolean
-  /** Of a failed call to the store; `false`: it never left this process, so it has done nothing and will do nothing. */
+  /** Of a failed call to the store; `false`: it was never sent, so it has done nothing and will do nothing. */
   readonly sent: false | undefined
   /** Marks the class across two copies of the package, where instanceof fails. */
   readonly isLatchkeyError: true = true
@@ -98,7 +98,7 @@ export function notExecuted(cause?: unknown): LatchkeyError {
   return new LatchkeyError('not-executed', `not executed: ${reasonOf(cause)}`, { cause })
 }
 
-/** Throw it when an effect may have happened: nobody runs the key again until evidence settles it. */
+/** Throw it when an effect may have happened: the key does not run again until evidence settles it. */
 export function outcomeUnknown(cause?: unknown): LatchkeyError {
   return new LatchkeyError('outcome-unknown', `outcome unknown: ${reasonOf(cause)}`, { cause })
 }
@@ -116,12 +116,12 @@ export interface InputLimit {
 /** `what` begins the sentence: `orders.create: the input`. */
 export function inputTooLarge(what: string, { max, unit }: InputLimit): LatchkeyError {
   const limit = unit === 'bytes' ? `has more than ${max} bytes of JSON` : `is nested deeper than ${max} levels`
-  return new LatchkeyError('input-too-large', `${what} ${limit}: keep a reference instead`)
+  return new LatchkeyError('input-too-large', `${what} ${limit}: store a reference instead`)
 }
 
 function reasonOf(cause: unknown): string {
   if (cause instanceof Error) return cause.message
-  return typeof cause === 'string' ? cause : 'the handler said so'
+  return typeof cause === 'string' ? cause : 'reported by the handler'
 }
 
 /** For the default branch of a switch over a union: the compiler proves it is never reached. */

@@ -14,7 +14,7 @@ export const flag: Check = { wants: 'true or false', fits: value => typeof value
 export const text: Check = { wants: 'a text', fits: value => typeof value === 'string' && value !== '' }
 export const callable: Check = { wants: 'a function', fits: value => typeof value === 'function' }
 export const pattern: Check = { wants: 'a regular expression', fits: value => value instanceof RegExp }
-/** Of any kind: looked at elsewhere, or carried on as it is. */
+/** Of any kind: checked elsewhere, or passed on as it is. */
 export const anything: Check = { wants: 'given', fits: () => true }
 
 /** Waited for by a timer. */

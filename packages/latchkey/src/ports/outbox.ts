@@ -4,9 +4,9 @@
  * lane       a slice of the messages, by the hash of the aggregate; one relay at a time works on it, under a lease with a fence
  * cursor     how far a lane has been read; moved once per batch
  * aggregate  messages of one aggregate are delivered in the order of their appends
- * aside      a message that could not be delivered, or stands behind one that could not: kept apart, so that the cursor goes on
- * parked     a message aside that failed too often: no automatic work on it until a person redrives it
- * suspect    a message aside that was in the hands of relays that died; delivered alone, and counted before it is tried
+ * aside      a message that could not be delivered, or waits behind one that could not: stored apart, so that the cursor can move
+ * parked     a message aside that failed too often: no automatic work on it until an operator redrives it
+ * suspect    a message aside that relays were delivering when they died; delivered alone, and counted before it is tried
  *
  * The table is append-only and read below the snapshot horizon, so that a message whose transaction began first and
  * committed last is never skipped.
@@ -20,7 +20,7 @@ import type { Act } from './store.ts'
 
 export interface NewMessage {
   readonly topic: string
-  /** Messages of one aggregate keep their order. Absent: no order is promised. */
+  /** Messages of one aggregate are delivered in order. Absent: no order is promised. */
   readonly aggregate: string | undefined
   /** The id by which a consumer recognises a copy. */
   readonly dedupId: string
@@ -29,7 +29,7 @@ export interface NewMessage {
 }
 
 export interface Message extends NewMessage {
-  /** Opaque; names the message for as long as it is kept. */
+  /** Opaque; names the message for as long as it is stored. */
   readonly position: string
   /** By the hash of the aggregate, or of the dedup id where there is none: an aggregate lives in one lane. */
   readonly lane: number
@@ -65,7 +65,7 @@ export type DeliveryEnd =
   /** `downstreamId`: what the downstream calls it; recorded in the commit by which the message counts as done. */
   | { readonly kind: 'delivered'; readonly position: string; readonly downstreamId: string | undefined }
   /**
-   * Set aside, due again later, or parked. `block`: the messages of its aggregate wait behind it; `skip`: they go on
+   * Set aside, due again later, or parked. `block`: the messages of its aggregate wait behind it; `skip`: they are delivered
    * without it.
    */
   | {
@@ -97,7 +97,7 @@ export interface OutboxLag {
   readonly waiting: number
   /**
    * Of those, how many an older transaction that is still open holds back; on PostgreSQL one in any database of the server.
-   * Stays above 0: somebody forgot to end one. Always 0 where there is one writer.
+   * Stays above 0: a transaction was never ended. Always 0 where there is one writer.
    */
   readonly heldBack: number
   /** Age of the oldest that waits; 0: none does. */
@@ -110,7 +110,7 @@ export interface Outbox<Tx> {
   readonly lanes: number
   /**
    * In the caller's transaction, which the transactor has opened or adopted. Rejects with `misconfigured` a message that no store could
-   * keep: topic, aggregate and dedup id are 1 to 255 characters without U+0000; payload and headers are bounded.
+   * hold: topic, aggregate and dedup id are 1 to 255 characters without U+0000; payload and headers are bounded.
    */
   append(tx: Tx, message: NewMessage): Promise<void>
 
@@ -125,8 +125,8 @@ export interface Outbox<Tx> {
   next(lease: LaneLease, options: { readonly limit: number }): Promise<Batch | 'lease-lost'>
   /**
    * What `next` would read after `after`, the `through` of a batch that is being settled right now as delivered to the last
-   * message: so that the relay need not wait for the commit before it asks. Nothing of it may be delivered before that
-   * settlement is written. Undefined: not known yet, `next` will tell. Absent where waiting for a commit costs nothing.
+   * message: so that the relay need not wait for the commit before it reads on. Nothing of it may be delivered before that
+   * settlement is written. Undefined: not known yet, `next` returns it. Absent where waiting for a commit costs nothing.
    */
   ahead?(lease: LaneLease, options: { readonly limit: number; readonly after: string }): Promise<Batch | undefined>
   /**
@@ -140,11 +140,11 @@ export interface Outbox<Tx> {
   parked(options: { readonly limit: number; readonly after?: string }): Promise<readonly ParkedMessage[]>
   /** Parked → due now, attempts and crashes 0; in place, with its history; audited in the same commit. */
   redrive(position: string, act: Act): Promise<{ readonly kind: 'redriven' } | { readonly kind: 'not-found' }>
-  /** Who redrove it; kept for good. */
+  /** Who redrove it; stored for good. */
   redrives(position: string): Promise<readonly Redrive[]>
-  /** What the downstream called it; absent: not delivered, or it did not say, or pruned. */
+  /** What the downstream called it; absent: not delivered, or not reported, or pruned. */
   downstreamId(position: string): Promise<string | undefined>
-  /** Deletes delivered messages older than `keepMs`, with their downstream ids; says how many. */
+  /** Deletes delivered messages older than `keepMs`, with their downstream ids; returns how many. */
   prune(options: { readonly limit: number; readonly keepMs: number }): Promise<number>
   lag(): Promise<OutboxLag>
 }

@@ -1,18 +1,18 @@
 /**
  * How an unknown is settled.
  *
- * Evidence is kept first, whatever the state of its row, and applied then, if the life of the row allows it. Both may be
- * repeated: what was kept before a crash is found by `waiting` and applied after it.
+ * Evidence is stored first, whatever the state of its row, and then applied, if that state allows it. Both may be
+ * repeated: evidence that was stored before a crash is found by `waiting` and applied after it.
  *
  * A look-up is a question to the provider about one unknown row, asked by one process at a time: `look` rises with every grant
- * and fences it, as `fence` does for claims. The key's own fence stays, so that a late owner can still speak.
+ * and fences it, as `fence` does for claims. The key's own fence stays, so that a late owner can still report.
  */
 import type { Outcome } from './outcome.ts'
 import type { Identity, OwnerResult, RowState } from './store.ts'
 
 export type EvidenceSource = 'webhook' | 'look-up' | 'ledger' | 'late-owner' | 'operator'
 
-/** `declined`: it was asked for and refused for good, which is an answer; `unknown`: somebody looked and could not tell. */
+/** `declined`: it was attempted and refused for good, which is an answer; `unknown`: the source could not tell. */
 export type EvidenceVerdict = 'happened' | 'declined' | 'never-happened' | 'unknown'
 
 /** One effect of phased work, in one epoch of its downstream key. */
@@ -30,7 +30,7 @@ export interface Subject {
 
 /**
  * `outcome` is the whole answer of the row: guarded work, and phased work without an open effect. `value` is that of the
- * open effect, JSON text: the remaining steps go on with it.
+ * open effect, JSON text: the remaining steps run with it.
  */
 export type FoundVerdict =
   | { readonly kind: 'happened' | 'declined'; readonly outcome: Outcome }
@@ -39,18 +39,18 @@ export type FoundVerdict =
 
 export interface Finding {
   readonly source: Exclude<EvidenceSource, 'operator'>
-  /** The source's own name for what it says, at most 200 characters: said twice under one name, it is one piece of evidence. */
+  /** The source's own name for this evidence, at most 200 characters: twice under one name is one piece of evidence. */
   readonly ref: string
   readonly verdict: FoundVerdict
   /**
    * A signed message, and when its sender signed this delivery of it. Messages are remembered apart from the row, so that one
-   * of an earlier life of a key is never evidence about a later one.
+   * of an earlier generation of a key is never evidence about a later one.
    */
   readonly delivery?: { readonly signedAtMs: number }
 }
 
 /**
- * `duplicate`: kept before. `replayed`: not signed later than the delivery that is known, so somebody recorded it. `no-row`: there
+ * `duplicate`: stored before. `replayed`: not signed later than the delivery that is known, so it is a recording. `no-row`: there
  * is no such row, or it began after the message was first received.
  */
 export type KeepResult =
@@ -62,16 +62,16 @@ export type KeepResult =
 export interface ApplyOptions {
   /** How long after the row became unknown a "never happened" proves nothing: the request may still be on its way. */
   readonly quarantineMs: number
-  /** For an outcome: how long it is kept. */
+  /** For an outcome: how long it is retained. */
   readonly retentionMs: number
   /** The evidence of a look-up: it counts only while the look-up is its owner's. */
   readonly lookup?: LookupClaim
 }
 
 /**
- * `settled`: guarded → `completed` or `failed_retryable`; phased → `pending`, with the effect's result recorded, or with its epoch raised.
- * `not-applicable`: the row is in another state, or the evidence is about another effect or epoch, or speaks of an outcome where a
- * result is needed; it stays kept. `too-early`: a "never happened" inside the quarantine; such evidence never counts later.
+ * `settled`: guarded → `completed` or `failed_retryable`; phased → `pending`, with the effect's value recorded, or with its epoch raised.
+ * `not-applicable`: the row is in another state, or the evidence is about another effect or epoch, or gives an outcome where a
+ * value is needed; it stays stored. `too-early`: a "never happened" inside the quarantine; such evidence never counts later.
  */
 export type ApplyResult =
   | { readonly kind: 'settled'; readonly to: 'completed' | 'failed_retryable' | 'pending' }

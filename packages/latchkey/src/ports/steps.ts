@@ -1,8 +1,8 @@
 /**
- * The journal of phased work: its input and its steps, kept beside the key's row.
+ * The journal of phased work: its input and its steps, stored beside the key's row.
  *
- * phase    one atomic step in the database: its writes, its remembered result and the recovery point commit together
- * effect   something outside our database; its intent is committed before the call, its result after it
+ * phase    one atomic step in the database: its writes, its value and the recovery point commit together
+ * effect   something outside our database; its intent is committed before the call, its value after it
  * epoch    part of the downstream key; rises only with recorded negative evidence
  *
  * Steps are numbered from 0 in the order in which the definition reaches them; code between steps is run again on every
@@ -10,7 +10,7 @@
  */
 import type { Claim, OwnerResult } from './store.ts'
 
-/** What phased work was asked to do; written at the grant, once. JSON text, at most 64 KiB. */
+/** The input of phased work; written at the grant, once. JSON text, at most 64 KiB. */
 export interface WorkInput {
   readonly version: number
   readonly input: string
@@ -19,8 +19,8 @@ export interface WorkInput {
 }
 
 /**
- * `open`: the intent is committed and no result is: it may have happened. `again`: it is known not to have happened, and
- * may be tried with the step's epoch. `done`: the result is remembered.
+ * `open`: the intent is committed and no value is: it may have happened. `again`: it is known not to have happened, and
+ * may be tried with the step's epoch. `done`: the value is stored.
  */
 export type StepState = 'open' | 'again' | 'done'
 
@@ -43,7 +43,7 @@ export interface Journal {
   readonly steps: readonly Step[]
 }
 
-/** A newer version wrote a step of it, or it is damaged: no step may be run by it. */
+/** A newer version wrote a step of it, or it is damaged: no step may run from it. */
 export interface UnreadableJournal {
   readonly work: undefined
   readonly overdue: undefined
@@ -77,9 +77,9 @@ export interface Steps<Tx> {
   readJournal(id: string): Promise<Journal | UnreadableJournal | undefined>
   /** First in the phase's transaction: takes the identity's lock (as `reserve` does, but waiting) and checks the claim. */
   enterPhase(tx: Tx, claim: Claim): Promise<OwnerResult>
-  /** Last in the phase's transaction: the claim is still ours, the step is remembered, the lease renewed. */
+  /** Last in the phase's transaction: checks that the claim is still ours, stores the step, renews the lease. */
   recordPhase(tx: Tx, claim: Claim, phase: PhaseDone, leaseMs: number): Promise<OwnerResult>
-  /** Committed before the call. Opening an intent that is `open` already keeps the time of its first try. Renews the lease. */
+  /** Committed before the call. Opening an intent that is already `open` leaves the time of its first try. Renews the lease. */
   openIntent(claim: Claim, intent: Intent, leaseMs: number): Promise<OwnerResult>
   /** `open` → `done`. Repeated after a lost reply it is `written` again. Renews the lease. */
   recordResult(claim: Claim, effect: EffectDone, leaseMs: number): Promise<OwnerResult>

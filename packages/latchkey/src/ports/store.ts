@@ -2,17 +2,18 @@
  * The store port, and the glossary.
  *
  * key          the client's opaque string
- * scope        who asks; never from the body
- * operation    what is asked: a stable, explicit name
+ * scope        the tenant or caller; never taken from the body
+ * operation    what is to be done: a stable, explicit name
  * identity     (scope, operation, key), hashed to a uuid: the primary key
- * fingerprint  versioned hash of what was asked
+ * fingerprint  versioned hash of the request
  * claim        the right to execute one identity until its lease runs out
  * fence        rises by one at every grant and never falls, also over an expired row
  * claimId      128 random bits naming one grant; every owner write matches fence AND claimId
  * recovery     what may happen to the row when its owner dies; written at the grant
  * outcome      what is stored and replayed
  * evidence     what settles an unknown
- * parked       a mark: no automatic work on the row until a person acts
+ * parked       a mark: no automatic work on the row until an operator acts
+ * generation   one use of a key: a row from its first grant until it is expired or forgotten
  *
  * Every time in this port is the store's: durations go in, "left" durations come out, and instants are for people to read.
  * Results are values. A method rejects only when the store failed, and then its effect is unknown to the caller.
@@ -24,7 +25,7 @@ import type { Journal, Steps, UnreadableJournal, WorkInput } from './steps.ts'
 
 export type State = 'pending' | 'in_progress' | 'completed' | 'failed_retryable' | 'unknown'
 
-/** `unreadable`: a newer version wrote the row, or it is damaged. Nothing of it runs until a person has looked. */
+/** `unreadable`: a newer version wrote the row, or it is damaged. Nothing of it runs until an operator has inspected it. */
 export type RowState = State | 'unreadable'
 
 /**
@@ -47,7 +48,7 @@ export interface Claim {
   readonly claimId: string
 }
 
-/** A claim whose reply was lost: who asked for it does not know its fence, nor whether there is one. */
+/** A claim whose reply was lost: the caller does not know its fence, nor whether it was granted. */
 export type LostClaim = Pick<Claim, 'id' | 'claimId'>
 
 /** What can be read of every row. */
@@ -67,7 +68,7 @@ interface RowFacts {
   readonly dueInMs: number
   /** Finished, not parked, past its retention and past its tombstone: counts as absent. */
   readonly expired: boolean
-  /** Completed and past its retention, with a tombstone kept: never granted, and it has no outcome any more. */
+  /** Completed and past its retention, with a tombstone: never granted, and it has no outcome any more. */
   readonly gone: boolean
   readonly parked: boolean
   readonly createdAtMs: number
@@ -88,7 +89,7 @@ export interface ReadableRecord extends RowFacts {
 
 /**
  * A row that this version cannot read: a state, a recovery or an outcome that it does not know, an outcome that is cut off or
- * missing. A value, so that it stands in nobody else's way. It is never granted, unless it is finished and `expired`.
+ * missing. A value, so that it does not affect other rows. It is never granted, unless it is finished and `expired`.
  */
 export interface UnreadableRecord extends RowFacts {
   readonly state: 'unreadable'
@@ -108,20 +109,19 @@ export interface ClaimRequest {
   readonly leaseMs: number
   /** `expiresAt` is written once, at the grant: now + this. It covers maximum hold and retention. */
   readonly expiresInMs: number
-  /** How long a completed row is known to be gone after its retention. Absent: not at all, the key is new again. */
+  /** How long after its retention a completed row is remembered as gone. Absent: not at all, the key is new again. */
   readonly tombstoneMs?: number | undefined
-  /** Absent: the row keeps the one it has. */
+  /** Absent: the row's own stays. */
   readonly description: string | undefined
-  /** Phased work: kept with the row if this grant begins it; a resumed row keeps the one it has. */
+  /** Phased work: stored with the row if this grant begins it; a resumed row has its own. */
   readonly work?: WorkInput | undefined
   /** Absent: every row that a claim may be granted. */
   readonly takeOver?: TakeOver | undefined
 }
 
 /**
- * Which rows of others may change hands. `none`: the claim is granted only where there is no row, or an expired one; what else it
- * would be granted is `seen`. A grant: besides, the row that still is of this very grant. So a caller can be authorised for a row
- * before it gets it.
+ * Which existing rows may change hands. `none`: the claim is granted only where there is no row, or an expired one; any other row is
+ * `seen`. A grant: also the row that still has this very grant. So a caller can be authorised for a row before it gets it.
  */
 export type TakeOver = 'none' | Pick<Claim, 'fence' | 'claimId'>
 
@@ -147,7 +147,7 @@ export type ClaimResult =
       /** How often an owner of this row died, this grant's reason included. */
       readonly crashes: number
       readonly from: GrantedFrom
-      /** Present exactly for phased work: its input, and the steps that are behind it. */
+      /** Present exactly for phased work: its input, and its finished steps. */
       readonly journal?: Journal | UnreadableJournal
     }
   | { readonly kind: 'seen'; readonly record: KeyRecord }
@@ -192,11 +192,11 @@ export interface Swept {
   readonly to: 'unknown' | 'failed_retryable'
 }
 
-/** A row that a worker may claim and go on with. */
+/** A row that a worker may claim and resume. */
 export interface Resumable {
   readonly identity: Identity
   readonly fingerprint: Uint8Array
-  /** How often its owner died: who works on several rows at once takes a suspect alone. */
+  /** How often its owner died: a worker that handles several rows at once runs a suspect alone. */
   readonly crashes: number
 }
 
@@ -216,7 +216,7 @@ export interface Page {
   readonly next: string | undefined
 }
 
-/** Who acts, and why. Both are required, kept for good, and committed with the act. */
+/** Who acts, and why. Both are required, stored for good, and committed with the act. */
 export interface Act {
   readonly by: string
   readonly reason: string
@@ -235,7 +235,7 @@ export type UnparkResult =
   | { readonly kind: 'not-parked' }
 export interface WrongState {
   readonly kind: 'wrong-state'
-  /** `unreadable`: this version cannot judge the row. `forget` takes it away. */
+  /** `unreadable`: this version cannot judge the row. `forget` deletes it. */
   readonly state: RowState
 }
 
@@ -251,7 +251,7 @@ export interface Evidence {
   /** The effect it is about, where it is about one. */
   readonly effect: string | undefined
   readonly atMs: number
-  /** The evidence moved the row; otherwise it arrived too late and is only kept. */
+  /** The evidence moved the row; otherwise it arrived too late and is only stored. */
   readonly applied: boolean
 }
 
@@ -262,11 +262,11 @@ export interface Inspection {
   readonly audit: readonly AuditEntry[]
 }
 
-/** What is wrong with a store that answers and yet cannot do its work. */
+/** What is wrong with a store that answers, but cannot do its work. */
 export interface StoreFault {
   /** `store-` and this is the code of the error that refuses a request. */
   readonly kind: 'not-migrated' | 'newer' | 'foreign' | 'rights' | 'read-only' | 'too-old'
-  /** Names the thing and the cure. For those who run the server: it never goes to a client. */
+  /** Names the fault and the fix. For the operators of the server: it is never sent to a client. */
   readonly message: string
 }
 
@@ -293,12 +293,12 @@ export interface Store<Tx = unknown> {
   enqueue(request: EnqueueRequest): Promise<EnqueueResult>
   /** A primary-key read; writes nothing. */
   read(id: string): Promise<KeyRecord | undefined>
-  /** Moves the lease, never the fence. Works past the lease too, as long as nobody replaced the owner. */
+  /** Moves the lease, never the fence. Also works after the lease has run out, as long as no other owner has replaced this one. */
   heartbeat(claim: Claim, leaseMs: number): Promise<OwnerResult>
   /**
    * `in_progress` → `completed`, whatever the clock says, while fence and claimId match. Repeating it after a lost reply is
    * `written` again. From `unknown`, with fence and claimId still matching, the late answer is evidence and settles the row,
-   * unless an effect of phased work is open, which it says nothing about. Otherwise it is `claim-lost`, and the answer is kept as evidence.
+   * unless an effect of phased work is open, which it says nothing about. Otherwise it is `claim-lost`, and the answer is stored as evidence.
    * `expiresAt` moves only if less than `retentionMs` would be left.
    */
   complete(claim: Claim, outcome: Outcome, retentionMs: number): Promise<OwnerResult>
@@ -312,7 +312,7 @@ export interface Store<Tx = unknown> {
   /**
    * As `release`, for claims whose replies were lost: at most 1,000 in one call. A row that was swept to `unknown` under the claim
    * meanwhile is settled as never happened, with the late owner's evidence, unless evidence that a reconciler could apply says that it happened.
-   * Phased work is left to its workers. Answers with the claimIds that are over: released by this call or before.
+   * Phased work is left to its workers. Returns the claimIds that are over: released by this call or before.
    */
   releaseMany(claims: readonly LostClaim[]): Promise<readonly string[]>
 
@@ -327,25 +327,25 @@ export interface Store<Tx = unknown> {
   park(claim: Claim, cause: string): Promise<OwnerResult>
   /**
    * Deletes expired `completed` and `failed_retryable` rows with their steps and evidence, never a parked one or another. A `completed` row with
-   * a tombstone loses all of that and stays, gone, until the tombstone's time is over, too. Says how many rows it changed.
+   * a tombstone loses all of that and stays, gone, until the tombstone's time is over. Returns how many rows it changed.
    */
   reap(options: { readonly limit: number }): Promise<number>
 
   list(listing: Listing): Promise<Page>
   inspect(id: string): Promise<Inspection>
   /**
-   * A person's verdict on an `unknown` row, with evidence and audit in the same commit. Guarded: → `completed` or `failed_retryable`.
+   * An operator's verdict on an `unknown` row, with evidence and audit in the same commit. Guarded: → `completed` or `failed_retryable`.
    * Phased: → `pending`, with the open effect's result recorded, or, if it never happened, with its epoch raised; phased without an
-   * open effect takes an outcome → `completed`. The fence stays, a parked mark goes. No quarantine: a person answers for it.
+   * open effect takes an outcome → `completed`. The fence stays, a parked mark is removed. No quarantine: the operator is responsible.
    */
   settle(id: string, verdict: FoundVerdict, act: Act, retentionMs: number): Promise<SettleResult>
-  /** `completed` → gone, audited in the same commit. An unreadable row goes, too, unless its owner's lease still runs. */
+  /** Deletes a `completed` row, audited in the same commit. Also an unreadable one, unless its owner's lease still runs. */
   forget(id: string, act: Act): Promise<ForgetResult>
-  /** Parked → not parked, due now, crashes 0, its life at least as long again as it was; audited in the same commit. */
+  /** Parked → not parked, due now, crashes 0, its expiry at least as far away again as it was; audited in the same commit. */
   unpark(id: string, act: Act): Promise<UnparkResult>
 }
 
-/** What `record` will write: the row of an atomic operation is born completed. */
+/** What `record` will write: the row of an atomic operation is inserted as completed. */
 export interface AtomicRequest {
   readonly identity: Identity
   readonly claimId: string
@@ -358,7 +358,7 @@ export interface AtomicRequest {
   readonly takeOver?: TakeOver | undefined
 }
 
-/** `busy`: somebody's transaction holds this identity, and no finished row of it can be seen. `free` carries the fence that `record` must find unchanged (0: no row). */
+/** `busy`: another transaction holds this identity, and no finished row of it can be seen. `free` carries the fence that `record` must find unchanged (0: no row). */
 export type Reservation =
   | { readonly kind: 'free'; readonly fence: number; readonly from: GrantedFrom }
   | { readonly kind: 'busy' }
@@ -366,7 +366,7 @@ export type Reservation =
 
 /**
  * `conflict`: rolled back because another transaction won (serialization failure, duplicate key, deadlock); read again in a
- * new one. `commit-unknown`: COMMIT was sent and no reply came. `ended-by-handler`: the work itself ended it, past the transactor;
+ * new one. `commit-unknown`: COMMIT was sent and no reply came. `ended-by-handler`: the work itself ended it, without the transactor;
  * `error` is what the work rejected with, if it did. `misused`: rolled back by the store while the work still ran; the cause names the mistake.
  */
 export type TransactionEnd =
@@ -377,12 +377,12 @@ export type TransactionEnd =
   | { readonly kind: 'ended-by-handler'; readonly how: HandlerEnd; readonly error?: unknown }
   | { readonly kind: 'misused'; readonly cause: unknown }
 
-/** `unseen`: it has ended, and nobody can say how. */
+/** `unseen`: it has ended, and the store cannot tell how. */
 export type HandlerEnd = 'committed' | 'rolled-back' | 'unseen'
 
 /**
  * `taken`: the fence is not the reserved one; roll back. `aborted`: a statement in the transaction has failed and the database takes no
- * more in it. `ended`: this is not the transaction that reserved any more. Nothing was written then.
+ * more in it. `ended`: this is no longer the transaction that reserved. Nothing was written then.
  */
 export type Recorded = 'recorded' | 'taken' | 'aborted' | 'ended'
 
@@ -391,7 +391,7 @@ export interface Transactor<Tx> {
    * Opens a transaction of its own and commits or rolls back as `work` says. A rejection of `work` rolls back and rejects
    * with the same error, unless it is a conflict between transactions. `first` is what `work` will reserve before anything
    * else: a store may send it together with the beginning. Rejects with `overloaded` where its own limit of open transactions
-   * is the reason that there is no place. The `tx` it hands out cannot end it: a nested transaction is a savepoint.
+   * is reached. The `tx` it hands out cannot end it: a nested transaction is a savepoint.
    */
   transaction(work: (tx: Tx) => Promise<'commit' | 'rollback'>, first?: AtomicRequest): Promise<TransactionEnd>
   /** A caller's own transaction, proven to be one; rejects with `not-a-transaction` at once otherwise. */
@@ -401,11 +401,11 @@ export interface Transactor<Tx> {
   /** What `claim` would grant → `completed`, recovery `rerun`, if the fence is still the reserved one. */
   record(tx: Tx, request: AtomicRequest, outcome: Outcome, reservedFence: number): Promise<Recorded>
   /**
-   * As `record`, in a transaction of `transaction`, and nothing is asked in it any more before its end. So a store may send it
-   * together with the commit, and say `recorded` now and `conflict` there. Absent: the store gains nothing by it.
+   * As `record`, in a transaction of `transaction`, and it is the last statement before its end. So a store may send it
+   * together with the commit, and return `recorded` now and `conflict` there. Absent: the store gains nothing by it.
    */
   recordLast?(tx: Tx, request: AtomicRequest, outcome: Outcome, reservedFence: number): Promise<Recorded>
-  /** After the work in an adopted transaction, and nothing is recorded in it any more: whether the work ended it. */
+  /** After the work in an adopted transaction, when nothing more is recorded in it: whether the work ended it. */
   endOf(tx: Tx): 'open' | HandlerEnd
   /** After a lost COMMIT reply: waits, at most `waitMs`, until the old transaction has ended, then reads. */
   readAfterCommit(id: string, waitMs: number): Promise<KeyRecord | undefined>

@@ -1,4 +1,4 @@
-/** What Latchkey tells about itself. Never a raw key: identities appear as their hash. A telemetry that throws changes nothing. */
+/** What Latchkey reports about itself. Never a raw key: identities appear as their hash. A telemetry that throws changes nothing. */
 
 export type Metric =
   | 'reserve.created'

@@ -11,29 +11,29 @@ import {
 
 export type Decision =
   | { readonly kind: 'replay'; readonly outcome: Outcome }
-  /** Finished, but its body was over the cap: told, never run again. */
+  /** Finished, but its body was over the size limit: reported, never run again. */
   | { readonly kind: 'not-stored'; readonly outcome: Outcome }
   | { readonly kind: 'misuse'; readonly differs: readonly FingerprintPart[] }
-  /** Somebody works on it. */
+  /** An owner works on it. */
   | { readonly kind: 'running' }
-  /** Nobody works on it, and nobody may yet. */
+  /** It waits for its next try. */
   | { readonly kind: 'not-due'; readonly dueInMs: number }
   | { readonly kind: 'unknown' }
   | { readonly kind: 'parked' }
   /** Finished long ago, and known to be: never run again. */
   | { readonly kind: 'gone' }
-  /** Stored by a newer version, or damaged: nothing runs, and a person has to look. */
+  /** Stored by a newer version, or damaged: nothing runs until an operator has inspected it. */
   | { readonly kind: 'unreadable'; readonly why: string }
-  /** Its owner is overdue and its recovery is `hold`: move it to `unknown`, then look again. */
+  /** Its owner is overdue and its recovery is `hold`: move it to `unknown`, then read it again. */
   | { readonly kind: 'sweep' }
-  /** It became free after we looked: claim again. */
+  /** It became free after it was read: claim again. */
   | { readonly kind: 'claim-again' }
   /** Written under another fingerprint version: compare by that one. Never misuse by itself. */
   | { readonly kind: 'compare-by'; readonly version: number }
 
 export function decide(record: KeyRecord, fingerprint: Uint8Array): Decision {
   if (record.expired) return { kind: 'claim-again' }
-  // Before the fingerprint: what was asked then is of no use to anybody now.
+  // Before the fingerprint: the old request no longer matters.
   if (record.gone) return { kind: 'gone' }
   if (record.state === 'unreadable') return { kind: 'unreadable', why: record.why }
   if (fingerprintVersion(record.fingerprint) !== fingerprintVersion(fingerprint)) {
@@ -43,7 +43,7 @@ export function decide(record: KeyRecord, fingerprint: Uint8Array): Decision {
   if (record.fingerprint.length !== fingerprint.length) {
     return { kind: 'unreadable', why: `its fingerprint has ${record.fingerprint.length} bytes` }
   }
-  // Compared before the state is looked at: a client that reused a key by mistake should learn it now, not after the first
+  // Compared before the state is checked: a client that reused a key by mistake should learn it now, not after the first
   // request has finished.
   if (!sameFingerprint(record.fingerprint, fingerprint)) {
     return { kind: 'misuse', differs: differingParts(record.fingerprint, fingerprint) }
@@ -71,7 +71,7 @@ function decideByState(record: ReadableRecord): Decision {
 }
 
 function decideCompleted({ outcome }: ReadableRecord): Decision {
-  // A store reads row and outcome in one snapshot, and an expired row was told apart above: nothing else may take it.
+  // A store reads row and outcome in one snapshot, and an expired row was handled above: nothing else may remove the outcome.
   if (outcome === undefined) return { kind: 'unreadable', why: 'it is completed, and no outcome is stored for it' }
   return outcome.body === undefined ? { kind: 'not-stored', outcome } : { kind: 'replay', outcome }
 }

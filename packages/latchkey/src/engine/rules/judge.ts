@@ -1,8 +1,8 @@
 /**
  * What a handler's end means for its row, and so which answers are stored. Pure.
  *
- * The handler's own word comes first: `notExecuted` frees the key, `outcomeUnknown` holds it. Then `storeStatus`, the operation's
- * word about a status. Then the table. Returned and thrown answers are judged alike: what the client gets decides.
+ * The handler's own report comes first: `notExecuted` frees the key, `outcomeUnknown` holds it. Then `storeStatus`, the operation's
+ * rule for a status. Then the table. Returned and thrown answers are judged alike: what the client gets decides.
  */
 import { isLatchkeyError } from '../../ports/errors.ts'
 import type { Header, Outcome } from '../../ports/outcome.ts'
@@ -16,7 +16,7 @@ export type Judgement =
   | { readonly kind: 'retryable'; readonly errorCode: string; readonly dueInMs?: number }
   | { readonly kind: 'unknown'; readonly errorCode: string }
 
-/** `resume`: phased work, whose finished steps are remembered. Atomic work counts as `rerun`: what is not stored was rolled back. */
+/** `resume`: phased work, whose finished steps are stored. Atomic work counts as `rerun`: what is not stored was rolled back. */
 type OnFailure = Settings['onFailure'] | 'resume'
 
 interface Rules extends Pick<Settings, 'outcomeBytesMax' | 'outcomeVersion' | 'neverStored'> {
@@ -53,14 +53,14 @@ export function judge(attempt: Attempt, rules: Rules, saidNotExecuted = false): 
   return kind === 'keep' ? keep(outcomeOf(attempt), rules) : { kind, errorCode: errorCodeOf(attempt) }
 }
 
-/** Whether an answer of this status is stored, if the handler says nothing about it. */
+/** Whether an answer of this status is stored, if the handler reports nothing else. */
 export function isStored(status: number, rules: Pick<Rules, 'storeStatus' | 'onFailure'>): boolean {
   return verdictOfStatus(status, rules) === 'keep'
 }
 
 function verdictOf(attempt: Exclude<Attempt, { kind: 'threw' }>, rules: Rules): Judgement['kind'] {
   if (attempt.kind === 'answered') return verdictOfStatus(attempt.outcome.status, rules)
-  // It ran, and its answer is gone: remember that it ran, unless the answer was a failure.
+  // It ran, and its answer is gone: that it ran is stored, unless the answer was a failure.
   return attempt.status < 500 ? 'keep' : verdicts.failed[rules.onFailure]
 }
 
@@ -69,11 +69,11 @@ function verdictOfStatus(status: number, rules: Pick<Rules, 'storeStatus' | 'onF
   const stores = storeStatusOf(rules, status)
   if (stores === undefined) return byTable
   if (stores) return 'keep'
-  // To refuse a 5xx is what everybody's `status < 500` does. It says nothing about what happened.
+  // The usual `status < 500` refuses every 5xx. That says nothing about what happened.
   return status < 500 ? 'retryable' : byTable
 }
 
-/** Undefined: the operation has no word of its own. The handler has run, so a `storeStatus` that throws must not cost its answer. */
+/** Undefined: the operation has no rule of its own. The handler has run, so a `storeStatus` that throws must not cost its answer. */
 function storeStatusOf({ storeStatus }: Pick<Rules, 'storeStatus'>, status: number): boolean | undefined {
   try {
     return storeStatus?.(status)
@@ -116,14 +116,14 @@ export function codeOf(error: unknown): string {
 /** The status that marks a stored throw of a plain function. */
 export const storedFailureStatus = 500
 
-/** What is stored for a throw that nobody rendered. */
+/** What is stored for a throw that no error handler rendered. */
 export function failureOutcome(error: unknown): Outcome {
   const body = Buffer.from(JSON.stringify({ error: codeOf(error) }))
   return { status: storedFailureStatus, headers: [['content-type', 'application/json']], body, version: 0 }
 }
 
-/** What still helps a client whose answer was too large to keep. */
-const keptWithoutBody = new Set(['location', 'etag'])
+/** What still helps a client whose answer was too large to store. */
+const storedWithoutBody = new Set(['location', 'etag'])
 
 function keep(outcome: Outcome, { outcomeBytesMax, outcomeVersion, neverStored }: Rules): Judgement {
   const { status, body } = outcome
@@ -132,6 +132,6 @@ function keep(outcome: Outcome, { outcomeBytesMax, outcomeVersion, neverStored }
   if (body !== undefined && body.byteLength <= outcomeBytesMax) {
     return { kind: 'keep', outcome: { status, headers, body, version } }
   }
-  const kept = headers.filter(([name]: Header) => keptWithoutBody.has(name.toLowerCase()))
-  return { kind: 'keep', outcome: { status, headers: kept, body: undefined, version } }
+  const stored = headers.filter(([name]: Header) => storedWithoutBody.has(name.toLowerCase()))
+  return { kind: 'keep', outcome: { status, headers: stored, body: undefined, version } }
 }

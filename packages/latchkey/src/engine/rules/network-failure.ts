@@ -1,5 +1,5 @@
 /**
- * Did a failed call to somebody else's API leave this machine? Only errors from before the request could be sent prove that
+ * Did a failed call to another system's API leave this machine? Only errors from before the request could be sent prove that
  * nothing happened there; everything else, known or not, is ambiguous.
  */
 

@@ -22,7 +22,7 @@ const neverStoredNames: ReadonlySet<string> = new Set([
 const neverStoredPrefixes = ['access-control-', 'proxy-', 'ratelimit', 'x-ratelimit', 'x-rate-limit', 'x-b3-']
 
 /**
- * Whether a response header may be kept with an outcome. `connectionNames` are the names that the same response's
+ * Whether a response header may be stored with an outcome. `connectionNames` are the names that the same response's
  * Connection header declares hop-by-hop; see `readConnectionNames`.
  */
 export function isStoredHeader(name: string, connectionNames?: ReadonlySet<string>): boolean {
@@ -60,7 +60,7 @@ export function readNeverStored(names: readonly string[]): NeverStored | undefin
 /** A token: RFC 9110, section 5.1. */
 const fieldName = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
 
-/** What is kept of a whole response head, in the order given and with every value of a repeated name. */
+/** What is stored of a whole response head, in the order given and with every value of a repeated name. */
 export function selectStoredHeaders(headers: readonly Header[], neverStored?: NeverStored): [string, string][] {
   const connection = headers.filter(isConnection).map(([, value]) => value)
   const connectionNames = connection.length === 0 ? undefined : readConnectionNames(connection.join(','))

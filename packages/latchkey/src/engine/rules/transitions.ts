@@ -1,6 +1,6 @@
 /**
- * The life of a row, as data. Stores implement it, the conformance suite and the model check it; nothing else is legal.
- * `parked` is a mark beside the state: it stops every grant, look-up and the reaper, and only an operator or evidence takes it away.
+ * The states of a row and the transitions between them, as data. Stores implement them, the conformance suite and the model check them; nothing
+ * else is legal. `parked` is a mark beside the state: it stops every grant, look-up and the reaper, and only an operator or evidence removes it.
  */
 import type { State } from '../../ports/store.ts'
 

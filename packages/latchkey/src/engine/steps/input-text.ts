@@ -6,12 +6,12 @@ import { jsonBytesMax } from './json.ts'
 
 export type InputText =
   | { readonly kind: 'text'; readonly text: string }
-  /** It comes from a client, so that this is its to cure. */
+  /** It comes from a client, which gets a 413. */
   | { readonly kind: 'too-large'; readonly limit: InputLimit }
 
 /** Throws `misconfigured` on what JSON cannot carry, such as a BigInt or a value that refers to itself. */
 export function inputText(name: string, input: unknown): InputText {
-  // JSON.stringify goes as deep as the value and ends in a stack overflow.
+  // JSON.stringify recurses as deep as the value and ends in a stack overflow.
   const isDeep = isDeeperThan(jsonDepthMax, input)
   if (isDeep && !refersToItself(input)) return tooLarge(jsonDepthMax, 'levels')
   const text = stringify(name, input)

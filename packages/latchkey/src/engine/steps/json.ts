@@ -1,4 +1,4 @@
-/** Outcomes and remembered results as JSON: what goes in is what a resume or a replay will get. */
+/** Outcomes and step values as JSON: what goes in is what a resume or a replay gets. */
 import { LatchkeyError } from '../../ports/errors.ts'
 import type { Header, Outcome } from '../../ports/outcome.ts'
 
@@ -9,7 +9,7 @@ export function json(status: number, value: unknown, headers: readonly Header[] 
   return { status, headers: [['content-type', 'application/json'], ...headers], body: Buffer.from(text), version: 0 }
 }
 
-/** Steps and inputs live in narrow rows that are read at every resume; large things belong into tables of your own. */
+/** Steps and inputs live in narrow rows that are read at every resume; large values belong in tables of your own. */
 export const jsonBytesMax = 65_536
 
 /** JSON text of at most 64 KiB; undefined stays undefined. Throws a sentence that names what was too large or not JSON. */
@@ -21,7 +21,7 @@ export function boundedJson(what: string, value: unknown): string | undefined {
   if (bytes <= jsonBytesMax) return text
   throw new LatchkeyError(
     'misconfigured',
-    `${what} is ${bytes} bytes of JSON, more than ${jsonBytesMax}: keep a reference instead`,
+    `${what} is ${bytes} bytes of JSON, more than ${jsonBytesMax}: store a reference instead`,
   )
 }
 

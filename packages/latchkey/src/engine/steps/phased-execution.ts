@@ -30,10 +30,10 @@ export interface PhasedExecution<Tx> {
   /** 1 for the first run, rising with every grant of the row. */
   readonly attempt: number
   readonly fence: number
-  /** The last finished step when this run began; undefined: it began at the beginning. */
+  /** The last finished step when this run began; undefined: it starts from the beginning. */
   readonly recoveryPoint: string | undefined
   /**
-   * One transaction: what is written through `tx`, the remembered value and the recovery point commit together. On a resume
+   * One transaction: what is written through `tx`, the phase's value and the recovery point commit together. On a resume
    * the value is returned and the function does not run. The value is JSON, at most 64 KiB.
    */
   phase<T>(name: string, work: (tx: Tx) => Promise<T> | T): Promise<T>

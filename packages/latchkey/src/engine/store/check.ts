@@ -1,19 +1,19 @@
-/** Whether the store is fit for requests: looked at from the beginning, and no more once it is. */
+/** Whether the store is fit for requests: checked from the start, and no longer once it is. */
 import type { Clock } from '../../ports/clock.ts'
 import { LatchkeyError } from '../../ports/errors.ts'
 import type { Store, StoreFault } from '../../ports/store.ts'
 import type { Telemetry } from '../../ports/telemetry.ts'
 import { within } from './call.ts'
 
-/** A request waits no longer for the check: beyond that it is better answered by the store itself, or by its silence. */
+/** A request waits no longer for the check: after this the request finds out itself whether the store answers. */
 const checkMsMax = 2_000
-/** A cure (migrate, a GRANT) is noticed without a restart, and a store that stays unfit is not asked by every request. */
+/** A fix (migrate, a GRANT) is noticed without a restart, and a store that stays unfit is not asked by every request. */
 const recheckAfterMs = 1_000
 
 export interface StoreChecks {
-  /** From then on there is nothing to ask. */
+  /** From then on there is nothing to check. */
   readonly passed: boolean
-  /** What refuses a request now. Undefined: nothing that is known; a store that does not answer is the request's own finding. */
+  /** Why a request is refused now. Undefined: no fault is known; whether the store answers, the request itself finds out. */
   fault(): Promise<LatchkeyError | undefined>
 }
 
@@ -53,7 +53,7 @@ export function storeChecks({ store, clock, telemetry }: StoreCheckOptions): Sto
     async fault() {
       if (running !== undefined && !silent) await running
       if (checks.passed) return undefined
-      // What was found before the first request may be cured since: migrate() often comes after the construction.
+      // A fault that was found before the first request may be fixed since: migrate() often comes after the construction.
       if (running === undefined && clock.monotonicMs() - askedAtMs >= recheckAfterMs) {
         askedAtMs = clock.monotonicMs()
         start()

@@ -45,7 +45,7 @@ export async function boundedTransaction<Tx>(
   const edges: Edges = {
     async first(call) {
       const value = await call()
-      // The caller was answered while we queued or waited for the server: nobody is there to run for.
+      // The caller was answered while we queued or waited for the server: there is no caller left to run for.
       if (abandoned) throw new LatchkeyError('store-unavailable', 'the caller was answered before the reservation')
       begun = true
       began.resolve()
@@ -84,8 +84,8 @@ export async function boundedTransaction<Tx>(
     abandoned = true
     if (begun && raised !== undefined && raised.error === cause) return { kind: 'raised', error: cause }
     if (!begun && isLatchkeyError(cause, 'overloaded')) return { kind: 'overloaded', cause }
-    // Between its beginning and its end a transaction fails by what the handler did in it: others may well use the store.
-    // A process that has too much to write says nothing about its store.
+    // Between its beginning and its end a transaction fails because of what the handler did in it: the store may be fine.
+    // An overloaded process proves nothing about its store.
     if ((!begun || !over) && !isLatchkeyError(cause, 'overloaded')) {
       calls.circuit.failed(cause)
       telemetry.count('store.error', { detail: 'transaction' })
