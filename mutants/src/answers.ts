@@ -142,7 +142,7 @@ export const answerMutants: readonly Mutant[] = [
     patches: [
       {
         file: 'packages/latchkey/src/http/hono/index.ts',
-        find: '  checkErrors(operation, options)\n',
+        find: '      checkErrors(declared.operation, options)\n',
         replace: '',
       },
     ],

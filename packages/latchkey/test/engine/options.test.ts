@@ -299,7 +299,7 @@ const tables: readonly [owner: string, take: Take, right: Options, refusals: rea
     { drainMs: 1_000 },
     [
       [{ drainMS: 1 }, 'unknown option drainMS: did you mean drainMs?'],
-      [{ latchkey: {} }, 'latchkey must be what createLatchkey gave you, with close (got an object)'],
+      [{ latchkey: {} }, 'latchkey must be what createLatchkey returned, with close (got an object)'],
       [{ drainMs: Infinity }, 'drainMs must be a number above 0'],
     ],
   ],

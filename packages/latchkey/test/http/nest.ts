@@ -116,7 +116,7 @@ function telling(nest: NestLibrary, { path, latchkey }: StatusRouteSpec): Class 
 function returning(nest: NestLibrary, route: RouteSpec): Class {
   class Returning {
     async handle(request: Request, response: Response | FastifyReply): Promise<unknown> {
-      const execution = executionOf(route.operation, request)
+      const execution = executionOf(request)
       return valueOf(nest, response, await route.run({ execution, body: request.body ?? undefined }))
     }
   }
@@ -128,7 +128,7 @@ function returning(nest: NestLibrary, route: RouteSpec): Class {
 function sending(nest: NestLibrary, route: RouteSpec): Class {
   class Sending {
     async handle(request: Request, response: Response): Promise<void> {
-      const execution = executionOf(route.operation, request)
+      const execution = executionOf(request)
       const reply = await route.run({ execution, body: request.body })
       if (reply.kind === 'crash') throw reply.error
       if (reply.kind === 'throw') throw new nest.common.HttpException(reply.message, reply.status)

@@ -197,5 +197,5 @@ it('refuses what Nest hands it outside of HTTP, instead of calling the empty met
   const [interceptor] = interceptorsOf(Payments.prototype.create) as {
     intercept(context: Pick<NestContext, 'getType'>): Promise<unknown>
   }[]
-  await expect(interceptor?.intercept({ getType: () => 'rpc' })).rejects.toThrow('and this is rpc')
+  await expect(interceptor?.intercept({ getType: () => 'rpc' })).rejects.toThrow('answers HTTP requests only (got rpc)')
 })

@@ -195,7 +195,9 @@ describe('the status resource', () => {
     expect(() => declare({})).toThrow('statusOf needs what createLatchkey gave you')
     const http = { statusPath: () => '/operations' }
     const wrong = createLatchkey({ store: place.store, scope: () => 'acme', http })
-    expect(() => declare(wrong)).toThrow('http.statusPath must make')
-    expect(() => onExpress(wrong.guarded('orders.create', { onFailure: 'hold' }))).toThrow('http.statusPath must make')
+    expect(() => declare(wrong)).toThrow('http.statusPath must return')
+    expect(() => onExpress(wrong.guarded('orders.create', { onFailure: 'hold' }))).toThrow(
+      'http.statusPath must return',
+    )
   })
 })

@@ -1,40 +1,18 @@
-/** A phased operation over HTTP: its definition is declared with it, so the adapter only builds the input and sends what comes back. */
-import type { Execution } from '../../engine/execution.ts'
-import type { DefinedOperation, Operation } from '../../engine/operation.ts'
-import { checkOptions, type ChecksOf } from '../../ports/check-options.ts'
-import { LatchkeyError, misconfigured } from '../../ports/errors.ts'
-import { callable } from '../../ports/option-kinds.ts'
+/** A phased operation over HTTP: its definition is declared with it, so the adapter only builds the input and sends the answer. */
+import type { DefinedOperation } from '../../engine/operation.ts'
+import { LatchkeyError } from '../../ports/errors.ts'
 import { prefersAsync } from '../../wire/prefer.ts'
 import type { RenderedAnswer } from '../../wire/problem.ts'
-import { checkOperation } from './route.ts'
 import { exchange } from './exchange.ts'
 import type { RequestView } from './request.ts'
 
-export interface PhasedRoute<C, Input> {
+/** `Rest`: what the server passes to a handler after the request; fetch servers do, the frameworks do not. */
+export interface PhasedRoute<Context, Input, Rest extends unknown[] = []> {
   /**
-   * Builds the operation's input from the request: JSON, at most 64 KiB and 256 levels (413), stored when the work begins. The definition sees
-   * nothing else of the request, because a worker may go on with it.
+   * Builds the operation's input from the request: JSON, at most 64 KiB and 256 levels (413), stored when the work begins. The
+   * definition sees nothing else of the request, because a worker may resume it.
    */
-  readonly input: (context: C) => Input | Promise<Input>
-}
-
-const routeChecks: ChecksOf<PhasedRoute<unknown, unknown>> = { input: callable }
-
-/** Phased and deferred operations bring their definition along; the others get a handler. */
-export function isDefined<X extends Execution, C>(
-  operation: Operation<X, C> | DefinedOperation<unknown, C>,
-): operation is DefinedOperation<unknown, C> {
-  return operation?.kind === 'phased' || operation?.kind === 'deferred'
-}
-
-export function checkPhased<C, Input>(operation: DefinedOperation<Input, C>, route: PhasedRoute<C, Input>): void {
-  checkOperation(operation)
-  if (typeof route?.input !== 'function') {
-    throw misconfigured(
-      `${operation.name}: a ${operation.kind} operation needs { input }, a function of the request: its definition is declared with it`,
-    )
-  }
-  checkOptions(operation.name, route, routeChecks)
+  readonly input: (context: Context, ...rest: Rest) => Input | Promise<Input>
 }
 
 /** The answer to send. Rejects with what the definition threw, for the framework's own error handler. */

@@ -1,4 +1,5 @@
 /** What an adapter shows of a request, and what is read from it. */
+import type { Execution } from '../../engine/execution.ts'
 import { type FingerprintContext, fingerprintRequest } from '../../engine/fingerprint/fingerprint.ts'
 import { essenceOf, isJson } from '../../engine/fingerprint/media-type.ts'
 import type { OperationEngine } from '../../engine/operation.ts'
@@ -7,7 +8,7 @@ import type { BodyUnit } from '../../wire/problem.ts'
 
 /** What an adapter shows of a request. The exchange reads nothing else, so an adapter is little more than one of these. */
 export interface RequestView<Context> {
-  /** Handed to `scope` and `authorizeReplay` as it is. */
+  /** Passed to `scope` and `authorizeReplay` as it is. */
   readonly context: Context
   readonly method: string
   /** As sent, without the query. */
@@ -17,9 +18,9 @@ export interface RequestView<Context> {
   /** Every line of the field in the order received; empty when it is absent. */
   header(name: string): readonly string[]
   /**
-   * The complete body, of at most `bytesMax` bytes: an adapter that reads it stops there, and one whose framework has read it hands
-   * over what there is. Asked for once, after the key and the scope are known to be fine and before anything is reserved. A rejection
-   * (upload cut off) reaches the framework untouched.
+   * The complete body, of at most `bytesMax` bytes: an adapter that reads it stops there, and one whose framework has read it returns
+   * what there is. Called once, after the key and the scope have been checked and before anything is reserved. A rejection (upload cut
+   * off) reaches the framework untouched.
    */
   body(bytesMax: number): Promise<BodyRead>
 }
@@ -29,7 +30,7 @@ export type BodyRead =
   | { readonly kind: 'too-large'; readonly max: number; readonly unit: BodyUnit }
   /** What is left of a body of this type, or with these values, may be equal although the bodies differ. `cure`: for the developer. */
   | { readonly kind: 'unsupported'; readonly cure: string }
-  /** Somebody consumed it first. `cure`: one sentence that names the way out, for the developer. */
+  /** It was consumed before Latchkey. `cure`: one sentence for the developer that names the way out. */
   | { readonly kind: 'unreadable'; readonly cure: string }
 
 /** Over a limit of bytes; a limit of levels is the parser's to report. */
@@ -88,4 +89,27 @@ export function jsonOf(view: RequestView<unknown>, body: Uint8Array): unknown {
   } catch {
     return undefined
   }
+}
+
+/** On the request itself: a WeakMap keyed by request costs GC time. */
+const ofRequest: unique symbol = Symbol('latchkey: execution')
+
+interface Executing {
+  [ofRequest]?: Execution
+}
+
+/** Call it before the handler runs, with the object that the framework's handlers share: its request or its context. */
+export function rememberExecution(request: object, execution: Execution): void {
+  const executing: Executing = request
+  executing[ofRequest] = execution
+}
+
+/**
+ * The execution of the request that is being handled. Undefined where the request is not covered: its method is not one of `methods`, it
+ * has no key where none is required, or it did not come through `idempotent()`. Name the type of an atomic operation's execution
+ * yourself, `executionOf<AtomicExecution<Tx>>(…)`: the request does not carry it.
+ */
+export function executionOf<X extends Execution = Execution>(request: object): X | undefined {
+  const executing: Executing = request
+  return executing[ofRequest] as X | undefined // as the caller declares it
 }

@@ -19,7 +19,7 @@ describe('an operation that is handed to an adapter', () => {
     // What a caller without types does.
     expect(() => checkOperation({} as never)).toThrow(/needs an operation first/)
     expect(() => checkOperation(latchkey('problems').guarded('orders.create', { onFailure: 'rerun' }))).toThrow(
-      /http.problemBase is "problems"/,
+      /http.problemBase must be an http or https URL in ASCII \(got "problems"\)/,
     )
     expect(() => checkOperation(latchkey().guarded('orders.create', { onFailure: 'rerun', methods: [] }))).toThrow(
       /no request would be covered/,
@@ -30,8 +30,8 @@ describe('an operation that is handed to an adapter', () => {
     checkHttp({ statusPath: id => `https://shop.test/v1/operations/${id}?full=1` })
     for (const path of ['/operations', '/operations/%', '', 'a b']) {
       const statusPath = (id: string) => (path === '/operations' ? path : `${path}ü${id}`)
-      expect(() => checkHttp({ statusPath })).toThrow(/http.statusPath must make/)
+      expect(() => checkHttp({ statusPath })).toThrow(/http.statusPath must return/)
     }
-    expect(() => checkHttp({ statusPath: '/operations' as never })).toThrow(/http.statusPath must make/)
+    expect(() => checkHttp({ statusPath: '/operations' as never })).toThrow(/http.statusPath must return/)
   })
 })

@@ -1,14 +1,14 @@
 /**
- * The bytes of a request body, noted while somebody else reads them.
+ * The bytes of a request body, noted while the application's parser reads them.
  *
  * A stream put in between would have to be read by the parser, and multipart plugins read `request.raw` instead: the upload would
- * stand still. A listener for `data` would start the flow before the parser is there. So the tap notes what the stream emits.
+ * stall. A listener for `data` would start the flow before the parser is there. So the tap notes what the stream emits.
  */
 import { type BodyRead, tooLarge } from '../exchange/request.ts'
-import type { PayloadShape, RawRequestShape } from './driver.ts'
+import type { PayloadLike, RawRequestLike } from './driver.ts'
 
 export interface BodyTap {
-  read(raw: RawRequestShape): BodyRead
+  read(raw: RawRequestLike): BodyRead
 }
 
 const unreadCure =
@@ -16,7 +16,7 @@ const unreadCure =
   "parseAs: 'buffer', or let the multipart plugin attach it to request.body (attachFieldsToBody)."
 
 /** `bytesMax`: what comes after it is not held. Fastify's own limit does not hold for parsers that stream. */
-export function tapBody(payload: PayloadShape, bytesMax: number): BodyTap {
+export function tapBody(payload: PayloadLike, bytesMax: number): BodyTap {
   const chunks: Buffer[] = []
   let bytes = 0
   let ended = false
@@ -31,7 +31,7 @@ export function tapBody(payload: PayloadShape, bytesMax: number): BodyTap {
     if (event === 'data') note(args[0])
     if (event === 'end') {
       ended = true
-      // Back to the prototype's, unless somebody laid another over this one.
+      // Back to the prototype's, unless the application has replaced this one.
       if (payload.emit === tapped) Reflect.deleteProperty(payload, 'emit')
     }
     return Reflect.apply(emit, payload, [event, ...args])
@@ -40,10 +40,10 @@ export function tapBody(payload: PayloadShape, bytesMax: number): BodyTap {
   return {
     read(raw) {
       if (bytes > bytesMax) return tooLarge(bytesMax)
-      // Handed over: it need not be held twice while the handler runs.
+      // Given away: it need not be held twice while the handler runs.
       if (ended) return { kind: 'bytes', bytes: Buffer.concat(chunks.splice(0)) }
       if (hasNoBody(raw)) return { kind: 'bytes', bytes: new Uint8Array() }
-      // Said by the client, and nothing of it has to be read: Node throws it away after the answer.
+      // Declared by the client, so nothing of it has to be read: Node discards it after the answer.
       const declared = Number(raw.headers['content-length'])
       return declared > bytesMax ? tooLarge(bytesMax) : { kind: 'unreadable', cure: unreadCure }
     },
@@ -55,8 +55,8 @@ function bufferOf(chunk: unknown, encoding: BufferEncoding | null | undefined): 
   return chunk instanceof Uint8Array ? Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength) : Buffer.alloc(0)
 }
 
-/** Nobody reads a body that is not there, so its end may never be emitted. RFC 9112, section 6.3; RFC 9113, section 8.1. */
-function hasNoBody(raw: RawRequestShape): boolean {
+/** The parser does not read a body that does not exist, so its end may never be emitted. RFC 9112, section 6.3; RFC 9113, section 8.1. */
+function hasNoBody(raw: RawRequestLike): boolean {
   if (raw.httpVersionMajor >= 2) return endsWithHeaders(raw)
   const length = raw.headers['content-length']
   return raw.headers['transfer-encoding'] === undefined && (length === undefined || Number(length) === 0)

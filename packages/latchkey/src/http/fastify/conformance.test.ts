@@ -1,13 +1,32 @@
 import { createReadStream } from 'node:fs'
 import { Readable } from 'node:stream'
-import fastify, { type FastifyReply, type FastifyRequest } from 'fastify'
+import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import { describe, it } from 'vitest'
 import { adapterStores } from '../../../test/http/stores.ts'
-import { type AdapterHarness, AppError, type Reply, runAdapterCases } from '../../conformance/index.ts'
-import { idempotent, latchkeyFastify, statusOf } from './index.ts'
+import { type AdapterHarness, AppError, type Reply, type RouteSpec, runAdapterCases } from '../../conformance/index.ts'
+import { executionOf, idempotent, latchkeyFastify, statusOf } from './index.ts'
 
-const harness: AdapterHarness = {
-  name: 'Fastify',
+type Form = (app: FastifyInstance, route: RouteSpec) => void
+
+const asHandler: Form = (app, { method, path, operation, run }) => {
+  const handler = idempotent(operation, async (request: FastifyRequest, reply: FastifyReply, execution) =>
+    answer(reply, await run({ execution, body: request.body })),
+  )
+  app.route({ method, url: path, handler })
+}
+
+const asMiddleware: Form = (app, { method, path, operation, run }) => {
+  app.route({
+    method,
+    url: path,
+    preHandler: idempotent(operation),
+    handler: async (request, reply) =>
+      answer(reply, await run({ execution: executionOf(request), body: request.body })),
+  })
+}
+
+const harness = (name: string, form: Form): AdapterHarness => ({
+  name,
   provides: new Set([
     'stream',
     'broken-stream',
@@ -33,12 +52,7 @@ const harness: AdapterHarness = {
     app.addHook('onRequest', async (_request, reply) => {
       for (const [name, value] of outerHeaders) reply.header(name, value)
     })
-    for (const { method, path, operation, run } of routes) {
-      const handler = idempotent(operation, async (request: FastifyRequest, reply: FastifyReply, execution) =>
-        answer(reply, await run({ execution, body: request.body })),
-      )
-      app.route({ method, url: path, handler })
-    }
+    for (const route of routes) form(app, route)
     for (const { method, path, operation, input } of phased) {
       const handler = idempotent(operation, { input: async (request: FastifyRequest) => input(request.body) })
       app.route({ method, url: path, handler })
@@ -46,7 +60,7 @@ const harness: AdapterHarness = {
     if (status !== undefined) app.get(status.path, statusOf(status.latchkey))
     return { url: await app.listen({ host: '127.0.0.1', port: 0 }), close: () => app.close() }
   },
-}
+})
 
 /** The reply in Fastify's own calls. */
 async function answer(reply: FastifyReply, one: Reply): Promise<FastifyReply> {
@@ -96,4 +110,5 @@ function* slices(body: Uint8Array): Generator<Buffer> {
   for (let at = 0; at < body.byteLength; at += 65_536) yield Buffer.from(body.subarray(at, at + 65_536))
 }
 
-describe('Fastify adapter', () => runAdapterCases(harness, it))
+describe('Fastify adapter', () => runAdapterCases(harness('Fastify', asHandler), it))
+describe('Fastify adapter as middleware', () => runAdapterCases(harness('Fastify as middleware', asMiddleware), it))

@@ -1,13 +1,13 @@
 /** The few members of Fastify 5 that the adapter touches, by shape: installing Latchkey brings no Fastify. */
 import type { HeaderValue, NodeRequest, NodeResponse } from '../node/driver.ts'
 
-export interface RequestShape {
-  readonly raw: RawRequestShape
+export interface FastifyRequestLike {
+  readonly raw: RawRequestLike
   readonly method: string
   readonly log: { error(details: object, message: string): void }
 }
 
-export interface RawRequestShape extends NodeRequest {
+export interface RawRequestLike extends NodeRequest {
   readonly httpVersionMajor: number
   readonly headers: {
     readonly 'content-length'?: string | undefined
@@ -15,7 +15,7 @@ export interface RawRequestShape extends NodeRequest {
   }
 }
 
-export interface ReplyShape {
+export interface FastifyReplyLike {
   readonly raw: NodeResponse
   code(status: number): unknown
   /** A list is sent as one line per value. */
@@ -28,29 +28,36 @@ export interface ReplyShape {
 }
 
 /** A readable stream as the content-type parser gets it: `raw`, or what an earlier hook made of it. */
-export interface PayloadShape {
+export interface PayloadLike {
   readonly readableEncoding?: BufferEncoding | null
   emit(event: string, ...args: unknown[]): boolean
 }
 
 type Done = (error?: Error | null, value?: unknown) => void
 
-export type PreParsing = (request: RequestShape, reply: ReplyShape, payload: PayloadShape, done: Done) => void
-export type PreHandler = (request: RequestShape, reply: ReplyShape) => Promise<void>
-export type OnError = (request: RequestShape, reply: ReplyShape, error: unknown, done: () => void) => void
-export type OnSend = (request: RequestShape, reply: ReplyShape, payload: unknown, done: Done) => void
+export type PreParsing = (
+  request: FastifyRequestLike,
+  reply: FastifyReplyLike,
+  payload: PayloadLike,
+  done: Done,
+) => void
+export type PreHandler = (request: FastifyRequestLike, reply: FastifyReplyLike) => Promise<void>
+export type OnError = (request: FastifyRequestLike, reply: FastifyReplyLike, error: unknown, done: () => void) => void
+export type OnSend = (request: FastifyRequestLike, reply: FastifyReplyLike, payload: unknown, done: Done) => void
+
+export type FastifyHandler = (this: unknown, request: FastifyRequestLike, reply: FastifyReplyLike) => unknown
 
 /** A route's options as an `onRoute` hook may change them. */
-export interface RouteShape {
+export interface FastifyRouteLike {
   readonly method: string | readonly string[]
-  readonly handler: unknown
+  handler: unknown
   preParsing?: unknown
   preHandler?: unknown
   onError?: unknown
   onSend?: unknown
 }
 
-export interface AppShape {
+export interface FastifyAppLike {
   // Overloaded by hook name in Fastify's types; no single signature fits them all.
   readonly addHook: (...args: never[]) => unknown
 }
@@ -58,8 +65,8 @@ export interface AppShape {
 /** Fastify's own reply type, found where its request type leads to it: the adapter imports neither. */
 export type ReplyOf<Request> = Request extends {
   readonly server: {
-    readonly errorHandler: (error: never, request: never, reply: infer Reply extends ReplyShape) => unknown
+    readonly errorHandler: (error: never, request: never, reply: infer Reply extends FastifyReplyLike) => unknown
   }
 }
   ? Reply
-  : ReplyShape
+  : FastifyReplyLike

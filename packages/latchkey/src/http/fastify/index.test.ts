@@ -12,7 +12,7 @@ import type { AtomicOperation } from '../../engine/operation.ts'
 import { isLatchkeyError } from '../../ports/errors.ts'
 import type { Store } from '../../ports/store.ts'
 import { memoryStore } from '../../stores/memory/index.ts'
-import { idempotent, latchkeyFastify, type RequestShape } from './index.ts'
+import { type FastifyRequestLike, idempotent, latchkeyFastify } from './index.ts'
 
 let store: Store
 let latchkey: Latchkey<unknown, FastifyRequest>
@@ -444,7 +444,10 @@ it('works over HTTP/2', async () => {
   })
   secure.post(
     '/orders',
-    idempotent(operation, async (request: RequestShape & { body: unknown }) => ({ runs: ++runs, got: request.body })),
+    idempotent(operation, async (request: FastifyRequestLike & { body: unknown }) => ({
+      runs: ++runs,
+      got: request.body,
+    })),
   )
   await secure.listen({ host: '127.0.0.1', port: 0 })
   const client = connectHttp2(`http://127.0.0.1:${(secure.server.address() as AddressInfo).port}`)

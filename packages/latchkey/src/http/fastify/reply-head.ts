@@ -2,20 +2,27 @@
 import type { Header } from '../../ports/outcome.ts'
 import type { RenderedAnswer } from '../../wire/problem.ts'
 import { mergeHeaders } from '../exchange/answers/merge-headers.ts'
-import type { ReplyShape } from './driver.ts'
+import type { FastifyReplyLike } from './driver.ts'
+import type { RequestState } from './request-state.ts'
 
-export function replyHeaders(reply: ReplyShape): Header[] {
+export function replyHeaders(reply: Pick<FastifyReplyLike, 'getHeaders'>): Header[] {
   return Object.entries(reply.getHeaders()).flatMap(([name, value]) => {
     if (value === undefined) return []
     return [value].flat().map((one): Header => [name, String(one)])
   })
 }
 
-/** What says how the bytes are to be read. It comes with the bytes of an answer, or not at all. */
+/** An answer of ours with the headers of the reply, for the raw response, where they are not yet. */
+export function answerOver(before: readonly Header[], answer: RenderedAnswer): RenderedAnswer {
+  const kept = before.filter(([name]) => !name.toLowerCase().startsWith('content-'))
+  return { ...answer, headers: mergeHeaders(kept, answer.headers).map(([name, value]) => [name, value]) }
+}
+
+/** These describe the bytes of one answer, so another answer must not inherit them. */
 const ofTheBody = ['content-type', 'content-encoding', 'content-length']
 
-/** Lays an answer of ours over what the application's hooks have set on the reply. */
-export function layAnswer(reply: ReplyShape, { status, headers }: RenderedAnswer): void {
+/** Writes an answer of ours over what the application's hooks have set on the reply. */
+export function setAnswer(reply: FastifyReplyLike, { status, headers }: RenderedAnswer): void {
   reply.code(status)
   for (const name of ofTheBody) reply.removeHeader(name)
   const values = new Map<string, string[]>()
@@ -29,4 +36,11 @@ export function layAnswer(reply: ReplyShape, { status, headers }: RenderedAnswer
     const [only] = all
     reply.header(name, all.length === 1 && only !== undefined ? only : all)
   }
+}
+
+/** Sends an answer of ours. What the application's `onSend` hooks make of its bytes is undone: the stored ones are sent. */
+export function sendReply(state: RequestState, reply: FastifyReplyLike, answer: RenderedAnswer): void {
+  state.stage = { kind: 'answered', answer }
+  setAnswer(reply, answer)
+  reply.send(answer.body.byteLength === 0 ? undefined : Buffer.from(answer.body))
 }

@@ -2,7 +2,7 @@
 
 export interface HonoRequest {
   readonly raw: Request
-  /** What was read so far, by the method that read it. */
+  /** What was read so far, by the name of the method that read it. */
   readonly bodyCache: object
   arrayBuffer(): Promise<ArrayBuffer>
   text(): Promise<string>
@@ -17,8 +17,6 @@ export interface HonoContext {
   /** A response with the headers set so far. */
   body(data: null): Response
   newResponse(data: Response['body'], init: Response): Response
-  // Hono types the name by the app's own variables; ours is not among them.
-  readonly set: (...args: never[]) => void
 }
 
 export type HonoNext = () => Promise<void>

@@ -9,11 +9,10 @@ import { reportsInto } from '../../../test/http/parsed-bodies.ts'
 import { adapterStores } from '../../../test/http/stores.ts'
 import { jsonOf, responseOf } from '../../../test/http/fetch-replies.ts'
 import { type AdapterHarness, AppError, type AppSpec, type Reply, runAdapterCases } from '../../conformance/index.ts'
-import type { Execution } from '../../engine/execution.ts'
 import { singleTenant } from '../../engine/identity.ts'
 import { createLatchkey } from '../../engine/latchkey.ts'
 import { memoryStore } from '../../stores/memory/index.ts'
-import { idempotent, statusOf } from './index.ts'
+import { executionOf, idempotent, statusOf } from './index.ts'
 
 function reply(c: Context, one: Reply): Response {
   if (one.kind === 'throw') throw new HTTPException(one.status as ContentfulStatusCode, { message: one.message }) // the cases' own statuses
@@ -50,7 +49,7 @@ const asHandler: Form = (app, { method, path, operation, run }) =>
 
 const asMiddleware: Form = (app, { method, path, operation, run }) =>
   void app.on(method, path, idempotent(operation), async c => {
-    const execution = c.get('latchkey' as never) as Execution | undefined // set by the middleware where it covers
+    const execution = executionOf(c)
     return reply(c, await run({ execution, body: await jsonOf(c.req) }))
   })
 

@@ -1,4 +1,4 @@
-/** Hono. Mount it after authentication and validation: what they refuse is not Latchkey's business. */
+/** Hono. Mount it after authentication and validation, so that what they refuse reserves nothing. */
 import { type Execution, uncoveredExecution } from '../../engine/execution.ts'
 import { engine } from '../../engine/internal.ts'
 import type { DefinedOperation, Operation } from '../../engine/operation.ts'
@@ -6,45 +6,44 @@ import { checkOptions, type ChecksOf } from '../../ports/check-options.ts'
 import { misconfigured } from '../../ports/errors.ts'
 import { callable } from '../../ports/option-kinds.ts'
 import type { Header } from '../../ports/outcome.ts'
-import { hideDisconnect } from '../web/request.ts'
-import { captureFetchResponse, type FetchCapture, fetchAnswer, headersOf, releaseFetch } from '../web/capture.ts'
-import { checkOperation } from '../exchange/route.ts'
-import { exchange } from '../exchange/exchange.ts'
+import type { RenderedAnswer } from '../../wire/problem.ts'
 import { mergeHeaders } from '../exchange/answers/merge-headers.ts'
-import { checkPhased, exchangePhased, isDefined, type PhasedRoute } from '../exchange/phased-route.ts'
 import { checkStatus, exchangeStatus, type StatusHost, type StatusOptions } from '../exchange/answers/status.ts'
+import { exchange } from '../exchange/exchange.ts'
+import { exchangePhased, type PhasedRoute } from '../exchange/phased-route.ts'
+import { rememberExecution } from '../exchange/request.ts'
+import { readRoute } from '../exchange/route.ts'
+import { captureFetchResponse, type FetchCapture, fetchAnswer, headersOf, releaseFetch } from '../web/capture.ts'
+import { hideDisconnect } from '../web/request.ts'
 import type { HonoContext, HonoNext } from './driver.ts'
 import { honoView } from './request.ts'
 
 export { corsHeaders } from '../../wire/headers.ts'
-export type { PhasedRoute } from '../exchange/phased-route.ts'
 export type { StatusHost, StatusOptions } from '../exchange/answers/status.ts'
+export type { PhasedRoute } from '../exchange/phased-route.ts'
+export { executionOf } from '../exchange/request.ts'
 export type { HonoContext, HonoNext } from './driver.ts'
 
 export interface HonoOptions<C> {
   /**
    * The function given to `app.onError`. With it, an error that the handler throws is rendered here, so that what is stored is what
-   * the client gets. Required for guarded operations under `hold` and `store`: Hono shows a handler nothing of what `app.onError` makes
-   * of its errors, and the key is held or the answer stored by that. Elsewhere the default is: errors with a `getResponse`
-   * (HTTPException) are rendered by it; any other counts as a 5xx, stores nothing, and is thrown on to `app.onError`.
+   * the client gets. Required for guarded operations under `hold` and `store`: Hono does not show a handler what `app.onError` makes
+   * of its errors, and that decides whether the key is held or the answer stored. Elsewhere the default is: errors with a `getResponse`
+   * (HTTPException) are rendered by it; any other counts as a 5xx, stores nothing, and is thrown to `app.onError`. The middleware form
+   * does not need it.
    */
   readonly onError?: (error: Error, context: C) => Response | Promise<Response>
 }
 
 const honoChecks: ChecksOf<HonoOptions<never>> = { onError: callable }
 
-/** The execution of a covered request, under `idempotent(operation)` as middleware: `c.get('latchkey')`. */
-export const executionVariable = 'latchkey'
-
-type Middleware<C> = (context: C, next: HonoNext) => Promise<Response | undefined>
+type HonoHandler<X, C> = (context: C, execution: X) => Response | Promise<Response>
+type HonoMiddleware<C> = (context: C, next: HonoNext) => Promise<Response | undefined>
 
 /**
  * As a handler, `app.post('/orders', idempotent(operation, async (c, { tx }) => …))`: the handler gets the execution beside the
  * context, whose type comes from `scope: (c: Context<Env>) => …`, or from an annotation where the scope takes none. On a request
  * that is not covered (another method, or without a key where that is allowed) there is no claim behind it.
- *
- * As middleware, `app.use('/orders', idempotent(operation))`: everything behind it is covered, and seen as `app.onError` rendered it.
- * The execution is `c.get('latchkey')`.
  */
 export function idempotent<X extends Execution, C extends HonoContext>(
   operation: Operation<X, C>,
@@ -53,26 +52,35 @@ export function idempotent<X extends Execution, C extends HonoContext>(
 ): (context: C) => Promise<Response>
 /**
  * Phased, `app.post('/payments', idempotent(pay, { input: async c => ({ ...(await c.req.json()), account: c.get('account') }) }))`: the
- * definition is declared with the operation, and what it throws goes to `app.onError`.
+ * definition is declared with the operation. What it throws goes to `app.onError`, and a retry resumes after the last completed step.
  */
 export function idempotent<Input, C extends HonoContext>(
   operation: DefinedOperation<Input, C>,
   route: PhasedRoute<C, NoInfer<Input>>,
 ): (context: C) => Promise<Response>
-export function idempotent<X extends Execution, C extends HonoContext>(operation: Operation<X, C>): Middleware<C>
+/**
+ * As middleware, `app.use('/orders', idempotent(operation))`: everything behind it is covered, as `app.onError` rendered it. The
+ * execution is `executionOf(c)`.
+ */
+export function idempotent<X extends Execution, C extends HonoContext>(operation: Operation<X, C>): HonoMiddleware<C>
 export function idempotent<X extends Execution, C extends HonoContext>(
   operation: Operation<X, C> | DefinedOperation<unknown, C>,
-  handler?: ((context: C, execution: X) => Response | Promise<Response>) | PhasedRoute<C, unknown>,
+  given?: HonoHandler<X, C> | PhasedRoute<C, unknown>,
   options: HonoOptions<C> = {},
-): Middleware<C> {
-  if (isDefined(operation)) return phasedRoute(operation, handler)
-  checkOperation(operation)
+): HonoMiddleware<C> {
+  const declared = readRoute(operation, given)
   checkOptions(operation.name, options, honoChecks)
-  if (typeof handler === 'object')
-    throw misconfigured(`${operation.name}: only a phased or deferred operation takes { input }`)
-  if (handler === undefined) return (context, next) => cover(operation, context, middlewareRun(context, next))
-  checkErrors(operation, options)
-  return context => cover(operation, context, handlerRun(context, { handler, options }))
+  switch (declared.form) {
+    case 'handler': {
+      const { handler } = declared
+      checkErrors(declared.operation, options)
+      return context => cover(declared.operation, context, handlerRun(context, { handler, options }))
+    }
+    case 'middleware':
+      return (context, next) => cover(declared.operation, context, middlewareRun(context, next))
+    case 'phased':
+      return context => answer(context, () => exchangePhased(declared.operation, honoView(context), declared.route))
+  }
 }
 
 /** Of `rerun` and atomic work nothing is stored of an error that was not rendered here, so nothing untrue either. */
@@ -89,37 +97,27 @@ function checkErrors<X extends Execution, C extends HonoContext>(
   )
 }
 
-function phasedRoute<C extends HonoContext>(operation: DefinedOperation<unknown, C>, given: unknown): Middleware<C> {
-  // Looked at right away.
-  const route = given as PhasedRoute<C, unknown>
-  checkPhased(operation, route)
-  return async context => {
-    // Read before the work, as in `cover`: what outer middleware set goes out with the answer, and is not stored.
-    const before = headersOf(context.body(null))
-    const answer = await exchangePhased(operation, honoView(context), route)
-    return replaceResponse(context, fetchAnswer({ ...answer, headers: merged(before, answer.headers) }))
-  }
-}
-
 /**
- * The status of phased and deferred work, for its own scope: `app.get('/operations/:id', statusOf(latchkey))`, behind the same authentication as
- * the operations. Mount it where `http.statusPath` says.
+ * The status of phased and deferred work, for its own scope: `app.get('/operations/:id', statusOf(latchkey))`, behind the same
+ * authentication as the operations. Mount it where `http.statusPath` says.
  */
 export function statusOf<C extends HonoContext>(
   latchkey: StatusHost<C>,
   options: StatusOptions<C> = {},
 ): (context: C) => Promise<Response> {
   checkStatus(latchkey, options)
-  return async context => {
-    const before = headersOf(context.body(null))
-    const answer = await exchangeStatus(latchkey, honoView(context), options)
-    return replaceResponse(context, fetchAnswer({ ...answer, headers: merged(before, answer.headers) }))
-  }
+  return context => answer(context, () => exchangeStatus(latchkey, honoView(context), options))
+}
+
+async function answer<C extends HonoContext>(context: C, render: () => Promise<RenderedAnswer>): Promise<Response> {
+  // Read before the work, as in `cover`: what outer middleware set goes out with the answer, and is not stored.
+  const before = headersOf(context.body(null))
+  return replaceResponse(context, answerOver(before, await render()))
 }
 
 /** The two forms differ in how the handler is run with a claim and without one. */
-interface Run<X> {
-  /** Leaves its response in `context.res`, and gives the error that it was rendered from. */
+interface HandlerRun<X> {
+  /** Leaves its response in `context.res`, and returns the error that it was rendered from. */
   covered(execution: X): Promise<unknown>
   plain(execution: X): Promise<Response | undefined>
 }
@@ -127,13 +125,14 @@ interface Run<X> {
 async function cover<X extends Execution, C extends HonoContext>(
   operation: Operation<X, C>,
   context: C,
-  run: Run<X>,
+  run: HandlerRun<X>,
 ): Promise<Response | undefined> {
   let capture: FetchCapture | undefined
   // Read without touching `res`: once that exists, Hono merges its headers over the handler's.
   const before = headersOf(context.body(null))
   const result = await exchange(operation, honoView(context), async execution => {
     hideDisconnect(context.req.raw)
+    rememberExecution(context, execution)
     try {
       const error = await run.covered(execution)
       const captured = captureFetchResponse(context.res, { before, error })
@@ -147,16 +146,19 @@ async function cover<X extends Execution, C extends HonoContext>(
     case 'pass':
       return run.plain(uncoveredExecution(operation))
     case 'send':
-      return replaceResponse(context, fetchAnswer({ ...result.answer, headers: merged(before, result.answer.headers) }))
+      return replaceResponse(context, answerOver(before, result.answer))
     case 'release':
-      // A throw goes on to app.onError, whose answer would take over the head of a response that broke off.
+      // The throw goes to app.onError, whose answer would take over the head of a response that broke off.
       if (capture?.response === undefined) context.res = undefined
       return replaceResponse(context, releaseFetch(capture, result))
   }
 }
 
-function merged(before: readonly Header[], own: [string, string][]): [string, string][] {
-  return before.length === 0 ? own : mergeHeaders(before, own).map(([name, value]) => [name, value])
+/** An answer of ours, with the headers that outer middleware had set. */
+function answerOver(before: readonly Header[], rendered: RenderedAnswer): Response {
+  if (before.length === 0) return fetchAnswer(rendered)
+  const headers = mergeHeaders(before, rendered.headers).map(([name, value]): [string, string] => [name, value])
+  return fetchAnswer({ ...rendered, headers })
 }
 
 function replaceResponse<C extends HonoContext>(context: C, response: Response): Response {
@@ -166,10 +168,9 @@ function replaceResponse<C extends HonoContext>(context: C, response: Response):
   return response
 }
 
-function middlewareRun<X, C extends HonoContext>(context: C, next: HonoNext): Run<X> {
+function middlewareRun<X, C extends HonoContext>(context: C, next: HonoNext): HandlerRun<X> {
   return {
-    async covered(execution) {
-      Reflect.apply(context.set, context, [executionVariable, execution])
+    async covered() {
       await next()
       return context.error
     },
@@ -180,18 +181,18 @@ function middlewareRun<X, C extends HonoContext>(context: C, next: HonoNext): Ru
   }
 }
 
-interface Handling<X, C> {
-  readonly handler: (context: C, execution: X) => Response | Promise<Response>
+interface GivenHandler<X, C> {
+  readonly handler: HonoHandler<X, C>
   readonly options: HonoOptions<C>
 }
 
-function handlerRun<X, C extends HonoContext>(context: C, { handler, options }: Handling<X, C>): Run<X> {
+function handlerRun<X, C extends HonoContext>(context: C, { handler, options }: GivenHandler<X, C>): HandlerRun<X> {
   return {
     async covered(execution) {
       try {
         const response: Response | undefined = await handler(context, execution)
-        // Hono refuses it too. Assigned, it would become an empty 200, and be kept.
-        if (response === undefined) throw new TypeError('the handler returned no Response: did it forget its return?')
+        // Hono refuses it as well. Assigned, it would become an empty 200, and be stored.
+        if (response === undefined) throw new TypeError('the handler returned no Response: is a return missing?')
         // As Hono itself would assign it, so that headers set on the context are in what is stored.
         context.res = response
         return undefined

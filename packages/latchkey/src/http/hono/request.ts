@@ -1,4 +1,4 @@
-/** A Hono request as the exchange wants to see it. */
+/** The exchange's view of a Hono request. */
 import { declaredLength, readWithin } from '../web/body.ts'
 import { fetchView } from '../web/request.ts'
 import { type BodyRead, type RequestView, tooLarge } from '../exchange/request.ts'
@@ -17,9 +17,9 @@ async function readBody(req: HonoRequest, bytesMax: number): Promise<BodyRead> {
   const { bodyCache } = req
   const declared = declaredLength(req.raw)
   if (declared !== undefined && declared > bytesMax) return tooLarge(bytesMax)
-  // What a validator's c.req.json() leaves behind. Asked for bytes, Hono would put it through a Response.
+  // What a validator's c.req.json() leaves behind. For arrayBuffer(), Hono would put it through a Response.
   if ('text' in bodyCache && !('arrayBuffer' in bodyCache)) return bytesOf(Buffer.from(await req.text()))
-  // Parsed parts are written again with another boundary, so every retry would look like another request.
+  // Hono would write parsed parts again with another boundary, so every retry would look like another request.
   if (isEmpty(bodyCache) ? req.raw.bodyUsed : !hasBytes(bodyCache)) return { kind: 'unreadable', cure }
   if (declared === undefined && isEmpty(bodyCache)) return readUnsized(req, bytesMax)
   const bytes = new Uint8Array(await req.arrayBuffer())
@@ -50,11 +50,11 @@ function hasBytes(cache: object): boolean {
   return 'arrayBuffer' in cache || 'bytes' in cache || 'text' in cache || 'blob' in cache
 }
 
-/** Past this, decoding for a handler that may never ask costs more than the detour it saves. */
+/** Past this, decoding for a handler that may not need the text costs more than the detour it saves. */
 const textBytesMax = 16 * 1024
 const utf8 = new TextDecoder()
 
-/** Next to the bytes, for the c.req.json() that nearly every handler begins with: Hono takes the same detour the other way. */
+/** Beside the bytes, for the c.req.json() that nearly every handler begins with: Hono would get the text through a Response. */
 function cacheText(cache: { text?: unknown }, bytes: Uint8Array): void {
   if (bytes.byteLength <= textBytesMax) cache.text ??= Promise.resolve(utf8.decode(bytes))
 }

@@ -18,7 +18,7 @@ import {
 } from '../../conformance/index.ts'
 import type { Execution } from '../../engine/execution.ts'
 import { unreachable } from '../../ports/errors.ts'
-import { captureBody, idempotent, statusOf } from './index.ts'
+import { captureBody, executionOf, idempotent, statusOf } from './index.ts'
 
 interface Variant {
   readonly form: 'handler' | 'middleware'
@@ -129,7 +129,7 @@ function middlewares(route: RouteSpec, form: Variant['form']): [Covered, ((ctx: 
     await reply(ctx, await route.run({ execution, body: bodyOf(ctx) }))
   }
   if (form === 'handler') return [idempotent(route.operation, run)]
-  return [idempotent(route.operation), ctx => run(ctx, ctx.state['latchkey'] as Execution | undefined)] // as documented
+  return [idempotent(route.operation), ctx => run(ctx, executionOf(ctx))]
 }
 
 async function reply(ctx: Context, made: Reply): Promise<void> {

@@ -22,7 +22,7 @@ import type { AtomicExecution } from '../../engine/execution.ts'
 import { createLatchkey, type Latchkey } from '../../engine/latchkey.ts'
 import type { Store } from '../../ports/store.ts'
 import { memoryStore } from '../../stores/memory/index.ts'
-import { captureBody, idempotent } from './index.ts'
+import { captureBody, executionOf, idempotent } from './index.ts'
 
 let store: Store
 let latchkey: Latchkey<unknown, Context>
@@ -380,10 +380,10 @@ describe('atomic', () => {
     }
   })
 
-  it('rolls back a throw behind the middleware form, whose transaction is in ctx.state', async () => {
+  it('rolls back a throw behind the middleware form, whose transaction is in executionOf(ctx)', async () => {
     app.use(read).use(idempotent(atomic.atomic('orders.create')))
     app.use(async ctx => {
-      await database.insert((ctx.state['latchkey'] as AtomicExecution<unknown>).tx, 'order') // as documented
+      await database.insert(executionOf<AtomicExecution<unknown>>(ctx)?.tx, 'order')
       ctx.throw(409, 'sold out')
     })
     await listen()

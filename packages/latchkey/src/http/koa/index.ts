@@ -1,42 +1,41 @@
 /**
- * Koa. Mount it after authentication, validation and the body parser: what they refuse is not Latchkey's business.
+ * Koa. Mount it after authentication, validation and the body parser, so that what they refuse reserves nothing.
  *
- * The answer is captured on Node's response, below Koa: only there is what outer middleware, an outer error handler and
- * Koa's own `respond` and `onerror` made of the context. So the middleware returns as soon as the handler has ended,
- * Koa goes on as always, and what it writes is held until it is stored.
+ * The answer is captured on Node's response, below Koa: only there is what outer middleware, an outer error handler and Koa's own
+ * `respond` and `onerror` made of the context. So the middleware returns as soon as the handler has ended, Koa continues as always, and
+ * what it writes is held until it is stored.
  */
 import type { Attempt } from '../../engine/answer.ts'
 import { type Execution, uncoveredExecution } from '../../engine/execution.ts'
-import { engine } from '../../engine/internal.ts'
 import type { DefinedOperation, Operation } from '../../engine/operation.ts'
-import { misconfigured } from '../../ports/errors.ts'
-import { bodyOf } from '../node/body.ts'
-import { nodeView } from '../node/request.ts'
-import { attemptOfCapture, type Capture, captureResponse, sendAnswer } from '../node/capture.ts'
 import type { RenderedAnswer } from '../../wire/problem.ts'
-import { checkOperation } from '../exchange/route.ts'
-import { type Exchange, exchange } from '../exchange/exchange.ts'
-import { checkPhased, exchangePhased, isDefined, type PhasedRoute } from '../exchange/phased-route.ts'
+import { type HeldAnswer, holdAnswer, thrownError } from '../adapter/held-answer.ts'
 import { checkStatus, exchangeStatus, type StatusHost, type StatusOptions } from '../exchange/answers/status.ts'
-import type { RequestView } from '../exchange/request.ts'
+import { type Exchange, exchange } from '../exchange/exchange.ts'
+import { exchangePhased, type PhasedRoute } from '../exchange/phased-route.ts'
+import { rememberExecution, type RequestView } from '../exchange/request.ts'
+import { readRoute, reportFailure } from '../exchange/route.ts'
+import { bodyOf } from '../node/body.ts'
+import { sendAnswer } from '../node/capture.ts'
+import { nodeView } from '../node/request.ts'
 import type { KoaContext, KoaMiddleware, KoaNext } from './driver.ts'
 import { hideSocketErrors } from './socket-errors.ts'
 
 export { corsHeaders } from '../../wire/headers.ts'
-export type { PhasedRoute } from '../exchange/phased-route.ts'
 export type { StatusHost, StatusOptions } from '../exchange/answers/status.ts'
+export type { PhasedRoute } from '../exchange/phased-route.ts'
+export { executionOf } from '../exchange/request.ts'
 export { captureBody, type CaptureBodyOptions } from './capture-body.ts'
 export type { KoaContext, KoaMiddleware, KoaNext } from './driver.ts'
 
 export type KoaHandler<X, C> = (context: C, execution: X, next: KoaNext) => unknown
 
 /**
- * As a handler, `router.post('/orders', idempotent(operation, async (ctx, { tx }) => …))`: it gets the execution beside
- * the context. On a request that is not covered (another method, or without a key where that is allowed) there
- * is no claim behind it. The context's type comes from the scope's parameter; where that names none, annotate `ctx: Context`.
+ * As a handler, `router.post('/orders', idempotent(operation, async (ctx, { tx }) => …))`: it gets the execution beside the context. On
+ * a request that is not covered (another method, or without a key where that is allowed) there is no claim behind it. The context's type
+ * comes from the scope's parameter; where that names none, annotate `ctx: Context`.
  *
- * As middleware, `app.use(idempotent(operation))`: everything behind it is covered. The execution is
- * `ctx.state.latchkey`.
+ * As middleware, `app.use(idempotent(operation))`: everything behind it is covered. The execution is `executionOf(ctx)`.
  */
 export function idempotent<X extends Execution, C extends KoaContext>(
   operation: Operation<X, C>,
@@ -44,8 +43,7 @@ export function idempotent<X extends Execution, C extends KoaContext>(
 ): KoaMiddleware<C>
 /**
  * Phased, `router.post('/payments', idempotent(pay, { input: ctx => ({ ...ctx.request.body, account: ctx.state.account }) }))`: the
- * definition is declared with the operation. What it throws is thrown on to Koa, and the retry goes on behind the steps that are
- * finished.
+ * definition is declared with the operation. What it throws is thrown to Koa, and a retry resumes after the last completed step.
  */
 export function idempotent<Input, C extends KoaContext>(
   operation: DefinedOperation<Input, C>,
@@ -53,56 +51,54 @@ export function idempotent<Input, C extends KoaContext>(
 ): KoaMiddleware<C>
 export function idempotent<X extends Execution, C extends KoaContext>(
   operation: Operation<X, C> | DefinedOperation<unknown, C>,
-  handler?: KoaHandler<X, C> | PhasedRoute<C, unknown>,
+  given?: KoaHandler<X, C> | PhasedRoute<C, unknown>,
 ): KoaMiddleware<C> {
-  if (isDefined(operation)) return phasedRoute(operation, handler)
-  checkOperation(operation)
-  if (typeof handler === 'object')
-    throw misconfigured(`${operation.name}: only a phased or deferred operation takes { input }`)
-  return async (context, next) => {
-    const covered = cover(operation, context, async execution => {
-      context.state['latchkey'] = execution
-      await (handler === undefined ? next() : handler(context, execution, next))
-    })
-    const first = await Promise.race([covered.handled, covered.concluded])
-    if (first.kind === 'handled') {
-      // Koa goes on with the answer, and nobody waits for the conclusion any more.
-      covered.concluded.catch((error: unknown) => context.res.destroy(error instanceof Error ? error : undefined))
-      return first.end
+  const declared = readRoute(operation, given)
+  switch (declared.form) {
+    case 'handler': {
+      const { handler } = declared
+      return (context, next) => serve(declared.operation, context, execution => handler(context, execution, next))
     }
-    if (first.kind === 'concluded') return undefined
-    return handler === undefined ? next() : handler(context, uncoveredExecution(operation), next)
-  }
-}
-
-function phasedRoute<C extends KoaContext>(operation: DefinedOperation<unknown, C>, given: unknown): KoaMiddleware<C> {
-  // Looked at right away.
-  const route = given as PhasedRoute<C, unknown>
-  checkPhased(operation, route)
-  return async context => {
-    const answer = await exchangePhased(operation, koaView(context), route)
-    // A timeout of the app's may have answered meanwhile. The outcome is stored, and the retry gets it.
-    if (context.res.headersSent) return
-    context.respond = false
-    sendAnswer(context.res, answer)
+    case 'middleware':
+      return (context, next) => serve(declared.operation, context, () => next())
+    case 'phased':
+      return async context =>
+        answer(context, await exchangePhased(declared.operation, koaView(context), declared.route))
   }
 }
 
 /**
- * The status of phased and deferred work, for its own scope: `router.get('/operations/:id', statusOf(latchkey))`, behind the same authentication
- * as the operations. Mount it where `http.statusPath` says.
+ * The status of phased and deferred work, for its own scope: `router.get('/operations/:id', statusOf(latchkey))`, behind the same
+ * authentication as the operations. Mount it where `http.statusPath` says.
  */
 export function statusOf<C extends KoaContext>(
   latchkey: StatusHost<C>,
   options: StatusOptions<C> = {},
 ): KoaMiddleware<C> {
   checkStatus(latchkey, options)
-  return async context => {
-    const answer = await exchangeStatus(latchkey, koaView(context), options)
-    if (context.res.headersSent) return
-    context.respond = false
-    sendAnswer(context.res, answer)
+  return async context => answer(context, await exchangeStatus(latchkey, koaView(context), options))
+}
+
+function answer(context: KoaContext, rendered: RenderedAnswer): void {
+  // A timeout of the app's may have answered meanwhile. The outcome is stored, and the retry gets it.
+  if (context.res.headersSent) return
+  context.respond = false
+  sendAnswer(context.res, rendered)
+}
+
+async function serve<X extends Execution, C extends KoaContext>(
+  operation: Operation<X, C>,
+  context: C,
+  handle: (execution: X) => unknown,
+): Promise<unknown> {
+  const covered = cover(operation, context, async execution => void (await handle(execution)))
+  const first = await Promise.race([covered.handled, covered.concluded])
+  if (first.kind === 'handled') {
+    // Koa continues with the answer, and this middleware no longer waits for the conclusion.
+    covered.concluded.catch((error: unknown) => context.res.destroy(error instanceof Error ? error : undefined))
+    return first.end
   }
+  return first.kind === 'pass' ? handle(uncoveredExecution(operation)) : undefined
 }
 
 interface Covered {
@@ -116,86 +112,68 @@ function cover<X extends Execution, C extends KoaContext>(
   context: C,
   handle: (execution: X) => Promise<void>,
 ): Covered {
-  let run: Run | undefined
+  let running: Running | undefined
   let started: (end: Promise<void>) => void = () => {}
   const handled: Covered['handled'] = new Promise(resolve => {
     started = end => resolve({ kind: 'handled', end })
   })
   const concluded = exchange(operation, koaView(context), execution => {
-    run = startRun(operation, context, () => handle(execution))
-    started(run.handled)
-    return run.attempt
+    rememberExecution(context, execution)
+    const showSocketErrors = hideSocketErrors(context)
+    const held = holdAnswer(context.res, context.req)
+    const end = handle(execution)
+    running = { held, end, showSocketErrors }
+    started(end)
+    return attempt(operation, context, running)
   }).then(
-    result => conclude(context, run, result),
+    result => conclude(context, running, result),
     (error: unknown) => {
-      // Before the handler ran it is Koa's to render. Afterwards Koa has gone on.
-      if (run === undefined) throw error
-      operation[engine].shared.telemetry.report('an execution failed', { operation: operation.name, error })
-      return conclude(context, run, { kind: 'send', answer: nothingHappened })
+      // Before the handler ran, the error is Koa's to render. Afterwards Koa has continued.
+      if (running === undefined) throw error
+      reportFailure(operation, 'an execution failed', error)
+      return conclude(context, running)
     },
   )
   return { handled, concluded }
 }
 
-/** In place of an answer that the handler had given before it threw, and whose rows were rolled back. */
-const nothingHappened = { status: 500, headers: [], body: new Uint8Array() }
+interface Running {
+  readonly held: HeldAnswer
+  /** Settles as the handler does. */
+  readonly end: Promise<void>
+  showSocketErrors(): void
+}
 
-function conclude(context: KoaContext, run: Run | undefined, result: Exchange): { kind: 'concluded' | 'pass' } {
-  if (result.kind === 'pass') return { kind: 'pass' }
-  run?.giveBack()
-  if (result.kind === 'release') {
-    if (run?.answerIsVoid() === true) replace(context, run, nothingHappened)
-    else run?.capture.release(result.headers)
-  } else if (run === undefined) {
-    context.respond = false
-    sendAnswer(context.res, result.answer)
-  } else {
-    replace(context, run, result.answer)
-  }
+async function attempt<X extends Execution, C extends KoaContext>(
+  { kind }: Operation<X, C>,
+  { res }: C,
+  { held, end }: Running,
+): Promise<Attempt> {
+  const error = await end.then(
+    () => undefined,
+    (thrown: unknown) => {
+      held.isVoid = kind === 'atomic' && res.writableEnded
+      return thrownError(thrown)
+    },
+  )
+  return held.attempt(await held.ended, error)
+}
+
+/** Without a result: the exchange failed while the handler ran. */
+function conclude(
+  context: KoaContext,
+  running: Running | undefined,
+  result?: Exchange,
+): { kind: 'concluded' | 'pass' } {
+  if (result?.kind === 'pass') return { kind: 'pass' }
+  running?.showSocketErrors()
+  if (running !== undefined) running.held.conclude(result)
+  else if (result?.kind === 'send') answer(context, result.answer)
   return { kind: 'concluded' }
 }
 
-function replace({ res }: KoaContext, run: Run, answer: RenderedAnswer): void {
-  run.capture.replace(answer)
-  // A handler whose transaction ran out of time may still be writing: nobody listens, and nothing may break.
-  res.on('error', () => {})
-}
-
-interface Run {
-  readonly capture: Capture
-  readonly handled: Promise<void>
-  readonly attempt: Promise<Attempt>
-  giveBack(): void
-  answerIsVoid(): boolean
-}
-
-function startRun<X extends Execution, C extends KoaContext>(
-  { kind }: Operation<X, C>,
-  context: C,
-  handle: () => Promise<void>,
-): Run {
-  const giveBack = hideSocketErrors(context)
-  const capture = captureResponse(context.res, context.req)
-  let answerIsVoid = false
-  const handled = handle()
-
-  async function attempt(): Promise<Attempt> {
-    const error = await handled.then(
-      () => undefined,
-      (reason: unknown) => {
-        answerIsVoid = kind === 'atomic' && context.res.writableEnded
-        return reason ?? new Error('the handler threw nothing')
-      },
-    )
-    const end = await capture.ended
-    return answerIsVoid ? { kind: 'threw', error } : attemptOfCapture(end, error)
-  }
-  return { capture, handled, attempt: attempt(), giveBack, answerIsVoid: () => answerIsVoid }
-}
-
 const cure =
-  'Its raw bytes are gone, and what the parser made of it does not tell two requests apart. ' +
-  'Mount captureBody() before the parser.'
+  'The raw request body is no longer available and the parsed body is ambiguous. Mount captureBody() before the parser.'
 
 function koaView<C extends KoaContext>(context: C): RequestView<C> {
   const { req, request, originalUrl } = context

@@ -1,13 +1,12 @@
 /**
- * Makes a response that Latchkey has answered deaf to a second answer.
+ * Makes a response that Latchkey has answered ignore a second answer.
  *
- * Nest answers whatever an interceptor gives it, and has no word for "already answered": an empty stream is an error there, an
- * error goes to the application's exception filters, and a stream that never ends leaves the interceptors around it (timings,
- * counters, timeouts) waiting for good. So the interceptor ends as after a handler that returned nothing, and the `send()` that
- * follows falls on deaf ears.
+ * Nest answers with whatever an interceptor returns, and has no way to learn that the response was answered already: an empty stream is
+ * an error there, an error goes to the application's exception filters, and a stream that never ends leaves the interceptors around it
+ * (timings, counters, timeouts) waiting forever. So the interceptor ends as after a handler that returned nothing, and the `send()` that
+ * follows is ignored.
  */
 import type { NodeResponse } from '../node/driver.ts'
-import { callUnder, lay, type Laid, type Method, overlay } from '../node/overlay.ts'
 import type { NestFastifyReply } from './driver.ts'
 
 const answering = [
@@ -26,36 +25,30 @@ const answering = [
 const heading = ['setHeader', 'setHeaders', 'appendHeader', 'removeHeader', 'writeHead', 'flushHeaders']
 const replying = ['code', 'status', 'send', 'redirect', 'view', 'viewAsync']
 
-const muting: unique symbol = Symbol('latchkey: muted')
-
-interface Muted extends NodeResponse {
-  [muting]?: Laid
+/** Call it after the answer was given to `res.end`. */
+export function ignoreFurtherAnswers(res: NodeResponse): void {
+  replaceMethods(res, answering, () => () => res)
+  // Middleware around `end` (sessions, compression) may still be sending our own answer: until its head is out it may change it.
+  replaceMethods(
+    res,
+    heading,
+    method =>
+      (...args) =>
+        res.headersSent ? res : Reflect.apply(method, res, args),
+  )
 }
 
-function deaf(this: object): object {
-  return this
+export function ignoreFurtherReplies(reply: NestFastifyReply): void {
+  replaceMethods(reply, replying, () => () => reply)
 }
 
-/** Middleware around `end` (sessions, compression) may still be sending our own answer: until its head is out it passes. */
-function deafOnceSent(name: string): Method {
-  return function (this: Muted, ...args: unknown[]) {
-    const laid = this[muting]
-    return this.headersSent || laid === undefined ? this : callUnder(this, laid, [name, args])
+type Method = (...args: unknown[]) => unknown
+
+function replaceMethods(target: object, names: readonly string[], replacement: (method: Method) => Method): void {
+  for (const name of names) {
+    const method: unknown = Reflect.get(target, name)
+    if (typeof method !== 'function') continue
+    const value = replacement(method as Method) // called with what its caller passes
+    Object.defineProperty(target, name, { value, configurable: true, enumerable: false, writable: true })
   }
-}
-
-const mutedResponse = overlay(
-  Object.fromEntries([...answering.map(name => [name, deaf]), ...heading.map(name => [name, deafOnceSent(name)])]),
-  {},
-)
-const mutedReply = overlay(Object.fromEntries(replying.map(name => [name, deaf])), {})
-
-/** Call it after the answer was handed to `res.end`. */
-export function muteResponse(res: NodeResponse): void {
-  const target: Muted = res
-  target[muting] = lay(target, mutedResponse)
-}
-
-export function muteReply(reply: NestFastifyReply): void {
-  lay(reply, mutedReply)
 }

@@ -38,26 +38,26 @@ export interface NestFastifyReply {
   hijack(): unknown
 }
 
-export interface Observer {
+export interface StreamObserver {
   next(value: unknown): void
   error(error: unknown): void
   complete(): void
 }
 
-export interface Subscription {
+export interface StreamSubscription {
   unsubscribe(): void
 }
 
-export interface Observable {
-  subscribe(observer: Observer): Subscription
+export interface HandlerStream {
+  subscribe(observer: StreamObserver): StreamSubscription
 }
 
-export interface CallHandler {
-  handle(): Observable
+export interface NextHandler {
+  handle(): HandlerStream
 }
 
-export interface Interceptor {
-  intercept(context: NestContext, next: CallHandler): Promise<Observable>
+export interface LatchkeyInterceptor {
+  intercept(context: NestContext, next: NextHandler): Promise<HandlerStream>
 }
 
 /** What reflect-metadata adds to `Reflect`. */
@@ -67,5 +67,5 @@ export interface MetadataReflect {
 }
 
 /** As TypeScript calls them under `experimentalDecorators`. */
-export type MethodDecorator = (prototype: object, method: string | symbol, descriptor: PropertyDescriptor) => void
-export type ParameterDecorator = (prototype: object, method: string | symbol | undefined, index: number) => void
+export type RouteDecorator = (prototype: object, method: string | symbol, descriptor: PropertyDescriptor) => void
+export type ExecutionDecorator = (prototype: object, method: string | symbol | undefined, index: number) => void

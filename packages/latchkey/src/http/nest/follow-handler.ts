@@ -1,24 +1,25 @@
 /**
- * The handler's stream, watched on its way through the interceptor. rxjs accepts any object that says by its observable symbol
- * that it can be subscribed to, so none of its classes is needed here.
+ * The handler's stream, watched on its way through the interceptor. rxjs accepts any object with the observable symbol, so none of its
+ * classes is needed here.
  */
-import type { Observable, Observer, Subscription } from './driver.ts'
+import { thrownError } from '../adapter/held-answer.ts'
+import type { HandlerStream, StreamObserver, StreamSubscription } from './driver.ts'
 
 export interface HandlerWatch {
   /** The handler and everything inside of this interceptor has ended. */
   readonly ended: boolean
-  /** Somebody outside stopped listening before the handler gave anything: a timeout, most likely. */
+  /** An outer interceptor unsubscribed before the handler emitted anything: a timeout, most likely. */
   readonly left: boolean
   readonly error: unknown
   /** Fulfils at the end, in whatever way. */
   readonly over: Promise<void>
 }
 
-/** `failed` is told of an error before Nest's exception filters are. */
+/** `failed` is called with an error before Nest's exception filters see it. */
 export function followHandler(
-  handled: Observable,
+  handled: HandlerStream,
   failed: (error: unknown) => void,
-): { readonly watch: HandlerWatch; readonly stream: Observable } {
+): { readonly watch: HandlerWatch; readonly stream: HandlerStream } {
   let settle = () => {}
   const over = new Promise<void>(resolve => (settle = resolve))
   const watch = { ended: false, left: false, error: undefined as unknown, over }
@@ -27,9 +28,9 @@ export function followHandler(
     settle()
   }
 
-  function subscribe(observer: Observer): Subscription {
+  function subscribe(observer: StreamObserver): StreamSubscription {
     let emitted = false
-    let subscription: Subscription | undefined
+    let subscription: StreamSubscription | undefined
     const stop = () => {
       end()
       subscription?.unsubscribe()
@@ -41,7 +42,7 @@ export function followHandler(
         observer.next(value)
       },
       error(error) {
-        watch.error = error ?? new Error('the handler threw nothing')
+        watch.error = thrownError(error)
         failed(watch.error)
         end()
         observer.error(error)
@@ -55,7 +56,7 @@ export function followHandler(
       unsubscribe() {
         if (watch.ended) return
         if (emitted) return stop()
-        // A promise goes on although nobody listens, so its end is waited for: a retry must not run beside it.
+        // A promise keeps running without a subscriber, so its end is awaited: a retry must not run beside it.
         watch.left = true
       },
     }
@@ -64,7 +65,7 @@ export function followHandler(
 }
 
 /** One `undefined`, as from a handler that returns nothing. Empty would not do: Nest takes the last value. */
-export function nothing(): Observable {
+export function nothing(): HandlerStream {
   return interop(observer => {
     observer.next(undefined)
     observer.complete()
@@ -72,8 +73,8 @@ export function nothing(): Observable {
   })
 }
 
-function interop(subscribe: (observer: Observer) => Subscription): Observable {
-  const stream: Observable = { subscribe }
+function interop(subscribe: (observer: StreamObserver) => StreamSubscription): HandlerStream {
+  const stream: HandlerStream = { subscribe }
   const itself = () => stream
   // rxjs takes the symbol where a polyfill has added it, and the name elsewhere.
   const symbol: unknown = Reflect.get(Symbol, 'observable')

@@ -14,29 +14,29 @@
 import type { Execution } from '../../engine/execution.ts'
 import type { DefinedOperation, Operation } from '../../engine/operation.ts'
 import { misconfigured } from '../../ports/errors.ts'
-import { checkOperation } from '../exchange/route.ts'
-import { checkPhased, isDefined, type PhasedRoute } from '../exchange/phased-route.ts'
-import type { Interceptor, MethodDecorator } from './driver.ts'
+import type { PhasedRoute } from '../exchange/phased-route.ts'
+import { readRoute } from '../exchange/route.ts'
+import type { LatchkeyInterceptor, RouteDecorator } from './driver.ts'
+import { intercept, interceptPhased } from './intercept.ts'
 import { addInterceptor, interceptorsOf } from './metadata.ts'
-import { visitPhased } from './phased.ts'
-import { visit } from './request-state.ts'
 
 export { corsHeaders } from '../../wire/headers.ts'
-export type { PhasedRoute } from '../exchange/phased-route.ts'
 export type { StatusHost, StatusOptions } from '../exchange/answers/status.ts'
-export { StatusOf } from './status.ts'
+export type { PhasedRoute } from '../exchange/phased-route.ts'
+export { executionOf } from '../exchange/request.ts'
 export type {
-  CallHandler,
-  Interceptor,
-  MethodDecorator,
+  ExecutionDecorator,
+  HandlerStream,
+  LatchkeyInterceptor,
   NestContext,
   NestRequest,
   NestResponse,
-  Observable,
-  ParameterDecorator,
+  NextHandler,
+  RouteDecorator,
 } from './driver.ts'
-export { executionOf, LatchkeyExecution } from './execution.ts'
-export { type Closable, type LatchkeyDynamicModule, LatchkeyModule, type LatchkeyModuleOptions } from './module.ts'
+export { LatchkeyExecution } from './execution.ts'
+export { type LatchkeyDynamicModule, LatchkeyModule, type LatchkeyModuleOptions, type ShutdownHost } from './module.ts'
+export { StatusOf } from './status.ts'
 
 const ours = new WeakSet<object>()
 
@@ -47,7 +47,7 @@ const ours = new WeakSet<object>()
  * Put it above other `@UseInterceptors()` of the same method: then they are around it, a timeout among them is noticed, and the
  * claim comes as late as possible. Outside of HTTP (messages, web sockets, GraphQL) it does nothing.
  */
-export function Idempotent<X extends Execution, Request>(operation: Operation<X, Request>): MethodDecorator
+export function Idempotent<X extends Execution, Request>(operation: Operation<X, Request>): RouteDecorator
 /**
  * Phased: the definition is declared with the operation and takes the method's place, whose body is never called.
  *
@@ -58,16 +58,16 @@ export function Idempotent<X extends Execution, Request>(operation: Operation<X,
  *
  * Guards and the interceptors above it run as always. Pipes, parameters, `@HttpCode()`, `@Header()` and the interceptors below it
  * belong to the body, so that they do nothing here: check the request in a guard or in `input`. What the definition throws goes to the
- * exception filters, and the retry goes on behind the steps that are finished. Outside of HTTP it throws.
+ * exception filters, and a retry resumes after the last completed step. Outside of HTTP it throws.
  */
 export function Idempotent<Input, Request>(
   operation: DefinedOperation<Input, Request>,
   route: PhasedRoute<Request, NoInfer<Input>>,
-): MethodDecorator
+): RouteDecorator
 export function Idempotent(
   operation: Operation<Execution, unknown> | DefinedOperation<unknown, unknown>,
   route?: PhasedRoute<unknown, unknown>,
-): MethodDecorator {
+): RouteDecorator {
   const interceptor = interceptorOf(operation, route)
   ours.add(interceptor)
   return (_prototype, method, { value }) => {
@@ -83,18 +83,16 @@ export function Idempotent(
 function interceptorOf(
   operation: Operation<Execution, unknown> | DefinedOperation<unknown, unknown>,
   given: PhasedRoute<unknown, unknown> | undefined,
-): Interceptor {
-  if (isDefined(operation)) {
-    // Looked at right away.
-    const route = given as PhasedRoute<unknown, unknown>
-    checkPhased(operation, route)
-    return { intercept: context => visitPhased(operation, route, context) }
+): LatchkeyInterceptor {
+  const declared = readRoute(operation, given)
+  if (declared.form === 'phased') {
+    return { intercept: context => interceptPhased(declared.operation, declared.route, context) }
   }
-  checkOperation(operation)
-  if (given !== undefined) throw misconfigured(`${operation.name}: only a phased or deferred operation takes { input }`)
+  if (declared.form === 'handler')
+    throw misconfigured(`${operation.name}: @Idempotent() takes no handler: the method is the handler`)
   return {
     async intercept(context, next) {
-      return context.getType() === 'http' ? visit(operation, context, next) : next.handle()
+      return context.getType() === 'http' ? intercept(declared.operation, context, next) : next.handle()
     },
   }
 }

@@ -1,6 +1,6 @@
 /** Nest's notes on a controller's methods. Their names are the same in Nest 11 and 12; the tests run on both. */
 import { misconfigured } from '../../ports/errors.ts'
-import type { Interceptor, MetadataReflect, NestContext } from './driver.ts'
+import type { LatchkeyInterceptor, MetadataReflect, NestContext } from './driver.ts'
 
 const interceptorsKey = '__interceptors__'
 const headersKey = '__headers__'
@@ -16,7 +16,7 @@ function reflect(): MetadataReflect {
 }
 
 /** As `@UseInterceptors` does: the last one added is the innermost. */
-export function addInterceptor(method: object, interceptor: Interceptor): void {
+export function addInterceptor(method: object, interceptor: LatchkeyInterceptor): void {
   const known = reflect().getMetadata(interceptorsKey, method)
   reflect().defineMetadata(interceptorsKey, [...listOf(known), interceptor], method)
 }

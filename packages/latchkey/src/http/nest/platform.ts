@@ -1,25 +1,26 @@
-/** Nest's two HTTP platforms, brought to one shape. */
-import type { Header } from '../../ports/outcome.ts'
+/** Nest's two HTTP platforms behind one interface. */
 import type { RenderedAnswer } from '../../wire/problem.ts'
-import type { NodeBodyRequest } from '../node/body.ts'
+import { addedHeaders } from '../exchange/exchange.ts'
+import type { RequestView } from '../exchange/request.ts'
+import { answerOver, replyHeaders } from '../fastify/reply-head.ts'
+import { bodyOf, type NodeBodyRequest } from '../node/body.ts'
 import { type CaptureEnd, sendAnswer } from '../node/capture.ts'
 import type { HeaderValue, NodeResponse } from '../node/driver.ts'
-import { mergeHeaders } from '../exchange/answers/merge-headers.ts'
-import { addedHeaders } from '../exchange/exchange.ts'
+import { nodeView } from '../node/request.ts'
 import type { NestContext, NestFastifyReply, NestRequest } from './driver.ts'
 import { declaredHeaderNames } from './metadata.ts'
-import { muteReply, muteResponse } from './after-answer.ts'
+import { ignoreFurtherAnswers, ignoreFurtherReplies } from './after-answer.ts'
 
 export interface Platform {
   /** What controllers, guards and the operation's scope get. */
   readonly request: NestRequest
   readonly req: NodeBodyRequest
   readonly res: NodeResponse
-  /** Call it when the handler is about to run: gives the headers of its `@Header()` back. */
+  /** Call it when the handler is about to run: sets the headers of its `@Header()` again. */
   restoreDeclared(): void
-  /** The head is out, or nobody but the handler may send one: Nest's exception filters no longer answer. */
+  /** The head is out, or only the handler may send one: Nest's exception filters no longer answer. */
   headSent(): boolean
-  /** An answer of ours, with what was set before Latchkey began. For `Capture.replace`. */
+  /** An answer of ours, with what was set before Latchkey began. For `holdAnswer`. */
   over(answer: RenderedAnswer): RenderedAnswer
   /** Without what was set before Latchkey began. */
   ownPart(end: CaptureEnd): CaptureEnd
@@ -37,6 +38,15 @@ export function platformOf(context: NestContext): Platform {
   return 'raw' in response
     ? onFastify({ request, req }, response, declared)
     : onExpress({ request, req }, response, declared)
+}
+
+const cure =
+  'The raw request body is no longer available and the parsed body is ambiguous. Let Nest keep the raw bytes: ' +
+  'NestFactory.create(AppModule, { rawBody: true }).'
+
+export function nestView({ req, request }: Platform): RequestView<unknown> {
+  const body = async (bytesMax: number) => bodyOf(req, { raw: request.rawBody, parsed: request.body, cure, bytesMax })
+  return nodeView(req, request, body)
 }
 
 type Inbound = Pick<Platform, 'request' | 'req'>
@@ -57,7 +67,7 @@ function onExpress(inbound: Inbound, res: NodeResponse, declared: readonly strin
     ownPart: end => end,
     answer(answer) {
       sendAnswer(res, answer)
-      muteResponse(res)
+      ignoreFurtherAnswers(res)
     },
   }
 }
@@ -71,11 +81,7 @@ function onFastify(inbound: Inbound, reply: NestFastifyReply, declared: readonly
   })
   // Fastify keeps its own headers beside those of the raw response until the first byte.
   const before = replyHeaders(reply)
-  const kept = before.filter(([name]) => !name.toLowerCase().startsWith('content-'))
-  const over = (answer: RenderedAnswer): RenderedAnswer => ({
-    ...answer,
-    headers: mergeHeaders(kept, answer.headers).map(([name, value]) => [name, value]),
-  })
+  const over = (answer: RenderedAnswer): RenderedAnswer => answerOver(before, answer)
   return {
     ...inbound,
     res,
@@ -90,8 +96,8 @@ function onFastify(inbound: Inbound, reply: NestFastifyReply, declared: readonly
       // Past the application's onSend hooks: they ran for the stored answer, and would run over it a second time.
       reply.hijack()
       sendAnswer(res, over(answer))
-      muteReply(reply)
-      muteResponse(res)
+      ignoreFurtherReplies(reply)
+      ignoreFurtherAnswers(res)
     },
   }
 }
@@ -103,7 +109,7 @@ interface Head {
 }
 
 /**
- * Headers of `@Header()` are the handler's, although Nest sets them before the interceptors run. Taken away until the capture has
+ * Headers of `@Header()` are the handler's, although Nest sets them before the interceptors run. Removed until the capture has
  * begun, they are stored with the answer, and a refusal does not carry them.
  */
 function takeDeclared(names: readonly string[], head: Head): () => void {
@@ -112,11 +118,4 @@ function takeDeclared(names: readonly string[], head: Head): () => void {
   return () => {
     for (const [name, value] of values) if (value !== undefined) head.set(name, value)
   }
-}
-
-function replyHeaders(reply: NestFastifyReply): Header[] {
-  return Object.entries(reply.getHeaders()).flatMap(([name, value]) => {
-    if (value === undefined) return []
-    return [value].flat().map((one): Header => [name, String(one)])
-  })
 }

@@ -1,11 +1,10 @@
 /** The status resource on Nest. */
 import { misconfigured } from '../../ports/errors.ts'
 import { checkStatus, exchangeStatus, type StatusHost, type StatusOptions } from '../exchange/answers/status.ts'
-import type { Interceptor, MethodDecorator } from './driver.ts'
+import type { LatchkeyInterceptor, RouteDecorator } from './driver.ts'
 import { nothing } from './follow-handler.ts'
 import { addInterceptor } from './metadata.ts'
-import { platformOf } from './platform.ts'
-import { nestView } from './request-state.ts'
+import { nestView, platformOf } from './platform.ts'
 
 /**
  * The status of phased and deferred work, for its own scope. It takes the place of the method, whose body is never called:
@@ -17,15 +16,12 @@ import { nestView } from './request-state.ts'
  *
  * Put it behind the same guards as the operations, and where `http.statusPath` says.
  */
-export function StatusOf<Request>(
-  latchkey: StatusHost<Request>,
-  options: StatusOptions<Request> = {},
-): MethodDecorator {
+export function StatusOf<Request>(latchkey: StatusHost<Request>, options: StatusOptions<Request> = {}): RouteDecorator {
   checkStatus(latchkey, options)
-  const interceptor: Interceptor = {
+  const interceptor: LatchkeyInterceptor = {
     async intercept(context) {
       if (context.getType() !== 'http')
-        throw misconfigured(`@StatusOf() answers HTTP requests, and this is ${context.getType()}`)
+        throw misconfigured(`@StatusOf() answers HTTP requests only (got ${context.getType()})`)
       const platform = platformOf(context)
       // The scope's request is the platform's own, which Nest does not type either.
       const view = { ...nestView(platform), context: platform.request as unknown as Request }
