@@ -1,12 +1,10 @@
-/** Conformance replies on Node's own response, and the smallest adapter there can be on `captureResponse`. */
+/** Conformance replies on Node's own response, and the smallest adapter there can be on it, written with the adapter kit. */
 import { createReadStream } from 'node:fs'
 import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { pipeline, Readable } from 'node:stream'
 import type { AppSpec, Reply, RouteSpec, RunningApp } from '../../src/conformance/index.ts'
-import { nodeView } from '../../src/http/node/request.ts'
-import { attemptOfCapture, type Capture, captureResponse, sendAnswer } from '../../src/http/node/capture.ts'
-import { exchange } from '../../src/http/exchange/exchange.ts'
+import { exchange, type HeldAnswer, holdAnswer, nodeView, sendAnswer } from '../../src/http/adapter/index.ts'
 
 type Head = Extract<Reply, { headers: unknown }>
 
@@ -93,7 +91,7 @@ export function nodeApp({ routes, outerHeaders }: AppSpec): RequestListener {
 async function serve(route: RouteSpec, req: IncomingMessage, res: ServerResponse): Promise<void> {
   const bytes = await readAll(req)
   const body: unknown = bytes.length === 0 ? undefined : JSON.parse(bytes.toString())
-  let capture: Capture | undefined
+  let held: HeldAnswer | undefined
   let thrown: unknown
   const run = async (execution: Parameters<RouteSpec['run']>[0]['execution']) => {
     const reply = await route.run({ execution, body })
@@ -105,14 +103,14 @@ async function serve(route: RouteSpec, req: IncomingMessage, res: ServerResponse
     route.operation,
     nodeView(req, req, async () => ({ kind: 'bytes', bytes })),
     async execution => {
-      capture = captureResponse(res, req)
+      held = holdAnswer(res, req)
       await run(execution)
-      return attemptOfCapture(await capture.ended, thrown)
+      return held.attempt(await held.ended, thrown)
     },
   )
   if (result.kind === 'pass') return run(undefined)
-  if (result.kind === 'release') return capture?.release(result.headers)
-  return capture === undefined ? sendAnswer(res, result.answer) : capture.replace(result.answer)
+  if (held !== undefined) return held.conclude(result)
+  if (result.kind === 'send') sendAnswer(res, result.answer)
 }
 
 function matches({ method, path }: RouteSpec, req: IncomingMessage): boolean {

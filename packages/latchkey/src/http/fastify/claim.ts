@@ -10,7 +10,7 @@ import { addedHeaders, type Exchange, exchange } from '../exchange/exchange.ts'
 import { rememberExecution } from '../exchange/request.ts'
 import { nodeView } from '../node/request.ts'
 import type { FastifyReplyLike, FastifyRequestLike } from './driver.ts'
-import { answerOver, replyHeaders, sendReply } from './reply-head.ts'
+import { answerOverReply, replyHeaders, sendReply } from './reply-head.ts'
 import type { RequestState } from './request-state.ts'
 
 export interface ClaimedRoute<X extends Execution> {
@@ -33,7 +33,7 @@ export async function claim<X extends Execution>(state: RequestState, route: Cla
   const exchanged = exchange(operation, view, execution => {
     state.stage = { kind: 'running', execution }
     rememberExecution(request, execution)
-    const held = holdAnswer(reply.raw, request.raw, answer => answerOver(before, answer))
+    const held = holdAnswer(reply.raw, request.raw, answer => answerOverReply(before, answer))
     noteHijack(state, reply)
     begin(held)
     return attempt(state, route, { held, before })

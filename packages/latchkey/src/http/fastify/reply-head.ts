@@ -1,6 +1,7 @@
 /** Reading and writing the head of a reply. Fastify keeps its own headers beside those of `raw` until the first byte. */
 import type { Header } from '../../ports/outcome.ts'
 import type { RenderedAnswer } from '../../wire/problem.ts'
+import { answerOver } from '../adapter/answer-over.ts'
 import { mergeHeaders } from '../exchange/answers/merge-headers.ts'
 import type { FastifyReplyLike } from './driver.ts'
 import type { RequestState } from './request-state.ts'
@@ -13,9 +14,11 @@ export function replyHeaders(reply: Pick<FastifyReplyLike, 'getHeaders'>): Heade
 }
 
 /** An answer of ours with the headers of the reply, for the raw response, where they are not yet. */
-export function answerOver(before: readonly Header[], answer: RenderedAnswer): RenderedAnswer {
-  const kept = before.filter(([name]) => !name.toLowerCase().startsWith('content-'))
-  return { ...answer, headers: mergeHeaders(kept, answer.headers).map(([name, value]) => [name, value]) }
+export function answerOverReply(before: readonly Header[], answer: RenderedAnswer): RenderedAnswer {
+  return answerOver(
+    before.filter(([name]) => !name.toLowerCase().startsWith('content-')),
+    answer,
+  )
 }
 
 /** These describe the bytes of one answer, so another answer must not inherit them. */

@@ -5,9 +5,8 @@ import type { DefinedOperation, Operation } from '../../engine/operation.ts'
 import { checkOptions, type ChecksOf } from '../../ports/check-options.ts'
 import { misconfigured } from '../../ports/errors.ts'
 import { callable } from '../../ports/option-kinds.ts'
-import type { Header } from '../../ports/outcome.ts'
 import type { RenderedAnswer } from '../../wire/problem.ts'
-import { mergeHeaders } from '../exchange/answers/merge-headers.ts'
+import { answerOver } from '../adapter/answer-over.ts'
 import { checkStatus, exchangeStatus, type StatusHost, type StatusOptions } from '../exchange/answers/status.ts'
 import { exchange } from '../exchange/exchange.ts'
 import { exchangePhased, type PhasedRoute } from '../exchange/phased-route.ts'
@@ -112,7 +111,7 @@ export function statusOf<C extends HonoContext>(
 async function answer<C extends HonoContext>(context: C, render: () => Promise<RenderedAnswer>): Promise<Response> {
   // Read before the work, as in `cover`: what outer middleware set goes out with the answer, and is not stored.
   const before = headersOf(context.body(null))
-  return replaceResponse(context, answerOver(before, await render()))
+  return replaceResponse(context, fetchAnswer(answerOver(before, await render())))
 }
 
 /** The two forms differ in how the handler is run with a claim and without one. */
@@ -146,19 +145,12 @@ async function cover<X extends Execution, C extends HonoContext>(
     case 'pass':
       return run.plain(uncoveredExecution(operation))
     case 'send':
-      return replaceResponse(context, answerOver(before, result.answer))
+      return replaceResponse(context, fetchAnswer(answerOver(before, result.answer)))
     case 'release':
       // The throw goes to app.onError, whose answer would take over the head of a response that broke off.
       if (capture?.response === undefined) context.res = undefined
       return replaceResponse(context, releaseFetch(capture, result))
   }
-}
-
-/** An answer of ours, with the headers that outer middleware had set. */
-function answerOver(before: readonly Header[], rendered: RenderedAnswer): Response {
-  if (before.length === 0) return fetchAnswer(rendered)
-  const headers = mergeHeaders(before, rendered.headers).map(([name, value]): [string, string] => [name, value])
-  return fetchAnswer({ ...rendered, headers })
 }
 
 function replaceResponse<C extends HonoContext>(context: C, response: Response): Response {

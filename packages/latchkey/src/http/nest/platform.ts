@@ -2,7 +2,7 @@
 import type { RenderedAnswer } from '../../wire/problem.ts'
 import { addedHeaders } from '../exchange/exchange.ts'
 import type { RequestView } from '../exchange/request.ts'
-import { answerOver, replyHeaders } from '../fastify/reply-head.ts'
+import { answerOverReply, replyHeaders } from '../fastify/reply-head.ts'
 import { bodyOf, type NodeBodyRequest } from '../node/body.ts'
 import { type CaptureEnd, sendAnswer } from '../node/capture.ts'
 import type { HeaderValue, NodeResponse } from '../node/driver.ts'
@@ -81,7 +81,7 @@ function onFastify(inbound: Inbound, reply: NestFastifyReply, declared: readonly
   })
   // Fastify keeps its own headers beside those of the raw response until the first byte.
   const before = replyHeaders(reply)
-  const over = (answer: RenderedAnswer): RenderedAnswer => answerOver(before, answer)
+  const over = (answer: RenderedAnswer): RenderedAnswer => answerOverReply(before, answer)
   return {
     ...inbound,
     res,
