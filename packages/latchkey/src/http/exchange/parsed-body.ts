@@ -5,12 +5,12 @@ import { isJson } from '../../engine/fingerprint/media-type.ts'
 import type { BodyRead } from './request.ts'
 
 /**
- * Bytes that stand for a parsed body in the fingerprint, or a refusal with the cure. A JSON body is refused where the
- * parser may have lost something that tells two requests apart: two integers past 2^53 can have become one. A multipart body is
- * always refused: its parts are gone.
+ * Bytes that represent a parsed body in the fingerprint, or a refusal with the cure. A JSON body is refused where the parser may have
+ * lost a difference between two requests: two integers past 2^53 can have become equal. A multipart body is always refused: its parts
+ * are gone.
  */
 export function parsedBody(value: unknown, contentType: string | undefined, cure: string): BodyRead {
-  // There was a body, and nobody left anything of it: as an empty one it would be equal to every other.
+  // There was a body, and nothing of it is left: taken for an empty one, it would be equal to every other.
   if (value === undefined) return { kind: 'unreadable', cure }
   if (value instanceof Uint8Array) return { kind: 'bytes', bytes: value }
   const essence = contentType?.split(';', 1)[0]?.trim().toLowerCase() ?? ''
@@ -20,7 +20,7 @@ export function parsedBody(value: unknown, contentType: string | undefined, cure
   return { kind: 'unsupported', cure }
 }
 
-/** Undefined for what JSON cannot carry: 1e400, and what a parser of its own kind makes. */
+/** Undefined for what JSON cannot represent: 1e400, and objects that a custom parser makes. */
 function canonical(value: unknown): CanonicalValue | undefined {
   try {
     return canonicalizeValue(value)
@@ -29,13 +29,13 @@ function canonical(value: unknown): CanonicalValue | undefined {
   }
 }
 
-/** A byte that no text in UTF-8 holds. */
+/** A byte that does not occur in UTF-8. */
 const notText = Buffer.of(0xff)
 
 /** No two values of one media type share their bytes: `5` and `"5"` differ, and so do an object and its text. */
 function bytesOf(value: unknown, json: string, essence: string): Uint8Array {
   if (isJson(essence)) return Buffer.from(json)
-  // The fingerprint reads these bytes as pairs: a plus sign would become a space, and what stands between two ampersands be sorted.
+  // The fingerprint reads these bytes as pairs: it would read a plus sign as a space, and sort the parts between ampersands.
   if (essence === 'application/x-www-form-urlencoded') return Buffer.from(encodeURIComponent(json))
   // Text of every other type is what was sent. A lone surrogate has no bytes, and is escaped in the JSON.
   const isText = typeof value === 'string' && !hasLoneSurrogate(value)

@@ -1,7 +1,4 @@
-/**
- * Two ways to keep the raw bytes of a body that a parser reads. Without one, Latchkey compares what the parser made of
- * it.
- */
+/** Two ways to retain the raw bytes of a body that a parser reads. Without one, Latchkey compares the parsed body. */
 import { bodyBytesMaxDefault } from '../../engine/options.ts'
 import { checkOptions, type ChecksOf } from '../../ports/check-options.ts'
 import { byteCount } from '../../ports/option-kinds.ts'
@@ -10,7 +7,7 @@ import type { ExpressMiddleware } from './driver.ts'
 
 export interface CaptureBodyOptions {
   /**
-   * Largest body whose bytes are held. Default 1 MiB, as of the operation. A covered request with a larger one is 413
+   * Largest body whose bytes are retained. Default 1 MiB, as for operations. A covered request with a larger body gets 413
    * `body-too-large`; raise it together with the operation's `bodyBytesMax` and the parser's limit.
    */
   readonly bodyBytesMax?: number
@@ -20,7 +17,7 @@ const captureChecks: ChecksOf<CaptureBodyOptions> = { bodyBytesMax: byteCount }
 
 /**
  * Mount it before the body parser: `app.use(captureBody(), express.json())`. Works with any parser that reads the
- * request, also multipart ones, and keeps the bytes as they were sent.
+ * request, including multipart ones, and retains the bytes as they were sent.
  */
 export function captureBody(options: CaptureBodyOptions = {}): ExpressMiddleware<NodeBodyRequest, object> {
   checkOptions('captureBody', options, captureChecks)
@@ -31,7 +28,7 @@ export function captureBody(options: CaptureBodyOptions = {}): ExpressMiddleware
   }
 }
 
-/** For parsers with a `verify` hook: `express.json({ verify: captureVerify })`. Keeps the bytes after decompression. */
+/** For parsers with a `verify` hook: `express.json({ verify: captureVerify })`. Retains the bytes after decompression. */
 export function captureVerify(req: object, _res: object, bytes: Uint8Array): void {
   keepBody(req, bytes)
 }

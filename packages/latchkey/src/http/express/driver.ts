@@ -1,12 +1,9 @@
-/**
- * The few members of Express that the adapter touches, by shape: installing Latchkey brings no Express. Versions 4 and
- * 5 fit.
- */
+/** The few members of Express 4 and 5 that the adapter uses, typed by shape: installing Latchkey does not install Express. */
 import type { NodeBodyRequest } from '../node/body.ts'
 import type { NodeResponse } from '../node/driver.ts'
 
 export interface ExpressRequest extends NodeBodyRequest {
-  /** What a parser made of the body. */
+  /** Set by the body parser. */
   body?: unknown
   /** `res.sendFile` and `res.render` report their errors here. */
   next?: ExpressNext | undefined
@@ -16,7 +13,7 @@ export type ExpressResponse = NodeResponse
 
 export type ExpressNext = (error?: unknown) => void
 
-/** A request of Express names its response, so that a handler's is known from its request. */
+/** Express's request type names its response type, so that a handler's response type is known from its request. */
 export type ResponseOf<Req> = Req extends { res?: infer Res } ? Extract<Res, ExpressResponse> : ExpressResponse
 
 export type ExpressHandler<X, Req> = (req: Req, res: ResponseOf<Req>, execution: X) => unknown

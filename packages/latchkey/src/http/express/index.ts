@@ -14,6 +14,7 @@ import { bodyOf } from '../node/body.ts'
 import { sendAnswer } from '../node/capture.ts'
 import { nodeView } from '../node/request.ts'
 import type {
+  ExpressErrorMiddleware,
   ExpressHandler,
   ExpressMiddleware,
   ExpressNext,
@@ -21,7 +22,6 @@ import type {
   ExpressResponse,
   ResponseOf,
 } from './driver.ts'
-import { type RenderedError, watchErrors } from './rendered-error.ts'
 
 export { corsHeaders } from '../../wire/headers.ts'
 export type { StatusHost, StatusOptions } from '../exchange/answers/status.ts'
@@ -37,7 +37,6 @@ export type {
   ExpressResponse,
   ResponseOf,
 } from './driver.ts'
-export { rememberErrors } from './rendered-error.ts'
 
 /**
  * As a handler, `app.post('/orders', auth, idempotent(operation, async (req, res, { tx }) => …))`: what it throws goes to the app's
@@ -186,4 +185,49 @@ async function attempt<X extends Execution, Req extends ExpressRequest>(
     }
   }
   return held.attempt(await held.ended, rendered.error)
+}
+
+interface RenderedError {
+  /** What the app's error middleware renders; undefined while the handler has not failed. */
+  error: unknown
+}
+
+/** On the request itself: a WeakMap keyed by request costs GC time. */
+const ofRequest: unique symbol = Symbol('latchkey: rendered error')
+
+interface Watched {
+  [ofRequest]?: RenderedError
+}
+
+/** Notes the errors of a request from now on: those that `res.sendFile` and `res.render` report, and those of `rememberErrors`. */
+function watchErrors(req: ExpressRequest & Watched): RenderedError {
+  const rendered: RenderedError = { error: undefined }
+  req[ofRequest] = rendered
+  const { next } = req
+  if (next !== undefined) {
+    req.next = error => {
+      noteError(rendered, error)
+      next(error)
+    }
+  }
+  return rendered
+}
+
+/** `route` and `router` are not errors: Express leaves the route or the router for them. */
+function noteError(rendered: RenderedError, error: unknown): void {
+  if (error !== undefined && error !== null && error !== 'route' && error !== 'router') rendered.error = error
+}
+
+/**
+ * Mount it before the app's own error middleware: `app.use(rememberErrors(), renderErrors)`. Express does not show middleware the errors
+ * of later handlers. Without it, `idempotent(operation)` as middleware judges a failure by the rendered status alone, and
+ * `notExecuted()` and `outcomeUnknown()` thrown by the handler have no effect. The handler form does not need it.
+ */
+export function rememberErrors(): ExpressErrorMiddleware {
+  // Express recognises error middleware by its four parameters.
+  return (error, req: Watched, _res, next) => {
+    const rendered = req[ofRequest]
+    if (rendered !== undefined) noteError(rendered, error)
+    next(error)
+  }
 }

@@ -1,4 +1,4 @@
-/** The few members of Fastify 5 that the adapter touches, by shape: installing Latchkey brings no Fastify. */
+/** The few members of Fastify 5 that the adapter uses, typed by shape: installing Latchkey does not install Fastify. */
 import type { HeaderValue, NodeRequest, NodeResponse } from '../node/driver.ts'
 
 export interface FastifyRequestLike {

@@ -28,7 +28,7 @@ export { latchkeyFastify } from './plugin.ts'
 export { statusOf } from './status.ts'
 
 /**
- * A handler that happens once per key. It gets the execution (`tx`, `signal`, `downstreamKey` …) as its third argument; on a
+ * A handler that runs once per key. It gets the execution (`tx`, `signal`, `downstreamKey` …) as its third argument; on a
  * request that is not covered (another method, or without a key where that is allowed) there is no claim behind it. It runs
  * as Fastify runs any handler: returned values, `reply.send`, streams, `reply.raw` and thrown errors are all captured. After
  * `reply.hijack()` the answer is not stored: a retry gets 410, and nothing runs again.

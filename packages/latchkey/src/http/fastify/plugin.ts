@@ -74,7 +74,7 @@ function cover(route: FastifyRouteLike): void {
   const operation = declarations.get(declared)
   if (operation === undefined) return
   if (others.length > 0)
-    throw misconfigured(`${operation.name}: the route has two idempotent(), and a route is one operation`)
+    throw misconfigured(`${operation.name}: the route has two idempotent(): a route is one operation`)
   hooked.add(declared)
   if (!addHooks(route, operation) || isDefined(operation)) return
   // Last of all: after authentication, and after whatever else may refuse the request.

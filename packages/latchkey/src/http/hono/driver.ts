@@ -1,4 +1,4 @@
-/** The few members of Hono that the adapter touches, by shape: installing Latchkey brings no Hono. */
+/** The few members of Hono that the adapter uses, typed by shape: installing Latchkey does not install Hono. */
 
 export interface HonoRequest {
   readonly raw: Request

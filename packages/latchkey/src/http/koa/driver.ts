@@ -1,17 +1,17 @@
-/** The few members of Koa that the adapter touches, by shape: installing Latchkey brings no Koa. */
+/** The few members of Koa that the adapter uses, typed by shape: installing Latchkey does not install Koa. */
 import type { NodeBodyRequest } from '../node/body.ts'
 import type { NodeResponse } from '../node/driver.ts'
 
 export interface KoaContext {
   readonly req: NodeBodyRequest
   readonly res: NodeResponse
-  /** Before a mounted app cut its prefix off. */
+  /** With the prefix that a mounted app removes. */
   readonly originalUrl: string
-  /** Parsers leave `body` here, and some `rawBody`. */
+  /** Parsers set `body` here, and some `rawBody`. */
   readonly request: object
   readonly state: Record<string | number | symbol, unknown>
   readonly app: { emit(event: string, ...args: unknown[]): boolean }
-  /** False: Koa does not answer by itself. */
+  /** False: Koa does not send the response itself. */
   respond?: boolean | undefined
   onerror(error: Error): void
 }

@@ -1,10 +1,10 @@
-/** Keeps a connection's failure from answering in the handler's place. */
+/** Prevents a failed connection from answering in the handler's place. */
 import type { KoaContext } from './driver.ts'
 
 /**
- * Koa hands the socket's error to `ctx.onerror`, which renders a 500. Until the handler has ended that would be taken
- * for its answer, and the key set free or settled under a handler that still works. Call it before the response is
- * captured: it needs the real socket. The returned function ends it.
+ * Koa passes the socket's error to `ctx.onerror`, which renders a 500. Until the handler has ended, that would be taken for its answer,
+ * and the key released or settled while the handler still runs. Call it before the response is captured: it needs the real socket. The
+ * returned function undoes it.
  */
 export function hideSocketErrors(context: KoaContext): () => void {
   const socket: unknown = Reflect.get(context.req, 'socket')

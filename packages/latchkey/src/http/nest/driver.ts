@@ -1,4 +1,4 @@
-/** The few members of Nest, rxjs and reflect-metadata that the adapter touches, by shape: installing Latchkey brings none of them. */
+/** The few members of Nest, rxjs and reflect-metadata that the adapter uses, typed by shape: installing Latchkey installs none of them. */
 import type { NodeBodyRequest } from '../node/body.ts'
 import type { HeaderValue, NodeResponse } from '../node/driver.ts'
 
@@ -17,11 +17,11 @@ export interface NestHttp {
 
 interface Parsed {
   readonly body?: unknown
-  /** There with `NestFactory.create(AppModule, { rawBody: true })`. */
+  /** Set with `NestFactory.create(AppModule, { rawBody: true })`. */
   readonly rawBody?: unknown
 }
 
-/** Express's own, or Fastify's around Node's. */
+/** Express's request is Node's own; Fastify's wraps it. */
 export type NestRequest = Parsed & (NodeBodyRequest | { readonly raw: NodeBodyRequest })
 export type NestResponse = NodeResponse | NestFastifyReply
 
@@ -48,6 +48,7 @@ export interface StreamSubscription {
   unsubscribe(): void
 }
 
+/** The part of rxjs's Observable that is used. */
 export interface HandlerStream {
   subscribe(observer: StreamObserver): StreamSubscription
 }
@@ -66,6 +67,6 @@ export interface MetadataReflect {
   getMetadata(key: string, target: object, property?: string | symbol): unknown
 }
 
-/** As TypeScript calls them under `experimentalDecorators`. */
+/** Decorators as TypeScript calls them under `experimentalDecorators`. */
 export type RouteDecorator = (prototype: object, method: string | symbol, descriptor: PropertyDescriptor) => void
 export type ExecutionDecorator = (prototype: object, method: string | symbol | undefined, index: number) => void

@@ -8,8 +8,8 @@
  *   create(@Body() order: NewOrder, @LatchkeyExecution() { tx }: AtomicExecution<Tx>) { … }
  *
  * Guards run before the claim. Pipes run after it, as they do after every interceptor of Nest: a validation pipe's 400 is an
- * answer of the operation and is stored. What is captured is the platform's response, so that exception filters, `@Res()`,
- * `@Redirect()`, streams and the interceptors around this one are in what is stored.
+ * answer of the operation and is stored. The platform's response is captured, so what is stored includes the work of exception filters,
+ * `@Res()`, `@Redirect()`, streams and the interceptors around this one.
  */
 import type { Execution } from '../../engine/execution.ts'
 import type { DefinedOperation, Operation } from '../../engine/operation.ts'
@@ -41,11 +41,11 @@ export { StatusOf } from './status.ts'
 const ours = new WeakSet<object>()
 
 /**
- * A controller's method that happens once per key. It brings its interceptor along, so that there is nothing to register and
- * nothing to forget. The operation's scope gets the platform's request.
+ * Runs a controller's method once per key. The decorator adds its own interceptor, so there is nothing to register. The operation's scope
+ * gets the platform's request. The execution is a parameter, `@LatchkeyExecution()`, or `executionOf(request)`.
  *
- * Put it above other `@UseInterceptors()` of the same method: then they are around it, a timeout among them is noticed, and the
- * claim comes as late as possible. Outside of HTTP (messages, web sockets, GraphQL) it does nothing.
+ * Put it above other `@UseInterceptors()` of the same method: then they run around it, a timeout among them is noticed, and the
+ * request is claimed as late as possible. Outside of HTTP (messages, web sockets, GraphQL) it does nothing.
  */
 export function Idempotent<X extends Execution, Request>(operation: Operation<X, Request>): RouteDecorator
 /**
@@ -57,7 +57,7 @@ export function Idempotent<X extends Execution, Request>(operation: Operation<X,
  *   create(): void {}
  *
  * Guards and the interceptors above it run as always. Pipes, parameters, `@HttpCode()`, `@Header()` and the interceptors below it
- * belong to the body, so that they do nothing here: check the request in a guard or in `input`. What the definition throws goes to the
+ * belong to the body, so they do nothing here: check the request in a guard or in `input`. What the definition throws goes to the
  * exception filters, and a retry resumes after the last completed step. Outside of HTTP it throws.
  */
 export function Idempotent<Input, Request>(
@@ -73,7 +73,7 @@ export function Idempotent(
   return (_prototype, method, { value }) => {
     if (typeof value !== 'function') throw misconfigured(`${operation.name}: @Idempotent() belongs on a method`)
     if (interceptorsOf(value).some(one => typeof one === 'object' && one !== null && ours.has(one))) {
-      throw misconfigured(`${operation.name}: ${String(method)} has two @Idempotent(), and a method is one operation`)
+      throw misconfigured(`${operation.name}: ${String(method)} has two @Idempotent(): a method is one operation`)
     }
     addInterceptor(value, interceptor)
   }

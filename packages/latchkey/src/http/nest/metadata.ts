@@ -1,4 +1,4 @@
-/** Nest's notes on a controller's methods. Their names are the same in Nest 11 and 12; the tests run on both. */
+/** Nest's metadata of a controller's methods. The keys are the same in Nest 11 and 12; the tests run on both. */
 import { misconfigured } from '../../ports/errors.ts'
 import type { LatchkeyInterceptor, MetadataReflect, NestContext } from './driver.ts'
 
@@ -9,9 +9,9 @@ const customArgument = '__customRouteArgs__'
 
 function reflect(): MetadataReflect {
   if (!('defineMetadata' in Reflect)) {
-    throw misconfigured("reflect-metadata is not loaded: import 'reflect-metadata' first, as Nest itself needs it")
+    throw misconfigured("reflect-metadata is not loaded: import 'reflect-metadata' first, which Nest needs as well")
   }
-  // It adds both functions or none.
+  // It adds both functions or neither.
   return Reflect as unknown as MetadataReflect
 }
 
