@@ -23,42 +23,38 @@ export interface HeldAnswer {
   conclude(result?: Exchange): void
 }
 
-/** Lays an answer of ours over what was set before the handler ran, where the framework keeps that beside the response. */
-type Overlay = (answer: RenderedAnswer) => RenderedAnswer
-
-/** Call it right before the handler runs. */
-export function holdAnswer(res: NodeResponse, req: NodeRequest, over: Overlay = answer => answer): HeldAnswer {
+/**
+ * Call it right before the handler runs. `over` completes an answer of ours where the framework keeps headers beside the response: see
+ * `answerOver`.
+ */
+export function holdAnswer(
+  res: NodeResponse,
+  req: NodeRequest,
+  over: (answer: RenderedAnswer) => RenderedAnswer = answer => answer,
+): HeldAnswer {
   const capture = captureResponse(res, req)
-  let isVoid = false
-  let sent: HeldAnswer['sent'] = 'no'
-  return {
+  const held: { -readonly [Name in keyof HeldAnswer]: HeldAnswer[Name] } = {
     ended: capture.ended,
-    get isVoid() {
-      return isVoid
-    },
-    set isVoid(value) {
-      isVoid = value
-    },
-    get sent() {
-      return sent
-    },
-    attempt: (end, error) => (isVoid ? { kind: 'threw', error } : attemptOfCapture(end, error)),
+    isVoid: false,
+    sent: 'no',
+    attempt: (end, error) => (held.isVoid ? { kind: 'threw', error } : attemptOfCapture(end, error)),
     sendNow() {
-      sent = 'released'
+      held.sent = 'released'
       capture.release([])
     },
     conclude(result) {
-      if (sent !== 'no') return
-      if (result?.kind === 'release' && !isVoid) {
-        sent = 'released'
+      if (held.sent !== 'no') return
+      if (result?.kind === 'release' && !held.isVoid) {
+        held.sent = 'released'
         return capture.release(result.headers)
       }
-      sent = 'replaced'
+      held.sent = 'replaced'
       capture.replace(over(result?.kind === 'send' ? result.answer : serverError))
       // A handler whose transaction timed out may still be writing. Its errors must not end the process.
       res.on('error', () => {})
     },
   }
+  return held
 }
 
 const serverError: RenderedAnswer = { status: 500, headers: [], body: new Uint8Array() }

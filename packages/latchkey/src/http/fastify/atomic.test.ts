@@ -1,9 +1,10 @@
-import fastify, { type FastifyInstance, type FastifyRequest } from 'fastify'
+import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { adapterStores } from '../../../test/http/stores.ts'
 import type { TransactionalHarness } from '../../conformance/index.ts'
+import type { AtomicExecution } from '../../engine/execution.ts'
 import { createLatchkey, type Latchkey } from '../../engine/latchkey.ts'
-import { idempotent, latchkeyFastify } from './index.ts'
+import { executionOf, idempotent, latchkeyFastify } from './index.ts'
 
 let database: TransactionalHarness
 let latchkey: Latchkey<unknown, FastifyRequest>
@@ -27,25 +28,39 @@ afterEach(async () => {
 /** Any work that outlasts the answer by several turns of the event loop. */
 const aWhile = () => new Promise(resolve => setTimeout(resolve, 50))
 
-async function serve(goOn: (tx: unknown) => Promise<void>): Promise<() => Promise<Response>> {
-  app.post(
+type Work = (reply: FastifyReply, tx: unknown) => Promise<FastifyReply>
+type Form = (work: Work) => void
+
+const asHandler: Form = work =>
+  void app.post(
     '/orders',
-    idempotent(latchkey.atomic('orders.create'), async (_request, reply, { tx }) => {
-      runs += 1
-      await database.insert(tx, `before-${runs}`)
-      reply.code(201).send({ runs })
-      await aWhile()
-      if (runs === 1) await goOn(tx)
-      return reply
-    }),
+    idempotent(latchkey.atomic('orders.create'), (_request, reply, { tx }) => work(reply, tx)),
   )
+
+const asMiddleware: Form = work =>
+  void app.post('/orders', { preHandler: idempotent(latchkey.atomic('orders.create')) }, (request, reply) =>
+    work(reply, executionOf<AtomicExecution<unknown>>(request)?.tx),
+  )
+
+async function serve(form: Form, continueWith: (tx: unknown) => Promise<void>): Promise<() => Promise<Response>> {
+  form(async (reply, tx) => {
+    runs += 1
+    await database.insert(tx, `before-${runs}`)
+    reply.code(201).send({ runs })
+    await aWhile()
+    if (runs === 1) await continueWith(tx)
+    return reply
+  })
   const url = await app.listen({ host: '127.0.0.1', port: 0 })
   return () => fetch(`${url}/orders`, { method: 'POST', headers: { 'idempotency-key': 'k' } })
 }
 
-describe('an atomic handler that goes on after reply.send', () => {
+describe.each([
+  ['an atomic handler that goes on after reply.send', asHandler],
+  ['an atomic handler behind the middleware form that goes on after reply.send', asMiddleware],
+])('%s', (_, form) => {
   it('has its later rows in the same commit, and its answer waits for them', async () => {
-    const ask = await serve(tx => database.insert(tx, 'after'))
+    const ask = await serve(form, tx => database.insert(tx, 'after'))
     expect((await ask()).status).toBe(201)
     expect(await database.values()).toEqual(['before-1', 'after'])
     const again = await ask()
@@ -53,7 +68,7 @@ describe('an atomic handler that goes on after reply.send', () => {
   })
 
   it('takes its answer back when it throws: the rows are gone, and the retry runs', async () => {
-    const ask = await serve(() => Promise.reject(new Error('out of stock after all')))
+    const ask = await serve(form, () => Promise.reject(new Error('out of stock after all')))
     expect((await ask()).status).toBe(500)
     expect(await database.values()).toEqual([])
     const again = await ask()
