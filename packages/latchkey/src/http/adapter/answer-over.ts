@@ -7,6 +7,5 @@ import { mergeHeaders } from '../exchange/answers/merge-headers.ts'
  * replaces a name, except where the field grows (Vary, Link).
  */
 export function answerOver(before: readonly Header[], answer: RenderedAnswer): RenderedAnswer {
-  if (before.length === 0) return answer
   return { ...answer, headers: mergeHeaders(before, answer.headers).map(([name, value]) => [name, value]) }
 }

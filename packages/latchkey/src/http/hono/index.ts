@@ -5,6 +5,7 @@ import type { DefinedOperation, Operation } from '../../engine/operation.ts'
 import { checkOptions, type ChecksOf } from '../../ports/check-options.ts'
 import { misconfigured } from '../../ports/errors.ts'
 import { callable } from '../../ports/option-kinds.ts'
+import type { Header } from '../../ports/outcome.ts'
 import type { RenderedAnswer } from '../../wire/problem.ts'
 import { answerOver } from '../adapter/answer-over.ts'
 import { checkStatus, exchangeStatus, type StatusHost, type StatusOptions } from '../exchange/answers/status.ts'
@@ -78,7 +79,10 @@ export function idempotent<X extends Execution, C extends HonoContext>(
     case 'middleware':
       return (context, next) => cover(declared.operation, context, middlewareRun(context, next))
     case 'phased':
-      return context => answer(context, () => exchangePhased(declared.operation, honoView(context), declared.route))
+      return async context => {
+        const before = headersBefore(context)
+        return answer(context, before, await exchangePhased(declared.operation, honoView(context), declared.route))
+      }
   }
 }
 
@@ -105,13 +109,20 @@ export function statusOf<C extends HonoContext>(
   options: StatusOptions<C> = {},
 ): (context: C) => Promise<Response> {
   checkStatus(latchkey, options)
-  return context => answer(context, () => exchangeStatus(latchkey, honoView(context), options))
+  return async context => {
+    const before = headersBefore(context)
+    return answer(context, before, await exchangeStatus(latchkey, honoView(context), options))
+  }
 }
 
-async function answer<C extends HonoContext>(context: C, render: () => Promise<RenderedAnswer>): Promise<Response> {
-  // Read before the work, as in `cover`: what outer middleware set goes out with the answer, and is not stored.
-  const before = headersOf(context.body(null))
-  return replaceResponse(context, fetchAnswer(answerOver(before, await render())))
+/** What outer middleware has set: sent with every answer, and not stored. */
+function headersBefore(context: HonoContext): readonly Header[] {
+  // Read without touching `res`: once that exists, Hono merges its headers over the handler's.
+  return headersOf(context.body(null))
+}
+
+function answer<C extends HonoContext>(context: C, before: readonly Header[], rendered: RenderedAnswer): Response {
+  return replaceResponse(context, fetchAnswer(before.length === 0 ? rendered : answerOver(before, rendered)))
 }
 
 /** The two forms differ in how the handler is run with a claim and without one. */
@@ -127,8 +138,7 @@ async function cover<X extends Execution, C extends HonoContext>(
   run: HandlerRun<X>,
 ): Promise<Response | undefined> {
   let capture: FetchCapture | undefined
-  // Read without touching `res`: once that exists, Hono merges its headers over the handler's.
-  const before = headersOf(context.body(null))
+  const before = headersBefore(context)
   const result = await exchange(operation, honoView(context), async execution => {
     hideDisconnect(context.req.raw)
     rememberExecution(context, execution)
@@ -145,7 +155,7 @@ async function cover<X extends Execution, C extends HonoContext>(
     case 'pass':
       return run.plain(uncoveredExecution(operation))
     case 'send':
-      return replaceResponse(context, fetchAnswer(answerOver(before, result.answer)))
+      return answer(context, before, result.answer)
     case 'release':
       // The throw goes to app.onError, whose answer would take over the head of a response that broke off.
       if (capture?.response === undefined) context.res = undefined
