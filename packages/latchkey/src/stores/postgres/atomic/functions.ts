@@ -3,7 +3,7 @@
  * also where the transaction is a query builder's and its statements cannot be named.
  */
 import { milliseconds, recovery, state, type Dialect } from '../sql/dialect.ts'
-import { ownPath } from '../sql/function-names.ts'
+import { ownPath } from '../sql/functions.ts'
 
 export function atomicFunctions(sql: Dialect): string {
   return reserve(sql) + recordFresh(sql) + recordLast(sql)

@@ -4,7 +4,7 @@
  * its settings hold for the function alone.
  */
 import { milliseconds, state, type Dialect } from '../sql/dialect.ts'
-import { ownPath } from '../sql/function-names.ts'
+import { ownPath } from '../sql/functions.ts'
 import { oneRowFunction } from './single-row.ts'
 
 /**

@@ -4,7 +4,7 @@
  */
 import { systemClock } from '../../../ports/clock.ts'
 import { milliseconds, state, type Dialect } from '../sql/dialect.ts'
-import { ownPath } from '../sql/function-names.ts'
+import { ownPath } from '../sql/functions.ts'
 import type { Ask } from '../connection/statement.ts'
 
 export interface LoneStatements {

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { dialect } from '../sql/dialect.ts'
-import type { SchemaLook } from './look-at-schema.ts'
+import type { SchemaLook } from './read-schema.ts'
 import { migrationsOf } from './index.ts'
 import { schemaFault } from './schema-fault.ts'
 

@@ -2,7 +2,7 @@
 import type { StoreFault } from '../../../ports/store.ts'
 import { stepsFault, type StepsFault } from '../../shared/migrations.ts'
 import type { Dialect } from '../sql/dialect.ts'
-import { type Right, type SchemaLook, stepColumns } from './look-at-schema.ts'
+import { type Right, type SchemaLook, stepColumns } from './read-schema.ts'
 import { migrationsOf } from './index.ts'
 
 const serverVersionMin = 140_000

@@ -3,7 +3,7 @@
  * server's session keeps their plans, so that nothing is read and planned anew for every batch.
  */
 import type { Dialect } from '../sql/dialect.ts'
-import { ownPath } from '../sql/function-names.ts'
+import { ownPath } from '../sql/functions.ts'
 import { isAfterCursor, isBelowHorizon, isDeliverable, isMine } from './lanes.ts'
 import { advanceLane, nameDelivered, wakeNext } from './settle.ts'
 import { outboxNames, type OutboxNames } from '../migrations/0003-outbox.ts'

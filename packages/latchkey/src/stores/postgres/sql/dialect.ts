@@ -2,7 +2,7 @@
 import { recoveryCodes as recovery, stateCodes as state, stepStateCodes as stepState } from '../../shared/codes.ts'
 import { misconfigured } from '../../../ports/errors.ts'
 import type { TakeOver } from '../../../ports/store.ts'
-import { functionNames, type FunctionNames } from './function-names.ts'
+import { functionNames, type FunctionNames } from './functions.ts'
 
 export interface Dialect {
   /** Quoted. */

@@ -3,7 +3,7 @@ import { LatchkeyError } from '../../../ports/errors.ts'
 import type { AppliedStep } from '../../shared/migrations.ts'
 import type { Dialect } from '../sql/dialect.ts'
 import type { PgQueryable, PgResult } from '../driver.ts'
-import { ownPath } from '../sql/function-names.ts'
+import { ownPath } from '../sql/functions.ts'
 
 export type Right = 'select' | 'insert' | 'update' | 'delete'
 

@@ -1,9 +1,9 @@
 /** What is known of an open transaction, ours or adopted, and what is reserved and recorded in it. */
 import { LatchkeyError } from '../../../ports/errors.ts'
 import type { AtomicRequest, HandlerEnd, Recorded, Reservation } from '../../../ports/store.ts'
-import type { AtomicCalls, AtomicRuns, Recording } from '../atomic/reserve-and-record.ts'
-import { isFailedTransaction } from './errors.ts'
-import type { CommandWatch } from './watch-commands.ts'
+import type { AtomicCalls, AtomicRuns, Recording } from './reserve-and-record.ts'
+import { isFailedTransaction } from '../connection/errors.ts'
+import type { CommandWatch } from '../connection/watch-commands.ts'
 
 export interface KnownTransaction {
   readonly calls: AtomicCalls

@@ -1,16 +1,16 @@
 /** A transaction that we open. It ends as its work wishes, unless the work has ended it or stands in everybody's way. */
 import { LatchkeyError } from '../../../ports/errors.ts'
 import type { AtomicRequest, Reservation, TransactionEnd } from '../../../ports/store.ts'
-import type { AtomicCalls } from '../atomic/reserve-and-record.ts'
+import type { AtomicCalls } from './reserve-and-record.ts'
 import type { PgClient } from '../driver.ts'
-import { handlerEnd, type KnownTransaction, reserveIn } from './known-transaction.ts'
-import type { PoolShare } from './pool-share.ts'
-import { inTransaction, runIn } from './statement.ts'
-import { isConflict, storeError } from './errors.ts'
-import { type OpenTransaction, openTransaction } from './transaction.ts'
-import { transactionClient } from './transaction-client.ts'
-import type { TransactorOptions } from '../atomic/transactor.ts'
-import { watchCommands } from './watch-commands.ts'
+import { handlerEnd, type KnownTransaction, reserveIn } from './transaction-state.ts'
+import type { PoolShare } from '../connection/pool-share.ts'
+import { inTransaction, runIn } from '../connection/statement.ts'
+import { isConflict, storeError } from '../connection/errors.ts'
+import { type OpenTransaction, openTransaction } from '../connection/transaction.ts'
+import { transactionClient } from '../connection/transaction-client.ts'
+import type { TransactorOptions } from './transactor.ts'
+import { watchCommands } from '../connection/watch-commands.ts'
 
 export interface OwnTransaction {
   readonly opened: OpenTransaction
