@@ -130,7 +130,7 @@ export const answerMutants: readonly Mutant[] = [
     name: 'answers: PostgreSQL grants a row that the claim may not take over',
     patches: [
       {
-        file: 'packages/latchkey/src/stores/postgres/sql/dialect.ts',
+        file: 'packages/latchkey/src/stores/postgres/sql/fragments.ts',
         find: `'' : \`when not \${mayTakeOver} then null\`}`,
         replace: `'' : \`when not \${mayTakeOver} and false then null\`}`,
       },

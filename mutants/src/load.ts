@@ -166,7 +166,7 @@ export const unreadableMutants: readonly Mutant[] = [
     name: 'unreadable: a row of a foreign recovery is granted',
     patches: [
       {
-        file: `${source}/stores/postgres/sql/dialect.ts`,
+        file: `${source}/stores/postgres/sql/fragments.ts`,
         find: ` or \${hasForeignRecovery('k')} then null`,
         replace: ' then null',
       },

@@ -101,7 +101,7 @@ export const postgresBatchMutants: readonly Mutant[] = [
   },
   {
     name: 'postgres: a statement multiplies with an operator that any role may create',
-    patches: [{ file: `${folder}/sql/dialect.ts`, find: '* 1000.0)::float8', replace: '* 1000)::float8' }],
+    patches: [{ file: `${folder}/sql/fragments.ts`, find: '* 1000.0)::float8', replace: '* 1000)::float8' }],
     caughtBy: [noOverload],
   },
 ]

@@ -151,7 +151,7 @@ export const postgresEvidenceMutants: readonly Mutant[] = [
     name: 'postgres: tombstone granted',
     patches: [
       {
-        file: `${folder}/sql/dialect.ts`,
+        file: `${folder}/sql/fragments.ts`,
         find: 'and coalesce(${tombstoneEnd}, k.expires_at) <= ${now})',
         replace: 'and k.expires_at <= ${now})',
       },

@@ -63,7 +63,7 @@ export const postgresMutants: readonly Mutant[] = [
     name: 'postgres: dedup window ignored by the claim',
     patches: [
       {
-        file: `${folder}/sql/dialect.ts`,
+        file: `${folder}/sql/fragments.ts`,
         find: '(open_step.repeat_until > ${sql.now}) is not true',
         replace: 'open_step.repeat_until is null',
       },
@@ -147,7 +147,7 @@ export const postgresMutants: readonly Mutant[] = [
     name: 'postgres: takeover of a hold row',
     patches: [
       {
-        file: `${folder}/sql/dialect.ts`,
+        file: `${folder}/sql/fragments.ts`,
         find: '(k.recovery = ${recovery.rerun}\n        or k.recovery = ${recovery.resume} and not',
         replace: '(k.recovery <> ${recovery.resume}\n        or not',
       },

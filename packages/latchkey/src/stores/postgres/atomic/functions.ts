@@ -2,7 +2,8 @@
  * The two halves of an atomic operation on a fresh key, as functions: one round trip each, and a plan that the session keeps,
  * also where the transaction is a query builder's and its statements cannot be named.
  */
-import { milliseconds, recovery, state, type Dialect } from '../sql/dialect.ts'
+import { milliseconds, recovery, state } from '../sql/fragments.ts'
+import type { Dialect } from '../sql/names.ts'
 import { ownPath } from '../sql/functions.ts'
 
 export function atomicFunctions(sql: Dialect): string {

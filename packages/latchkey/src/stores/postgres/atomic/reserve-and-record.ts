@@ -4,16 +4,11 @@ import type { AtomicRequest, GrantedFrom, Reservation } from '../../../ports/sto
 import type { RawNumber } from '../../shared/record-row.ts'
 import { uuidArray } from '../sql/binary-array.ts'
 import { isPlain, keyRecord, readManyStatement, type KeyRow } from '../keys/claim.ts'
-import {
-  isUuid,
-  grantedFrom,
-  isExpired,
-  keyWithOutcome,
-  mayTakeOver,
-  milliseconds,
-  outcomeColumns,
-} from '../sql/dialect.ts'
-import { readable, recordColumns, recovery, state, storeOutcome, takeOverValues, type Dialect } from '../sql/dialect.ts'
+import { isUuid } from '../sql/values.ts'
+import { grantedFrom, isExpired, keyWithOutcome, mayTakeOver, milliseconds, outcomeColumns } from '../sql/fragments.ts'
+import { readable, takeOverValues } from '../sql/values.ts'
+import { recordColumns, recovery, state, storeOutcome } from '../sql/fragments.ts'
+import type { Dialect } from '../sql/names.ts'
 import { bytesLiteral, numberLiteral, textLiteral, uuidLiteral } from '../sql/literal.ts'
 import { outcomeValues, packedOutcome } from '../keys/owner.ts'
 import type { Run } from '../connection/statement.ts'

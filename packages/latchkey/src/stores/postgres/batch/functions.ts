@@ -3,7 +3,8 @@
  * prepared statement nor any other state of a client is needed, and PgBouncer in transaction mode may stand in between; and
  * its settings hold for the function alone.
  */
-import { milliseconds, state, type Dialect } from '../sql/dialect.ts'
+import { milliseconds, state } from '../sql/fragments.ts'
+import type { Dialect } from '../sql/names.ts'
 import { ownPath } from '../sql/functions.ts'
 import { oneRowFunction } from './single-row.ts'
 

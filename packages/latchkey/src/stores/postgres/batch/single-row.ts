@@ -3,7 +3,8 @@
  * timeout and the plan's settings as those of the batches do, and cost more than the row.
  */
 import { systemClock } from '../../../ports/clock.ts'
-import { milliseconds, state, type Dialect } from '../sql/dialect.ts'
+import { milliseconds, state } from '../sql/fragments.ts'
+import type { Dialect } from '../sql/names.ts'
 import { ownPath } from '../sql/functions.ts'
 import type { Ask } from '../connection/statement.ts'
 

@@ -2,8 +2,11 @@
 import { LatchkeyError } from '../../../ports/errors.ts'
 import type { ClaimRequest, ClaimResult, GrantedFrom, KeyRecord, Store } from '../../../ports/store.ts'
 import { recordOf, type OutcomeRow, type RawNumber, type RecordRow } from '../../shared/record-row.ts'
-import { grantedFrom, keyWithOutcome, mayTakeOver, milliseconds, outcomeColumns, readable } from '../sql/dialect.ts'
-import { recordColumns, recovery, state, takeOverValues, type Dialect } from '../sql/dialect.ts'
+import { grantedFrom, keyWithOutcome, mayTakeOver, milliseconds, outcomeColumns } from '../sql/fragments.ts'
+import { readable } from '../sql/values.ts'
+import { recordColumns, recovery, state } from '../sql/fragments.ts'
+import { takeOverValues } from '../sql/values.ts'
+import type { Dialect } from '../sql/names.ts'
 import { beginJournal, newJournal, readJournal, workValues } from '../steps/journal.ts'
 import type { Run } from '../connection/statement.ts'
 

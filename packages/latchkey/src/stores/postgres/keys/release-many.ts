@@ -1,6 +1,7 @@
 /** Claims whose replies were lost, released together. A plain statement: it runs after an outage, not on the way of a request. */
 import type { LostClaim, Store } from '../../../ports/store.ts'
-import { recovery, state, type Dialect } from '../sql/dialect.ts'
+import { recovery, state } from '../sql/fragments.ts'
+import type { Dialect } from '../sql/names.ts'
 import type { Run } from '../connection/statement.ts'
 
 export function releaseManyCall(sql: Dialect, run: Run): Pick<Store, 'releaseMany'> {

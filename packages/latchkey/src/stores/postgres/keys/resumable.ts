@@ -1,6 +1,7 @@
 /** Phased work that waits for somebody to go on with it. */
 import type { Resumable, Store } from '../../../ports/store.ts'
-import { grantedFrom, recovery, type Dialect } from '../sql/dialect.ts'
+import { grantedFrom, recovery } from '../sql/fragments.ts'
+import type { Dialect } from '../sql/names.ts'
 import { markedPasses, openRows, passOver, type PassRow } from './sweep-mark.ts'
 import type { RawNumber } from '../../shared/record-row.ts'
 import type { Run } from '../connection/statement.ts'

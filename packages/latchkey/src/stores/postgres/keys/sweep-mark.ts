@@ -3,7 +3,8 @@
  * the mark were not in progress at the last pass, and cannot be again without a younger grant: a pass reads young rows only.
  */
 import type { RawNumber } from '../../shared/record-row.ts'
-import { state, type Dialect } from '../sql/dialect.ts'
+import { state } from '../sql/fragments.ts'
+import type { Dialect } from '../sql/names.ts'
 
 /** Every so often a pass looks at all rows, as a net below the mark: a claim may have committed very late. */
 const fullPassEveryS = 3_600

@@ -2,16 +2,8 @@
 import type { Store, Swept } from '../../../ports/store.ts'
 import { stateOf } from '../../shared/codes.ts'
 import type { RawNumber } from '../../shared/record-row.ts'
-import {
-  becomesTombstone,
-  expiryOf,
-  hasBlockingIntent,
-  isExpired,
-  milliseconds,
-  recovery,
-  state,
-  type Dialect,
-} from '../sql/dialect.ts'
+import { becomesTombstone, expiryOf, hasBlockingIntent, isExpired, milliseconds, recovery, state } from '../sql/fragments.ts'
+import type { Dialect } from '../sql/names.ts'
 import { queueUnknown } from './unknown-queue.ts'
 import { dropJournals } from '../steps/journal.ts'
 import { markedPasses, openRows, passOver, type PassRow } from './sweep-mark.ts'

@@ -1,5 +1,6 @@
 /** The queue of exceptional rows: an entry exists exactly while its key is unknown, because both change in one statement. */
-import { state, type Dialect } from '../sql/dialect.ts'
+import { state } from '../sql/fragments.ts'
+import type { Dialect } from '../sql/names.ts'
 
 /**
  * `from` has id and state; rows in another state than unknown are passed over. When the first look-up is due is not written here: a

@@ -2,7 +2,8 @@
  * The rows out of the ordinary: phased ones that wait for their next attempt, and parked ones of any kind. An entry only says
  * where to look; whoever reads it looks at the key itself. So a stale one costs a look and never a wrong answer.
  */
-import { recovery, state, type Dialect } from '../sql/dialect.ts'
+import { recovery, state } from '../sql/fragments.ts'
+import type { Dialect } from '../sql/names.ts'
 
 /** `from` has id, state, recovery, due_at and parked_at, as its update left them. */
 export function queueWaiting(sql: Dialect, from: string): string {

@@ -1,5 +1,5 @@
 /** The tables of the outbox, and their names. */
-import type { Dialect } from '../sql/dialect.ts'
+import type { Dialect } from '../sql/names.ts'
 
 /** More than the relays of a usual fleet, few enough that batches stay large. Part of the schema: `append` hashes by it. */
 export const laneCount = 8

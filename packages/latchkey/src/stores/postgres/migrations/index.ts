@@ -5,7 +5,7 @@
 import type { Migration } from '../../shared/migrations.ts'
 import { atomicFunctions } from '../atomic/functions.ts'
 import { batchFunctions } from '../batch/functions.ts'
-import { dialect, type Dialect } from '../sql/dialect.ts'
+import { dialect, type Dialect } from '../sql/names.ts'
 import { functions6 } from './0006-functions.ts'
 import { functions7 } from './0007-functions.ts'
 import { leanTables } from './0006-lean-tables.ts'

@@ -2,7 +2,7 @@
 import { LatchkeyError } from '../../../ports/errors.ts'
 import type { StoreCheck } from '../../../ports/store.ts'
 import { latestOf, migrationsAfter } from '../../shared/migrations.ts'
-import type { Dialect } from '../sql/dialect.ts'
+import type { Dialect } from '../sql/names.ts'
 import type { PgClient, PgPool, PgQueryable } from '../driver.ts'
 import { ownPath } from '../sql/functions.ts'
 import { lookAtSchema } from './read-schema.ts'

@@ -1,7 +1,7 @@
 /** What there is in the database for us, and what of it this role may do: all in one round trip, whatever is missing. */
 import { LatchkeyError } from '../../../ports/errors.ts'
 import type { AppliedStep } from '../../shared/migrations.ts'
-import type { Dialect } from '../sql/dialect.ts'
+import type { Dialect } from '../sql/names.ts'
 import type { PgQueryable, PgResult } from '../driver.ts'
 import { ownPath } from '../sql/functions.ts'
 

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { dialect } from '../sql/dialect.ts'
+import { dialect } from '../sql/names.ts'
 import type { SchemaLook } from './read-schema.ts'
 import { migrationsOf } from './index.ts'
 import { schemaFault } from './schema-fault.ts'

@@ -1,7 +1,7 @@
 /** What is wrong with what was found, each with its cure. */
 import type { StoreFault } from '../../../ports/store.ts'
 import { stepsFault, type StepsFault } from '../../shared/migrations.ts'
-import type { Dialect } from '../sql/dialect.ts'
+import type { Dialect } from '../sql/names.ts'
 import { type Right, type SchemaLook, stepColumns } from './read-schema.ts'
 import { migrationsOf } from './index.ts'
 

@@ -2,7 +2,7 @@
  * The usual batch, as functions of the database: taken with one statement and settled with one. As in `batch/functions.ts`, the
  * server's session keeps their plans, so that nothing is read and planned anew for every batch.
  */
-import type { Dialect } from '../sql/dialect.ts'
+import type { Dialect } from '../sql/names.ts'
 import { ownPath } from '../sql/functions.ts'
 import { isAfterCursor, isBelowHorizon, isDeliverable, isMine } from './lanes.ts'
 import { advanceLane, nameDelivered, wakeNext } from './settle.ts'

@@ -1,7 +1,8 @@
 /** Leasing a lane: one relay at a time, by the server's clock; the fence decides who may write. */
 import type { LaneLease, LaneResult, Outbox } from '../../../ports/outbox.ts'
 import type { RawNumber } from '../../shared/record-row.ts'
-import { milliseconds, type Dialect } from '../sql/dialect.ts'
+import { milliseconds } from '../sql/fragments.ts'
+import type { Dialect } from '../sql/names.ts'
 import type { OutboxNames } from '../migrations/0003-outbox.ts'
 import type { Run } from '../connection/statement.ts'
 

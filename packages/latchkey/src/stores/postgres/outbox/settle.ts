@@ -1,7 +1,9 @@
 /** The end of a batch, in one commit. */
 import { isAllDelivered, type Outbox, type Settlement } from '../../../ports/outbox.ts'
 import { historyMax, wakeMax } from '../../shared/outbox-message.ts'
-import { epochMs, milliseconds, readable, type Dialect } from '../sql/dialect.ts'
+import { epochMs, milliseconds } from '../sql/fragments.ts'
+import { readable } from '../sql/values.ts'
+import type { Dialect } from '../sql/names.ts'
 import { isMine, leaseValues } from './lanes.ts'
 import type { OutboxNames } from '../migrations/0003-outbox.ts'
 import type { Run } from '../connection/statement.ts'

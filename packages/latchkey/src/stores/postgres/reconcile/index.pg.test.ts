@@ -5,7 +5,7 @@ import { describePostgres } from '../../../../../../test/servers/describe-postgr
 import type { Finding, FoundVerdict, KeepResult, Lookup, Subject } from '../../../ports/reconciliation.ts'
 import type { Claim, ClaimRequest } from '../../../ports/store.ts'
 import { claimCalls } from '../keys/claim.ts'
-import { dialect } from '../sql/dialect.ts'
+import { dialect } from '../sql/names.ts'
 import { postgresStore, type PostgresStore } from '../index.ts'
 import { operatorCalls } from '../keys/operator.ts'
 import { ownerCalls } from '../keys/owner.ts'

@@ -1,7 +1,7 @@
 /** What settles an unknown, assembled. */
 import type { Reconciliation } from '../../../ports/reconciliation.ts'
 import { applyCall } from './apply.ts'
-import type { Dialect } from '../sql/dialect.ts'
+import type { Dialect } from '../sql/names.ts'
 import { evidenceCalls } from './keep.ts'
 import { ledgerCalls } from './ledgers.ts'
 import { lookupCalls } from './look-ups.ts'

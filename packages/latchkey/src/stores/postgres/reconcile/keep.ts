@@ -2,7 +2,9 @@
 import { LatchkeyError } from '../../../ports/errors.ts'
 import type { EffectRef, Finding, KeepResult, Reconciliation, Subject } from '../../../ports/reconciliation.ts'
 import type { RawNumber } from '../../shared/record-row.ts'
-import { exact, isUuid, milliseconds, readable, type Dialect } from '../sql/dialect.ts'
+import { exact, isUuid, readable } from '../sql/values.ts'
+import { milliseconds } from '../sql/fragments.ts'
+import type { Dialect } from '../sql/names.ts'
 import type { Run } from '../connection/statement.ts'
 import { fitsTheQuestion, openEffect, verdictValues } from './settle-row.ts'
 

@@ -2,7 +2,9 @@
 import { LatchkeyError } from '../../../ports/errors.ts'
 import type { LastLedgerRun, LedgerCounts, LedgerRun, Reconciliation } from '../../../ports/reconciliation.ts'
 import type { RawNumber } from '../../shared/record-row.ts'
-import { epochMs, exact, milliseconds, type Dialect } from '../sql/dialect.ts'
+import { epochMs, milliseconds } from '../sql/fragments.ts'
+import { exact } from '../sql/values.ts'
+import type { Dialect } from '../sql/names.ts'
 import type { Run } from '../connection/statement.ts'
 
 type LedgerCalls = Pick<Reconciliation, 'beginLedger' | 'renewLedger' | 'endLedger' | 'lastLedger'>

@@ -1,7 +1,9 @@
 /** Questions to the provider about unknown rows, each asked by one process at a time. */
 import type { Lookup, LookupClaim, Reconciliation, UnknownSummary } from '../../../ports/reconciliation.ts'
 import type { RawNumber } from '../../shared/record-row.ts'
-import { epochMs, milliseconds, readable, state, type Dialect } from '../sql/dialect.ts'
+import { epochMs, milliseconds, state } from '../sql/fragments.ts'
+import { readable } from '../sql/values.ts'
+import type { Dialect } from '../sql/names.ts'
 import { effectOf, type EffectRow } from './keep.ts'
 import type { Run } from '../connection/statement.ts'
 import { openEffect } from './settle-row.ts'

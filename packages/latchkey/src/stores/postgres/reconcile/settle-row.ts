@@ -1,6 +1,7 @@
 /** How an unknown row leaves that state by what somebody found out: the same for a person and for evidence. */
 import type { FoundVerdict } from '../../../ports/reconciliation.ts'
-import { milliseconds, recovery, state, stepState, storeOutcome, type Dialect } from '../sql/dialect.ts'
+import { milliseconds, recovery, state, stepState, storeOutcome } from '../sql/fragments.ts'
+import type { Dialect } from '../sql/names.ts'
 import { unqueue } from '../keys/unknown-queue.ts'
 import { outcomeValues } from '../keys/owner.ts'
 import { queueWaiting, unlist, waitingColumns } from '../keys/waiting-list.ts'

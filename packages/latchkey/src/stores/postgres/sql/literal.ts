@@ -4,7 +4,7 @@
  * otherwise. They have no type of their own: the function's parameters have one, and less is to be read.
  */
 import { LatchkeyError } from '../../../ports/errors.ts'
-import { isUuid } from './dialect.ts'
+import { isUuid } from './values.ts'
 
 export function uuidLiteral(id: string): string {
   if (!isUuid(id)) throw new LatchkeyError('invariant', `${JSON.stringify(id)} is no uuid`)

@@ -2,7 +2,8 @@
 import type { Journal, UnreadableJournal, WorkInput } from '../../../ports/steps.ts'
 import { journalOf, type InputRow, type StepRow } from '../../shared/journal-row.ts'
 import type { RawNumber } from '../../shared/record-row.ts'
-import { epochMs, milliseconds, stepState, type Dialect } from '../sql/dialect.ts'
+import { epochMs, milliseconds, stepState } from '../sql/fragments.ts'
+import type { Dialect } from '../sql/names.ts'
 import type { Run } from '../connection/statement.ts'
 
 type JournalRow = InputRow & { readonly now_ms: RawNumber } & (StepRow | { readonly position: null })

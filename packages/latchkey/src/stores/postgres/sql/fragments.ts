@@ -1,59 +1,6 @@
-/** The names and fragments that every statement of this store is made of. */
+/** The fragments that statements share. */
 import { recoveryCodes as recovery, stateCodes as state, stepStateCodes as stepState } from '../../shared/codes.ts'
-import { misconfigured } from '../../../ports/errors.ts'
-import type { TakeOver } from '../../../ports/store.ts'
-import { functionNames, type FunctionNames } from './functions.ts'
-
-export interface Dialect {
-  /** Quoted. */
-  readonly schema: string
-  readonly keys: string
-  readonly outcomes: string
-  readonly evidence: string
-  readonly due: string
-  readonly audit: string
-  readonly inputs: string
-  readonly steps: string
-  readonly waiting: string
-  readonly received: string
-  readonly ledgers: string
-  readonly migrations: string
-  readonly functions: FunctionNames
-  /** The store's clock. */
-  readonly now: string
-}
-
-/**
- * The time of the statement's own progress. now() would be the start of the transaction, which lies in a long one, and
- * the application's clock decides nothing at all.
- */
-export const serverClock = 'pg_catalog.clock_timestamp()'
-
-export function dialect(schema: string, now: string = serverClock): Dialect {
-  // 63 bytes is where PostgreSQL cuts a name, silently; two long names could become one.
-  if (!/^[A-Za-z_][A-Za-z0-9_-]{0,62}$/.test(schema)) {
-    throw misconfigured(
-      `schema ${JSON.stringify(schema)} is no name for a schema: use 1 to 63 letters, digits, "_" or "-", not beginning with a digit`,
-    )
-  }
-  const quoted = `"${schema}"`
-  return {
-    schema: quoted,
-    keys: `${quoted}.keys`,
-    outcomes: `${quoted}.outcomes`,
-    evidence: `${quoted}.evidence`,
-    due: `${quoted}.due`,
-    audit: `${quoted}.audit`,
-    inputs: `${quoted}.inputs`,
-    steps: `${quoted}.steps`,
-    waiting: `${quoted}.waiting`,
-    received: `${quoted}.received`,
-    ledgers: `${quoted}.ledger_runs`,
-    migrations: `${quoted}.migrations`,
-    functions: functionNames(quoted),
-    now,
-  }
-}
+import type { Dialect } from './names.ts'
 
 export { recovery, state, stepState }
 
@@ -127,15 +74,6 @@ export function grantedFrom(sql: Dialect, fingerprint: string, mayTakeOver?: str
     end`
 }
 
-/** No grant has the fence 0. */
-const noFence = 0
-
-/** The values of `mayTakeOver`. */
-export function takeOverValues(takeOver: TakeOver | undefined): readonly unknown[] {
-  if (takeOver === undefined) return [null, null]
-  return takeOver === 'none' ? [noFence, null] : [takeOver.fence, takeOver.claimId]
-}
-
 /** Whether the row `k` may change hands, by the two parameters that hold these values. */
 export function mayTakeOver(fence: string, claimId: string): string {
   return `(${fence}::bigint is null or (k.fence = ${fence}::bigint and k.claim_id = ${claimId}::uuid) is true)`
@@ -178,20 +116,3 @@ export type OutcomeParameters = readonly [
   body: string,
   packed: string,
 ]
-
-/** PostgreSQL's text cannot hold U+0000. These columns are for people; what must be exact is hashed or kept as bytes. */
-export function readable(text: string): string {
-  return text.replaceAll('\0', '\uFFFD')
-}
-
-/** As it is, to the last code unit, in characters that text can hold: for what is compared and never shown. */
-export function exact(text: string): string {
-  return JSON.stringify(text)
-}
-
-const uuid = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i
-
-/** What others hand in as an identity may be anything; the server would refuse the whole statement for it. */
-export function isUuid(text: string): boolean {
-  return uuid.test(text)
-}

@@ -1,0 +1,54 @@
+/** The names that every statement of this store is made of. */
+import { misconfigured } from '../../../ports/errors.ts'
+import { functionNames, type FunctionNames } from './functions.ts'
+
+export interface Dialect {
+  /** Quoted. */
+  readonly schema: string
+  readonly keys: string
+  readonly outcomes: string
+  readonly evidence: string
+  readonly due: string
+  readonly audit: string
+  readonly inputs: string
+  readonly steps: string
+  readonly waiting: string
+  readonly received: string
+  readonly ledgers: string
+  readonly migrations: string
+  readonly functions: FunctionNames
+  /** The store's clock. */
+  readonly now: string
+}
+
+/**
+ * The time of the statement's own progress. now() would be the start of the transaction, which lies in a long one, and
+ * the application's clock decides nothing at all.
+ */
+export const serverClock = 'pg_catalog.clock_timestamp()'
+
+export function dialect(schema: string, now: string = serverClock): Dialect {
+  // 63 bytes is where PostgreSQL cuts a name, silently; two long names could become one.
+  if (!/^[A-Za-z_][A-Za-z0-9_-]{0,62}$/.test(schema)) {
+    throw misconfigured(
+      `schema ${JSON.stringify(schema)} is no name for a schema: use 1 to 63 letters, digits, "_" or "-", not beginning with a digit`,
+    )
+  }
+  const quoted = `"${schema}"`
+  return {
+    schema: quoted,
+    keys: `${quoted}.keys`,
+    outcomes: `${quoted}.outcomes`,
+    evidence: `${quoted}.evidence`,
+    due: `${quoted}.due`,
+    audit: `${quoted}.audit`,
+    inputs: `${quoted}.inputs`,
+    steps: `${quoted}.steps`,
+    waiting: `${quoted}.waiting`,
+    received: `${quoted}.received`,
+    ledgers: `${quoted}.ledger_runs`,
+    migrations: `${quoted}.migrations`,
+    functions: functionNames(quoted),
+    now,
+  }
+}
