@@ -1,27 +1,3 @@
-/** The tables of the outbox, and their names. */
-import type { Dialect } from '../sql/names.ts'
-
-/** More than the relays of a usual fleet, few enough that batches stay large. Part of the schema: `append` hashes by it. */
-export const laneCount = 8
-
-export interface OutboxNames {
-  readonly outbox: string
-  readonly lanes: string
-  readonly parked: string
-  readonly delivered: string
-  readonly audit: string
-}
-
-export function outboxNames({ schema }: Dialect): OutboxNames {
-  return {
-    outbox: `${schema}.outbox`,
-    lanes: `${schema}.outbox_lanes`,
-    parked: `${schema}.outbox_parked`,
-    delivered: `${schema}.outbox_delivered`,
-    audit: `${schema}.outbox_audit`,
-  }
-}
-
 /** The third migration, to the letter what databases have: it never changes. `schema`: quoted. */
 export function outboxTables(schema: string): string {
   return messagesTable(schema) + lanesTable(schema) + parkedTable(schema) + notesTables(schema)

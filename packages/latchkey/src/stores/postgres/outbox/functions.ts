@@ -6,7 +6,7 @@ import type { Dialect } from '../sql/names.ts'
 import { ownPath } from '../sql/functions.ts'
 import { isAfterCursor, isBelowHorizon, isDeliverable, isMine } from './lanes.ts'
 import { advanceLane, nameDelivered, wakeNext } from './settle.ts'
-import { outboxNames, type OutboxNames } from '../migrations/0003-outbox.ts'
+import { outboxNames, type OutboxNames } from '../sql/names.ts'
 
 /**
  * The plan is pinned: with these off the messages come in the order of their index and end with the batch. A planner that

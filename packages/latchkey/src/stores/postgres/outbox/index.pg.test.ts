@@ -7,7 +7,7 @@ import { type Overloads, plantOverloads } from '../../../../test/postgres/overlo
 import { dialect } from '../sql/names.ts'
 import { lagStatement } from './operate.ts'
 import { leaseStatement } from './lanes.ts'
-import { outboxNames } from '../migrations/0003-outbox.ts'
+import { outboxNames } from '../sql/names.ts'
 import { openPostgresStore } from '../store.ts'
 
 describePostgres('the outbox on PostgreSQL', database => {

@@ -9,7 +9,8 @@ import { careCalls } from './operate.ts'
 import { laneCalls } from './lanes.ts'
 import { nextCalls } from './next.ts'
 import { settleCall } from './settle.ts'
-import { laneCount, outboxNames } from '../migrations/0003-outbox.ts'
+import { laneCount } from './lanes.ts'
+import { outboxNames } from '../sql/names.ts'
 import { inTransaction, type Run } from '../connection/statement.ts'
 
 /** `run`: each statement its own commit. The client type of the pool is the caller's to name. */

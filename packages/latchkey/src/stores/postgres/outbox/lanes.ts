@@ -3,10 +3,13 @@ import type { LaneLease, LaneResult, Outbox } from '../../../ports/outbox.ts'
 import type { RawNumber } from '../../shared/record-row.ts'
 import { milliseconds } from '../sql/fragments.ts'
 import type { Dialect } from '../sql/names.ts'
-import type { OutboxNames } from '../migrations/0003-outbox.ts'
+import type { OutboxNames } from '../sql/names.ts'
 import type { Run } from '../connection/statement.ts'
 
 type LeaseRow = { readonly lane: RawNumber; readonly fence: RawNumber }
+
+/** More than the relays of a usual fleet, few enough that batches stay large. Part of the schema: `append` hashes by it. */
+export const laneCount = 8
 
 /** The lane row `l`, if the lease `$1, $2, $3` still holds it. */
 export const isMine = 'l.lane = $1::smallint and l.fence = $2::bigint and l.lease_id = $3::text'

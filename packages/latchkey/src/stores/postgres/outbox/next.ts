@@ -5,7 +5,7 @@ import type { RawNumber } from '../../shared/record-row.ts'
 import { epochMs, milliseconds } from '../sql/fragments.ts'
 import type { Dialect } from '../sql/names.ts'
 import { isAfterCursor, isBelowHorizon, isDeliverable, isMine, leaseValues } from './lanes.ts'
-import type { OutboxNames } from '../migrations/0003-outbox.ts'
+import type { OutboxNames } from '../sql/names.ts'
 import type { Run } from '../connection/statement.ts'
 
 /** Of `outbox_next`: the first one. */

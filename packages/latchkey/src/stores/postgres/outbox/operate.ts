@@ -7,7 +7,7 @@ import { readable } from '../sql/values.ts'
 import type { Dialect } from '../sql/names.ts'
 import { isAfterCursor, isBelowHorizon } from './lanes.ts'
 import { messageColumns, messageOf, type MessageRow } from './next.ts'
-import type { OutboxNames } from '../migrations/0003-outbox.ts'
+import type { OutboxNames } from '../sql/names.ts'
 import type { Run } from '../connection/statement.ts'
 
 type ParkedRow = MessageRow & { readonly cause: string; readonly history: string; readonly parked_at_ms: RawNumber }

@@ -5,7 +5,7 @@ import { epochMs, milliseconds } from '../sql/fragments.ts'
 import { readable } from '../sql/values.ts'
 import type { Dialect } from '../sql/names.ts'
 import { isMine, leaseValues } from './lanes.ts'
-import type { OutboxNames } from '../migrations/0003-outbox.ts'
+import type { OutboxNames } from '../sql/names.ts'
 import type { Run } from '../connection/statement.ts'
 
 export function settleCall(sql: Dialect, names: OutboxNames, run: Run): Outbox<unknown>['settle'] {

@@ -52,3 +52,21 @@ export function dialect(schema: string, now: string = serverClock): Dialect {
     now,
   }
 }
+
+export interface OutboxNames {
+  readonly outbox: string
+  readonly lanes: string
+  readonly parked: string
+  readonly delivered: string
+  readonly audit: string
+}
+
+export function outboxNames({ schema }: Dialect): OutboxNames {
+  return {
+    outbox: `${schema}.outbox`,
+    lanes: `${schema}.outbox_lanes`,
+    parked: `${schema}.outbox_parked`,
+    delivered: `${schema}.outbox_delivered`,
+    audit: `${schema}.outbox_audit`,
+  }
+}
