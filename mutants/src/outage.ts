@@ -119,7 +119,7 @@ export const outageMutants: readonly Mutant[] = [
     name: 'outage: an unknown row left to a person though its claim was never begun, on PostgreSQL',
     patches: [
       {
-        file: 'packages/latchkey/src/stores/postgres/keys/release-many.ts',
+        file: 'packages/latchkey/src/stores/postgres/keys/release.ts',
         find: '(f.state = ${state.in_progress} or f.state = ${state.unknown} and not ${hasHappened(sql)})',
         replace: '(f.state = ${state.in_progress} and not ${hasHappened(sql)})',
       },

@@ -16,12 +16,12 @@ export const postgresBatchMutants: readonly Mutant[] = [
     name: 'postgres: a batch completes without the claim id',
     patches: [
       {
-        file: `${folder}/batch/functions.ts`,
+        file: `${folder}/keys/complete.ts`,
         find: 'where k.fence = 1 and k.claim_id = a.claim_id and',
         replace: 'where k.fence = 1 and',
       },
       {
-        file: `${folder}/batch/functions.ts`,
+        file: `${folder}/keys/complete.ts`,
         find: 'k.id = m.id and k.fence = 1 and k.claim_id = m.claim_id and',
         replace: 'k.id = m.id and k.fence = 1 and',
       },
@@ -32,12 +32,12 @@ export const postgresBatchMutants: readonly Mutant[] = [
     name: 'postgres: a batch of heartbeats without the claim id',
     patches: [
       {
-        file: `${folder}/batch/functions.ts`,
+        file: `${folder}/keys/heartbeat.ts`,
         find: 'where k.fence = a.fence and k.claim_id = a.claim_id and',
         replace: 'where k.fence = a.fence and',
       },
       {
-        file: `${folder}/batch/functions.ts`,
+        file: `${folder}/keys/heartbeat.ts`,
         find: 'k.id = m.id and k.fence = m.fence and k.claim_id = m.claim_id and',
         replace: 'k.id = m.id and k.fence = m.fence and',
       },
@@ -64,7 +64,7 @@ export const postgresBatchMutants: readonly Mutant[] = [
     name: 'postgres: a batch claims what it has not won',
     patches: [
       {
-        file: `${folder}/batch/functions.ts`,
+        file: `${folder}/keys/claim-sql.ts`,
         find: 'if pg_catalog.cardinality(won) = pg_catalog.cardinality(ids) then return; end if;',
         replace: 'if cardinality(won) > 0 then return; end if;',
       },
@@ -75,7 +75,7 @@ export const postgresBatchMutants: readonly Mutant[] = [
     name: 'postgres: a single completion without the claim id',
     patches: [
       {
-        file: `${folder}/batch/single-row.ts`,
+        file: `${folder}/keys/complete.ts`,
         find: 'k.fence = 1 and k.claim_id = $2::uuid and',
         replace: 'k.fence = 1 and $2::uuid is not null and',
       },
@@ -90,9 +90,9 @@ export const postgresBatchMutants: readonly Mutant[] = [
   {
     name: 'postgres: a function of the database takes names from the path of its caller',
     patches: [
-      { file: `${folder}/batch/functions.ts`, find: 'plpgsql set ${ownPath}\n', replace: 'plpgsql\n' },
+      { file: `${folder}/sql/functions.ts`, find: 'plpgsql set ${ownPath}\n', replace: 'plpgsql\n' },
       {
-        file: `${folder}/batch/functions.ts`,
+        file: `${folder}/keys/claim-sql.ts`,
         find: 'if pg_catalog.cardinality(won) = pg_catalog.cardinality(ids) then return; end if;',
         replace: 'if cardinality(won) = cardinality(ids) then return; end if;',
       },

@@ -53,12 +53,12 @@ export const postgresEvidenceMutants: readonly Mutant[] = [
       },
       { file: `${folder}/reconcile/apply.ts`, find: 'for update of k, d', replace: 'for update of k' },
       {
-        file: `${folder}/reconcile/settle-row.ts`,
+        file: `${folder}/reconcile/settle.ts`,
         find: `and k.fence = j.fence and k.state = \${state.unknown} and j.kind = 'settled'`,
         replace: `and k.fence = j.fence and j.kind = 'settled'`,
       },
       {
-        file: `${folder}/reconcile/settle-row.ts`,
+        file: `${folder}/reconcile/settle.ts`,
         find: 'set state = j.settles_to, parked_at = null,',
         replace: 'set state = j.settles_to, parked_at = null, locked_until = null,',
       },
@@ -70,7 +70,7 @@ export const postgresEvidenceMutants: readonly Mutant[] = [
   },
   {
     name: 'postgres: epoch never raised',
-    patches: [{ file: `${folder}/reconcile/settle-row.ts`, find: raised, replace: 'then p.epoch else p.epoch end' }],
+    patches: [{ file: `${folder}/reconcile/settle.ts`, find: raised, replace: 'then p.epoch else p.epoch end' }],
     caughtBy: [
       raisedOnce,
       conforms('raises the epoch of an open effect that a person says never happened, at once, and the row waits'),
@@ -80,7 +80,7 @@ export const postgresEvidenceMutants: readonly Mutant[] = [
     name: 'postgres: epoch raised without evidence',
     patches: [
       { file: `${folder}/steps/journal.ts`, find: `epoch = 'p.epoch'`, replace: `epoch = 'p.epoch + 1'` },
-      { file: `${folder}/reconcile/settle-row.ts`, find: raised, replace: 'then p.epoch + 1 else p.epoch + 1 end' },
+      { file: `${folder}/reconcile/settle.ts`, find: raised, replace: 'then p.epoch + 1 else p.epoch + 1 end' },
     ],
     caughtBy: [conforms('lets phased work go on, in the same epoch, whose late owner proves that nothing happened')],
   },
@@ -88,7 +88,7 @@ export const postgresEvidenceMutants: readonly Mutant[] = [
     name: "postgres: fence reset by the operator's settle, and by evidence",
     patches: [
       {
-        file: `${folder}/reconcile/settle-row.ts`,
+        file: `${folder}/reconcile/settle.ts`,
         find: 'update ${sql.keys} k set state = j.settles_to, parked_at = null,',
         replace: 'update ${sql.keys} k set state = j.settles_to, parked_at = null, fence = 1,',
       },
@@ -138,7 +138,7 @@ export const postgresEvidenceMutants: readonly Mutant[] = [
     name: 'postgres: a late answer for the whole taken while an effect is open',
     patches: [
       {
-        file: `${folder}/keys/owner.ts`,
+        file: `${folder}/keys/complete.ts`,
         find: 'k.state = ${state.unknown} and not ${hasOpenEffect(sql)}',
         replace: 'k.state = ${state.unknown}',
       },

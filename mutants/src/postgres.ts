@@ -18,7 +18,7 @@ export const postgresMutants: readonly Mutant[] = [
     name: 'postgres: complete without the fence',
     patches: [
       {
-        file: `${folder}/keys/owner.ts`,
+        file: `${folder}/keys/complete.ts`,
         find: guard,
         replace: guardedBy('$2::bigint is not null and k.claim_id = $3::uuid'),
       },
@@ -29,7 +29,7 @@ export const postgresMutants: readonly Mutant[] = [
     name: 'postgres: complete without the claim id',
     patches: [
       {
-        file: `${folder}/keys/owner.ts`,
+        file: `${folder}/keys/complete.ts`,
         find: guard,
         replace: guardedBy('k.fence = $2::bigint and $3::uuid is not null'),
       },
@@ -40,7 +40,7 @@ export const postgresMutants: readonly Mutant[] = [
     name: 'postgres: complete by status alone',
     patches: [
       {
-        file: `${folder}/keys/owner.ts`,
+        file: `${folder}/keys/complete.ts`,
         find: guard,
         replace: guardedBy('$2::bigint is not null and $3::uuid is not null'),
       },
@@ -85,7 +85,7 @@ export const postgresMutants: readonly Mutant[] = [
     name: 'postgres: application clock in a lease',
     patches: [
       {
-        file: `${folder}/keys/claim.ts`,
+        file: `${folder}/keys/claim-sql.ts`,
         find: `t.now + \${milliseconds('$5')}`,
         replace: 'to_timestamp($5::float8 / 1000)',
       },
@@ -97,7 +97,7 @@ export const postgresMutants: readonly Mutant[] = [
     name: 'postgres: reaper ignoring state',
     patches: [
       {
-        file: `${folder}/keys/sweep.ts`,
+        file: `${folder}/keys/reap.ts`,
         find: 'where k.expires_at <= (select ${sql.now}) and (${isExpired(sql)} or ${stays})',
         replace: 'where k.expires_at <= (select ${sql.now})',
       },

@@ -1,9 +1,14 @@
 /** The store on PostgreSQL, assembled. */
 import type { Steps } from '../../ports/steps.ts'
 import type { Store, StoreCheck, Transactor } from '../../ports/store.ts'
-import { backgroundCalls } from './keys/sweep.ts'
+import { sweepCall } from './keys/sweep.ts'
+import { reapCall } from './keys/reap.ts'
+import { readCall } from './keys/read.ts'
+import { heartbeatCall } from './keys/heartbeat.ts'
+import { completeCall } from './keys/complete.ts'
+import { failCalls } from './keys/fail.ts'
 import { batchedCalls, type BatchingOptions, queueMsOf } from './batch/batching.ts'
-import { claimCalls } from './keys/claim.ts'
+import { claimCall } from './keys/claim.ts'
 import { ignoreErrorsOfPool } from './connection/ignore-errors.ts'
 import { dialect } from './sql/names.ts'
 import type { ClientOf, PgPool } from './driver.ts'
@@ -11,10 +16,9 @@ import { enqueueCall } from './keys/enqueue.ts'
 import { checkCall, migrate } from './migrations/migrate.ts'
 import { operatorCalls } from './keys/operator.ts'
 import { postgresOutbox } from './outbox/index.ts'
-import { ownerCalls } from './keys/owner.ts'
 import { preparedWherePossible } from './connection/prepared.ts'
 import { postgresReconciliation } from './reconcile/index.ts'
-import { releaseManyCall } from './keys/release-many.ts'
+import { releaseCalls } from './keys/release.ts'
 import { resumableCall } from './keys/resumable.ts'
 import { autocommit } from './connection/statement.ts'
 import { postgresSteps } from './steps/steps.ts'
@@ -57,7 +61,13 @@ export function openPostgresStore<Pool extends PgPool>({
   const run = autocommit(pool, sql.schema)
   ignoreErrorsOfPool(pool)
   const send = preparedWherePossible()
-  const single = { ...claimCalls(sql, run), ...enqueueCall(sql, run), ...ownerCalls(sql, run) }
+  const single = {
+    ...claimCall(sql, run),
+    ...enqueueCall(sql, run),
+    ...readCall(sql, run),
+    ...heartbeatCall(sql, run),
+    ...completeCall(sql, run),
+  }
   return {
     name: 'postgres',
     traits: {
@@ -80,8 +90,10 @@ export function openPostgresStore<Pool extends PgPool>({
     ...(batching === false
       ? {}
       : batchedCalls({ sql, pool, send, options: batching === true ? {} : batching, single })),
-    ...releaseManyCall(sql, run),
-    ...backgroundCalls(sql, run),
+    ...failCalls(sql, run),
+    ...releaseCalls(sql, run),
+    ...sweepCall(sql, run),
+    ...reapCall(sql, run),
     ...resumableCall(sql, run),
     ...operatorCalls(sql, run),
     check: checkCall(pool, sql),

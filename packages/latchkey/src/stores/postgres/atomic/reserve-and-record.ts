@@ -3,14 +3,23 @@ import type { Outcome } from '../../../ports/outcome.ts'
 import type { AtomicRequest, GrantedFrom, Reservation } from '../../../ports/store.ts'
 import type { RawNumber } from '../../shared/record-row.ts'
 import { uuidArray } from '../sql/binary-array.ts'
-import { isPlain, keyRecord, readManyStatement, type KeyRow } from '../keys/claim.ts'
-import { isUuid } from '../sql/values.ts'
-import { grantedFrom, isExpired, keyWithOutcome, mayTakeOver, milliseconds, outcomeColumns } from '../sql/fragments.ts'
-import { readable, takeOverValues } from '../sql/values.ts'
-import { recordColumns, recovery, state, storeOutcome } from '../sql/fragments.ts'
+import { isPlain, keyRecord, readManyStatement, type KeyRow } from '../keys/read.ts'
+import { isUuid, readable, takeOverValues } from '../sql/values.ts'
+import {
+  grantedFrom,
+  isExpired,
+  keyWithOutcome,
+  mayTakeOver,
+  milliseconds,
+  outcomeColumns,
+  recordColumns,
+  recovery,
+  state,
+  storeOutcome,
+} from '../sql/fragments.ts'
 import type { Dialect } from '../sql/names.ts'
 import { bytesLiteral, numberLiteral, textLiteral, uuidLiteral } from '../sql/literal.ts'
-import { outcomeValues, packedOutcome } from '../keys/owner.ts'
+import { outcomeValues, packedOutcome } from '../keys/complete.ts'
 import type { Run } from '../connection/statement.ts'
 
 type ReservedRow = KeyRow & { readonly fence: RawNumber; readonly grant_from: GrantedFrom | null }

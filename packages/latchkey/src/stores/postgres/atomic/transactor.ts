@@ -4,7 +4,7 @@ import type { AtomicRequest, KeyRecord, Transactor } from '../../../ports/store.
 import { atomicCalls, lockOf } from './reserve-and-record.ts'
 import { proveTransaction } from '../connection/adopted.ts'
 import { ignoreErrorsOfCaller } from '../connection/ignore-errors.ts'
-import { keyRecord, readStatement, type KeyRow } from '../keys/claim.ts'
+import { keyRecord, readStatement, type KeyRow } from '../keys/read.ts'
 import type { Dialect } from '../sql/names.ts'
 import type { PgClient, PgPool } from '../driver.ts'
 import { handlerEnd, type KnownTransaction, recordAtEnd, recordIn, reserveIn } from './transaction-state.ts'

@@ -11,15 +11,17 @@ import type {
   Store,
 } from '../../../ports/store.ts'
 import { byteaArray, float8Array, smallintArray, textArray, uuidArray } from '../sql/binary-array.ts'
-import { plainClaimValues, isPlain, keyRecord, readManyStatement, type KeyRow } from '../keys/claim.ts'
+import { plainClaimValues } from '../keys/claim.ts'
+import { isPlain, keyRecord, readManyStatement, type KeyRow } from '../keys/read.ts'
 import { isUuid, readable } from '../sql/values.ts'
 import { recordColumns, recovery } from '../sql/fragments.ts'
 import type { Dialect } from '../sql/names.ts'
 import type { PgPool } from '../driver.ts'
 import type { GatherLimits } from './gather.ts'
 import { laneOn, type OpenLane } from './lane.ts'
-import { loneStatements, untilLaneIsFree, writes } from './single-row.ts'
-import { packedOutcome } from '../keys/owner.ts'
+import { claimNewStatement } from '../keys/claim-sql.ts'
+import { completeFirstStatement, packedOutcome } from '../keys/complete.ts'
+import { untilLaneIsFree, writes } from './single-row.ts'
 import type { Send } from '../connection/prepared.ts'
 import { bounded, rowsOf, type Run } from '../connection/statement.ts'
 
@@ -74,7 +76,7 @@ const byIdentity = {
 export function batchedCalls({ sql, pool, send, options, single }: Batching): Gathered {
   const ask = bounded(pool, sql.schema, { send, limitMs: options.timeoutMs ?? timeoutMsDefault })
   const together: Together = { run: rowsOf(ask), texts: batchStatements(sql), single }
-  const lone = loneStatements(sql)
+  const lone = { claim: claimNewStatement(sql), complete: completeFirstStatement(sql) }
   const limits = limitsOf(options)
   const lane = laneOn(limits)
   const alone = joinedAlone(laneOn({ ...limits, sizeMax: pool.options?.max ?? aloneMax }), single)

@@ -14,8 +14,12 @@ import {
   neverSent,
   type QueueLimits,
   type QueueOptions,
+  refuseAll,
+  refuseLate,
+  stand,
+  standAgain,
+  takeBatch,
 } from './call-queue.ts'
-import { refuseAll, refuseLate, stand, standAgain, takeBatch } from './call-queue.ts'
 
 export type GatherLimits = QueueLimits
 

@@ -1,10 +1,17 @@
 /** Work for later: the row, its input and its place in the queue, in one commit. */
 import { LatchkeyError } from '../../../ports/errors.ts'
 import type { EnqueueRequest, EnqueueResult, Store } from '../../../ports/store.ts'
-import { keyRecord, type KeyRow } from './claim.ts'
-import { isExpired, keyWithOutcome, milliseconds, outcomeColumns } from '../sql/fragments.ts'
+import { keyRecord, type KeyRow } from './read.ts'
+import {
+  isExpired,
+  keyWithOutcome,
+  milliseconds,
+  outcomeColumns,
+  recordColumns,
+  recovery,
+  state,
+} from '../sql/fragments.ts'
 import { readable } from '../sql/values.ts'
-import { recordColumns, recovery, state } from '../sql/fragments.ts'
 import type { Dialect } from '../sql/names.ts'
 import { workValues } from '../steps/journal.ts'
 import type { Run } from '../connection/statement.ts'

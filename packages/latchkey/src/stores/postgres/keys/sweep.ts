@@ -1,19 +1,18 @@
-/** Sweeping dead leases and reaping expired rows, in batches, from any number of processes at once. */
+/** Dead leases: each row goes where its recovery leads, in batches, from any number of processes at once. */
 import type { Store, Swept } from '../../../ports/store.ts'
 import { stateOf } from '../../shared/codes.ts'
 import type { RawNumber } from '../../shared/record-row.ts'
-import { becomesTombstone, expiryOf, hasBlockingIntent, isExpired, milliseconds, recovery, state } from '../sql/fragments.ts'
+import { hasBlockingIntent, recovery, state } from '../sql/fragments.ts'
 import type { Dialect } from '../sql/names.ts'
 import { queueUnknown } from './unknown-queue.ts'
-import { dropJournals } from '../steps/journal.ts'
 import { markedPasses, openRows, passOver, type PassRow } from './sweep-mark.ts'
 import type { Run } from '../connection/statement.ts'
 
 type SweptRow = { readonly id: string; readonly operation: string; readonly state: RawNumber }
 type SweepRow = PassRow & (SweptRow | { readonly id: null })
 
-export function backgroundCalls(sql: Dialect, run: Run): Pick<Store, 'sweep' | 'reap'> {
-  const texts = { sweepOne: sweepOneStatement(sql), sweep: sweepStatement(sql), reap: reapStatement(sql) }
+export function sweepCall(sql: Dialect, run: Run): Pick<Store, 'sweep'> {
+  const texts = { sweepOne: sweepOneStatement(sql), sweep: sweepStatement(sql) }
   const passes = markedPasses()
   return {
     async sweep({ limit, id }) {
@@ -21,9 +20,6 @@ export function backgroundCalls(sql: Dialect, run: Run): Pick<Store, 'sweep' | '
       const rows = await run<SweepRow>(texts.sweep, [limit, passes.mark()])
       passes.moveTo(rows[0])
       return rows.flatMap(row => (row.id === null ? [] : [swept(row)]))
-    },
-    async reap({ limit }) {
-      return (await run(texts.reap, [limit])).length
     },
   }
 }
@@ -72,31 +68,4 @@ export function sweepStatement(sql: Dialect): string {
     ), ${sweepDead(sql)}, ${passOver(sql)}
     select p.now_s, p.next_s, s.id, s.operation, s.state
     from pass p left join swept s on true`
-}
-
-/**
- * Atomic: rows are locked, compared again and deleted with their outcome, evidence and journal in one statement, or stripped of them
- * where a tombstone is to stay: its expiry moves to the tombstone's, so that no pass meets it again before. The time is read in a
- * sub-select because only then it can be looked up in the index; oldest first, to ten seconds.
- */
-export function reapStatement(sql: Dialect): string {
-  const stays = becomesTombstone(sql)
-  return `with expired as materialized (
-      select k.id, ${stays} as stays from ${sql.keys} k
-      where k.expires_at <= (select ${sql.now}) and (${isExpired(sql)} or ${stays})
-        and ${expiryOf('k.expires_at')} <= (select ${sql.now})
-      order by ${expiryOf('k.expires_at')} limit $1 for update skip locked
-    ), deleted as (
-      delete from ${sql.keys} k where k.id = any(array(select e.id from expired e where not e.stays)) returning k.id
-    ), stripped as (
-      update ${sql.keys} k set gone_at = ${sql.now}, outcome = null, expires_at = k.expires_at + ${milliseconds('k.tombstone_ms')}
-      where k.id = any(array(select e.id from expired e where e.stays)) returning k.id
-    ), gone as (
-      select d.id from deleted d union all select s.id from stripped s
-    ), outcomes_gone as (
-      delete from ${sql.outcomes} o where o.id = any(array(select g.id from gone g))
-    ), evidence_gone as (
-      delete from ${sql.evidence} e where e.key_id = any(array(select g.id from gone g))
-    ), ${dropJournals(sql, 'gone')}
-    select g.id from gone g`
 }

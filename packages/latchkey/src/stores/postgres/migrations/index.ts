@@ -3,13 +3,11 @@
  * the digest of each.
  */
 import type { Migration } from '../../shared/migrations.ts'
-import { atomicFunctions } from '../atomic/functions.ts'
-import { batchFunctions } from '../batch/functions.ts'
 import { dialect, type Dialect } from '../sql/names.ts'
 import { functions6 } from './0006-functions.ts'
 import { functions7 } from './0007-functions.ts'
+import { functions8 } from './0008-functions.ts'
 import { leanTables } from './0006-lean-tables.ts'
-import { outboxFunctions } from '../outbox/functions.ts'
 import { outboxTables } from './0003-outbox.ts'
 import { reconciliationTables } from './0004-reconciliation.ts'
 import { stepTables } from './0002-steps.ts'
@@ -54,13 +52,12 @@ function recorded(schema: string, { version, name, sql }: Migration): Migration 
  * release before call the functions of steps 6 and 7, which stay as they are until a step of the next release drops them.
  */
 function functionsByVersion(sql: Dialect): Migration {
-  const functions = batchFunctions(sql) + atomicFunctions(sql) + outboxFunctions(sql)
   return {
     version: 8,
     name: 'functions-by-version',
     sql: `alter table ${sql.migrations} add column shared_from integer;
 
-${functions}insert into ${sql.migrations} (version, name, shared_from) values (8, 'functions-by-version', 7);
+${functions8(sql)}insert into ${sql.migrations} (version, name, shared_from) values (8, 'functions-by-version', 7);
 `,
   }
 }

@@ -2,11 +2,10 @@
  * The usual batch, as functions of the database: taken with one statement and settled with one. As in `batch/functions.ts`, the
  * server's session keeps their plans, so that nothing is read and planned anew for every batch.
  */
-import type { Dialect } from '../sql/names.ts'
+import { type Dialect, outboxNames, type OutboxNames } from '../sql/names.ts'
 import { ownPath } from '../sql/functions.ts'
 import { isAfterCursor, isBelowHorizon, isDeliverable, isMine } from './lanes.ts'
 import { advanceLane, nameDelivered, wakeNext } from './settle.ts'
-import { outboxNames, type OutboxNames } from '../sql/names.ts'
 
 /**
  * The plan is pinned: with these off the messages come in the order of their index and end with the batch. A planner that

@@ -4,10 +4,9 @@ import { describePostgres } from '../../../../../../test/servers/describe-postgr
 import { runOutboxCases, type StoreHarness } from '../../../conformance/index.ts'
 import type { NewMessage } from '../../../ports/outbox.ts'
 import { type Overloads, plantOverloads } from '../../../../test/postgres/overloads.ts'
-import { dialect } from '../sql/names.ts'
+import { dialect, outboxNames } from '../sql/names.ts'
 import { lagStatement } from './operate.ts'
 import { leaseStatement } from './lanes.ts'
-import { outboxNames } from '../sql/names.ts'
 import { openPostgresStore } from '../store.ts'
 
 describePostgres('the outbox on PostgreSQL', database => {

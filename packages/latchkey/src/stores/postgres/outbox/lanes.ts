@@ -2,8 +2,7 @@
 import type { LaneLease, LaneResult, Outbox } from '../../../ports/outbox.ts'
 import type { RawNumber } from '../../shared/record-row.ts'
 import { milliseconds } from '../sql/fragments.ts'
-import type { Dialect } from '../sql/names.ts'
-import type { OutboxNames } from '../sql/names.ts'
+import type { Dialect, OutboxNames } from '../sql/names.ts'
 import type { Run } from '../connection/statement.ts'
 
 type LeaseRow = { readonly lane: RawNumber; readonly fence: RawNumber }

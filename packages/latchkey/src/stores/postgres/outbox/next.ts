@@ -3,9 +3,8 @@ import type { Batch, LaneLease, Message, Outbox } from '../../../ports/outbox.ts
 import { crashesUntilSuspect, headersFrom, probeDelayMaxMs } from '../../shared/outbox-message.ts'
 import type { RawNumber } from '../../shared/record-row.ts'
 import { epochMs, milliseconds } from '../sql/fragments.ts'
-import type { Dialect } from '../sql/names.ts'
+import type { Dialect, OutboxNames } from '../sql/names.ts'
 import { isAfterCursor, isBelowHorizon, isDeliverable, isMine, leaseValues } from './lanes.ts'
-import type { OutboxNames } from '../sql/names.ts'
 import type { Run } from '../connection/statement.ts'
 
 /** Of `outbox_next`: the first one. */

@@ -4,10 +4,9 @@ import { historyFrom, lagCountMax, parkedListMax } from '../../shared/outbox-mes
 import type { RawNumber } from '../../shared/record-row.ts'
 import { epochMs, milliseconds } from '../sql/fragments.ts'
 import { readable } from '../sql/values.ts'
-import type { Dialect } from '../sql/names.ts'
+import type { Dialect, OutboxNames } from '../sql/names.ts'
 import { isAfterCursor, isBelowHorizon } from './lanes.ts'
 import { messageColumns, messageOf, type MessageRow } from './next.ts'
-import type { OutboxNames } from '../sql/names.ts'
 import type { Run } from '../connection/statement.ts'
 
 type ParkedRow = MessageRow & { readonly cause: string; readonly history: string; readonly parked_at_ms: RawNumber }

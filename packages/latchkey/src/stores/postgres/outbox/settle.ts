@@ -3,9 +3,8 @@ import { isAllDelivered, type Outbox, type Settlement } from '../../../ports/out
 import { historyMax, wakeMax } from '../../shared/outbox-message.ts'
 import { epochMs, milliseconds } from '../sql/fragments.ts'
 import { readable } from '../sql/values.ts'
-import type { Dialect } from '../sql/names.ts'
+import type { Dialect, OutboxNames } from '../sql/names.ts'
 import { isMine, leaseValues } from './lanes.ts'
-import type { OutboxNames } from '../sql/names.ts'
 import type { Run } from '../connection/statement.ts'
 
 export function settleCall(sql: Dialect, names: OutboxNames, run: Run): Outbox<unknown>['settle'] {

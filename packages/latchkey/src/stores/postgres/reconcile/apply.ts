@@ -6,7 +6,7 @@ import type { RawNumber } from '../../shared/record-row.ts'
 import { epochMs, hasForeignRecovery, milliseconds, state } from '../sql/fragments.ts'
 import type { Dialect } from '../sql/names.ts'
 import type { Run } from '../connection/statement.ts'
-import { fitsTheQuestion, openEffect, settleJudged, settlesTo } from './settle-row.ts'
+import { fitsTheQuestion, openEffect, settleJudged, settlesTo } from './settle.ts'
 
 /** Each repetition means that the row was settled, or granted again, between the look and the lock. */
 const looksMax = 10

@@ -4,11 +4,13 @@ import pg from 'pg'
 import { describePostgres } from '../../../../../../test/servers/describe-postgres.ts'
 import type { Finding, FoundVerdict, KeepResult, Lookup, Subject } from '../../../ports/reconciliation.ts'
 import type { Claim, ClaimRequest } from '../../../ports/store.ts'
-import { claimCalls } from '../keys/claim.ts'
+import { claimCall } from '../keys/claim.ts'
+import { completeCall } from '../keys/complete.ts'
+import { failCalls } from '../keys/fail.ts'
+import { heartbeatCall } from '../keys/heartbeat.ts'
 import { dialect } from '../sql/names.ts'
 import { postgresStore, type PostgresStore } from '../index.ts'
 import { operatorCalls } from '../keys/operator.ts'
-import { ownerCalls } from '../keys/owner.ts'
 import { postgresReconciliation } from './index.ts'
 import { inTransaction, type Run } from '../connection/statement.ts'
 import { claimRequest } from '../../../../test/claim-request.ts'
@@ -106,7 +108,7 @@ describePostgres('settling unknowns in postgres, while others do', database => {
     const claim = await unknown()
     const evidenceId = await kept(whole(claim), happened)
     const [completed, applied] = await overtaken(
-      run => ownerCalls(sql, run).complete(claim, answer('late'), hourMs),
+      run => completeCall(sql, run).complete(claim, answer('late'), hourMs),
       () => store.reconciliation.apply(evidenceId, options),
     )
     expect(completed === 'written' && applied).toEqual({ kind: 'not-applicable', state: 'completed' })
@@ -157,8 +159,8 @@ describePostgres('settling unknowns in postgres, while others do', database => {
     const [, applied] = await overtaken(
       async run => {
         await operatorCalls(sql, run).settle(claim.id, never, act, hourMs)
-        const result = await claimCalls(sql, run).claim(again)
-        if (result.kind === 'won') await ownerCalls(sql, run).fail(result.claim, notKnown)
+        const result = await claimCall(sql, run).claim(again)
+        if (result.kind === 'won') await failCalls(sql, run).fail(result.claim, notKnown)
       },
       () => store.reconciliation.apply(evidenceId, options),
     )
@@ -250,7 +252,7 @@ describePostgres('settling unknowns in postgres, while others do', database => {
   it('lets evidence be kept while the owner writes, and waits for nobody', async () => {
     const claim = await own()
     const [, result] = await holding(
-      run => ownerCalls(sql, run).heartbeat(claim, 30_000),
+      run => heartbeatCall(sql, run).heartbeat(claim, 30_000),
       () => store.reconciliation.keep(whole(claim), finding(happened)),
     )
     expect(result.kind).toBe('kept')

@@ -6,7 +6,7 @@ import { exact, isUuid, readable } from '../sql/values.ts'
 import { milliseconds } from '../sql/fragments.ts'
 import type { Dialect } from '../sql/names.ts'
 import type { Run } from '../connection/statement.ts'
-import { fitsTheQuestion, openEffect, verdictValues } from './settle-row.ts'
+import { fitsTheQuestion, openEffect, verdictValues } from './settle.ts'
 
 type EvidenceCalls = Pick<Reconciliation, 'keep' | 'waiting' | 'findEffect' | 'forgetDeliveries'>
 

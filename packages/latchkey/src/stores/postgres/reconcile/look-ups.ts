@@ -6,7 +6,7 @@ import { readable } from '../sql/values.ts'
 import type { Dialect } from '../sql/names.ts'
 import { effectOf, type EffectRow } from './keep.ts'
 import type { Run } from '../connection/statement.ts'
-import { openEffect } from './settle-row.ts'
+import { openEffect } from './settle.ts'
 import { queueWaiting, waitingColumns } from '../keys/waiting-list.ts'
 
 type LookupCalls = Pick<Reconciliation, 'lookups' | 'postpone' | 'giveUp' | 'nextLookUpInMs' | 'unknowns'>

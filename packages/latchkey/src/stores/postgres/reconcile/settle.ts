@@ -1,14 +1,19 @@
-/** A person's verdict on an unknown row, with its evidence and its audit entry in the same commit. */
+/**
+ * How an unknown row leaves that state by what somebody found out: the same for a person and for evidence. And a person's verdict, with its
+ * evidence and its audit entry in the same commit.
+ */
 import { LatchkeyError } from '../../../ports/errors.ts'
 import type { FoundVerdict } from '../../../ports/reconciliation.ts'
 import type { Act, SettleResult, Store } from '../../../ports/store.ts'
 import { rowStateOf } from '../../shared/codes.ts'
 import type { RawNumber } from '../../shared/record-row.ts'
-import { hasForeignRecovery } from '../sql/fragments.ts'
+import { hasForeignRecovery, milliseconds, recovery, state, stepState, storeOutcome } from '../sql/fragments.ts'
 import { readable } from '../sql/values.ts'
 import type { Dialect } from '../sql/names.ts'
 import type { Run } from '../connection/statement.ts'
-import { fitsTheQuestion, openEffect, settleJudged, settlesTo, verdictValues } from './settle-row.ts'
+import { outcomeValues } from '../keys/complete.ts'
+import { unqueue } from '../keys/unknown-queue.ts'
+import { queueWaiting, unlist, waitingColumns } from '../keys/waiting-list.ts'
 
 /** A person's act meets another act on the same row once, perhaps twice; not ten times. */
 const actsMax = 10
@@ -71,4 +76,53 @@ function settleStatement(sql: Dialect): string {
       from settled s, said e, judged j
     )
     select j.state, j.kind, j.name as effect, exists (select from settled) as acted from judged j`
+}
+
+/** Verdict, then status, version, headers and body of an outcome, then the result of an effect. */
+export function verdictValues(verdict: FoundVerdict): readonly unknown[] {
+  const outcome = 'outcome' in verdict ? outcomeValues(verdict.outcome).slice(0, 4) : [null, null, null, null]
+  return [verdict.kind, ...outcome, 'value' in verdict ? (verdict.value ?? null) : null]
+}
+
+/** The effect in doubt of the row `from`, all null: it has none. Steps of an unknown row change only together with its state. */
+export function openEffect(sql: Dialect, from: string): string {
+  return `left join lateral (
+        select p.position, p.name, p.epoch from ${sql.steps} p
+        where p.id = ${from}.id and p.state = ${stepState.open} and ${from}.recovery = ${recovery.resume}
+        order by p.position limit 1
+      ) o on true`
+}
+
+/** A value answers the open effect, an outcome the whole; that nothing happened answers either. */
+export const fitsTheQuestion = `(e.verdict = 'never-happened' or (e.status is null) = (o.position is not null))`
+
+/** Where a verdict `e` leads that fits. */
+export const settlesTo: string = `case
+        when e.verdict = 'never-happened' and r.recovery <> ${recovery.resume} then ${state.failed_retryable}
+        when e.verdict = 'never-happened' or o.position is not null then ${state.pending}
+        else ${state.completed} end`
+
+/**
+ * From `said` (verdict, status, version, headers, body, result) and `judged` (id, fence, kind, settles_to, position), which the
+ * statement has looked up. The update compares fence and state again under the row's lock: a row that ran again and became unknown
+ * again is another unknown, and the verdict was not about it. All else follows from what it returned. `$1` is the identity.
+ */
+export function settleJudged(sql: Dialect, retention: string): string {
+  const said = (column: string) => `(select e.${column} from said e)`
+  return `settled as (
+      update ${sql.keys} k set state = j.settles_to, parked_at = null,
+        due_at = case when j.settles_to <> ${state.completed} then ${sql.now} end,
+        completed_at = case when j.settles_to = ${state.completed} then ${sql.now} end,
+        expires_at = greatest(k.expires_at, ${sql.now} + ${milliseconds(retention)})
+      from judged j where k.id = j.id and k.fence = j.fence and k.state = ${state.unknown} and j.kind = 'settled'
+      returning ${waitingColumns}, k.fence, k.claim_id
+    ), answered as (
+      select s.id, s.fence from settled s where s.state = ${state.completed}
+    ), ${storeOutcome(sql, 'answered', [said('status'), said('version'), said('headers'), said('body'), 'null'])},
+    effect_settled as (
+      update ${sql.steps} p set repeat_until = null, result = e.result,
+        state = case when e.verdict = 'never-happened' then ${stepState.again} else ${stepState.done} end,
+        epoch = case when e.verdict = 'never-happened' then p.epoch + 1 else p.epoch end
+      from said e, judged j, settled s where p.id = s.id and p.position = j.position and p.state = ${stepState.open}
+    ), ${unqueue(sql, 'settled')}, ${unlist(sql, 'settled')}, ${queueWaiting(sql, 'settled')}`
 }

@@ -1,3 +1,5 @@
+import type { Dialect } from './names.ts'
+
 /**
  * The functions of the database that this release calls. Each carries the number of the migration that made it, and is never changed
  * or replaced: a process of another release may be calling it. A new text is a new migration and a new name here.
@@ -37,3 +39,25 @@ export function functionNames(schema: string): FunctionNames {
  * `pg_temp` stands last by name: left out, it would be searched first.
  */
 export const ownPath = 'search_path = pg_catalog, pg_temp'
+
+/**
+ * The plan is pinned: with these off there is one way left, the primary key, on a new table of which the planner knows nothing
+ * as on a large one.
+ */
+const byPrimaryKey = `language plpgsql set ${ownPath}
+  set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off set enable_mergejoin = off
+  set plan_cache_mode = force_generic_plan set jit = off`
+
+/** A batch waits for nobody for long: who is in the way is met alone, by the statement for one row. */
+export const batchSettings = `${byPrimaryKey} set lock_timeout = '50ms'`
+
+/** It is evaluated last, so for the one row that all else has let through. */
+export function oneRowFunction(sql: Dialect): string {
+  return `create function ${sql.functions.oneRow}() returns boolean language plpgsql volatile cost 100000
+set ${ownPath} as $latchkey$
+begin
+  return true;
+end $latchkey$;
+
+`
+}

@@ -1,21 +1,37 @@
-/** Claims whose replies were lost, released together. A plain statement: it runs after an outage, not on the way of a request. */
+/** Claims whose replies were lost, released. */
 import type { LostClaim, Store } from '../../../ports/store.ts'
 import { recovery, state } from '../sql/fragments.ts'
 import type { Dialect } from '../sql/names.ts'
+import { queueWaiting, waitingColumns } from './waiting-list.ts'
 import type { Run } from '../connection/statement.ts'
 
-export function releaseManyCall(sql: Dialect, run: Run): Pick<Store, 'releaseMany'> {
-  const text = releaseManyStatement(sql)
+export function releaseCalls(sql: Dialect, run: Run): Pick<Store, 'release' | 'releaseMany'> {
+  const texts = { release: releaseStatement(sql), releaseMany: releaseManyStatement(sql) }
   return {
+    async release(id, claimId) {
+      const rows = await run(texts.release, [id, claimId])
+      return rows.length > 0 ? 'released' : 'not-yours'
+    },
     async releaseMany(claims: readonly LostClaim[]) {
       const values = [claims.map(({ id }) => id), claims.map(({ claimId }) => claimId)]
-      const rows = await run<{ readonly claim_id: string }>(text, values)
+      const rows = await run<{ readonly claim_id: string }>(texts.releaseMany, values)
       return rows.map(row => row.claim_id)
     },
   }
 }
 
+/** Atomic: one statement. By claim id alone, because who lost the reply to a claim does not know its fence. */
+function releaseStatement(sql: Dialect): string {
+  return `with released as (
+      update ${sql.keys} k set state = ${state.failed_retryable}, locked_until = null, due_at = ${sql.now}
+      where k.id = $1::uuid and k.claim_id = $2::uuid and k.state = ${state.in_progress}
+      returning ${waitingColumns}
+    ), ${queueWaiting(sql, 'released')}
+    select 1 from released`
+}
+
 /**
+ * A plain statement: it runs after an outage, not on the way of a request.
  * Atomic: one statement; evidence and queues follow from what the guarded update returned. Locked by identity first, as the batches
  * are, so that they never wait for each other in a circle; the update compares again what may have changed while a lock was waited for.
  */

@@ -1,0 +1,116 @@
+/** The SQL of a claim: for a row in any state, for one new row, and for a batch of new rows. */
+import {
+  grantedFrom,
+  keyWithOutcome,
+  mayTakeOver,
+  milliseconds,
+  outcomeColumns,
+  recordColumns,
+  state,
+} from '../sql/fragments.ts'
+import { batchSettings } from '../sql/functions.ts'
+import type { Dialect } from '../sql/names.ts'
+import { beginJournal } from '../steps/journal.ts'
+
+/**
+ * One round trip. Atomic because the primary key is the arbiter: of any number of inserts one wins, and an existing row is
+ * locked and compared again (same fence, state and lease as seen, still grantable) before it changes hands. The lease stands for the steps: each
+ * write to them moves it, so that while it stands still the intents are those that the statement's snapshot shows.
+ * A row that is not grantable is only read: the insert gets no input row, so a replay locks and writes nothing.
+ * The statement keeps one snapshot: a row committed after it is met by the insert but not by the look. Then neither part
+ * returns anything, and the caller repeats with a new snapshot.
+ * Without the journal's parts, which every claim would have to plan, an expired row is not granted: it may have one.
+ */
+export function claimStatement(sql: Dialect, journal?: 'with journal'): string {
+  const expired = `(select s.grant_from from seen s) = 'expired'`
+  const fresh = `coalesce(${expired}, true)`
+  const hands = mayTakeOver('$11', '$12')
+  return `with seen as materialized (
+    select ${recordColumns(sql)}, ${outcomeColumns}, ${grantedFrom(sql, '$3::bytea', hands)} as grant_from, k.locked_until as lease_end
+    from ${keyWithOutcome(sql, '$1')}
+  ), granted as (
+    insert into ${sql.keys} as k (id, claim_id, fence, created_at, granted_at, expires_at, locked_until,
+      attempts, state, recovery, fingerprint, scope, operation, description, tombstone_ms)
+    select $1::uuid, $2::uuid, 1, t.now, t.now, t.now + ${milliseconds('$6')}, t.now + ${milliseconds('$5')},
+      1, ${state.in_progress}, $4::smallint, $3::bytea, $7::text, $8::text, $9::text, $10::float8::bigint
+    from (select ${sql.now} as now) t
+    where not exists (select from seen s where s.grant_from is null${journal ? '' : ` or s.grant_from = 'expired'`})
+    on conflict (id) do update set
+      claim_id = excluded.claim_id,
+      fence = k.fence + 1,
+      created_at = case when ${expired} then excluded.created_at else k.created_at end,
+      granted_at = excluded.granted_at,
+      expires_at = excluded.expires_at,
+      locked_until = excluded.locked_until,
+      due_at = null,
+      completed_at = null,
+      attempts = case when ${expired} then 1 else k.attempts + 1 end,
+      crashes = case when ${expired} then 0 when k.state = ${state.in_progress} then k.crashes + 1 else k.crashes end,
+      state = excluded.state,
+      recovery = excluded.recovery,
+      fingerprint = excluded.fingerprint,
+      outcome = null,
+      description = case when ${fresh} then excluded.description else coalesce(excluded.description, k.description) end,
+      last_error_code = case when ${expired} then null else k.last_error_code end,
+      tombstone_ms = excluded.tombstone_ms,
+      gone_at = null
+    where k.fence = (select s.fence from seen s) and k.state = (select s.state from seen s)
+      and k.locked_until is not distinct from (select s.lease_end from seen s)
+      and ${grantedFrom(sql, 'excluded.fingerprint', hands)} is not null
+    returning k.fence, k.attempts, k.crashes
+  )${journal ? `, ${beginJournal(sql, { fresh, version: '$13', input: '$14', deadline: '$15' })}` : ''}
+  select g.fence as won_fence, g.attempts as won_attempts, g.crashes as won_crashes, s.*
+  from (select) one left join granted g on true left join seen s on true`
+}
+
+/**
+ * The primary key is the claim's arbiter, and a row that can be seen is not offered to it, so that a replay neither locks nor waits. A plan
+ * that was made while the table was small could read all of it ever after. So it asks a function that is said to be expensive, which
+ * makes every other way than the primary key cost more.
+ */
+export function claimNewStatement(sql: Dialect): string {
+  return `insert into ${sql.keys} (id, claim_id, fence, created_at, granted_at, expires_at, locked_until,
+      attempts, state, recovery, fingerprint, scope, operation, description)
+    select $1::uuid, $2::uuid, 1, ${sql.now}, ${sql.now}, ${sql.now} + ${milliseconds('$6')}, ${sql.now} + ${milliseconds('$5')},
+      1, ${state.in_progress}, $4::smallint, $3::bytea, $7::text, $8::text, $9::text
+    where not exists (select from ${sql.keys} s where s.id = $1::uuid and ${sql.functions.oneRow}())
+    on conflict (id) do nothing`
+}
+
+/**
+ * Returns the rows that were there, and nothing for those that were granted: a fresh row has fence 1 and one attempt. Atomic as
+ * the statement for one row: the primary key is the arbiter. Rows that can be seen are not offered to it, so a replay neither
+ * locks nor waits. A row met by the insert but gone at the look is nobody's answer: all of it is done again.
+ */
+export function claimManyFunction(sql: Dialect): string {
+  return `create function ${sql.functions.claimMany}(ids uuid[], claim_ids uuid[], fingerprints bytea[], recoveries smallint[],
+  lease_ms float8[], expires_in_ms float8[], scopes text[], operations text[], descriptions text[])
+returns setof ${sql.keys} ${batchSettings} as $latchkey$
+declare
+  won uuid[];
+  seen bigint;
+begin
+  with granted as (
+    insert into ${sql.keys} as k (id, claim_id, fence, created_at, granted_at, expires_at, locked_until,
+      attempts, state, recovery, fingerprint, scope, operation, description)
+    select a.id, a.claim_id, 1, t.now, t.now, t.now + ${milliseconds('a.expires_in_ms')}, t.now + ${milliseconds('a.lease_ms')},
+      1, ${state.in_progress}, a.recovery, a.fingerprint, a.scope, a.operation, a.description
+    from (select ${sql.now} as now offset 0) t,
+      unnest(ids, claim_ids, fingerprints, recoveries, lease_ms, expires_in_ms, scopes, operations, descriptions)
+        a (id, claim_id, fingerprint, recovery, lease_ms, expires_in_ms, scope, operation, description)
+    where not exists (select from ${sql.keys} s where s.id = a.id)
+    order by a.id
+    on conflict (id) do nothing
+    returning k.id
+  )
+  select coalesce(pg_catalog.array_agg(g.id), '{}') into won from granted g;
+  if pg_catalog.cardinality(won) = pg_catalog.cardinality(ids) then return; end if;
+  return query select k.* from pg_catalog.unnest(ids) a (id) join ${sql.keys} k on k.id = a.id where a.id <> all (won);
+  get diagnostics seen = row_count;
+  if seen + pg_catalog.cardinality(won) <> pg_catalog.cardinality(ids) then
+    raise serialization_failure using message = 'a row came and went while its batch was claimed';
+  end if;
+end $latchkey$;
+
+`
+}

@@ -1,0 +1,128 @@
+/** The owner's answer: alone, in a batch, and after its claim was no longer in progress. */
+import type { Outcome } from '../../../ports/outcome.ts'
+import type { Store } from '../../../ports/store.ts'
+import { headersToText } from '../../shared/outcome-codec.ts'
+import { packOutcome } from '../../shared/packed-outcome.ts'
+import type { Run } from '../connection/statement.ts'
+import { milliseconds, recovery, state, stepState, storeOutcome } from '../sql/fragments.ts'
+import { batchSettings } from '../sql/functions.ts'
+import type { Dialect } from '../sql/names.ts'
+import { mine, owner, writeOrLate } from './owner.ts'
+import { unqueue } from './unknown-queue.ts'
+import { unlist, waitingColumns } from './waiting-list.ts'
+
+export function completeCall(sql: Dialect, run: Run): Pick<Store, 'complete'> {
+  const texts = { text: completeStatement(sql), lateText: completeLateStatement(sql) }
+  return {
+    complete: (claim, outcome, retentionMs) =>
+      writeOrLate(run, texts, [...owner(claim), retentionMs, ...outcomeValues(outcome, claim.fence)]),
+  }
+}
+
+/** Larger ones would crowd the rows that every claim reads and writes: they have a table of their own. */
+const packedBytesMax = 1_024
+
+/** Undefined: too large to be kept with its key. */
+export function packedOutcome(outcome: Outcome, fence: number): Buffer | undefined {
+  if ((outcome.body?.length ?? 0) > packedBytesMax) return undefined
+  const packed = packOutcome(outcome, fence)
+  return packed.length > packedBytesMax ? undefined : packed
+}
+
+/** Without a fence, which a person's verdict does not know, the outcome is never packed. */
+export function outcomeValues(outcome: Outcome, fence?: number): readonly unknown[] {
+  const packed = fence === undefined ? undefined : packedOutcome(outcome, fence)
+  return [outcome.status, outcome.version, headersToText(outcome.headers), outcome.body ?? null, packed ?? null]
+}
+
+/** Atomic: one statement; the outcome is inserted from the row that the guarded update returned, or not at all. */
+function completeStatement(sql: Dialect): string {
+  return `with done as (
+      update ${sql.keys} k set state = ${state.completed}, locked_until = null, completed_at = ${sql.now},
+        outcome = $9::bytea, expires_at = greatest(k.expires_at, ${sql.now} + ${milliseconds('$4')})
+      where ${mine} and k.state = ${state.in_progress}
+      returning k.id, k.fence
+    ), ${storeOutcome(sql, 'done', ['$5', '$6', '$7', '$8', '$9'])}
+    select 1 from done`
+}
+
+/**
+ * Nothing was in progress under this claim. `settled`: the row is unknown and still ours, so the answer is the evidence
+ * that settles it. `repeated`: our own answer is already there, its reply was lost. `lost`: the answer is kept as evidence.
+ * Atomic: one statement, and the update compares the state again under the row's lock. Its snapshot is younger than the
+ * commit that took the row out of progress, so the entry in the queue is seen whenever the unknown state is.
+ */
+function completeLateStatement(sql: Dialect): string {
+  return `with mine as materialized (
+      select k.id, k.state, ${settledByOthers(sql)} as by_others
+      from ${sql.keys} k where ${mine}
+    ), settled as (
+      update ${sql.keys} k set state = ${state.completed}, parked_at = null, completed_at = ${sql.now},
+        outcome = $9::bytea, expires_at = greatest(k.expires_at, ${sql.now} + ${milliseconds('$4')})
+      where ${mine} and k.state = ${state.unknown} and not ${hasOpenEffect(sql)}
+      returning ${waitingColumns}, k.fence
+    ), ${storeOutcome(sql, 'settled', ['$5', '$6', '$7', '$8', '$9'])},
+    ${unqueue(sql, 'settled')}, ${unlist(sql, 'settled')},
+    verdict as (
+      select case when exists (select from settled) then 'settled'
+        when exists (select from mine m where m.state = ${state.completed} and not m.by_others) then 'repeated'
+        else 'lost' end as kind
+    ), kept as (
+      insert into ${sql.evidence} (key_id, fence, claim_id, source, verdict, applied, at, status, version, headers, body)
+      select $1::uuid, $2::bigint, $3::uuid, 'late-owner', 'happened', v.kind = 'settled', ${sql.now},
+        $5::smallint, $6::integer, $7::text, $8::bytea
+      from verdict v where v.kind <> 'repeated'
+    )
+    select v.kind from verdict v`
+}
+
+/** Of phased work: an answer for the whole says nothing about an effect that is in doubt. Steps of an unknown row change only with its state. */
+function hasOpenEffect(sql: Dialect): string {
+  return `(k.recovery = ${recovery.resume}
+        and exists (select from ${sql.steps} p where p.id = k.id and p.state = ${stepState.open}))`
+}
+
+/** Somebody else's evidence settled the row `k` in its present grant; what its owner said late itself is not somebody else's. */
+function settledByOthers(sql: Dialect): string {
+  return `exists (select from ${sql.evidence} e where e.key_id = k.id and e.applied
+        and coalesce(e.settled_claim, e.claim_id) = k.claim_id and (e.source <> 'late-owner' or e.claim_id <> k.claim_id))`
+}
+
+/** For a row at its first grant and an outcome that is stored with its key. The last condition keeps the plan at the primary key. */
+export function completeFirstStatement(sql: Dialect): string {
+  return `update ${sql.keys} k set state = ${state.completed}, locked_until = null, completed_at = ${sql.now},
+      outcome = $4::bytea, expires_at = greatest(k.expires_at, ${sql.now} + ${milliseconds('$3')})
+    where k.id = $1::uuid and k.fence = 1 and k.claim_id = $2::uuid and k.state = ${state.in_progress}
+      and ${sql.functions.oneRow}()`
+}
+
+/**
+ * Returns null when all were written, and otherwise the ids of those that were. Only for rows at fence 1 and outcomes that are
+ * kept with their key. An update promises no order, so the rows are locked first, by identity: two batches, or a batch and
+ * the reaper, never wait for each other in a circle. What is locked stays in its place, and is found there without the index;
+ * a row that changed while its lock was waited for is in a place that this statement does not see, and is met alone.
+ */
+export function completeManyFunction(sql: Dialect): string {
+  return `create function ${sql.functions.completeMany}(ids uuid[], claim_ids uuid[], retention_ms float8[], outcomes bytea[])
+returns uuid[] ${batchSettings} as $latchkey$
+declare
+  written uuid[];
+begin
+  with mine as materialized (
+    select a.*, k.ctid as place from unnest(ids, claim_ids, retention_ms, outcomes) a (id, claim_id, retention_ms, outcome)
+    join ${sql.keys} k on k.id = a.id
+    where k.fence = 1 and k.claim_id = a.claim_id and k.state = ${state.in_progress}
+    order by k.id for update of k
+  ), done as (
+    update ${sql.keys} k set state = ${state.completed}, locked_until = null, completed_at = ${sql.now},
+      outcome = m.outcome, expires_at = greatest(k.expires_at, ${sql.now} + ${milliseconds('m.retention_ms')})
+    from mine m
+    where k.ctid = m.place and k.id = m.id and k.fence = 1 and k.claim_id = m.claim_id and k.state = ${state.in_progress}
+    returning k.id
+  )
+  select coalesce(pg_catalog.array_agg(d.id), '{}') into written from done d;
+  return case when pg_catalog.cardinality(written) < pg_catalog.cardinality(ids) then written end;
+end $latchkey$;
+
+`
+}
