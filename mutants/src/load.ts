@@ -11,7 +11,7 @@ export const loadMutants: readonly Mutant[] = [
     name: 'load: a joined caller shares the grant of a claim',
     patches: [
       {
-        file: `${source}/stores/postgres/batch/batching.ts`,
+        file: `${source}/stores/postgres/keys/claim.ts`,
         find: `if (result.kind === 'won' || result.record.expired) return false`,
         replace: `if (result.kind === 'won') return true`,
       },
@@ -20,9 +20,7 @@ export const loadMutants: readonly Mutant[] = [
   },
   {
     name: 'load: each claim of a key is a statement',
-    patches: [
-      { file: `${source}/stores/postgres/batch/batching.ts`, find: 'mayShare: mayShareClaim,', replace: '', times: 2 },
-    ],
+    patches: [{ file: `${source}/stores/postgres/keys/claim.ts`, find: 'mayShare: mayShareClaim, ', replace: '' }],
     caughtBy: [
       hotKey('runs once, tells the others that it runs, and serves everybody else'),
       hotKey('runs phased and deferred work once'),
@@ -43,14 +41,14 @@ export const loadMutants: readonly Mutant[] = [
     name: 'load: one scope may take every open claim',
     patches: [
       {
-        file: `${source}/stores/postgres/batch/call-queue.ts`,
+        file: `${source}/stores/postgres/batch/waiting-calls.ts`,
         find: 'return own >= left',
         replace: 'return own < 0 || left <= 0',
       },
     ],
     caughtBy: [
       {
-        path: `${source}/stores/postgres/batch/gather.test.ts`,
+        path: `${source}/stores/postgres/batch/batch-queue.test.ts`,
         test: 'leaves room for other scopes beside a flood of one',
       },
     ],
@@ -59,14 +57,14 @@ export const loadMutants: readonly Mutant[] = [
     name: 'load: a full queue of calls is called an outage',
     patches: [
       {
-        file: `${source}/stores/postgres/batch/call-queue.ts`,
+        file: `${source}/stores/postgres/batch/waiting-calls.ts`,
         find: `new LatchkeyError('overloaded', message, { retryAfterMs: 1_000 })`,
         replace: `new LatchkeyError('store-unavailable', message, { retryAfterMs: 1_000 })`,
       },
     ],
     caughtBy: [
       {
-        path: `${source}/stores/postgres/batch/gather.test.ts`,
+        path: `${source}/stores/postgres/batch/batch-queue.test.ts`,
         test: 'drops what has waited too long before it is sent',
       },
     ],

@@ -48,9 +48,9 @@ export const postgresBatchMutants: readonly Mutant[] = [
     name: 'postgres: a batch whose row moved is not met alone',
     patches: [
       {
-        file: `${folder}/batch/batching.ts`,
-        find: `written(each.claim.id) ? 'written' : each.alone()`,
-        replace: `written(each.claim.id) ? 'written' : 'claim-lost'`,
+        file: `${folder}/keys/complete.ts`,
+        find: `isWritten(each.claim.id) ? 'written' : sendAlone(each)`,
+        replace: `isWritten(each.claim.id) ? 'written' : 'claim-lost'`,
       },
     ],
     caughtBy: [

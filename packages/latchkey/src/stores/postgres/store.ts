@@ -16,7 +16,7 @@ import { enqueueCall } from './keys/enqueue.ts'
 import { checkCall, migrate } from './migrations/migrate.ts'
 import { operatorCalls } from './keys/operator.ts'
 import { postgresOutbox } from './outbox/index.ts'
-import { preparedWherePossible } from './connection/prepared.ts'
+import { sessions } from './connection/prepared.ts'
 import { postgresReconciliation } from './reconcile/index.ts'
 import { releaseCalls } from './keys/release.ts'
 import { resumableCall } from './keys/resumable.ts'
@@ -60,7 +60,7 @@ export function openPostgresStore<Pool extends PgPool>({
   const sql = dialect(schema, clock)
   const run = autocommit(pool, sql.schema)
   ignoreErrorsOfPool(pool)
-  const send = preparedWherePossible()
+  const known = sessions()
   const single = {
     ...claimCall(sql, run),
     ...enqueueCall(sql, run),
@@ -80,16 +80,19 @@ export function openPostgresStore<Pool extends PgPool>({
       queueMsMax: queueMsOf(batching),
     },
     // The transactor's clients come from this pool's `connect`, so they are of the pool's own client type.
-    transactor: postgresTransactor({ pool, sql, schemaName: schema, send }) as Transactor<unknown> as Transactor<
-      ClientOf<Pool>
-    >,
+    transactor: postgresTransactor({
+      pool,
+      sql,
+      schemaName: schema,
+      sessions: known,
+    }) as Transactor<unknown> as Transactor<ClientOf<Pool>>,
     steps: postgresSteps(sql, run) as Steps<ClientOf<Pool>>,
     outbox: postgresOutbox<ClientOf<Pool>>(sql, run),
     reconciliation: postgresReconciliation(sql, run),
     ...single,
     ...(batching === false
       ? {}
-      : batchedCalls({ sql, pool, send, options: batching === true ? {} : batching, single })),
+      : batchedCalls({ sql, pool, sessions: known, options: batching === true ? {} : batching, single })),
     ...failCalls(sql, run),
     ...releaseCalls(sql, run),
     ...sweepCall(sql, run),

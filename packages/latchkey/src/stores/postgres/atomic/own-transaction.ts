@@ -5,7 +5,8 @@ import type { AtomicCalls } from './reserve-and-record.ts'
 import type { PgClient } from '../driver.ts'
 import { handlerEnd, type KnownTransaction, reserveIn } from './transaction-state.ts'
 import type { PoolShare } from '../connection/pool-share.ts'
-import { inTransaction, runIn } from '../connection/statement.ts'
+import { preparedIn } from '../connection/prepared.ts'
+import { runIn } from '../connection/statement.ts'
 import { isConflict, storeError } from '../connection/errors.ts'
 import { type OpenTransaction, openTransaction } from '../connection/transaction.ts'
 import { transactionClient } from '../connection/transaction-client.ts'
@@ -30,14 +31,14 @@ export interface Opening {
 }
 
 export async function openOwnTransaction(
-  { pool, sql, send }: TransactorOptions,
+  { pool, sql, sessions }: TransactorOptions,
   { calls, share, first }: Opening,
 ): Promise<OwnTransaction> {
   const opened = await openTransaction(pool, sql.schema, calls.begin(first))
   const { client, beginning } = opened
   const watch = watchCommands(client)
   const { tx, close } = transactionClient(client, watch)
-  const call = inTransaction({ query: (text, values = []) => send(client, text, values) }, sql.schema)
+  const call = preparedIn(client, sessions, sql.schema)
   const known: KnownTransaction = { calls, runs: { call, run: runIn(tx, sql) }, isOurs: true, watch }
   if (first !== undefined) known.first = { request: first, lock: beginning.rows[0] }
   return { opened, share, known, tx, close, operation: first?.identity.operation }

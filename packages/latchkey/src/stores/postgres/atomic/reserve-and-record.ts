@@ -3,7 +3,7 @@ import type { Outcome } from '../../../ports/outcome.ts'
 import type { AtomicRequest, GrantedFrom, Reservation } from '../../../ports/store.ts'
 import type { RawNumber } from '../../shared/record-row.ts'
 import { uuidArray } from '../sql/binary-array.ts'
-import { isPlain, keyRecord, readManyStatement, type KeyRow } from '../keys/read.ts'
+import { needsNoDecision, keyRecord, readManyStatement, type KeyRow } from '../keys/read.ts'
 import { isUuid, readable, takeOverValues } from '../sql/values.ts'
 import {
   grantedFrom,
@@ -20,14 +20,15 @@ import {
 import type { Dialect } from '../sql/names.ts'
 import { bytesLiteral, numberLiteral, textLiteral, uuidLiteral } from '../sql/literal.ts'
 import { outcomeValues, packedOutcome } from '../keys/complete.ts'
+import { prepared, type RunPrepared } from '../connection/prepared.ts'
 import type { Run } from '../connection/statement.ts'
 
 type ReservedRow = KeyRow & { readonly fence: RawNumber; readonly grant_from: GrantedFrom | null }
 
 /** Both in the same transaction. */
 export interface AtomicRuns {
-  /** For calls of functions, which have no plan of their own: a session may keep them. */
-  readonly call: Run
+  /** For calls of functions: a session of ours prepares them once. */
+  readonly call: RunPrepared
   readonly run: Run
 }
 
@@ -63,11 +64,12 @@ export function lockOf(id: string): string {
 
 export function atomicCalls(sql: Dialect): AtomicCalls {
   const texts = {
-    reserve: `select ${sql.functions.reserve}($1::bigint, $2::uuid) as reserved`,
-    read: readManyStatement(sql),
+    reserve: prepared(`select ${sql.functions.reserve}($1::bigint, $2::uuid) as reserved`),
+    read: prepared(readManyStatement(sql)),
     look: lookStatement(sql),
-    recordFresh: `select ${sql.functions.recordFresh}($1::uuid, $2::uuid, $3::bytea, $4::float8, $5::text, $6::text, $7::text,
-      $8::bytea, $9::text) as recorded`,
+    recordFresh:
+      prepared(`select ${sql.functions.recordFresh}($1::uuid, $2::uuid, $3::bytea, $4::float8, $5::text, $6::text,
+      $7::text, $8::bytea, $9::text) as recorded`),
     record: recordStatement(sql),
   }
   return {
@@ -82,7 +84,7 @@ export function atomicCalls(sql: Dialect): AtomicCalls {
       const [read] = await call<KeyRow>(texts.read, [uuidArray([identity.id])])
       const record = read && keyRecord(read)
       // A finished row is seen with and without the lock: those who replay it do not stand in each other's way.
-      if (record !== undefined && isPlain(record)) return { reservation: { kind: 'seen', record }, began }
+      if (record !== undefined && needsNoDecision(record)) return { reservation: { kind: 'seen', record }, began }
       const [reserved] = await run<ReservedRow>(texts.look, [identity.id, fingerprint, ...takeOverValues(takeOver)])
       return { reservation: reservationOf(locked, reserved), began }
     },
@@ -139,7 +141,7 @@ function reservationOf(locked: boolean, row: ReservedRow | undefined): Reservati
     : { kind: 'free', fence: Number(row.fence), from: row.grant_from ?? 'none' }
 }
 
-function freshValues(request: AtomicRequest, packed: Buffer, began: string): readonly unknown[] {
+function freshValues(request: AtomicRequest, packed: Buffer, began: string): unknown[] {
   const { identity } = request
   return [
     identity.id,

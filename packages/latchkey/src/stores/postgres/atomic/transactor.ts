@@ -10,7 +10,7 @@ import type { PgClient, PgPool } from '../driver.ts'
 import { handlerEnd, type KnownTransaction, recordAtEnd, recordIn, reserveIn } from './transaction-state.ts'
 import { endOwnTransaction, lookOnly, openOwnTransaction } from './own-transaction.ts'
 import { shareOf } from '../connection/pool-share.ts'
-import type { Send } from '../connection/prepared.ts'
+import type { Sessions } from '../connection/prepared.ts'
 import { inTransaction, runIn } from '../connection/statement.ts'
 import { isLockTimeout, storeError } from '../connection/errors.ts'
 import { beginReadCommitted, openTransaction } from '../connection/transaction.ts'
@@ -21,7 +21,7 @@ export interface TransactorOptions {
   readonly sql: Dialect
   readonly schemaName: string
   /** For transactions of our own: those that callers hand in go as they come. */
-  readonly send: Send
+  readonly sessions: Sessions
 }
 
 export function postgresTransactor(options: TransactorOptions): Transactor<PgClient> {
@@ -69,7 +69,12 @@ export function postgresTransactor(options: TransactorOptions): Transactor<PgCli
       const adopted = tx as PgClient
       if (open.has(adopted)) return adopted
       const run = runIn(adopted, sql)
-      open.set(adopted, { calls, runs: { call: run, run }, isOurs: false, watch: undefined })
+      open.set(adopted, {
+        calls,
+        runs: { call: ({ text }, values) => run(text, values), run },
+        isOurs: false,
+        watch: undefined,
+      })
       return adopted
     },
     async reserve(tx, request) {

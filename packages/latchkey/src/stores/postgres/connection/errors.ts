@@ -98,6 +98,10 @@ export function storeError(error: unknown, schema: string): LatchkeyError {
   return new LatchkeyError('store-unavailable', `PostgreSQL failed: ${messageOf(error)}`, { cause: error })
 }
 
+export function asError(error: unknown): Error {
+  return error instanceof Error ? error : new Error(String(error))
+}
+
 function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }

@@ -3,7 +3,7 @@ import { systemClock } from '../../../ports/clock.ts'
 import type { TransactionEnd } from '../../../ports/store.ts'
 import { ignoreErrors } from './ignore-errors.ts'
 import type { PgClient, PgPool, PgResult } from '../driver.ts'
-import { isConflictAtCommit, isDefiniteRefusal, isFailedTransaction, storeError } from './errors.ts'
+import { asError, isConflictAtCommit, isDefiniteRefusal, isFailedTransaction, storeError } from './errors.ts'
 
 export interface OpenTransaction {
   readonly client: PgClient
@@ -95,8 +95,4 @@ function limited(answer: Promise<PgResult>): Promise<PgResult> {
     const cancel = systemClock.after(endLimitMs, () => reject(new Error(`no answer within ${endLimitMs} ms`)))
     answer.then(resolve, reject).finally(cancel)
   })
-}
-
-function asError(error: unknown): Error {
-  return error instanceof Error ? error : new Error(String(error))
 }

@@ -77,6 +77,12 @@ export function claimNewStatement(sql: Dialect): string {
     on conflict (id) do nothing`
 }
 
+/** Without what lies apart: a large outcome is not among the function's columns. */
+export function claimManyStatement(sql: Dialect): string {
+  return `select ${recordColumns(sql)}, k.outcome as outcome_packed from ${sql.functions.claimMany}($1::uuid[], $2::uuid[],
+    $3::bytea[], $4::smallint[], $5::float8[], $6::float8[], $7::text[], $8::text[], $9::text[]) k`
+}
+
 /**
  * Returns the rows that were there, and nothing for those that were granted: a fresh row has fence 1 and one attempt. Atomic as
  * the statement for one row: the primary key is the arbiter. Rows that can be seen are not offered to it, so a replay neither

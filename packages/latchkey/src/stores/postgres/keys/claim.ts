@@ -1,14 +1,17 @@
-/** A claim, by the statement that knows every state. */
+/** Claims: by the statement that knows every state, and in batches of new rows. */
 import { LatchkeyError } from '../../../ports/errors.ts'
 import type { ClaimRequest, ClaimResult, GrantedFrom, Store } from '../../../ports/store.ts'
 import type { RawNumber } from '../../shared/record-row.ts'
 import { recovery } from '../sql/fragments.ts'
-import { readable, takeOverValues } from '../sql/values.ts'
+import { isUuid, readable, takeOverValues } from '../sql/values.ts'
 import type { Dialect } from '../sql/names.ts'
 import { newJournal, readJournal, workValues } from '../steps/journal.ts'
 import type { Run } from '../connection/statement.ts'
-import { claimStatement } from './claim-sql.ts'
-import { keyRecord, type KeyRow } from './read.ts'
+import type { Batching } from '../batch/batching.ts'
+import { prepared } from '../connection/prepared.ts'
+import { byteaArray, float8Array, smallintArray, textArray, uuidArray } from '../sql/binary-array.ts'
+import { claimManyStatement, claimNewStatement, claimStatement } from './claim-sql.ts'
+import { keyRecord, type KeyRow, needsNoDecision, recordsById } from './read.ts'
 
 /** Null in `id`: there was no row. Null in `won_fence`: nothing was granted. */
 type ClaimRow = {
@@ -70,8 +73,8 @@ function claimResult(request: ClaimRequest, row: ClaimRow): ClaimResult | undefi
   return { kind: 'seen', record: keyRecord(row) }
 }
 
-/** Without what a batch of one does not write. */
-export function plainClaimValues(request: ClaimRequest): readonly unknown[] {
+/** What a new row has of a request that may go in a batch. */
+function newRowValues(request: ClaimRequest): unknown[] {
   const { identity } = request
   return [
     identity.id,
@@ -87,5 +90,74 @@ export function plainClaimValues(request: ClaimRequest): readonly unknown[] {
 }
 
 function claimValues(request: ClaimRequest): readonly unknown[] {
-  return [...plainClaimValues(request), request.tombstoneMs ?? null, ...takeOverValues(request.takeOver)]
+  return [...newRowValues(request), request.tombstoneMs ?? null, ...takeOverValues(request.takeOver)]
+}
+
+/** One call of a key is sent at a time, and a scope has its share of the open ones. */
+export const byIdentity = {
+  keyOf: ({ identity }: Pick<ClaimRequest, 'identity'>): string => identity.id,
+  scopeOf: ({ identity }: Pick<ClaimRequest, 'identity'>): string => identity.scope,
+}
+
+export function batchedClaim({ sql, send, single, together, sideBySide }: Batching): Pick<Store, 'claim'> {
+  const statements = { one: prepared(claimNewStatement(sql)), many: prepared(claimManyStatement(sql)) }
+  async function sendMany(requests: readonly ClaimRequest[]) {
+    const seen = recordsById(await send(statements.many, claimArrays(requests)))
+    return requests.map(request => {
+      const record = seen.get(request.identity.id)
+      if (record === undefined) return wonNew(request)
+      // The others may be granted, or are out of the ordinary: the statement for one row decides.
+      return needsNoDecision(record) ? ({ kind: 'seen', record } as const) : single.claim(request)
+    })
+  }
+  const shared = { name: 'claim', ...byIdentity, mayShare: mayShareClaim, sendAlone: single.claim }
+  const batched = together<ClaimRequest, ClaimResult>({
+    ...shared,
+    async sendOne(request) {
+      const { rowCount } = await send(statements.one, newRowValues(request))
+      if (rowCount === 1) return wonNew(request)
+      const [result = single.claim(request)] = await sendMany([request])
+      return result
+    },
+    sendMany,
+  })
+  const alone = sideBySide<ClaimRequest, ClaimResult>(shared)
+  return { claim: request => (mayBeBatched(request) ? batched(request) : alone(request)) }
+}
+
+/** Phased work has a journal, which is written with the grant; a tombstone is rare enough to go alone. */
+function mayBeBatched({ recovery: by, tombstoneMs, identity, claimId }: ClaimRequest): boolean {
+  return by !== 'resume' && tombstoneMs === undefined && isUuid(identity.id) && isUuid(claimId)
+}
+
+function wonNew({ identity, claimId }: ClaimRequest): ClaimResult {
+  return { kind: 'won', claim: { id: identity.id, fence: 1, claimId }, attempt: 1, crashes: 0, from: 'none' }
+}
+
+/**
+ * A grant is its caller's alone. A row that was seen is also seen by the claim that joined, unless it could have been granted to that one:
+ * that needs the row's own fingerprint, and the one that was sent had another.
+ */
+function mayShareClaim(result: ClaimResult, sent: ClaimRequest, joined: ClaimRequest): boolean {
+  if (result.kind === 'won' || result.record.expired) return false
+  const { record } = result
+  const isOf = ({ fingerprint }: ClaimRequest) => Buffer.compare(fingerprint, record.fingerprint) === 0
+  // Nor where it is bound to what each of them may take over.
+  const asFree = sent.takeOver === undefined || joined.takeOver === 'none'
+  return needsNoDecision(record) || (isOf(sent) && asFree) || !isOf(joined)
+}
+
+/** In the order of `newRowValues`. */
+function claimArrays(requests: readonly ClaimRequest[]): unknown[] {
+  return [
+    uuidArray(requests.map(each => each.identity.id)),
+    uuidArray(requests.map(each => each.claimId)),
+    byteaArray(requests.map(each => each.fingerprint)),
+    smallintArray(requests.map(each => recovery[each.recovery])),
+    float8Array(requests.map(each => each.leaseMs)),
+    float8Array(requests.map(each => each.expiresInMs)),
+    textArray(requests.map(each => readable(each.identity.scope))),
+    textArray(requests.map(each => readable(each.identity.operation))),
+    textArray(requests.map(each => (each.description === undefined ? null : readable(each.description)))),
+  ]
 }

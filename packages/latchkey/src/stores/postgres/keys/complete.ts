@@ -1,22 +1,72 @@
 /** The owner's answer: alone, in a batch, and after its claim was no longer in progress. */
 import type { Outcome } from '../../../ports/outcome.ts'
-import type { Store } from '../../../ports/store.ts'
+import type { Claim, OwnerResult, Store } from '../../../ports/store.ts'
 import { headersToText } from '../../shared/outcome-codec.ts'
 import { packOutcome } from '../../shared/packed-outcome.ts'
+import type { Batching } from '../batch/batching.ts'
+import { prepared } from '../connection/prepared.ts'
 import type { Run } from '../connection/statement.ts'
+import { byteaArray, float8Array, uuidArray } from '../sql/binary-array.ts'
 import { milliseconds, recovery, state, stepState, storeOutcome } from '../sql/fragments.ts'
 import { batchSettings } from '../sql/functions.ts'
 import type { Dialect } from '../sql/names.ts'
-import { mine, owner, writeOrLate } from './owner.ts'
+import { areUuids } from '../sql/values.ts'
+import { idsWritten, mine, owner, writeOrLate } from './owner.ts'
 import { unqueue } from './unknown-queue.ts'
 import { unlist, waitingColumns } from './waiting-list.ts'
 
 export function completeCall(sql: Dialect, run: Run): Pick<Store, 'complete'> {
   const texts = { text: completeStatement(sql), lateText: completeLateStatement(sql) }
   return {
-    complete: (claim, outcome, retentionMs) =>
-      writeOrLate(run, texts, [...owner(claim), retentionMs, ...outcomeValues(outcome, claim.fence)]),
+    async complete(claim, outcome, retentionMs) {
+      return writeOrLate(run, texts, [...owner(claim), retentionMs, ...outcomeValues(outcome, claim.fence)])
+    },
   }
+}
+
+interface Completion {
+  readonly claim: Claim
+  readonly outcome: Outcome
+  readonly retentionMs: number
+  readonly packed: Buffer
+}
+
+export function batchedComplete({ sql, send, single, together }: Batching): Pick<Store, 'complete'> {
+  const statements = { one: prepared(completeFirstStatement(sql)), many: prepared(completeManyStatement(sql)) }
+  const sendAlone = ({ claim, outcome, retentionMs }: Completion) => single.complete(claim, outcome, retentionMs)
+  const batched = together<Completion, OwnerResult>({
+    name: 'complete',
+    keyOf: ({ claim: { id } }) => id,
+    sendAlone,
+    async sendOne(completion) {
+      const { claim, retentionMs, packed } = completion
+      const { rowCount } = await send(statements.one, [claim.id, claim.claimId, retentionMs, packed])
+      return rowCount === 1 ? 'written' : sendAlone(completion)
+    },
+    async sendMany(completions) {
+      const isWritten = idsWritten(await send(statements.many, completionArrays(completions)))
+      // Not in progress under this claim any more: the statement for one row looks at why.
+      return completions.map(each => (isWritten(each.claim.id) ? 'written' : sendAlone(each)))
+    },
+  })
+  return {
+    complete(claim, outcome, retentionMs) {
+      // A later grant has to remove what an earlier one left, and large outcomes have a table of their own.
+      const packed = claim.fence === 1 && areUuids(claim) ? packedOutcome(outcome, claim.fence) : undefined
+      return packed === undefined
+        ? single.complete(claim, outcome, retentionMs)
+        : batched({ claim, outcome, retentionMs, packed })
+    },
+  }
+}
+
+function completionArrays(completions: readonly Completion[]): unknown[] {
+  return [
+    uuidArray(completions.map(each => each.claim.id)),
+    uuidArray(completions.map(each => each.claim.claimId)),
+    float8Array(completions.map(each => each.retentionMs)),
+    byteaArray(completions.map(each => each.packed)),
+  ]
 }
 
 /** Larger ones would crowd the rows that every claim reads and writes: they have a table of their own. */
@@ -89,11 +139,15 @@ function settledByOthers(sql: Dialect): string {
 }
 
 /** For a row at its first grant and an outcome that is stored with its key. The last condition keeps the plan at the primary key. */
-export function completeFirstStatement(sql: Dialect): string {
+function completeFirstStatement(sql: Dialect): string {
   return `update ${sql.keys} k set state = ${state.completed}, locked_until = null, completed_at = ${sql.now},
       outcome = $4::bytea, expires_at = greatest(k.expires_at, ${sql.now} + ${milliseconds('$3')})
     where k.id = $1::uuid and k.fence = 1 and k.claim_id = $2::uuid and k.state = ${state.in_progress}
       and ${sql.functions.oneRow}()`
+}
+
+function completeManyStatement({ functions }: Dialect): string {
+  return `select ${functions.completeMany}($1::uuid[], $2::uuid[], $3::float8[], $4::bytea[])::text[] as written`
 }
 
 /**

@@ -1,6 +1,8 @@
 /** Work for later: the row, its input and its place in the queue, in one commit. */
 import { LatchkeyError } from '../../../ports/errors.ts'
 import type { EnqueueRequest, EnqueueResult, Store } from '../../../ports/store.ts'
+import type { Batching } from '../batch/batching.ts'
+import { byIdentity } from './claim.ts'
 import { keyRecord, type KeyRow } from './read.ts'
 import {
   isExpired,
@@ -38,6 +40,19 @@ export function enqueueCall(sql: Dialect, run: Run): Pick<Store, 'enqueue'> {
         `the row of identity ${request.identity.id} changed under each of ${looksMax} looks: try again`,
       )
     },
+  }
+}
+
+/** Calls of one key that wait at the same time share a statement. */
+export function joinedEnqueue({ single, sideBySide }: Batching): Pick<Store, 'enqueue'> {
+  return {
+    enqueue: sideBySide<EnqueueRequest, EnqueueResult>({
+      name: 'enqueue',
+      ...byIdentity,
+      sendAlone: single.enqueue,
+      // Whatever its fingerprint: only a row that is not there, or over, is queued anew.
+      mayShare: result => result.kind === 'seen' && !result.record.expired,
+    }),
   }
 }
 

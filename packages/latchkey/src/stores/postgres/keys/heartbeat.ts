@@ -1,10 +1,14 @@
 /** The owner's lease, renewed. */
-import type { Store } from '../../../ports/store.ts'
+import type { Claim, OwnerResult, Store } from '../../../ports/store.ts'
+import type { Batching } from '../batch/batching.ts'
+import { prepared } from '../connection/prepared.ts'
 import type { Run } from '../connection/statement.ts'
+import { float8Array, uuidArray } from '../sql/binary-array.ts'
 import { milliseconds, state } from '../sql/fragments.ts'
 import { batchSettings } from '../sql/functions.ts'
 import type { Dialect } from '../sql/names.ts'
-import { mine, owner } from './owner.ts'
+import { areUuids } from '../sql/values.ts'
+import { idsWritten, mine, owner } from './owner.ts'
 
 export function heartbeatCall(sql: Dialect, run: Run): Pick<Store, 'heartbeat'> {
   const text = heartbeatStatement(sql)
@@ -16,10 +20,41 @@ export function heartbeatCall(sql: Dialect, run: Run): Pick<Store, 'heartbeat'> 
   }
 }
 
+interface Heartbeat {
+  readonly claim: Claim
+  readonly leaseMs: number
+}
+
+export function batchedHeartbeat({ sql, send, single, together }: Batching): Pick<Store, 'heartbeat'> {
+  const statement = prepared(heartbeatManyStatement(sql))
+  const batched = together<Heartbeat, OwnerResult>({
+    name: 'heartbeat',
+    keyOf: ({ claim: { id } }) => id,
+    sendAlone: ({ claim, leaseMs }) => single.heartbeat(claim, leaseMs),
+    async sendMany(beats) {
+      const values = [
+        uuidArray(beats.map(each => each.claim.id)),
+        float8Array(beats.map(each => each.claim.fence)),
+        uuidArray(beats.map(each => each.claim.claimId)),
+        float8Array(beats.map(each => each.leaseMs)),
+      ]
+      const isWritten = idsWritten(await send(statement, values))
+      return beats.map(each => (isWritten(each.claim.id) ? 'written' : 'claim-lost'))
+    },
+  })
+  return {
+    heartbeat: (claim, leaseMs) => (areUuids(claim) ? batched({ claim, leaseMs }) : single.heartbeat(claim, leaseMs)),
+  }
+}
+
 /** Atomic: one update of one row. The clock is not asked: an overdue owner that nobody replaced goes on. */
 function heartbeatStatement(sql: Dialect): string {
   return `update ${sql.keys} k set locked_until = ${sql.now} + ${milliseconds('$4')}
     where ${mine} and k.state = ${state.in_progress} returning 1`
+}
+
+function heartbeatManyStatement({ functions }: Dialect): string {
+  return `select ${functions.heartbeatMany}($1::uuid[], $2::float8[], $3::uuid[], $4::float8[])::text[] as written`
 }
 
 /** Returns as the batch of completions, and locks in the same order. */

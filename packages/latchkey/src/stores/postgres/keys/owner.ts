@@ -1,6 +1,8 @@
 /** What the writes of a claim's owner share. Every statement matches fence AND claim id: who was replaced matches no row. */
+import { LatchkeyError } from '../../../ports/errors.ts'
 import type { Claim, OwnerResult } from '../../../ports/store.ts'
-import type { Run } from '../connection/statement.ts'
+import { rowsOf, type Run } from '../connection/statement.ts'
+import type { PgResult } from '../driver.ts'
 
 type LateRow = { readonly kind: 'settled' | 'repeated' | 'lost' }
 
@@ -22,3 +24,12 @@ export function owner({ id, fence, claimId }: Claim): readonly unknown[] {
 
 /** For a statement that begins with the values of `owner`. */
 export const mine = 'k.id = $1::uuid and k.fence = $2::bigint and k.claim_id = $3::uuid'
+
+/** Of a batch's function. Null: all of them. */
+export function idsWritten(result: PgResult): (id: string) => boolean {
+  const [row] = rowsOf<{ readonly written: readonly string[] | null }>(result)
+  if (row === undefined) throw new LatchkeyError('invariant', 'a function of the store returned no row')
+  if (row.written === null) return () => true
+  const written = new Set(row.written)
+  return id => written.has(id)
+}

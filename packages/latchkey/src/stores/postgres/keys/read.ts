@@ -1,7 +1,12 @@
 /** Reads of a key's row, alone and in a batch. */
 import type { KeyRecord, Store } from '../../../ports/store.ts'
 import { recordOf, type OutcomeRow, type RawNumber, type RecordRow } from '../../shared/record-row.ts'
-import type { Run } from '../connection/statement.ts'
+import type { Batching } from '../batch/batching.ts'
+import { prepared } from '../connection/prepared.ts'
+import { rowsOf, type Run } from '../connection/statement.ts'
+import type { PgResult } from '../driver.ts'
+import { uuidArray } from '../sql/binary-array.ts'
+import { isUuid } from '../sql/values.ts'
 import { keyWithOutcome, outcomeColumns, recordColumns } from '../sql/fragments.ts'
 import { batchSettings } from '../sql/functions.ts'
 import type { Dialect } from '../sql/names.ts'
@@ -18,6 +23,29 @@ export function readCall(sql: Dialect, run: Run): Pick<Store, 'read'> {
   }
 }
 
+export function batchedRead({ sql, send, single, together }: Batching): Pick<Store, 'read'> {
+  const statement = prepared(readManyStatement(sql))
+  const batched = together<string, KeyRecord | undefined>({
+    name: 'read',
+    keyOf: id => id,
+    mayShare: () => true,
+    sendAlone: single.read,
+    async sendMany(ids) {
+      const found = recordsById(await send(statement, [uuidArray(ids)]))
+      return ids.map(id => {
+        const record = found.get(id)
+        // A large outcome lies apart.
+        return record?.state === 'completed' && record.outcome === undefined ? single.read(id) : record
+      })
+    },
+  })
+  return { read: id => (isUuid(id) ? batched(id) : single.read(id)) }
+}
+
+export function recordsById(result: PgResult): ReadonlyMap<string, KeyRecord> {
+  return new Map(rowsOf<KeyRow>(result).map(row => [row.id, keyRecord(row)]))
+}
+
 export function keyRecord(row: KeyRow): KeyRecord {
   return recordOf(row, Number(row.now_ms))
 }
@@ -32,7 +60,7 @@ export function readManyStatement(sql: Dialect): string {
 }
 
 /** Nothing but to be seen: running, finished with its outcome at hand, or unreadable. A large outcome is not. */
-export function isPlain(record: KeyRecord): boolean {
+export function needsNoDecision(record: KeyRecord): boolean {
   if (record.state === 'unreadable') return !record.expired
   if (record.state === 'in_progress') return record.leaseLeftMs > 0
   return record.state === 'completed' && !record.expired && record.outcome !== undefined

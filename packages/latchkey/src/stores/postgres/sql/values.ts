@@ -1,5 +1,5 @@
 /** What is handed to statements as parameters. */
-import type { TakeOver } from '../../../ports/store.ts'
+import type { Claim, TakeOver } from '../../../ports/store.ts'
 
 /** PostgreSQL's text cannot hold U+0000. These columns are for people; what must be exact is hashed or kept as bytes. */
 export function readable(text: string): string {
@@ -16,6 +16,11 @@ const uuid = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i
 /** What others hand in as an identity may be anything; the server would refuse the whole statement for it. */
 export function isUuid(text: string): boolean {
   return uuid.test(text)
+}
+
+/** A batch takes no other ids: the server would refuse all of it for one of them. */
+export function areUuids({ id, claimId }: Claim): boolean {
+  return isUuid(id) && isUuid(claimId)
 }
 
 /** No grant has the fence 0. */

@@ -1,8 +1,15 @@
 import { describe, expect, it } from 'vitest'
-import { systemClock } from '../../../ports/clock.ts'
-import { gather, type GatherLimits, type GatherOptions } from './gather.ts'
+import { type Clock, systemClock } from '../../../ports/clock.ts'
+import { type BatchedCall, batchQueue } from './batch-queue.ts'
+import type { QueueLimits } from './waiting-calls.ts'
 
-const limits: GatherLimits = { sizeMax: 100, openMax: 1_000, behindMax: 20_000, waitMsMax: 60_000, shareMsMax: 90_000 }
+const limits: QueueLimits = {
+  sizeMax: 100,
+  openMax: 1_000,
+  followersMax: 20_000,
+  waitMsMax: 60_000,
+  shareMsMax: 90_000,
+}
 
 interface Sent {
   readonly items: readonly string[]
@@ -10,41 +17,42 @@ interface Sent {
   fail(error: Error): void
 }
 
-/** Each batch stands still until the test answers it. */
-function gatherer(
-  over: Partial<GatherLimits> = {},
-  mayShare?: GatherOptions<string, string>['mayShare'],
+/** Each batch is open until the test answers it. */
+function queue(
+  over: Partial<QueueLimits> = {},
+  mayShare?: BatchedCall<string, string>['mayShare'],
   scopeOf?: (item: string) => string,
 ) {
   const sent: Sent[] = []
   const timers: (() => void)[] = []
   let nowMs = 0
-  const call = gather<string, string>({
+  const kind: BatchedCall<string, string> = {
     name: 'call',
     keyOf: item => item.split('/')[0] ?? item,
-    limits: { ...limits, ...over },
-    mayShare,
-    scopeOf,
-    clock: {
-      ...systemClock,
-      monotonicMs: () => nowMs,
-      after: (_, run) => {
-        timers.push(run)
-        return () => {}
-      },
-    },
-    send: items =>
+    sendAlone: item => Promise.resolve(`${item} alone`),
+    sendMany: items =>
       new Promise((resolve, reject) => {
         sent.push({ items, answer: (results = items.map(item => `${item}!`)) => resolve(results), fail: reject })
       }),
-  })
+    ...(mayShare && { mayShare }),
+    ...(scopeOf && { scopeOf }),
+  }
+  const clock: Clock = {
+    ...systemClock,
+    monotonicMs: () => nowMs,
+    after: (_, run) => {
+      timers.push(run)
+      return () => {}
+    },
+  }
+  const call = batchQueue(kind, { limits: { ...limits, ...over }, clock })
   return {
     call,
     sent,
     wait: (ms: number) => {
       nowMs += ms
     },
-    /** What is set to look after those who wait looks now. */
+    /** Runs the timers that are set: those of the checks on calls that wait. */
     look: () => {
       for (const run of timers.splice(0)) run()
     },
@@ -62,9 +70,9 @@ const codeOf = (call: Promise<string>) =>
     (error: { code?: string }) => error.code,
   )
 
-describe('a gatherer', () => {
+describe('a batch queue', () => {
   it('sends the calls of one turn together, and what arrives meanwhile with the next', async () => {
-    const { call, batch } = gatherer()
+    const { call, batch } = queue()
     const first = ['a', 'b'].map(call)
     const one = await batch(0)
     const second = ['c', 'd', 'e'].map(call)
@@ -80,7 +88,7 @@ describe('a gatherer', () => {
   })
 
   it('has one batch under way at a time', async () => {
-    const { call, sent, batch } = gatherer()
+    const { call, sent, batch } = queue()
     void call('a')
     const one = await batch(0)
     void call('b')
@@ -91,7 +99,7 @@ describe('a gatherer', () => {
   })
 
   it('keeps calls with the same key, and those over the size, for the batches after', async () => {
-    const { call, batch } = gatherer({ sizeMax: 2 })
+    const { call, batch } = queue({ sizeMax: 2 })
     const calls = ['a', 'a/2', 'b', 'c', 'a/3'].map(call)
     for (const [at, items] of [['a', 'b'], ['c', 'a/2'], ['a/3']].entries()) {
       const sent = await batch(at)
@@ -102,7 +110,7 @@ describe('a gatherer', () => {
   })
 
   it('goes on when a batch failed, and tells each of its members', async () => {
-    const { call, batch } = gatherer()
+    const { call, batch } = queue()
     const calls = ['a', 'b'].map(call)
     ;(await batch(0)).fail(new Error('cut'))
     expect(await Promise.allSettled(calls)).toMatchObject([
@@ -115,7 +123,7 @@ describe('a gatherer', () => {
   })
 
   it('does not wait for a member that goes on alone', async () => {
-    const { call, batch } = gatherer()
+    const { call, batch } = queue()
     const [slow, quick] = ['slow', 'quick'].map(call)
     let end = (_: string) => {}
     ;(await batch(0)).answer([new Promise(resolve => (end = resolve)), 'quick!'])
@@ -128,7 +136,7 @@ describe('a gatherer', () => {
   })
 
   it('drops what has waited too long before it is sent', async () => {
-    const { call, batch, wait, look } = gatherer({ waitMsMax: 1_000 })
+    const { call, batch, wait, look } = queue({ waitMsMax: 1_000 })
     void call('a')
     const one = await batch(0)
     const late = call('late')
@@ -145,7 +153,7 @@ describe('a gatherer', () => {
   })
 
   it('sends what there is room for, however long the process itself stood still, and refuses the rest', async () => {
-    const { call, batch, wait } = gatherer({ waitMsMax: 1_000, sizeMax: 2 })
+    const { call, batch, wait } = queue({ waitMsMax: 1_000, sizeMax: 2 })
     void call('a')
     const one = await batch(0)
     const late = ['b', 'c', 'd'].map(item => codeOf(call(item)))
@@ -158,7 +166,7 @@ describe('a gatherer', () => {
   })
 
   it('leaves room for other scopes beside a flood of one', async () => {
-    const { call, batch } = gatherer({ openMax: 8 }, undefined, item => item.slice(0, 1))
+    const { call, batch } = queue({ openMax: 8 }, undefined, item => item.slice(0, 1))
     const flood = ['a1', 'a2', 'a3', 'a4', 'a5'].map(item => codeOf(call(item)))
     const others = ['b1', 'b2', 'c1'].map(item => codeOf(call(item)))
     const one = await batch(0)
@@ -173,7 +181,7 @@ describe('a gatherer', () => {
   })
 
   it('refuses what comes over the limit, also while members go on alone, and takes more when they have ended', async () => {
-    const { call, batch } = gatherer({ openMax: 2 })
+    const { call, batch } = queue({ openMax: 2 })
     const calls = ['a', 'b'].map(call)
     await expect(call('c')).rejects.toMatchObject({ code: 'overloaded' })
     let end = (_: string) => {}
@@ -191,12 +199,12 @@ describe('a gatherer', () => {
   })
 })
 
-/** The answer to a read: everybody's. */
+/** The answer to a read: every caller's. */
 const always = () => true
 
-describe('a gatherer whose calls may share an answer', () => {
+describe('a batch queue whose calls may share an answer', () => {
   it('sends one of the calls with a key that wait together, and gives its answer to all of them', async () => {
-    const { call, batch, sent } = gatherer({}, always)
+    const { call, batch, sent } = queue({}, always)
     const calls = ['a', 'a/2', 'b', 'a/3'].map(call)
     const one = await batch(0)
     expect(one.items).toEqual(['a', 'b'])
@@ -206,7 +214,7 @@ describe('a gatherer whose calls may share an answer', () => {
   })
 
   it('lets nobody join a call that was sent', async () => {
-    const { call, batch } = gatherer({}, always)
+    const { call, batch } = queue({}, always)
     const first = call('a')
     const one = await batch(0)
     const second = call('a/2')
@@ -217,7 +225,7 @@ describe('a gatherer whose calls may share an answer', () => {
   })
 
   it("sends the next where an answer is the first caller's alone, and what that sees is for the rest", async () => {
-    const { call, batch, sent } = gatherer({}, result => result !== 'won')
+    const { call, batch, sent } = queue({}, result => result !== 'won')
     const calls = Array.from({ length: 3_000 }, (_, index) => call(`hot/${index}`))
     const innocent = ['b', 'c'].map(call)
     const one = await batch(0)
@@ -232,7 +240,7 @@ describe('a gatherer whose calls may share an answer', () => {
   })
 
   it('says to those who joined a call that failed that they were never sent, by one error', async () => {
-    const { call, batch } = gatherer({}, always)
+    const { call, batch } = queue({}, always)
     const calls = ['a', 'a/2', 'a/3'].map(call)
     ;(await batch(0)).fail(new Error('cut'))
     const [first, second, third] = await Promise.allSettled(calls)
@@ -242,7 +250,7 @@ describe('a gatherer whose calls may share an answer', () => {
   })
 
   it('refuses those who wait behind a batch without an answer, before their caller takes them for lost', async () => {
-    const { call, batch, wait, look } = gatherer({ waitMsMax: 1_000, shareMsMax: 1_800 }, always)
+    const { call, batch, wait, look } = queue({ waitMsMax: 1_000, shareMsMax: 1_800 }, always)
     const flying = ['a', 'a/2'].map(call)
     const one = await batch(0)
     const waiting = ['b', 'b/2'].map(call)
@@ -260,7 +268,7 @@ describe('a gatherer whose calls may share an answer', () => {
   })
 
   it('promotes the next of a key when the first has waited too long', async () => {
-    const { call, batch, wait, look } = gatherer({ waitMsMax: 1_000 }, always)
+    const { call, batch, wait, look } = queue({ waitMsMax: 1_000 }, always)
     void call('x')
     const one = await batch(0)
     const late = call('a')
@@ -277,7 +285,7 @@ describe('a gatherer whose calls may share an answer', () => {
   })
 
   it('keeps room for other keys behind a crowd, and for calls that are not behind anybody', async () => {
-    const { call, batch } = gatherer({ openMax: 3, behindMax: 4 }, always)
+    const { call, batch } = queue({ openMax: 3, followersMax: 4 }, always)
     const crowd = ['a', 'a/2', 'a/3'].map(call)
     await expect(call('a/4')).rejects.toMatchObject({ code: 'overloaded' })
     const others = ['b', 'b/2', 'c'].map(call)
