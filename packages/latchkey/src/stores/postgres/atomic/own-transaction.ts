@@ -3,7 +3,7 @@ import { LatchkeyError } from '../../../ports/errors.ts'
 import type { AtomicRequest, Reservation, TransactionEnd } from '../../../ports/store.ts'
 import type { AtomicCalls } from './reserve-and-record.ts'
 import type { PgClient } from '../driver.ts'
-import { handlerEnd, type KnownTransaction, reserveIn } from './transaction-state.ts'
+import { type AtomicTransaction, handlerEnd, reserveIn } from './transaction.ts'
 import type { PoolShare } from '../connection/pool-share.ts'
 import { preparedIn } from '../connection/prepared.ts'
 import { runIn } from '../connection/statement.ts'
@@ -13,10 +13,9 @@ import { transactionClient } from '../connection/transaction-client.ts'
 import type { TransactorOptions } from './transactor.ts'
 import { watchCommands } from '../connection/watch-commands.ts'
 
-export interface OwnTransaction {
+export interface OwnTransaction extends AtomicTransaction {
   readonly opened: OpenTransaction
   readonly share: PoolShare
-  readonly known: KnownTransaction
   /** What the handler gets, until `close` takes it away. */
   readonly tx: PgClient
   readonly close: (error: LatchkeyError) => void
@@ -38,18 +37,18 @@ export async function openOwnTransaction(
   const { client, beginning } = opened
   const watch = watchCommands(client)
   const { tx, close } = transactionClient(client, watch)
-  const call = preparedIn(client, sessions, sql.schema)
-  const known: KnownTransaction = { calls, runs: { call, run: runIn(tx, sql) }, isOurs: true, watch }
-  if (first !== undefined) known.first = { request: first, lock: beginning.rows[0] }
-  return { opened, share, known, tx, close, operation: first?.identity.operation }
+  const runs = { call: preparedIn(client, sessions, sql.schema), run: runIn(tx, sql) }
+  const operation = first?.identity.operation
+  const own: OwnTransaction = { calls, runs, isOurs: true, watch, opened, share, tx, close, operation }
+  if (first !== undefined) own.first = { request: first, lock: beginning.rows[0] }
+  return own
 }
 
 type Work = () => Promise<'commit' | 'rollback'>
 type Wish = 'commit' | 'rollback' | 'misused'
 
 export async function endOwnTransaction(own: OwnTransaction, schema: string, work: Work): Promise<TransactionEnd> {
-  const { opened, known, close, operation } = own
-  const { watch } = known
+  const { opened, close, operation, watch } = own
   try {
     let wish: Wish
     try {
@@ -58,7 +57,7 @@ export async function endOwnTransaction(own: OwnTransaction, schema: string, wor
       close(over())
       watch?.endsNow()
       await opened.rollback()
-      const how = handlerEnd(known)
+      const how = handlerEnd(own)
       if (how !== undefined) return { kind: 'ended-by-handler', how, error: cause }
       if (isConflict(cause, schema)) return { kind: 'conflict', cause }
       throw cause
@@ -67,13 +66,13 @@ export async function endOwnTransaction(own: OwnTransaction, schema: string, wor
     close(misuse ?? over())
     watch?.endsNow()
     if (wish === 'commit') {
-      const end = await opened.commit(known.atEnd)
-      const how = end.kind === 'conflict' ? handlerEnd(known) : undefined
+      const end = await opened.commit(own.atEnd)
+      const how = end.kind === 'conflict' ? handlerEnd(own) : undefined
       return how === undefined ? end : { kind: 'ended-by-handler', how }
     }
     await opened.rollback()
     if (misuse !== undefined) return { kind: 'misused', cause: misuse }
-    const how = handlerEnd(known)
+    const how = handlerEnd(own)
     return how === undefined ? { kind: 'rolled-back' } : { kind: 'ended-by-handler', how }
   } finally {
     watch?.stop()
@@ -81,19 +80,19 @@ export async function endOwnTransaction(own: OwnTransaction, schema: string, wor
 }
 
 /** Reserves and rolls back. What was found is what a reservation on its `tx` finds from then on. */
-export async function lookOnly(own: OwnTransaction, schema: string, request: AtomicRequest): Promise<Reservation> {
+export async function reserveOnly(own: OwnTransaction, schema: string, request: AtomicRequest): Promise<Reservation> {
   let found: Reservation | undefined
   const end = await endOwnTransaction(own, schema, async () => {
-    found = await reserveIn(own.known, request)
+    found = await reserveIn(own, request)
     return 'rollback'
   })
   if (found === undefined) throw storeError('cause' in end ? end.cause : undefined, schema)
-  own.known.looked = found
+  own.found = found
   return found
 }
 
 /** What the work wishes, or `misused` when it left the transaction idle while others waited for the pool: then it may still run. */
-function unlessIdle({ opened, share, known: { watch } }: OwnTransaction, work: Work): Promise<Wish> {
+function unlessIdle({ opened, share, watch }: OwnTransaction, work: Work): Promise<Wish> {
   // Whether another driver's connection is idle cannot be seen.
   if (watch === undefined) return work()
   const { client } = opened

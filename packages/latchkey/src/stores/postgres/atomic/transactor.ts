@@ -1,17 +1,17 @@
 /** Atomic operations on PostgreSQL: transactions of our own, and those that callers hand in. */
 import { LatchkeyError } from '../../../ports/errors.ts'
 import type { AtomicRequest, KeyRecord, Transactor } from '../../../ports/store.ts'
-import { atomicCalls, lockOf } from './reserve-and-record.ts'
+import { type AtomicCalls, atomicCalls, lockOf } from './reserve-and-record.ts'
 import { proveTransaction } from '../connection/adopted.ts'
 import { ignoreErrorsOfCaller } from '../connection/ignore-errors.ts'
 import { keyRecord, readStatement, type KeyRow } from '../keys/read.ts'
 import type { Dialect } from '../sql/names.ts'
 import type { PgClient, PgPool } from '../driver.ts'
-import { handlerEnd, type KnownTransaction, recordAtEnd, recordIn, reserveIn } from './transaction-state.ts'
-import { endOwnTransaction, lookOnly, openOwnTransaction } from './own-transaction.ts'
+import { type AtomicTransaction, handlerEnd, recordAtEnd, recordIn, reserveIn } from './transaction.ts'
+import { endOwnTransaction, openOwnTransaction, type OwnTransaction, reserveOnly } from './own-transaction.ts'
 import { shareOf } from '../connection/pool-share.ts'
 import type { Sessions } from '../connection/prepared.ts'
-import { inTransaction, runIn } from '../connection/statement.ts'
+import { inTransaction, notAdopted, runIn } from '../connection/statement.ts'
 import { isLockTimeout, storeError } from '../connection/errors.ts'
 import { beginReadCommitted, openTransaction } from '../connection/transaction.ts'
 import { watchCommands } from '../connection/watch-commands.ts'
@@ -28,26 +28,27 @@ export function postgresTransactor(options: TransactorOptions): Transactor<PgCli
   const { pool, sql, schemaName } = options
   const calls = atomicCalls(sql)
   const share = shareOf(pool)
-  const open = new WeakMap<object, KnownTransaction>()
-  const knownOf = (tx: PgClient): KnownTransaction => {
-    const known = open.get(tx)
-    if (known === undefined) throw new LatchkeyError('invariant', 'a transaction was used before it was adopted')
-    return known
+  // By what handlers use it with: of an adopted transaction that is the caller's own object, which is left as it is.
+  const transactions = new WeakMap<object, AtomicTransaction>()
+  const transactionOf = (tx: PgClient): AtomicTransaction => {
+    const transaction = transactions.get(tx)
+    if (transaction === undefined) throw notAdopted()
+    return transaction
   }
-  const openOwn = async (first: AtomicRequest | undefined) => {
+  const open = async (first: AtomicRequest | undefined): Promise<OwnTransaction> => {
     const own = await openOwnTransaction(options, { calls, share, first })
-    open.set(own.tx, own.known)
+    transactions.set(own.tx, own)
     return own
   }
-  /** Without a place: whoever is to be replayed or refused waits for nobody. Undefined: its handler is to run. */
-  const look = async (first: AtomicRequest): Promise<PgClient | undefined> => {
-    const own = await openOwn(first)
-    return (await lookOnly(own, schemaName, first)).kind === 'free' ? undefined : own.tx
+  /** Without a place: a request that is replayed or refused waits for no other. Undefined: its handler has to run. */
+  const reserveFirst = async (first: AtomicRequest): Promise<PgClient | undefined> => {
+    const own = await open(first)
+    return (await reserveOnly(own, schemaName, first)).kind === 'free' ? undefined : own.tx
   }
   return {
     async transaction(work, first) {
       if (!share.tryEnter()) {
-        const seen = first && (await look(first))
+        const seen = first && (await reserveFirst(first))
         if (seen !== undefined) {
           await work(seen)
           return { kind: 'rolled-back' }
@@ -55,7 +56,7 @@ export function postgresTransactor(options: TransactorOptions): Transactor<PgCli
         await share.enter()
       }
       try {
-        const own = await openOwn(first)
+        const own = await open(first)
         return await endOwnTransaction(own, schemaName, () => work(own.tx))
       } finally {
         share.leave()
@@ -67,36 +68,37 @@ export function postgresTransactor(options: TransactorOptions): Transactor<PgCli
       // The caller's own object comes back, so that a handler gets what its caller handed in, Drizzle's tx included;
       // `reserve` and `record` know all of these shapes.
       const adopted = tx as PgClient
-      if (open.has(adopted)) return adopted
-      const run = runIn(adopted, sql)
-      open.set(adopted, {
-        calls,
-        runs: { call: ({ text }, values) => run(text, values), run },
-        isOurs: false,
-        watch: undefined,
-      })
+      if (!transactions.has(adopted)) transactions.set(adopted, adoptedTransaction(adopted, sql, calls))
       return adopted
     },
     async reserve(tx, request) {
-      const known = knownOf(tx)
-      const reservation = await reserveIn(known, request)
-      if (!known.isOurs && reservation.kind === 'free') known.watch ??= watchCommands(tx)
+      const transaction = transactionOf(tx)
+      const reservation = await reserveIn(transaction, request)
+      if (!transaction.isOurs && reservation.kind === 'free') transaction.watch ??= watchCommands(tx)
       return reservation
     },
-    record: async (tx, request, outcome, reservedFence) => recordIn(knownOf(tx), { request, outcome, reservedFence }),
+    record: async (tx, request, outcome, reservedFence) =>
+      recordIn(transactionOf(tx), { request, outcome, reservedFence }),
     recordLast: async (tx, request, outcome, reservedFence) =>
-      recordAtEnd(knownOf(tx), { request, outcome, reservedFence }),
-    endOf(tx) {
-      const known = knownOf(tx)
-      const end = handlerEnd(known) ?? 'open'
-      if (known.isOurs) return end
-      known.watch?.stop()
-      known.watch = undefined
-      delete known.hasVanished
-      return end
-    },
+      recordAtEnd(transactionOf(tx), { request, outcome, reservedFence }),
+    endOf: tx => endOf(transactionOf(tx)),
     readAfterCommit: (id, waitMs) => readAfterCommit(options, id, waitMs),
   }
+}
+
+function adoptedTransaction(tx: PgClient, sql: Dialect, calls: AtomicCalls): AtomicTransaction {
+  const run = runIn(tx, sql)
+  return { calls, runs: { call: ({ text }, values) => run(text, values), run }, isOurs: false, watch: undefined }
+}
+
+/** The caller may use its object for another transaction, which begins anew. */
+function endOf(transaction: AtomicTransaction): ReturnType<Transactor<PgClient>['endOf']> {
+  const end = handlerEnd(transaction) ?? 'open'
+  if (transaction.isOurs) return end
+  transaction.watch?.stop()
+  transaction.watch = undefined
+  delete transaction.hasVanished
+  return end
 }
 
 /**

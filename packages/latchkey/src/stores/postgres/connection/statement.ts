@@ -43,6 +43,10 @@ export function inTransaction(client: PgQueryable, schema: string): Run {
 /** In a transaction of the transactor's, or one that it has adopted. */
 export function runIn(tx: unknown, sql: Dialect): Run {
   const queryable = queryableOf(tx)
-  if (queryable === undefined) throw new LatchkeyError('invariant', 'a transaction was used before it was adopted')
+  if (queryable === undefined) throw notAdopted()
   return inTransaction(queryable, sql.schema)
+}
+
+export function notAdopted(): LatchkeyError {
+  return new LatchkeyError('invariant', 'a transaction was used before it was adopted')
 }

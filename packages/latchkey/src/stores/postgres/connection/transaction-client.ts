@@ -13,25 +13,29 @@ export interface TransactionClient {
   close(error: LatchkeyError): void
 }
 
-/** How our own statements go through a transaction that we opened: past what is there for the handler. */
-const direct = new WeakMap<object, PgQueryable>()
+/** Where a transaction that we opened carries the way of our own statements: past what is there for the handler. */
+const direct: unique symbol = Symbol('latchkey: direct')
 
-export function directlyTo(tx: object): PgQueryable | undefined {
-  return direct.get(tx)
+export function directlyTo(tx: { readonly [direct]?: PgQueryable }): PgQueryable | undefined {
+  return tx[direct]
 }
 
 export function transactionClient(client: PgClient, watch?: CommandWatch): TransactionClient {
   let over: LatchkeyError | undefined
-  const query = handlersQuery(client, () => over)
-  const tx = withOwn(client, query)
-  direct.set(tx, {
+  const directly: PgQueryable = {
     // What goes with the handler's rows must not be committed without them.
     query: (text, values) => {
       const gone = over ?? (watch?.ended() === undefined ? undefined : endedByHandler())
       return gone === undefined ? client.query(text, values) : Promise.reject(gone)
     },
-  })
-  return { tx, close: error => void (over ??= error) }
+  }
+  const own = new Map<PropertyKey, unknown>([
+    [direct, directly],
+    ['query', handlersQuery(client, () => over)],
+    // Query builders give back what they think they have checked out. This one goes back when its transaction has ended.
+    ['release', () => {}],
+  ])
+  return { tx: withOwn(client, own), close: error => void (over ??= error) }
 }
 
 function endedByHandler(): LatchkeyError {
@@ -99,11 +103,7 @@ function isSubmittable(config: unknown): boolean {
 }
 
 /** What is written onto it, by a query builder for instance, stays here: the next user of the connection sees none of it. */
-function withOwn(client: PgClient, query: AnyQuery): PgClient {
-  const own = new Map<PropertyKey, unknown>()
-  own.set('query', query)
-  // Query builders give back what they think they have checked out. This one goes back when its transaction has ended.
-  own.set('release', () => {})
+function withOwn(client: PgClient, own: Map<PropertyKey, unknown>): PgClient {
   return new Proxy(client, {
     get(target, name) {
       if (own.has(name)) return own.get(name)
