@@ -28,6 +28,42 @@ end $latchkey$;
 `
 }
 
+/** The columns of a row that an atomic operation records, but for its outcome. */
+export const recordedColumns = `id, claim_id, fence, created_at, granted_at, completed_at, expires_at,
+      attempts, state, recovery, fingerprint, scope, operation, description`
+
+/** What stands for each value in a statement. */
+export interface RecordedRow {
+  readonly id: string
+  readonly claimId: string
+  readonly fence: string
+  readonly now: string
+  readonly retentionMs: string
+  readonly fingerprint: string
+  readonly scope: string
+  readonly operation: string
+  readonly description: string
+}
+
+/** The values of `recordedColumns`: completed at its first attempt. */
+export function recordedValues(row: RecordedRow): string {
+  const { now } = row
+  return `${row.id}, ${row.claimId}, ${row.fence}, ${now}, ${now}, ${now}, ${now} + ${milliseconds(row.retentionMs)},
+      1, ${state.completed}, ${recovery.rerun}, ${row.fingerprint}, ${row.scope}, ${row.operation}, ${row.description}`
+}
+
+const freshRow: RecordedRow = {
+  id: 'key_id',
+  claimId: 'key_claim_id',
+  fence: '1',
+  now: 'done_at',
+  retentionMs: 'retention_ms',
+  fingerprint: 'key_fingerprint',
+  scope: 'key_scope',
+  operation: 'key_operation',
+  description: 'key_description',
+}
+
 const recordParameters = `key_id uuid, key_claim_id uuid, key_fingerprint bytea, retention_ms float8,
   key_scope text, key_operation text, key_description text, key_outcome bytea, reserved_at text`
 
@@ -38,10 +74,8 @@ declare
   done_at timestamptz := ${sql.now};
 begin
   if pg_catalog.now() = reserved_at::timestamptz then
-    insert into ${sql.keys} (id, claim_id, fence, created_at, granted_at, completed_at, expires_at,
-      attempts, state, recovery, fingerprint, scope, operation, description, outcome)
-    values (key_id, key_claim_id, 1, done_at, done_at, done_at, done_at + ${milliseconds('retention_ms')},
-      1, ${state.completed}, ${recovery.rerun}, key_fingerprint, key_scope, key_operation, key_description, key_outcome)
+    insert into ${sql.keys} (${recordedColumns}, outcome)
+    values (${recordedValues(freshRow)}, key_outcome)
     on conflict (id) do nothing;
     if found then`
 }

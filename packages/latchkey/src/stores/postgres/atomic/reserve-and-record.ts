@@ -10,10 +10,8 @@ import {
   isExpired,
   keyWithOutcome,
   mayTakeOver,
-  milliseconds,
   outcomeColumns,
   recordColumns,
-  recovery,
   state,
   storeOutcome,
 } from '../sql/fragments.ts'
@@ -22,6 +20,7 @@ import { bytesLiteral, numberLiteral, textLiteral, uuidLiteral } from '../sql/li
 import { outcomeValues, packedOutcome } from '../keys/complete.ts'
 import { prepared, type RunPrepared } from '../connection/prepared.ts'
 import type { Run } from '../connection/statement.ts'
+import { recordedColumns, type RecordedRow, recordedValues } from './functions.ts'
 
 type ReservedRow = KeyRow & { readonly fence: RawNumber; readonly grant_from: GrantedFrom | null }
 
@@ -191,6 +190,19 @@ function lookStatement(sql: Dialect): string {
     from ${keyWithOutcome(sql, '$1')}`
 }
 
+/** By the parameters of `recordValues`. */
+const anyRow: RecordedRow = {
+  id: '$1::uuid',
+  claimId: '$3::uuid',
+  fence: '$2::bigint + 1',
+  now: 't.now',
+  retentionMs: '$5',
+  fingerprint: '$4::bytea',
+  scope: '$6::text',
+  operation: '$7::text',
+  description: '$8::text',
+}
+
 /**
  * Atomic with everything else in the transaction. The primary key is the guard, not the advisory lock: whoever comes
  * second waits here for the first to end and then matches no row, because the fence has moved. Under REPEATABLE READ and
@@ -201,10 +213,8 @@ function lookStatement(sql: Dialect): string {
  */
 function recordStatement(sql: Dialect): string {
   return `with recorded as (
-    insert into ${sql.keys} as k (id, claim_id, fence, created_at, granted_at, completed_at, expires_at,
-      attempts, state, recovery, fingerprint, scope, operation, description, tombstone_ms, outcome)
-    select $1::uuid, $3::uuid, $2::bigint + 1, t.now, t.now, t.now, t.now + ${milliseconds('$5')},
-      1, ${state.completed}, ${recovery.rerun}, $4::bytea, $6::text, $7::text, $8::text, $15::float8::bigint, $13::bytea
+    insert into ${sql.keys} as k (${recordedColumns}, tombstone_ms, outcome)
+    select ${recordedValues(anyRow)}, $15::float8::bigint, $13::bytea
     from (select ${sql.now} as now) t
     where pg_catalog.now() = $14::timestamptz
     on conflict (id) do update set

@@ -85,11 +85,16 @@ export function outcomeValues(outcome: Outcome, fence?: number): readonly unknow
   return [outcome.status, outcome.version, headersToText(outcome.headers), outcome.body ?? null, packed ?? null]
 }
 
+/** What an owner's answer writes to its row `k`, in time or late, alone or in a batch. The batch's function has it to the letter. */
+function completion({ now }: Dialect, { outcome, retentionMs }: Record<'outcome' | 'retentionMs', string>): string {
+  return `state = ${state.completed}, locked_until = null, completed_at = ${now},
+      outcome = ${outcome}, expires_at = greatest(k.expires_at, ${now} + ${milliseconds(retentionMs)})`
+}
+
 /** Atomic: one statement; the outcome is inserted from the row that the guarded update returned, or not at all. */
 function completeStatement(sql: Dialect): string {
   return `with done as (
-      update ${sql.keys} k set state = ${state.completed}, locked_until = null, completed_at = ${sql.now},
-        outcome = $9::bytea, expires_at = greatest(k.expires_at, ${sql.now} + ${milliseconds('$4')})
+      update ${sql.keys} k set ${completion(sql, { outcome: '$9::bytea', retentionMs: '$4' })}
       where ${mine} and k.state = ${state.in_progress}
       returning k.id, k.fence
     ), ${storeOutcome(sql, 'done', ['$5', '$6', '$7', '$8', '$9'])}
@@ -107,8 +112,7 @@ function completeLateStatement(sql: Dialect): string {
       select k.id, k.state, ${settledByOthers(sql)} as by_others
       from ${sql.keys} k where ${mine}
     ), settled as (
-      update ${sql.keys} k set state = ${state.completed}, parked_at = null, completed_at = ${sql.now},
-        outcome = $9::bytea, expires_at = greatest(k.expires_at, ${sql.now} + ${milliseconds('$4')})
+      update ${sql.keys} k set ${completion(sql, { outcome: '$9::bytea', retentionMs: '$4' })}, parked_at = null
       where ${mine} and k.state = ${state.unknown} and not ${hasOpenEffect(sql)}
       returning ${waitingColumns}, k.fence
     ), ${storeOutcome(sql, 'settled', ['$5', '$6', '$7', '$8', '$9'])},
@@ -140,8 +144,7 @@ function settledByOthers(sql: Dialect): string {
 
 /** For a row at its first grant and an outcome that is stored with its key. The last condition keeps the plan at the primary key. */
 function completeFirstStatement(sql: Dialect): string {
-  return `update ${sql.keys} k set state = ${state.completed}, locked_until = null, completed_at = ${sql.now},
-      outcome = $4::bytea, expires_at = greatest(k.expires_at, ${sql.now} + ${milliseconds('$3')})
+  return `update ${sql.keys} k set ${completion(sql, { outcome: '$4::bytea', retentionMs: '$3' })}
     where k.id = $1::uuid and k.fence = 1 and k.claim_id = $2::uuid and k.state = ${state.in_progress}
       and ${sql.functions.oneRow}()`
 }
@@ -168,8 +171,7 @@ begin
     where k.fence = 1 and k.claim_id = a.claim_id and k.state = ${state.in_progress}
     order by k.id for update of k
   ), done as (
-    update ${sql.keys} k set state = ${state.completed}, locked_until = null, completed_at = ${sql.now},
-      outcome = m.outcome, expires_at = greatest(k.expires_at, ${sql.now} + ${milliseconds('m.retention_ms')})
+    update ${sql.keys} k set ${completion(sql, { outcome: 'm.outcome', retentionMs: 'm.retention_ms' })}
     from mine m
     where k.ctid = m.place and k.id = m.id and k.fence = 1 and k.claim_id = m.claim_id and k.state = ${state.in_progress}
     returning k.id
