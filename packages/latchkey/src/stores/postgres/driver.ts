@@ -2,9 +2,9 @@
 
 export interface PgResult {
   readonly command: string
-  // What a driver hands back is checked where it is read, not believed here.
+  // Checked where they are read.
   readonly rows: readonly unknown[]
-  /** How many rows a statement wrote. A query builder does not tell. */
+  /** How many rows a statement wrote. Query builders do not report it. */
   readonly rowCount?: number | null
 }
 
@@ -13,11 +13,11 @@ export interface PgQueryable {
 }
 
 export interface PgClient extends PgQueryable {
-  /** What the server, or whoever stands in between, said when the connection was made. Absent in `pg-native`. */
+  /** What the server, or a pooler in between, reported when the connection was made. Absent in `pg-native`. */
   readonly processID?: number | null
-  /** What the server says, message by message. Only `pg` in JavaScript shows it. */
+  /** The server's messages. Only `pg` in JavaScript shows them. */
   readonly connection?: PgWire
-  /** No query of this client is under way. As above. */
+  /** No query of this client is running. As above. */
   readonly readyForQuery?: boolean
   /** With an error, the connection is thrown away instead of going back to the pool. */
   release(error?: Error | boolean): void
@@ -39,24 +39,24 @@ export interface PgMessage {
   readonly status?: string
 }
 
-/** A client of `pg` itself: it takes named statements, too. */
+/** A client of `pg` itself: it also takes named statements. */
 export interface PgNamingClient {
   query(named: { readonly name: string; readonly text: string; readonly values: unknown[] }): Promise<PgResult>
 }
 
 export interface PgPool extends PgQueryable {
   connect(): Promise<PgClient>
-  /** Of a pool that emits what happens to its connections. */
+  /** Of a pool that emits events about its connections. */
   on?: {
     (event: 'acquire', listener: (client: PgClient) => void): unknown
     (event: 'error', listener: (error: Error) => void): unknown
   }
   readonly options?: { readonly max?: number | undefined }
-  /** How many wait for a connection. */
+  /** How many callers wait for a connection. */
   readonly waitingCount?: number
 }
 
-/** The client type of a pool. `connect` of `pg` is overloaded, and inference looks at the last overload unless told of both. */
+/** The client type of a pool. `connect` of `pg` is overloaded, and inference takes the last overload unless both are named. */
 export type ClientOf<Pool> = Pool extends { connect: { (): Promise<infer Client>; (callback: never): void } }
   ? Client
   : Pool extends { connect(): Promise<infer Client> }

@@ -25,7 +25,7 @@ const postgresChecks: ChecksOf<PostgresStoreOptions> = {
 }
 
 /**
- * Keys in PostgreSQL 14 or later, the reference store. The `tx` of an atomic operation has the client type of the pool.
+ * Keys in PostgreSQL 15 or later, the reference store. The `tx` of an atomic operation has the client type of the pool.
  */
 export function postgresStore<Pool extends PgPool>(options: PostgresStoreOptions<Pool>): PostgresStore<ClientOf<Pool>> {
   checkOptions('postgresStore', options, postgresChecks)

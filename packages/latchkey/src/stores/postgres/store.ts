@@ -1,28 +1,28 @@
 /** The store on PostgreSQL, assembled. */
 import type { Steps } from '../../ports/steps.ts'
 import type { Store, StoreCheck, Transactor } from '../../ports/store.ts'
-import { sweepCall } from './keys/sweep.ts'
-import { reapCall } from './keys/reap.ts'
-import { readCall } from './keys/read.ts'
-import { heartbeatCall } from './keys/heartbeat.ts'
-import { completeCall } from './keys/complete.ts'
-import { failCalls } from './keys/fail.ts'
+import { postgresTransactor } from './atomic/transactor.ts'
 import { batchedCalls, type BatchingOptions, queueMsOf } from './batch/batching.ts'
-import { claimCall } from './keys/claim.ts'
 import { ignoreErrorsOfPool } from './connection/ignore-errors.ts'
-import { dialect } from './sql/names.ts'
-import type { ClientOf, PgPool } from './driver.ts'
-import { enqueueCall } from './keys/enqueue.ts'
-import { checkCall, migrate } from './migrations/migrate.ts'
-import { operatorCalls } from './keys/operator.ts'
-import { postgresOutbox } from './outbox/index.ts'
 import { sessions } from './connection/prepared.ts'
-import { postgresReconciliation } from './reconcile/index.ts'
+import { autocommit } from './connection/statement.ts'
+import type { ClientOf, PgPool } from './driver.ts'
+import { claimCall } from './keys/claim.ts'
+import { completeCall } from './keys/complete.ts'
+import { enqueueCall } from './keys/enqueue.ts'
+import { failCalls } from './keys/fail.ts'
+import { heartbeatCall } from './keys/heartbeat.ts'
+import { operatorCalls } from './keys/operator.ts'
+import { readCall } from './keys/read.ts'
+import { reapCall } from './keys/reap.ts'
 import { releaseCalls } from './keys/release.ts'
 import { resumableCall } from './keys/resumable.ts'
-import { autocommit } from './connection/statement.ts'
+import { sweepCall } from './keys/sweep.ts'
+import { checkCall, migrate } from './migrations/migrate.ts'
+import { postgresOutbox } from './outbox/index.ts'
+import { postgresReconciliation } from './reconcile/index.ts'
+import { dialect } from './sql/names.ts'
 import { postgresSteps } from './steps/steps.ts'
-import { postgresTransactor } from './atomic/transactor.ts'
 
 export interface PostgresStoreOptions<Pool extends PgPool = PgPool> {
   /**
@@ -36,15 +36,15 @@ export interface PostgresStoreOptions<Pool extends PgPool = PgPool> {
   readonly schema?: string
   /**
    * Group commit: concurrent claims, completions, heartbeats and replays of this process share one statement, one commit and
-   * its flush to disk. Default: on. A call that is alone goes alone, so there is nothing to gain by switching it off, except
-   * to see what a single statement does.
+   * its flush to disk. Default: on. A call without company is sent by itself, so switching it off gains nothing, except
+   * to observe what a single statement does.
    */
   readonly batching?: boolean | BatchingOptions
 }
 
 export interface PostgresStore<Client> extends Store<Client> {
   /**
-   * Creates or updates the tables. Call it at every start: it is quick when there is nothing to do, and safe from many. Refuses, and changes
+   * Creates or updates the tables. Call it at every start: it is quick when there is nothing to do, and safe from many processes at once. Refuses, and changes
    * nothing, in a schema that belongs to something else or that a newer release has changed beyond this one, and without the rights for it.
    */
   migrate(): Promise<void>

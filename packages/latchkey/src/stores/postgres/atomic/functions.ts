@@ -1,19 +1,19 @@
 /**
- * The two halves of an atomic operation on a fresh key, as functions: one round trip each, and a plan that the session keeps,
- * also where the transaction is a query builder's and its statements cannot be named.
+ * The two halves of an atomic operation on a new key, as functions: one round trip each, and a plan that the session caches,
+ * also where the transaction belongs to a query builder and its statements cannot be named.
  */
 import { milliseconds, recovery, state } from '../sql/fragments.ts'
-import type { Dialect } from '../sql/names.ts'
 import { ownPath } from '../sql/functions.ts'
+import type { Dialect } from '../sql/names.ts'
 
 export function atomicFunctions(sql: Dialect): string {
   return reserve(sql) + recordFresh(sql) + recordLast(sql)
 }
 
 /**
- * Takes the lock, then looks whether there is a row. Two statements in here, too: each takes a snapshot of its own where the
- * isolation allows it, and the one that took the lock may be older than the winner's commit. Says in one value whether it has the
- * lock (t or f), whether there is a row (t or f), and when the transaction began: a row of three columns costs more than the look.
+ * Takes the lock, then checks whether there is a row. These are two statements here as well: each takes a snapshot of its own where the
+ * isolation level allows it, and the one that took the lock may be older than the winner's commit. Returns in one value whether it has the
+ * lock (t or f), whether there is a row (t or f), and when the transaction began: a row of three columns costs more than the check.
  */
 function reserve(sql: Dialect): string {
   return `create function ${sql.functions.reserve}(lock_id bigint, key_id uuid) returns text
@@ -67,7 +67,7 @@ const freshRow: RecordedRow = {
 const recordParameters = `key_id uuid, key_claim_id uuid, key_fingerprint bytea, retention_ms float8,
   key_scope text, key_operation text, key_description text, key_outcome bytea, reserved_at text`
 
-/** Only for an identity without a row, and an outcome that is kept with its key. `found` says whether it was recorded. */
+/** Only for an identity without a row, and an outcome that is stored with its key. `found` is then whether it was recorded. */
 function insertFresh(sql: Dialect): string {
   return `
 declare
@@ -81,8 +81,8 @@ begin
 }
 
 /**
- * False: another transaction was first, or this one is not the one that reserved. The primary key is the guard: whoever comes
- * second waits here for the first to end.
+ * False: another transaction was first, or this one is not the one that reserved. The primary key is the guard: the
+ * second transaction waits here for the first to end.
  */
 function recordFresh(sql: Dialect): string {
   return `create function ${sql.functions.recordFresh}(${recordParameters}) returns boolean

@@ -1,17 +1,17 @@
-/** A transaction that we open. It ends as its work wishes, unless the work has ended it or stands in everybody's way. */
+/** A transaction that we open. It ends as its work asks, unless the work has ended it itself or left it idle while others wait. */
 import { LatchkeyError } from '../../../ports/errors.ts'
 import type { AtomicRequest, Reservation, TransactionEnd } from '../../../ports/store.ts'
-import type { AtomicCalls } from './reserve-and-record.ts'
-import type { PgClient } from '../driver.ts'
-import { type AtomicTransaction, handlerEnd, reserveIn } from './transaction.ts'
+import { isConflict, storeError } from '../connection/errors.ts'
 import type { PoolShare } from '../connection/pool-share.ts'
 import { preparedIn } from '../connection/prepared.ts'
 import { runIn } from '../connection/statement.ts'
-import { isConflict, storeError } from '../connection/errors.ts'
-import { type OpenTransaction, openTransaction } from '../connection/transaction.ts'
 import { transactionClient } from '../connection/transaction-client.ts'
-import type { TransactorOptions } from './transactor.ts'
+import { type OpenTransaction, openTransaction } from '../connection/transaction.ts'
 import { watchCommands } from '../connection/watch-commands.ts'
+import type { PgClient } from '../driver.ts'
+import type { AtomicCalls } from './reserve-and-record.ts'
+import { type AtomicTransaction, handlerEnd, reserveIn } from './transaction.ts'
+import type { TransactorOptions } from './transactor.ts'
 
 export interface OwnTransaction extends AtomicTransaction {
   readonly opened: OpenTransaction
@@ -19,7 +19,7 @@ export interface OwnTransaction extends AtomicTransaction {
   /** What the handler gets, until `close` takes it away. */
   readonly tx: PgClient
   readonly close: (error: LatchkeyError) => void
-  /** For the error that names the mistake. Absent: a phase. */
+  /** For the error that names the mistake. Undefined: a phase. */
   readonly operation: string | undefined
 }
 
@@ -45,14 +45,14 @@ export async function openOwnTransaction(
 }
 
 type Work = () => Promise<'commit' | 'rollback'>
-type Wish = 'commit' | 'rollback' | 'misused'
+type RequestedEnd = 'commit' | 'rollback' | 'misused'
 
 export async function endOwnTransaction(own: OwnTransaction, schema: string, work: Work): Promise<TransactionEnd> {
   const { opened, close, operation, watch } = own
   try {
-    let wish: Wish
+    let requested: RequestedEnd
     try {
-      wish = await unlessIdle(own, work)
+      requested = await unlessIdle(own, work)
     } catch (cause) {
       close(over())
       watch?.endsNow()
@@ -62,10 +62,10 @@ export async function endOwnTransaction(own: OwnTransaction, schema: string, wor
       if (isConflict(cause, schema)) return { kind: 'conflict', cause }
       throw cause
     }
-    const misuse = wish === 'misused' ? usedThePool(operation) : undefined
+    const misuse = requested === 'misused' ? usedThePool(operation) : undefined
     close(misuse ?? over())
     watch?.endsNow()
-    if (wish === 'commit') {
+    if (requested === 'commit') {
       const end = await opened.commit(own.atEnd)
       const how = end.kind === 'conflict' ? handlerEnd(own) : undefined
       return how === undefined ? end : { kind: 'ended-by-handler', how }
@@ -79,7 +79,7 @@ export async function endOwnTransaction(own: OwnTransaction, schema: string, wor
   }
 }
 
-/** Reserves and rolls back. What was found is what a reservation on its `tx` finds from then on. */
+/** Reserves and rolls back. What was found is what every later reservation on its `tx` returns. */
 export async function reserveOnly(own: OwnTransaction, schema: string, request: AtomicRequest): Promise<Reservation> {
   let found: Reservation | undefined
   const end = await endOwnTransaction(own, schema, async () => {
@@ -91,9 +91,9 @@ export async function reserveOnly(own: OwnTransaction, schema: string, request: 
   return found
 }
 
-/** What the work wishes, or `misused` when it left the transaction idle while others waited for the pool: then it may still run. */
-function unlessIdle({ opened, share, watch }: OwnTransaction, work: Work): Promise<Wish> {
-  // Whether another driver's connection is idle cannot be seen.
+/** What the work asks for, or `misused` if it left the transaction idle while others waited for the pool: it may still be running then. */
+function unlessIdle({ opened, share, watch }: OwnTransaction, work: Work): Promise<RequestedEnd> {
+  // Another driver does not show whether its connection is idle.
   if (watch === undefined) return work()
   const { client } = opened
   let answers = watch.answers()
@@ -102,12 +102,12 @@ function unlessIdle({ opened, share, watch }: OwnTransaction, work: Work): Promi
     answers = watch.answers()
     return isUnchanged && client.readyForQuery === true && watch.ended() === undefined
   }
-  return new Promise<Wish>((resolve, reject) => {
+  return new Promise<RequestedEnd>((resolve, reject) => {
     const stop = share.watch({ isIdle, onIdle: () => resolve('misused') })
     work().then(
-      wish => {
+      requested => {
         stop()
-        resolve(wish)
+        resolve(requested)
       },
       (error: unknown) => {
         stop()
@@ -120,7 +120,7 @@ function unlessIdle({ opened, share, watch }: OwnTransaction, work: Work): Promi
 function over(): LatchkeyError {
   return new LatchkeyError(
     'not-a-transaction',
-    'this transaction has ended: its tx is good only until the handler returns',
+    'this transaction has ended: its tx is valid only until the handler returns',
   )
 }
 
@@ -128,7 +128,7 @@ function usedThePool(operation: string | undefined): LatchkeyError {
   const who = operation === undefined ? 'a phase' : `the handler of ${operation}`
   return new LatchkeyError(
     'transaction-rolled-back',
-    `${who} left its transaction idle for 5 s while others waited for a connection, and it was rolled back. ` +
+    `${who} left its transaction idle for 5 s while other requests waited for a connection, so it was rolled back. ` +
       'Most likely it queried the pool while its transaction was open: use tx',
   )
 }

@@ -2,9 +2,11 @@
 import type { Outcome } from '../../../ports/outcome.ts'
 import type { AtomicRequest, GrantedFrom, Reservation } from '../../../ports/store.ts'
 import type { RawNumber } from '../../shared/record-row.ts'
-import { uuidArray } from '../sql/binary-array.ts'
+import { prepared, type RunPrepared } from '../connection/prepared.ts'
+import type { RunStatement } from '../connection/statement.ts'
+import { outcomeValues, packedOutcome } from '../keys/complete.ts'
 import { needsNoDecision, keyRecord, readManyStatement, type KeyRow } from '../keys/read.ts'
-import { isUuid, readable, takeOverValues } from '../sql/values.ts'
+import { uuidArray } from '../sql/binary-array.ts'
 import {
   grantedFrom,
   isExpired,
@@ -15,11 +17,9 @@ import {
   state,
   storeOutcome,
 } from '../sql/fragments.ts'
-import type { Dialect } from '../sql/names.ts'
 import { bytesLiteral, numberLiteral, textLiteral, uuidLiteral } from '../sql/literal.ts'
-import { outcomeValues, packedOutcome } from '../keys/complete.ts'
-import { prepared, type RunPrepared } from '../connection/prepared.ts'
-import type { Run } from '../connection/statement.ts'
+import type { Dialect } from '../sql/names.ts'
+import { isUuid, readable, takeOverValues } from '../sql/values.ts'
 import { recordedColumns, type RecordedRow, recordedValues } from './functions.ts'
 
 type ReservedRow = KeyRow & { readonly fence: RawNumber; readonly grant_from: GrantedFrom | null }
@@ -28,16 +28,16 @@ type ReservedRow = KeyRow & { readonly fence: RawNumber; readonly grant_from: Gr
 export interface AtomicRuns {
   /** For calls of functions: a session of ours prepares them once. */
   readonly call: RunPrepared
-  readonly run: Run
+  readonly run: RunStatement
 }
 
 export interface AtomicCalls {
-  /** The text that begins a transaction, with the lock and the look of its first reservation where that is known. */
+  /** The text that begins a transaction, with the lock and the read of its first reservation where that is known. */
   begin(first: AtomicRequest | undefined): string
-  /** `lock`: what the beginning has found. */
+  /** `lock`: the row that the beginning returned. */
   reserve(runs: AtomicRuns, request: AtomicRequest, lock: unknown): Promise<Reserved>
   record(runs: AtomicRuns, recording: Recording): Promise<'recorded' | 'taken'>
-  /** The same as text, which fails where the other says `taken`. Undefined: it has to be asked. */
+  /** The same as text, which fails where the other returns `taken`. Undefined: only the other can record it. */
   recordText(recording: Recording): string | undefined
   /** Whether this is still the transaction that reserved. */
   isSame(runs: AtomicRuns, recording: Recording): Promise<boolean>
@@ -45,7 +45,7 @@ export interface AtomicCalls {
 
 export interface Reserved {
   readonly reservation: Reservation
-  /** When the transaction began, by the server: what tells it from a later one on the same connection. */
+  /** When the transaction began, by the server: it tells the transaction apart from a later one on the same connection. */
   readonly began: string
 }
 
@@ -64,8 +64,8 @@ export function lockOf(id: string): string {
 export function atomicCalls(sql: Dialect): AtomicCalls {
   const texts = {
     reserve: prepared(`select ${sql.functions.reserve}($1::bigint, $2::uuid) as reserved`),
-    read: prepared(readManyStatement(sql)),
-    look: lookStatement(sql),
+    readPlain: prepared(readManyStatement(sql)),
+    read: readReservedStatement(sql),
     recordFresh:
       prepared(`select ${sql.functions.recordFresh}($1::uuid, $2::uuid, $3::bytea, $4::float8, $5::text, $6::text,
       $7::text, $8::bytea, $9::text) as recorded`),
@@ -80,11 +80,11 @@ export function atomicCalls(sql: Dialect): AtomicCalls {
       const [row] = asked ? [asked] : await call<LockRow>(texts.reserve, [lockOf(identity.id), identity.id])
       const { locked, found, began } = lockOfRow(row)
       if (!found) return { reservation: reservationOf(locked, undefined), began }
-      const [read] = await call<KeyRow>(texts.read, [uuidArray([identity.id])])
+      const [read] = await call<KeyRow>(texts.readPlain, [uuidArray([identity.id])])
       const record = read && keyRecord(read)
-      // A finished row is seen with and without the lock: those who replay it do not stand in each other's way.
+      // A finished row is seen with and without the lock: replays do not hold each other up.
       if (record !== undefined && needsNoDecision(record)) return { reservation: { kind: 'seen', record }, began }
-      const [reserved] = await run<ReservedRow>(texts.look, [identity.id, fingerprint, ...takeOverValues(takeOver)])
+      const [reserved] = await run<ReservedRow>(texts.read, [identity.id, fingerprint, ...takeOverValues(takeOver)])
       return { reservation: reservationOf(locked, reserved), began }
     },
     async record({ call, run }, { request, outcome, reservedFence, began }) {
@@ -112,7 +112,7 @@ export function atomicCalls(sql: Dialect): AtomicCalls {
   }
 }
 
-/** What the short way can record: a fresh identity, a small outcome, no tombstone after it. */
+/** What the function can record: a new identity, a small outcome, no tombstone after it. */
 function freshOutcome({ request, outcome, reservedFence }: Omit<Recording, 'began'>): Buffer | undefined {
   return reservedFence === 0 && request.tombstoneMs === undefined ? packedOutcome(outcome, 1) : undefined
 }
@@ -127,11 +127,11 @@ interface LockRow {
 
 /** As the function writes it. */
 function lockOfRow(row: LockRow | undefined): { locked: boolean; found: boolean; began: string } {
-  const said = row?.reserved ?? 'ff'
-  return { locked: said[0] === 't', found: said[1] === 't', began: said.slice(2) }
+  const reserved = row?.reserved ?? 'ff'
+  return { locked: reserved[0] === 't', found: reserved[1] === 't', began: reserved.slice(2) }
 }
 
-/** A finished row is seen with and without the lock: those who replay it do not stand in each other's way. */
+/** A finished row is seen with and without the lock: replays do not hold each other up. */
 function reservationOf(locked: boolean, row: ReservedRow | undefined): Reservation {
   if (row !== undefined && row.grant_from === null) return { kind: 'seen', record: keyRecord(row) }
   if (!locked) return { kind: 'busy' }
@@ -185,7 +185,7 @@ function recordValues(request: AtomicRequest, reservedFence: number): readonly u
   ]
 }
 
-function lookStatement(sql: Dialect): string {
+function readReservedStatement(sql: Dialect): string {
   return `select ${recordColumns(sql)}, ${outcomeColumns}, ${grantedFrom(sql, '$2::bytea', mayTakeOver('$3', '$4'))} as grant_from
     from ${keyWithOutcome(sql, '$1')}`
 }
@@ -204,12 +204,12 @@ const anyRow: RecordedRow = {
 }
 
 /**
- * Atomic with everything else in the transaction. The primary key is the guard, not the advisory lock: whoever comes
- * second waits here for the first to end and then matches no row, because the fence has moved. Under REPEATABLE READ and
+ * Atomic with everything else in the transaction. The primary key is the guard, not the advisory lock: the
+ * second transaction waits here for the first to end and then matches no row, because the fence has moved. Under REPEATABLE READ and
  * above the server reports a serialization failure instead, and the transaction is rolled back as a conflict.
  *
  * A handler that sent ROLLBACK itself has ended the transaction that reserved: this statement would then commit alone, an
- * answer without its rows. The beginning of the transaction tells them apart, and nothing is written.
+ * answer without its rows. It compares when the transaction began, and writes nothing in another one.
  */
 function recordStatement(sql: Dialect): string {
   return `with recorded as (

@@ -1,26 +1,26 @@
 /** Atomic operations on PostgreSQL: transactions of our own, and those that callers hand in. */
 import { LatchkeyError } from '../../../ports/errors.ts'
 import type { AtomicRequest, KeyRecord, Transactor } from '../../../ports/store.ts'
-import { type AtomicCalls, atomicCalls, lockOf } from './reserve-and-record.ts'
 import { proveTransaction } from '../connection/adopted.ts'
+import { isLockTimeout, storeError } from '../connection/errors.ts'
 import { ignoreErrorsOfCaller } from '../connection/ignore-errors.ts'
-import { keyRecord, readStatement, type KeyRow } from '../keys/read.ts'
-import type { Dialect } from '../sql/names.ts'
-import type { PgClient, PgPool } from '../driver.ts'
-import { type AtomicTransaction, handlerEnd, recordAtEnd, recordIn, reserveIn } from './transaction.ts'
-import { endOwnTransaction, openOwnTransaction, type OwnTransaction, reserveOnly } from './own-transaction.ts'
 import { shareOf } from '../connection/pool-share.ts'
 import type { Sessions } from '../connection/prepared.ts'
 import { inTransaction, notAdopted, runIn } from '../connection/statement.ts'
-import { isLockTimeout, storeError } from '../connection/errors.ts'
 import { beginReadCommitted, openTransaction } from '../connection/transaction.ts'
 import { watchCommands } from '../connection/watch-commands.ts'
+import type { PgClient, PgPool } from '../driver.ts'
+import { keyRecord, readStatement, type KeyRow } from '../keys/read.ts'
+import type { Dialect } from '../sql/names.ts'
+import { endOwnTransaction, openOwnTransaction, type OwnTransaction, reserveOnly } from './own-transaction.ts'
+import { type AtomicCalls, atomicCalls, lockOf } from './reserve-and-record.ts'
+import { type AtomicTransaction, handlerEnd, recordAtEnd, recordIn, reserveIn } from './transaction.ts'
 
 export interface TransactorOptions {
   readonly pool: PgPool
   readonly sql: Dialect
   readonly schemaName: string
-  /** For transactions of our own: those that callers hand in go as they come. */
+  /** For transactions of our own: in those that callers hand in, statements are not named. */
   readonly sessions: Sessions
 }
 
@@ -103,7 +103,7 @@ function endOf(transaction: AtomicTransaction): ReturnType<Transactor<PgClient>[
 
 /**
  * The lost transaction holds the identity's lock until it has ended, and its rows are visible before the lock is free. So
- * who gets the lock, and reads in the next statement, sees the truth.
+ * a reader that gets the lock, and reads in the next statement, sees how it ended.
  */
 async function readAfterCommit(
   { pool, sql }: TransactorOptions,
@@ -122,7 +122,7 @@ async function readAfterCommit(
     if (!isLockTimeout(error)) throw storeError(error, sql.schema)
     throw new LatchkeyError(
       'store-unavailable',
-      `the transaction of identity ${id} whose COMMIT was not answered is still open after ${waitMs} ms: ask again later`,
+      `the transaction of identity ${id} whose COMMIT was not answered is still open after ${waitMs} ms: try again later`,
       { cause: error },
     )
   } finally {

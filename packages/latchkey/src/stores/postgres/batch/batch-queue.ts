@@ -28,7 +28,7 @@ export interface BatchedCall<Item, Result> {
   /** What is refused, in messages. */
   readonly name: string
   readonly keyOf: (item: Item) => string
-  /** Whose call it is, where the call says so: a scope has its share of the open ones. */
+  /** A scope has its share of the open calls. Absent: the kind of call does not name its scope. */
   readonly scopeOf?: (item: Item) => string
   /** Whether the answer to `sent` is also one to `joined`, which arrived before it was sent. Absent: never. */
   readonly mayShare?: (result: Result, sent: Item, joined: Item) => boolean
@@ -81,7 +81,7 @@ export function batchQueue<Item, Result>(
 
 function sendBatch<Item, Result>(queue: BatchQueue<Item, Result>): void {
   const { calls, kind } = queue
-  // What can be sent now is sent, however long this process kept it waiting.
+  // What can be sent now is sent, however long it has waited in this process.
   const batch = takeBatch(calls)
   refuseLate(calls)
   if (batch.length === 0) return void (queue.isUnderWay = false)
@@ -158,8 +158,8 @@ function settleLater<Item, Result>(
 }
 
 /**
- * Refused for one of the batch's rows, so that nothing of it was written: each is sent alone, and is in nobody's way. After any other
- * error it is not known what was written; the caller finds out, by claim id.
+ * Refused for one of the batch's rows, so that nothing of it was written: each is sent alone, and holds up no other. After any other
+ * error it is not known what was written; the engine finds out, by claim id.
  */
 function refuseOrResend<Item, Result>(
   queue: BatchQueue<Item, Result>,

@@ -82,7 +82,7 @@ export function batchedCalls({ sql, pool, sessions, options, single }: BatchedSt
 const timeoutMsDefault = 2_000
 const queueMsDefault = 3_000
 
-/** Of a pool that does not say how many connections it has. */
+/** Of a pool that does not show how many connections it has. */
 const connectionsDefault = 10
 
 export function queueMsOf(batching: boolean | BatchingOptions): number {

@@ -22,7 +22,7 @@ export interface WaitingOptions<Item> {
   /** What is refused, in messages. */
   readonly name: string
   readonly keyOf: (item: Item) => string
-  /** Whose call it is, where the call says so. */
+  /** Absent: the kind of call does not name its scope. */
   readonly scopeOf?: ((item: Item) => string) | undefined
   readonly limits: QueueLimits
   readonly clock: Clock

@@ -1,10 +1,10 @@
 /** A transaction that the caller opened: with `pg` itself, Drizzle or Kysely, recognised by shape, proven by the server. */
 import { LatchkeyError } from '../../../ports/errors.ts'
 import type { PgQueryable, PgResult } from '../driver.ts'
-import { directlyTo } from './transaction-client.ts'
 import { isFailedTransaction, isOutsideTransaction, storeError } from './errors.ts'
+import { directlyTo } from './transaction-client.ts'
 
-/** A Kysely `Transaction`. Plugins are for the application's own tables and names: ours go without them. */
+/** A Kysely `Transaction`. Plugins are for the application's own tables and names: our statements are sent without them. */
 interface KyselyTransaction {
   readonly isTransaction: true
   withoutPlugins(): KyselyTransaction
@@ -28,7 +28,7 @@ interface DrizzleTransaction {
   rollback(): never
 }
 
-/** How to send a statement in the caller's transaction; undefined: the thing has no shape we know. */
+/** How to send a statement in the caller's transaction; undefined: its shape is not known. */
 export function queryableOf(tx: unknown): PgQueryable | undefined {
   if (typeof tx !== 'object' || tx === null) return undefined
   const ours = directlyTo(tx)
@@ -38,11 +38,11 @@ export function queryableOf(tx: unknown): PgQueryable | undefined {
   return isPgClient(tx) ? tx : undefined
 }
 
-/** SAVEPOINT is refused outside a transaction block, which is the one proof that needs no trust in the object. */
+/** SAVEPOINT is refused outside a transaction block, which is the only proof that does not rely on the object. */
 export async function proveTransaction(tx: unknown, schema: string): Promise<void> {
   const queryable = queryableOf(tx)
   if (queryable === undefined) {
-    throw notATransaction(`${describe(tx)} is no transaction of pg, Drizzle (node-postgres) or Kysely`)
+    throw notATransaction(`${describe(tx)} is not a transaction of pg, Drizzle (node-postgres) or Kysely`)
   }
   try {
     await queryable.query('SAVEPOINT latchkey_proof')
@@ -75,7 +75,7 @@ function isDrizzleTransaction(tx: object): tx is DrizzleTransaction {
   return has(tx, 'execute') && has(tx, 'rollback')
 }
 
-/** A pool has `query` too, but each of its queries may run on another connection. */
+/** A pool also has `query`, but each of its queries may run on another connection. */
 function isPgClient(tx: object): tx is PgQueryable {
   return has(tx, 'query') && !('totalCount' in tx)
 }

@@ -39,7 +39,7 @@ export function isConflict(error: unknown, schema: string): boolean {
   return isLostRace(error) || (cause?.code === duplicateKey && cause.schema === schema)
 }
 
-/** At COMMIT only a deferred constraint can still report a duplicate: another transaction won it, whoever's table it is. */
+/** At COMMIT only a deferred constraint can still report a duplicate: another transaction won it, in whichever table. */
 export function isConflictAtCommit(error: unknown): boolean {
   return isLostRace(error) || serverErrorOf(error)?.code === duplicateKey
 }
@@ -54,15 +54,15 @@ export function isDefiniteRefusal(error: unknown): boolean {
 }
 
 /**
- * Refused for what one of its rows is or does, or for who else is writing it: bad values and limits, constraints, conflicts
- * between transactions, a wait that was too long; or for the name of a statement. Never because the server is unwell: then each row would fail alike.
+ * Refused for what one of its rows is or does, or because another transaction is writing it: bad values and limits, constraints, conflicts
+ * between transactions, a wait that was too long; or for the name of a statement. Never because the server is unwell: then every row would fail alike.
  */
 export function isRefusalOfRows(error: unknown): boolean {
   const code = serverErrorOf(error)?.code
   return code !== undefined && /^(2[1236]|40|42P05|54|55P03)/.test(code)
 }
 
-/** A name that this session has lost, or has from somebody else. Known before anything of the statement ran. */
+/** This session has lost the name, or has it from other code. Known before anything of the statement ran. */
 export function isUnknownStatement(error: unknown): boolean {
   const code = serverErrorOf(error)?.code
   return code === '26000' || code === '42P05'
@@ -91,7 +91,7 @@ export function storeError(error: unknown, schema: string): LatchkeyError {
   if (isFailedTransaction(error)) {
     return new LatchkeyError(
       'store-unavailable',
-      `an earlier statement of this transaction failed, and PostgreSQL takes no more in it: put a savepoint around what may fail (${messageOf(error)})`,
+      `an earlier statement of this transaction failed, and PostgreSQL rejects all others: put a savepoint around what may fail (${messageOf(error)})`,
       { cause: error },
     )
   }

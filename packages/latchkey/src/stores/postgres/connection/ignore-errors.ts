@@ -1,6 +1,6 @@
 /**
- * A connection that breaks while no statement runs emits 'error', and one that nobody listens to ends the process. The
- * next statement on it fails, which is where a broken connection is dealt with: so the event itself is ignored.
+ * A connection that breaks while no statement runs emits 'error', and without a listener that ends the process. The
+ * next statement on it fails, which is where a broken connection is handled: so the event itself is ignored.
  */
 import type { PgClient, PgPool } from '../driver.ts'
 
@@ -13,10 +13,10 @@ const ignore = () => {}
 const nothing = () => {}
 
 /**
- * For every connection of the pool, whoever checks it out, as long as it lives. To listen after `await pool.connect()` is
- * too late: the pool's own listener goes as it hands a connection over, `await` continues in a later microtask, and the
- * server's last words may come in the same bytes as its last answer. 'acquire' is emitted before that listener goes. For
- * connections that are idle or on their way out, the pool emits 'error' itself.
+ * For every connection of the pool, whichever code checks it out, as long as it lives. To listen after `await pool.connect()` is
+ * too late: the pool removes its own listener as it hands a connection over, `await` continues in a later microtask, and the
+ * server's last message may come in the same bytes as its last answer. 'acquire' is emitted before that listener is removed. For
+ * connections that are idle or being closed, the pool emits 'error' itself.
  */
 export function ignoreErrorsOfPool(pool: PgPool): void {
   if (pool.on === undefined || covered.has(pool)) return
@@ -36,8 +36,8 @@ export function ignoreErrors(client: ErrorSource): () => void {
 }
 
 /**
- * Of a connection that the caller hands in, from now on: nobody says when its transaction has ended. A query builder's
- * transaction shows no connection; its pool covers it, if that is a store's.
+ * Of a connection that the caller hands in, from now on: there is no sign of when its transaction has ended. A query
+ * builder's transaction shows no connection; its pool covers it, if a store has that pool.
  */
 export function ignoreErrorsOfCaller(tx: unknown): void {
   if (isEmitter(tx)) ignoreErrors(tx)

@@ -7,13 +7,13 @@ import { LatchkeyError } from '../../../ports/errors.ts'
 import { emptyList, values, type LinkedList, type ListNode, append, remove } from '../../../ports/linked-list.ts'
 import type { PgPool } from '../driver.ts'
 
-/** Who waits for longer is answered by us, before the limit of the engine (5 s) takes a full pool for a server that is down. */
+/** A caller that waits for longer is refused here, before the engine's limit (5 s) takes a full pool for a server that is down. */
 const waitMsMax = 4_000
-/** Each is a caller that waits for its answer: as many as may wait for a duplicate. */
+/** Each is a caller that waits for its answer: as many as may wait for a concurrent duplicate. */
 const waitingMax = 1_000
-const lookEveryMs = 1_000
-/** Five looks, a second apart: no query of a handler that works with its transaction is that long in coming. */
-const idleLooksMax = 5
+const checkEveryMs = 1_000
+/** Five checks, a second apart: a handler that works with its transaction sends its next query sooner. */
+const idleChecksMax = 5
 
 export interface PoolShare {
   /** Whether there was a free place, which is taken now. Every place is given back with `leave`. */
@@ -21,18 +21,18 @@ export interface PoolShare {
   /** Waits for a place. Rejects with `overloaded`. */
   enter(): Promise<void>
   leave(): void
-  /** Calls `onIdle` once when the transaction stood still for 5 s while others waited for the pool, until it is stopped. */
+  /** Until it is stopped: calls `onIdle` once the transaction was idle for 5 s while others waited for the pool. */
   watch(transaction: { readonly isIdle: () => boolean; readonly onIdle: () => void }): () => void
 }
 
-interface Waiting extends ListNode<Waiting> {
+interface WaitingCaller extends ListNode<WaitingCaller> {
   readonly enter: () => void
 }
 
-interface Open extends ListNode<Open> {
+interface WatchedTransaction extends ListNode<WatchedTransaction> {
   readonly isIdle: () => boolean
   readonly onIdle: () => void
-  idleLooks: number
+  idleChecks: number
 }
 
 /** Several stores may share a pool. */
@@ -46,9 +46,9 @@ export function shareOf(pool: PgPool): PoolShare {
 
 function poolShare(pool: PgPool): PoolShare {
   const sizeMax = pool.options?.max ?? Infinity
-  // A pool of one has none to spare: then a handler that asks it for another is the idle one, and rolled back.
+  // A pool of one has none to spare: a handler that asks it for another leaves its transaction idle, and is rolled back.
   const placesMax = Math.max(1, sizeMax - 1)
-  const waiting: LinkedList<Waiting> = emptyList()
+  const waiting: LinkedList<WaitingCaller> = emptyList()
   let taken = 0
   const tryEnter = () => {
     if (taken >= placesMax) return false
@@ -61,7 +61,7 @@ function poolShare(pool: PgPool): PoolShare {
       if (!tryEnter()) await turn(waiting, placesMax)
     },
     leave() {
-      // The place goes from hand to hand: nobody who comes now is before those who wait.
+      // The place is handed on: a caller that arrives now does not overtake those that wait.
       if (waiting.first === undefined) taken -= 1
       else waiting.first.enter()
     },
@@ -69,8 +69,8 @@ function poolShare(pool: PgPool): PoolShare {
   }
 }
 
-function turn(line: LinkedList<Waiting>, placesMax: number): Promise<void> {
-  const why = `${placesMax} transactions are open, which is what atomic work may take of this pool`
+function turn(line: LinkedList<WaitingCaller>, placesMax: number): Promise<void> {
+  const why = `${placesMax} transactions are open, the most that atomic work may take of this pool`
   if (line.length >= waitingMax) return Promise.reject(overloaded(`${why}, and ${waitingMax} wait for one to end`))
   return new Promise((resolve, reject) => {
     const leave = () => {
@@ -81,7 +81,7 @@ function turn(line: LinkedList<Waiting>, placesMax: number): Promise<void> {
       leave()
       reject(overloaded(`${why}, and none ended within ${waitMsMax} ms`))
     })
-    const place: Waiting = { before: undefined, next: undefined, enter: () => (leave(), resolve()) }
+    const place: WaitingCaller = { before: undefined, next: undefined, enter: () => (leave(), resolve()) }
     append(line, place)
   })
 }
@@ -91,23 +91,23 @@ function overloaded(message: string): LatchkeyError {
 }
 
 function idleWatch(pool: PgPool): PoolShare['watch'] {
-  const line: LinkedList<Open> = emptyList()
-  let isLooking = false
-  const look = () => {
-    isLooking = line.length > 0
-    if (isLooking) systemClock.after(lookEveryMs, look)
-    const someoneWaits = (pool.waitingCount ?? 0) > 0
+  const line: LinkedList<WatchedTransaction> = emptyList()
+  let isChecking = false
+  const check = () => {
+    isChecking = line.length > 0
+    if (isChecking) systemClock.after(checkEveryMs, check)
+    const isPoolWaitedFor = (pool.waitingCount ?? 0) > 0
     for (const open of values(line)) {
-      open.idleLooks = open.isIdle() && someoneWaits ? open.idleLooks + 1 : 0
-      if (open.idleLooks >= idleLooksMax) open.onIdle()
+      open.idleChecks = open.isIdle() && isPoolWaitedFor ? open.idleChecks + 1 : 0
+      if (open.idleChecks >= idleChecksMax) open.onIdle()
     }
   }
   return ({ isIdle, onIdle }) => {
-    const open: Open = { before: undefined, next: undefined, isIdle, onIdle, idleLooks: 0 }
+    const open: WatchedTransaction = { before: undefined, next: undefined, isIdle, onIdle, idleChecks: 0 }
     append(line, open)
-    if (!isLooking) {
-      isLooking = true
-      systemClock.after(lookEveryMs, look)
+    if (!isChecking) {
+      isChecking = true
+      systemClock.after(checkEveryMs, check)
     }
     return () => remove(line, open)
   }

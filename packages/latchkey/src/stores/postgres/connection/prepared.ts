@@ -1,6 +1,6 @@
 /**
  * The statements that most requests send: on a connection of the pool, prepared where its session is ours, and bounded in time. Behind
- * PgBouncer in transaction mode each transaction may meet another session, which does not know the name: there they go unnamed.
+ * PgBouncer in transaction mode each transaction may meet another session, which does not know the name: there they are sent without one.
  */
 import { createHash } from 'node:crypto'
 import { systemClock } from '../../../ports/clock.ts'
@@ -21,7 +21,7 @@ export function prepared(text: string): PreparedStatement {
 }
 
 export interface Sessions {
-  /** Whether statements on this connection may be named. Undefined: nobody asked the server yet. */
+  /** Whether statements on this connection may be named. Undefined: the server was not asked yet. */
   isOurs(client: PgClient): boolean | undefined
   findOut(client: PgClient): Promise<boolean>
   /** To be called with every error of a statement that may have had a name. */
@@ -45,7 +45,7 @@ export function sessions(): Sessions {
   }
 }
 
-/** A client behind a pooler was given a number that is not that of the server process at the other end. */
+/** A client behind a pooler was given a process id that is not that of the server process at the other end. */
 async function isDirect(client: PgClient): Promise<boolean> {
   if (typeof client.processID !== 'number') return false
   const { rows } = await client.query('select pg_catalog.pg_backend_pid() as pid')
@@ -60,7 +60,7 @@ export function preparedIn(client: PgClient, known: Sessions, schema: string): R
   return async <Row>({ name, text }: PreparedStatement, values: unknown[]) => {
     try {
       const isOurs = known.isOurs(client) ?? (await known.findOut(client))
-      return rowsOf<Row>(await (isOurs ? naming(client).query({ name, text, values }) : client.query(text, values)))
+      return rowsOf<Row>(await (isOurs ? asNaming(client).query({ name, text, values }) : client.query(text, values)))
     } catch (error) {
       known.failed(error)
       throw storeError(error, schema)
@@ -68,8 +68,8 @@ export function preparedIn(client: PgClient, known: Sessions, schema: string): R
   }
 }
 
-/** Only `pg` itself tells the number by which a session is found to be ours, and it takes names. */
-function naming(client: PgClient): PgNamingClient {
+/** Only `pg` itself shows the process id by which a session is found to be ours, and it takes names. */
+function asNaming(client: PgClient): PgNamingClient {
   return client as PgClient & PgNamingClient
 }
 
@@ -92,8 +92,8 @@ interface Attempt {
 }
 
 /**
- * A statement that is not answered within `limitMs` is given up together with its connection, because
- * whatever still runs on it would be in the way of the next statement.
+ * A statement that is not answered within `limitMs` is given up together with its connection: whatever still runs on it would delay the
+ * next statement.
  */
 export function boundedSend({ pool, schema, sessions: known, limitMs }: SendOptions): Send {
   async function run(attempt: Attempt, { name, text }: PreparedStatement, values: unknown[]): Promise<PgResult> {
@@ -111,7 +111,7 @@ export function boundedSend({ pool, schema, sessions: known, limitMs }: SendOpti
     const stopIgnoring = ignoreErrors(client)
     try {
       const isOurs = known.isOurs(client) ?? (await known.findOut(client))
-      const result = await (isOurs ? naming(client).query({ name, text, values }) : client.query(text, values))
+      const result = await (isOurs ? asNaming(client).query({ name, text, values }) : client.query(text, values))
       giveBack(attempt)
       return result
     } catch (error) {
@@ -150,7 +150,7 @@ function giveUp(attempt: Attempt, limitMs: number): LatchkeyError {
   return attempt.late
 }
 
-/** Once. After an error that does not tell what the connection is doing, the pool closes it. */
+/** Once. After an error that leaves open what the connection is doing, the pool closes it. */
 function giveBack(attempt: Attempt, error?: unknown): void {
   const { client } = attempt
   attempt.client = undefined

@@ -1,17 +1,17 @@
 /** Runs one statement. Every transition of this store is one statement, so its own commit is all the transaction it needs. */
 import { LatchkeyError } from '../../../ports/errors.ts'
-import { queryableOf } from './adopted.ts'
-import type { Dialect } from '../sql/names.ts'
 import type { PgQueryable, PgResult } from '../driver.ts'
+import type { Dialect } from '../sql/names.ts'
+import { queryableOf } from './adopted.ts'
 import { isLostRace, storeError } from './errors.ts'
 
-export type Run = <Row>(text: string, values: readonly unknown[]) => Promise<readonly Row[]>
+export type RunStatement = <Row>(text: string, values: readonly unknown[]) => Promise<readonly Row[]>
 
-/** A database whose default isolation is REPEATABLE READ refuses who lost a race; five in a row is not a race any more. */
+/** A database whose default isolation is REPEATABLE READ refuses the loser of a race; five in a row are not a race any more. */
 const triesMax = 5
 
 /** Through the pool, each statement its own commit. Unnamed, so that PgBouncer in transaction mode may stand in between. */
-export function autocommit(pool: PgQueryable, schema: string): Run {
+export function autocommit(pool: PgQueryable, schema: string): RunStatement {
   const once = inTransaction(pool, schema)
   return async (text, values) => {
     for (let tries = 1; ; tries += 1) {
@@ -30,7 +30,7 @@ export function rowsOf<Row>({ rows }: PgResult): readonly Row[] {
 }
 
 /** On a connection that is in a transaction: never repeated, because after an error nothing but ROLLBACK is allowed. */
-export function inTransaction(client: PgQueryable, schema: string): Run {
+export function inTransaction(client: PgQueryable, schema: string): RunStatement {
   return async <Row>(text: string, values: readonly unknown[]) => {
     try {
       return rowsOf<Row>(await client.query(text, [...values]))
@@ -41,7 +41,7 @@ export function inTransaction(client: PgQueryable, schema: string): Run {
 }
 
 /** In a transaction of the transactor's, or one that it has adopted. */
-export function runIn(tx: unknown, sql: Dialect): Run {
+export function runIn(tx: unknown, sql: Dialect): RunStatement {
   const queryable = queryableOf(tx)
   if (queryable === undefined) throw notAdopted()
   return inTransaction(queryable, sql.schema)

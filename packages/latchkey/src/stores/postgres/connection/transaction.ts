@@ -1,9 +1,9 @@
 /** One transaction on a connection of the pool: begin, and exactly one of commit and rollback. */
 import { systemClock } from '../../../ports/clock.ts'
 import type { TransactionEnd } from '../../../ports/store.ts'
-import { ignoreErrors } from './ignore-errors.ts'
 import type { PgClient, PgPool, PgResult } from '../driver.ts'
 import { asError, isConflictAtCommit, isDefiniteRefusal, isFailedTransaction, storeError } from './errors.ts'
+import { ignoreErrors } from './ignore-errors.ts'
 
 export interface OpenTransaction {
   readonly client: PgClient
@@ -16,8 +16,8 @@ export interface OpenTransaction {
 }
 
 /**
- * A server that has not answered COMMIT or ROLLBACK by then is taken for lost. Long, because a commit may rightly wait for
- * a standby, and giving up early turns a known result into one that has to be found out.
+ * A server that has not answered COMMIT or ROLLBACK by then counts as lost. Long, because a commit may rightly wait for
+ * a standby, and giving up early turns a known result into one that has to be looked up.
  */
 const endLimitMs = 10_000
 
@@ -67,16 +67,16 @@ async function commit(
   try {
     result = lastOf(await limited(client.query(before === undefined ? 'COMMIT' : `${before};COMMIT`)))
   } catch (cause) {
-    // Also for a definite refusal: a new connection is cheap beside one in a state nobody knows.
+    // Also after a definite refusal: a new connection is cheap beside one in an unknown state.
     giveBack(cause)
     if (isConflictAtCommit(cause)) return { kind: 'conflict', cause }
-    // `before` met a transaction that takes nothing any more.
+    // `before` was sent in a transaction that had failed.
     if (isFailedTransaction(cause)) return { kind: 'rolled-back' }
     if (isDefiniteRefusal(cause)) throw cause
     return { kind: 'commit-unknown', cause }
   }
   giveBack()
-  // PostgreSQL answers COMMIT with ROLLBACK when an earlier statement failed and somebody swallowed its error.
+  // PostgreSQL answers COMMIT with ROLLBACK when an earlier statement failed and its error was swallowed.
   return { kind: result.command === 'ROLLBACK' ? 'rolled-back' : 'committed' }
 }
 

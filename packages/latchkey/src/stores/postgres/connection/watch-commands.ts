@@ -1,12 +1,12 @@
 /**
- * What the server says of the commands on one connection while a handler has it. It sees every way there is to send one: a
- * cursor, a library with the client itself, a text that nobody could read.
+ * What the server reports about the commands on one connection while a handler has it. It covers every way to send a command: a
+ * cursor, a library that uses the client itself, a text that cannot be parsed.
  */
 import type { HandlerEnd } from '../../../ports/store.ts'
 import type { PgClient, PgMessage } from '../driver.ts'
 
 export interface CommandWatch {
-  /** The server takes nothing more in this transaction, because a statement failed. */
+  /** The server rejects everything in this transaction, because a statement failed. */
   isAborted(): boolean
   /** How many messages were answered. */
   answers(): number
@@ -26,7 +26,7 @@ export function watchCommands(client: Pick<PgClient, 'connection'>): CommandWatc
   let status: string | undefined
   let answers = 0
   const onCommand = ({ text }: PgMessage) => {
-    // Only COMMIT itself says so: a released savepoint is RELEASE, and a COMMIT after an error is answered with ROLLBACK.
+    // Only COMMIT itself has this text: a released savepoint is RELEASE, and a COMMIT after an error is answered with ROLLBACK.
     if (text?.startsWith('COMMIT') === true) hasCommitted = true
   }
   const onReady = (message: PgMessage) => {
@@ -40,7 +40,7 @@ export function watchCommands(client: Pick<PgClient, 'connection'>): CommandWatc
     isAborted: () => status === 'E',
     answers: () => answers,
     ended() {
-      // Also where it rolled ours back and committed another one after: something of the handler's is there to stay.
+      // Also where it rolled ours back and committed another one after: something of the handler's is committed.
       if (hasCommitted) return 'committed'
       return hasLeft ? 'rolled-back' : undefined
     },

@@ -17,7 +17,7 @@ import { beginJournal } from '../steps/journal.ts'
  * locked and compared again (same fence, state and lease as seen, still grantable) before it changes hands. The lease stands for the steps: each
  * write to them moves it, so that while it stands still the intents are those that the statement's snapshot shows.
  * A row that is not grantable is only read: the insert gets no input row, so a replay locks and writes nothing.
- * The statement keeps one snapshot: a row committed after it is met by the insert but not by the look. Then neither part
+ * The statement has one snapshot: a row committed after it is met by the insert but not by the read. Then neither part
  * returns anything, and the caller repeats with a new snapshot.
  * Without the journal's parts, which every claim would have to plan, an expired row is not granted: it may have one.
  */
@@ -65,8 +65,8 @@ export function claimStatement(sql: Dialect, journal?: 'with journal'): string {
 
 /**
  * The primary key is the claim's arbiter, and a row that can be seen is not offered to it, so that a replay neither locks nor waits. A plan
- * that was made while the table was small could read all of it ever after. So it asks a function that is said to be expensive, which
- * makes every other way than the primary key cost more.
+ * that was cached while the table was small could scan all of it for ever. So it calls a function that is declared expensive, which makes
+ * every plan but the one by the primary key cost more.
  */
 export function claimNewStatement(sql: Dialect): string {
   return `insert into ${sql.keys} (id, claim_id, fence, created_at, granted_at, expires_at, locked_until,
@@ -77,7 +77,7 @@ export function claimNewStatement(sql: Dialect): string {
     on conflict (id) do nothing`
 }
 
-/** Without what lies apart: a large outcome is not among the function's columns. */
+/** Large outcomes are stored apart and are not among the function's columns. */
 export function claimManyStatement(sql: Dialect): string {
   return `select ${recordColumns(sql)}, k.outcome as outcome_packed from ${sql.functions.claimMany}($1::uuid[], $2::uuid[],
     $3::bytea[], $4::smallint[], $5::float8[], $6::float8[], $7::text[], $8::text[], $9::text[]) k`
@@ -86,7 +86,7 @@ export function claimManyStatement(sql: Dialect): string {
 /**
  * Returns the rows that were there, and nothing for those that were granted: a fresh row has fence 1 and one attempt. Atomic as
  * the statement for one row: the primary key is the arbiter. Rows that can be seen are not offered to it, so a replay neither
- * locks nor waits. A row met by the insert but gone at the look is nobody's answer: all of it is done again.
+ * locks nor waits. A row that the insert met and the read does not find answers no request: the whole batch is sent again, each row alone.
  */
 export function claimManyFunction(sql: Dialect): string {
   return `create function ${sql.functions.claimMany}(ids uuid[], claim_ids uuid[], fingerprints bytea[], recoveries smallint[],

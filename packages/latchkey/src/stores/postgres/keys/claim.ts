@@ -2,14 +2,14 @@
 import { LatchkeyError } from '../../../ports/errors.ts'
 import type { ClaimRequest, ClaimResult, GrantedFrom, Store } from '../../../ports/store.ts'
 import type { RawNumber } from '../../shared/record-row.ts'
-import { recovery } from '../sql/fragments.ts'
-import { isUuid, readable, takeOverValues } from '../sql/values.ts'
-import type { Dialect } from '../sql/names.ts'
-import { newJournal, readJournal, workValues } from '../steps/journal.ts'
-import type { Run } from '../connection/statement.ts'
 import type { Batching } from '../batch/batching.ts'
 import { prepared } from '../connection/prepared.ts'
+import type { RunStatement } from '../connection/statement.ts'
 import { byteaArray, float8Array, smallintArray, textArray, uuidArray } from '../sql/binary-array.ts'
+import { recovery } from '../sql/fragments.ts'
+import type { Dialect } from '../sql/names.ts'
+import { isUuid, readable, takeOverValues } from '../sql/values.ts'
+import { newJournal, readJournal, workValues } from '../steps/journal.ts'
 import { claimManyStatement, claimNewStatement, claimStatement } from './claim-sql.ts'
 import { keyRecord, type KeyRow, needsNoDecision, recordsById } from './read.ts'
 
@@ -25,11 +25,11 @@ type Won = Extract<ClaimResult, { kind: 'won' }>
 
 /**
  * Each repetition means that another claim, sweep or release of the same identity committed in the milliseconds between;
- * each of them changes what the next look sees.
+ * each of them changes what the next read sees.
  */
-const looksMax = 20
+const attemptsMax = 20
 
-export function claimCall(sql: Dialect, run: Run): Pick<Store, 'claim'> {
+export function claimCall(sql: Dialect, run: RunStatement): Pick<Store, 'claim'> {
   const texts = {
     claim: claimStatement(sql),
     withJournal: claimStatement(sql, 'with journal'),
@@ -38,14 +38,14 @@ export function claimCall(sql: Dialect, run: Run): Pick<Store, 'claim'> {
   async function withJournal(won: Won, { recovery, work }: ClaimRequest): Promise<Won> {
     if (recovery !== 'resume') return won
     if (won.from === 'none' || won.from === 'expired') return work ? { ...won, journal: newJournal(work) } : won
-    // Ours now: nobody else writes to it between the grant and this look.
+    // The claim is ours: no other process writes to the journal between the grant and this read.
     const journal = await journalOf(won.claim.id)
     return journal ? { ...won, journal } : won
   }
   return {
     async claim(request) {
       let needsJournal = request.recovery === 'resume'
-      for (let looks = 0; looks < looksMax; looks += 1) {
+      for (let attempts = 0; attempts < attemptsMax; attempts += 1) {
         const values = claimValues(request)
         const [row] = await (needsJournal
           ? run<ClaimRow>(texts.withJournal, [...values, ...workValues(request.work)])
@@ -56,7 +56,7 @@ export function claimCall(sql: Dialect, run: Run): Pick<Store, 'claim'> {
       }
       throw new LatchkeyError(
         'store-unavailable',
-        `the row of identity ${request.identity.id} changed under each of ${looksMax} looks: try again`,
+        `the row of identity ${request.identity.id} changed during each of ${attemptsMax} attempts: try again`,
       )
     },
   }
@@ -68,7 +68,7 @@ function claimResult(request: ClaimRequest, row: ClaimRow): ClaimResult | undefi
     const [attempt, crashes] = [Number(row.won_attempts), Number(row.won_crashes)]
     return { kind: 'won', claim, attempt, crashes, from: row.grant_from ?? 'none' }
   }
-  // Absent or grantable when looked at, and yet not granted: another transaction committed in between. Look again.
+  // Absent or grantable when it was read, and yet not granted: another transaction committed in between. Read again.
   if (row.id === null || row.grant_from !== null) return undefined
   return { kind: 'seen', record: keyRecord(row) }
 }
@@ -125,7 +125,7 @@ export function batchedClaim({ sql, send, single, together, sideBySide }: Batchi
   return { claim: request => (mayBeBatched(request) ? batched(request) : alone(request)) }
 }
 
-/** Phased work has a journal, which is written with the grant; a tombstone is rare enough to go alone. */
+/** Phased work has a journal, which is written with the grant; a tombstone is rare enough to be sent alone. */
 function mayBeBatched({ recovery: by, tombstoneMs, identity, claimId }: ClaimRequest): boolean {
   return by !== 'resume' && tombstoneMs === undefined && isUuid(identity.id) && isUuid(claimId)
 }

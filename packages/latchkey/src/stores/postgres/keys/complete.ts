@@ -1,11 +1,11 @@
-/** The owner's answer: alone, in a batch, and after its claim was no longer in progress. */
+/** The owner's answer: alone, in a batch, and late, when its claim is no longer in progress. */
 import type { Outcome } from '../../../ports/outcome.ts'
 import type { Claim, OwnerResult, Store } from '../../../ports/store.ts'
 import { headersToText } from '../../shared/outcome-codec.ts'
 import { packOutcome } from '../../shared/packed-outcome.ts'
 import type { Batching } from '../batch/batching.ts'
 import { prepared } from '../connection/prepared.ts'
-import type { Run } from '../connection/statement.ts'
+import type { RunStatement } from '../connection/statement.ts'
 import { byteaArray, float8Array, uuidArray } from '../sql/binary-array.ts'
 import { milliseconds, recovery, state, stepState, storeOutcome } from '../sql/fragments.ts'
 import { batchSettings } from '../sql/functions.ts'
@@ -15,7 +15,7 @@ import { idsWritten, mine, owner, writeOrLate } from './owner.ts'
 import { unqueue } from './unknown-queue.ts'
 import { unlist, waitingColumns } from './waiting-list.ts'
 
-export function completeCall(sql: Dialect, run: Run): Pick<Store, 'complete'> {
+export function completeCall(sql: Dialect, run: RunStatement): Pick<Store, 'complete'> {
   const texts = { text: completeStatement(sql), lateText: completeLateStatement(sql) }
   return {
     async complete(claim, outcome, retentionMs) {
@@ -45,7 +45,7 @@ export function batchedComplete({ sql, send, single, together }: Batching): Pick
     },
     async sendMany(completions) {
       const isWritten = idsWritten(await send(statements.many, completionArrays(completions)))
-      // Not in progress under this claim any more: the statement for one row looks at why.
+      // Not in progress under this claim any more: the statement for one row finds out why.
       return completions.map(each => (isWritten(each.claim.id) ? 'written' : sendAlone(each)))
     },
   })
@@ -72,7 +72,7 @@ function completionArrays(completions: readonly Completion[]): unknown[] {
 /** Larger ones would crowd the rows that every claim reads and writes: they have a table of their own. */
 const packedBytesMax = 1_024
 
-/** Undefined: too large to be kept with its key. */
+/** Undefined: too large to be stored with its key. */
 export function packedOutcome(outcome: Outcome, fence: number): Buffer | undefined {
   if ((outcome.body?.length ?? 0) > packedBytesMax) return undefined
   const packed = packOutcome(outcome, fence)
@@ -103,7 +103,7 @@ function completeStatement(sql: Dialect): string {
 
 /**
  * Nothing was in progress under this claim. `settled`: the row is unknown and still ours, so the answer is the evidence
- * that settles it. `repeated`: our own answer is already there, its reply was lost. `lost`: the answer is kept as evidence.
+ * that settles it. `repeated`: our own answer is already there, its reply was lost. `lost`: the answer is stored as evidence.
  * Atomic: one statement, and the update compares the state again under the row's lock. Its snapshot is younger than the
  * commit that took the row out of progress, so the entry in the queue is seen whenever the unknown state is.
  */
@@ -130,13 +130,13 @@ function completeLateStatement(sql: Dialect): string {
     select v.kind from verdict v`
 }
 
-/** Of phased work: an answer for the whole says nothing about an effect that is in doubt. Steps of an unknown row change only with its state. */
+/** Of phased work: an answer for the whole proves nothing about an effect that is in doubt. Steps of an unknown row change only with its state. */
 function hasOpenEffect(sql: Dialect): string {
   return `(k.recovery = ${recovery.resume}
         and exists (select from ${sql.steps} p where p.id = k.id and p.state = ${stepState.open}))`
 }
 
-/** Somebody else's evidence settled the row `k` in its present grant; what its owner said late itself is not somebody else's. */
+/** The row `k` was settled in its present grant by evidence other than its owner's own late answer. */
 function settledByOthers(sql: Dialect): string {
   return `exists (select from ${sql.evidence} e where e.key_id = k.id and e.applied
         and coalesce(e.settled_claim, e.claim_id) = k.claim_id and (e.source <> 'late-owner' or e.claim_id <> k.claim_id))`
@@ -155,9 +155,9 @@ function completeManyStatement({ functions }: Dialect): string {
 
 /**
  * Returns null when all were written, and otherwise the ids of those that were. Only for rows at fence 1 and outcomes that are
- * kept with their key. An update promises no order, so the rows are locked first, by identity: two batches, or a batch and
+ * stored with their key. An update promises no order, so the rows are locked first, by identity: two batches, or a batch and
  * the reaper, never wait for each other in a circle. What is locked stays in its place, and is found there without the index;
- * a row that changed while its lock was waited for is in a place that this statement does not see, and is met alone.
+ * a row that changed while its lock was waited for is in a place that this statement does not see, and is sent alone.
  */
 export function completeManyFunction(sql: Dialect): string {
   return `create function ${sql.functions.completeMany}(ids uuid[], claim_ids uuid[], retention_ms float8[], outcomes bytea[])

@@ -1,9 +1,8 @@
-/** Work for later: the row, its input and its place in the queue, in one commit. */
+/** Deferred work: the row, its input and its place in the queue, in one commit. */
 import { LatchkeyError } from '../../../ports/errors.ts'
 import type { EnqueueRequest, EnqueueResult, Store } from '../../../ports/store.ts'
 import type { Batching } from '../batch/batching.ts'
-import { byIdentity } from './claim.ts'
-import { keyRecord, type KeyRow } from './read.ts'
+import type { RunStatement } from '../connection/statement.ts'
 import {
   isExpired,
   keyWithOutcome,
@@ -13,31 +12,32 @@ import {
   recovery,
   state,
 } from '../sql/fragments.ts'
-import { readable } from '../sql/values.ts'
 import type { Dialect } from '../sql/names.ts'
+import { readable } from '../sql/values.ts'
 import { workValues } from '../steps/journal.ts'
-import type { Run } from '../connection/statement.ts'
+import { byIdentity } from './claim.ts'
+import { keyRecord, type KeyRow } from './read.ts'
 import { queueWaiting, waitingColumns } from './waiting-list.ts'
 
 /** Null in `id`: there was no row. */
 type EnqueueRow = { readonly queued: boolean; readonly was_expired: boolean | null } & (KeyRow | { readonly id: null })
 
-/** As for a claim: each repetition means that somebody committed between the look and the insert. */
-const looksMax = 20
+/** As for a claim: each repetition means that another transaction committed between the read and the insert. */
+const attemptsMax = 20
 
-export function enqueueCall(sql: Dialect, run: Run): Pick<Store, 'enqueue'> {
+export function enqueueCall(sql: Dialect, run: RunStatement): Pick<Store, 'enqueue'> {
   const text = enqueueStatement(sql)
   return {
     async enqueue(request) {
       const values = enqueueValues(request)
-      for (let looks = 0; looks < looksMax; looks += 1) {
+      for (let attempts = 0; attempts < attemptsMax; attempts += 1) {
         const [row] = await run<EnqueueRow>(text, values)
         const result = row && enqueueResult(row)
         if (result !== undefined) return result
       }
       throw new LatchkeyError(
         'store-unavailable',
-        `the row of identity ${request.identity.id} changed under each of ${looksMax} looks: try again`,
+        `the row of identity ${request.identity.id} changed during each of ${attemptsMax} attempts: try again`,
       )
     },
   }
@@ -58,7 +58,7 @@ export function joinedEnqueue({ single, sideBySide }: Batching): Pick<Store, 'en
 
 function enqueueResult(row: EnqueueRow): EnqueueResult | undefined {
   if (row.queued) return { kind: 'queued' }
-  // Absent or expired when looked at, and yet not queued: another transaction committed in between. Look again.
+  // Absent or expired when it was read, and yet not queued: another transaction committed in between. Read again.
   if (row.id === null || row.was_expired === true) return undefined
   return { kind: 'seen', record: keyRecord(row) }
 }
@@ -78,8 +78,8 @@ function enqueueValues({ identity, claimId, fingerprint, ...request }: EnqueueRe
 }
 
 /**
- * Atomic as a claim is: the primary key is the arbiter, and an expired row is locked and compared again before its next life
- * begins. Nothing of the last life stays: not its steps, and not its input. A row that is not expired is only read.
+ * Atomic as a claim is: the primary key is the arbiter, and an expired row is locked and compared again before its next
+ * generation begins. Nothing of the last one stays: neither its steps nor its input. A row that is not expired is only read.
  */
 function enqueueStatement(sql: Dialect): string {
   return `with seen as materialized (

@@ -1,6 +1,6 @@
-/** The owner gives up: nothing happened, or nobody knows, or the row is parked. */
+/** The owner gives up: nothing happened, or it is unknown what happened, or the row is parked. */
 import type { Store } from '../../../ports/store.ts'
-import type { Run } from '../connection/statement.ts'
+import type { RunStatement } from '../connection/statement.ts'
 import { milliseconds, recovery, state } from '../sql/fragments.ts'
 import type { Dialect } from '../sql/names.ts'
 import { readable } from '../sql/values.ts'
@@ -9,7 +9,7 @@ import { mine, owner, writeOrLate } from './owner.ts'
 import { queueUnknown, unqueue } from './unknown-queue.ts'
 import { queueWaiting, unlist, waitingColumns } from './waiting-list.ts'
 
-export function failCalls(sql: Dialect, run: Run): Pick<Store, 'fail' | 'park'> {
+export function failCalls(sql: Dialect, run: RunStatement): Pick<Store, 'fail' | 'park'> {
   const fail = { text: failStatement(sql), lateText: failLateStatement(sql) }
   const park = { text: parkStatement(sql), lateText: parkLateStatement(sql) }
   return {
@@ -32,7 +32,7 @@ function failStatement(sql: Dialect): string {
     select 1 from failed`
 }
 
-/** As the late complete; only the proof that nothing happened can settle an unknown row. Phased work goes on where it was. */
+/** As the late complete; only the proof that nothing happened can settle an unknown row. Phased work is resumed where it was. */
 function failLateStatement(sql: Dialect): string {
   return `with mine as materialized (
       select case when k.state = ${state.pending} and exists (select from ${sql.evidence} e where e.key_id = k.id
@@ -71,7 +71,7 @@ function parkStatement(sql: Dialect): string {
     select 1 from parked`
 }
 
-/** The reply to the same word was lost. The cause is compared only for its type: a parameter must have one. */
+/** The reply to the same call was lost. The cause is compared only because a parameter must have a type. */
 function parkLateStatement(sql: Dialect): string {
   return `select 'repeated' as kind from ${sql.keys} k
     where ${mine} and k.state = ${state.failed_retryable} and k.parked_at is not null and $4::text is not null`

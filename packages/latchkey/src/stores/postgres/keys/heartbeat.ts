@@ -1,8 +1,8 @@
-/** The owner's lease, renewed. */
+/** A heartbeat renews the owner's lease. */
 import type { Claim, OwnerResult, Store } from '../../../ports/store.ts'
 import type { Batching } from '../batch/batching.ts'
 import { prepared } from '../connection/prepared.ts'
-import type { Run } from '../connection/statement.ts'
+import type { RunStatement } from '../connection/statement.ts'
 import { float8Array, uuidArray } from '../sql/binary-array.ts'
 import { milliseconds, state } from '../sql/fragments.ts'
 import { batchSettings } from '../sql/functions.ts'
@@ -10,7 +10,7 @@ import type { Dialect } from '../sql/names.ts'
 import { areUuids } from '../sql/values.ts'
 import { idsWritten, mine, owner } from './owner.ts'
 
-export function heartbeatCall(sql: Dialect, run: Run): Pick<Store, 'heartbeat'> {
+export function heartbeatCall(sql: Dialect, run: RunStatement): Pick<Store, 'heartbeat'> {
   const text = heartbeatStatement(sql)
   return {
     async heartbeat(claim, leaseMs) {
@@ -31,15 +31,15 @@ export function batchedHeartbeat({ sql, send, single, together }: Batching): Pic
     name: 'heartbeat',
     keyOf: ({ claim: { id } }) => id,
     sendAlone: ({ claim, leaseMs }) => single.heartbeat(claim, leaseMs),
-    async sendMany(beats) {
+    async sendMany(heartbeats) {
       const values = [
-        uuidArray(beats.map(each => each.claim.id)),
-        float8Array(beats.map(each => each.claim.fence)),
-        uuidArray(beats.map(each => each.claim.claimId)),
-        float8Array(beats.map(each => each.leaseMs)),
+        uuidArray(heartbeats.map(each => each.claim.id)),
+        float8Array(heartbeats.map(each => each.claim.fence)),
+        uuidArray(heartbeats.map(each => each.claim.claimId)),
+        float8Array(heartbeats.map(each => each.leaseMs)),
       ]
       const isWritten = idsWritten(await send(statement, values))
-      return beats.map(each => (isWritten(each.claim.id) ? 'written' : 'claim-lost'))
+      return heartbeats.map(each => (isWritten(each.claim.id) ? 'written' : 'claim-lost'))
     },
   })
   return {
@@ -47,7 +47,7 @@ export function batchedHeartbeat({ sql, send, single, together }: Batching): Pic
   }
 }
 
-/** Atomic: one update of one row. The clock is not asked: an overdue owner that nobody replaced goes on. */
+/** Atomic: one update of one row. The clock is not compared: an overdue owner that was not replaced keeps its claim. */
 function heartbeatStatement(sql: Dialect): string {
   return `update ${sql.keys} k set locked_until = ${sql.now} + ${milliseconds('$4')}
     where ${mine} and k.state = ${state.in_progress} returning 1`

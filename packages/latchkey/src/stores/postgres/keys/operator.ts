@@ -1,21 +1,21 @@
-/** What a person does: list, inspect, settle, forget, unpark. Each act commits with its audit entry, in one statement. */
+/** What an operator does: list, inspect, settle, forget, unpark. Each act commits with its audit entry, in one statement. */
 import { LatchkeyError } from '../../../ports/errors.ts'
 import type { AuditEntry, Evidence, Listing, Store } from '../../../ports/store.ts'
 import { rowStateOf } from '../../shared/codes.ts'
 import type { RawNumber } from '../../shared/record-row.ts'
-import { keyRecord, readStatement, type KeyRow } from './read.ts'
-import { epochMs, hasForeignRecovery, recordColumns, state } from '../sql/fragments.ts'
-import { readable } from '../sql/values.ts'
-import type { Dialect } from '../sql/names.ts'
-import { unqueue } from './unknown-queue.ts'
-import { dropJournals } from '../steps/journal.ts'
-import type { Run } from '../connection/statement.ts'
+import type { RunStatement } from '../connection/statement.ts'
 import { settleCall } from '../reconcile/settle.ts'
+import { epochMs, hasForeignRecovery, recordColumns, state } from '../sql/fragments.ts'
+import type { Dialect } from '../sql/names.ts'
+import { readable } from '../sql/values.ts'
+import { dropJournals } from '../steps/journal.ts'
+import { keyRecord, readStatement, type KeyRow } from './read.ts'
+import { unqueue } from './unknown-queue.ts'
 import { queueWaiting, unlist, waitingColumns } from './waiting-list.ts'
 
 const listLimitMax = 1_000
 
-/** A person's act meets another act on the same row once, perhaps twice; not ten times. */
+/** An operator's act meets another act on the same row once, perhaps twice; not ten times. */
 const actsMax = 10
 
 type ActRow = { readonly state: RawNumber; readonly acted: boolean }
@@ -25,7 +25,7 @@ type EvidenceNote = Omit<Evidence, 'effect'> & { readonly effect: string | null 
 type UnparkRow = { readonly acted: boolean }
 type OperatorCalls = Pick<Store, 'list' | 'inspect' | 'settle' | 'forget' | 'unpark'>
 
-export function operatorCalls(sql: Dialect, run: Run): OperatorCalls {
+export function operatorCalls(sql: Dialect, run: RunStatement): OperatorCalls {
   const texts = {
     forget: forgetStatement(sql),
     unpark: unparkStatement(sql),
@@ -53,7 +53,7 @@ export function operatorCalls(sql: Dialect, run: Run): OperatorCalls {
         if (row === undefined) return { kind: 'not-found' }
         if (row.acted) return { kind: 'forgotten' }
         const found = rowStateOf(Number(row.state))
-        // One that may be forgotten when looked at, and yet was not: somebody was faster. Look again.
+        // It could be forgotten when it was read, and yet was not: another call was faster. Read again.
         if (found !== 'completed' && found !== 'unreadable') return { kind: 'wrong-state', state: found }
       }
       throw new LatchkeyError('store-unavailable', `the row of identity ${id} keeps changing: try again`)
@@ -61,7 +61,7 @@ export function operatorCalls(sql: Dialect, run: Run): OperatorCalls {
     async unpark(id, { by, reason }) {
       const [row] = await run<UnparkRow>(texts.unpark, [id, readable(by), readable(reason)])
       if (row === undefined) return { kind: 'not-found' }
-      // Parked when looked at, and yet not changed: somebody else has unparked it.
+      // Parked when it was read, and yet not changed: another call has unparked it.
       return { kind: row.acted ? 'unparked' : 'not-parked' }
     },
   }
@@ -82,7 +82,7 @@ function listStatement(sql: Dialect, listing: Listing): string {
     order by k.id limit $4::integer`
 }
 
-/** One more than asked for tells whether there is a next page. */
+/** One row more than asked for shows whether there is a next page. */
 function listValues(listing: Listing, limit: number): readonly unknown[] {
   const code = listing.state === undefined ? null : state[listing.state]
   return [code, listing.operation ?? null, listing.after ?? null, limit + 1]
@@ -97,7 +97,7 @@ function notesStatement(sql: Dialect): string {
       'atMs', ${at('a.at')}) order by a.audit_id), '[]')::text from ${sql.audit} a where a.key_id = $1::uuid) as audit`
 }
 
-/** Nobody here knows what the row `k` is for. With a lease that still runs it is left to the process that does. */
+/** This version does not know what the row `k` is for. With a lease that still runs it is left to the process that does. */
 function isForeign(sql: Dialect): string {
   const isUnderWay = `k.state = ${state.in_progress} and k.locked_until > ${sql.now}`
   return `(k.state not in (${Object.values(state).join(', ')}) or ${hasForeignRecovery('k')} and not (${isUnderWay}))`
@@ -122,9 +122,9 @@ function forgetStatement(sql: Dialect): string {
 
 /**
  * Atomic: one statement; the audit entry is inserted from what the update returned, which compares the mark under the row's
- * lock, so that of two people one acts. An unknown row is asked about again at once, by somebody new: the number of the look-up that was
- * given up is used. A row past its expiry gets the time again that it was given: unparked only to be
- * reaped, its work would be lost by the very act that is to go on with it.
+ * lock, so that of two operators one acts. An unknown row is looked up again at once, under a new number: that of the look-up that was
+ * given up is used. A row past its expiry gets its whole time again: otherwise
+ * it would be reaped, and its work lost by the very act that should resume it.
  */
 function unparkStatement(sql: Dialect): string {
   return `with seen as materialized (

@@ -1,14 +1,14 @@
-/** What the writes of a claim's owner share. Every statement matches fence AND claim id: who was replaced matches no row. */
+/** What the writes of a claim's owner share. Every statement matches fence AND claim id: an owner that was replaced matches no row. */
 import { LatchkeyError } from '../../../ports/errors.ts'
 import type { Claim, OwnerResult } from '../../../ports/store.ts'
-import { rowsOf, type Run } from '../connection/statement.ts'
+import { rowsOf, type RunStatement } from '../connection/statement.ts'
 import type { PgResult } from '../driver.ts'
 
 type LateRow = { readonly kind: 'settled' | 'repeated' | 'lost' }
 
-/** The first statement is the normal life; only when it finds no row, the second one looks at why. */
+/** The first statement is the usual case; only when it finds no row, the second one finds out why. */
 export async function writeOrLate(
-  run: Run,
+  run: RunStatement,
   { text, lateText }: { readonly text: string; readonly lateText: string },
   values: readonly unknown[],
 ): Promise<OwnerResult> {
@@ -25,7 +25,7 @@ export function owner({ id, fence, claimId }: Claim): readonly unknown[] {
 /** For a statement that begins with the values of `owner`. */
 export const mine = 'k.id = $1::uuid and k.fence = $2::bigint and k.claim_id = $3::uuid'
 
-/** Of a batch's function. Null: all of them. */
+/** Of the function of a batch, which returns null when it wrote all rows. */
 export function idsWritten(result: PgResult): (id: string) => boolean {
   const [row] = rowsOf<{ readonly written: readonly string[] | null }>(result)
   if (row === undefined) throw new LatchkeyError('invariant', 'a function of the store returned no row')

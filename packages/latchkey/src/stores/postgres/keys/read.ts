@@ -3,17 +3,17 @@ import type { KeyRecord, Store } from '../../../ports/store.ts'
 import { recordOf, type OutcomeRow, type RawNumber, type RecordRow } from '../../shared/record-row.ts'
 import type { Batching } from '../batch/batching.ts'
 import { prepared } from '../connection/prepared.ts'
-import { rowsOf, type Run } from '../connection/statement.ts'
+import { rowsOf, type RunStatement } from '../connection/statement.ts'
 import type { PgResult } from '../driver.ts'
 import { uuidArray } from '../sql/binary-array.ts'
-import { isUuid } from '../sql/values.ts'
 import { keyWithOutcome, outcomeColumns, recordColumns } from '../sql/fragments.ts'
 import { batchSettings } from '../sql/functions.ts'
 import type { Dialect } from '../sql/names.ts'
+import { isUuid } from '../sql/values.ts'
 
 export type KeyRow = RecordRow & OutcomeRow & { readonly now_ms: RawNumber }
 
-export function readCall(sql: Dialect, run: Run): Pick<Store, 'read'> {
+export function readCall(sql: Dialect, run: RunStatement): Pick<Store, 'read'> {
   const text = readStatement(sql)
   return {
     async read(id) {
@@ -34,7 +34,7 @@ export function batchedRead({ sql, send, single, together }: Batching): Pick<Sto
       const found = recordsById(await send(statement, [uuidArray(ids)]))
       return ids.map(id => {
         const record = found.get(id)
-        // A large outcome lies apart.
+        // A large outcome is stored apart.
         return record?.state === 'completed' && record.outcome === undefined ? single.read(id) : record
       })
     },
@@ -54,12 +54,12 @@ export function readStatement(sql: Dialect): string {
   return `select ${recordColumns(sql)}, ${outcomeColumns} from ${keyWithOutcome(sql, '$1')}`
 }
 
-/** By a function, so that the plan is kept. Without what lies apart: a large outcome is not among its columns. */
+/** By a function, so that the session caches the plan. Large outcomes are stored apart and are not among its columns. */
 export function readManyStatement(sql: Dialect): string {
   return `select ${recordColumns(sql)}, k.outcome as outcome_packed from ${sql.functions.readMany}($1::uuid[]) k`
 }
 
-/** Nothing but to be seen: running, finished with its outcome at hand, or unreadable. A large outcome is not. */
+/** It cannot be granted, and all of it is here: running, finished with its outcome, or unreadable. A large outcome is stored apart. */
 export function needsNoDecision(record: KeyRecord): boolean {
   if (record.state === 'unreadable') return !record.expired
   if (record.state === 'in_progress') return record.leaseLeftMs > 0

@@ -1,11 +1,11 @@
 /** Expired rows, deleted in batches, from any number of processes at once. */
 import type { Store } from '../../../ports/store.ts'
-import type { Run } from '../connection/statement.ts'
+import type { RunStatement } from '../connection/statement.ts'
 import { becomesTombstone, expiryOf, isExpired, milliseconds } from '../sql/fragments.ts'
 import type { Dialect } from '../sql/names.ts'
 import { dropJournals } from '../steps/journal.ts'
 
-export function reapCall(sql: Dialect, run: Run): Pick<Store, 'reap'> {
+export function reapCall(sql: Dialect, run: RunStatement): Pick<Store, 'reap'> {
   const text = reapStatement(sql)
   return {
     async reap({ limit }) {
@@ -16,8 +16,8 @@ export function reapCall(sql: Dialect, run: Run): Pick<Store, 'reap'> {
 
 /**
  * Atomic: rows are locked, compared again and deleted with their outcome, evidence and journal in one statement, or stripped of them
- * where a tombstone is to stay: its expiry moves to the tombstone's, so that no pass meets it again before. The time is read in a
- * sub-select because only then it can be looked up in the index; oldest first, to ten seconds.
+ * where a tombstone has to stay: its expiry moves to the tombstone's, so that no pass finds it again before. The time is read in a
+ * sub-select because only then the index can be used; oldest first, to ten seconds.
  */
 export function reapStatement(sql: Dialect): string {
   const stays = becomesTombstone(sql)

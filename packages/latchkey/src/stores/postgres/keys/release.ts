@@ -1,11 +1,11 @@
 /** Claims whose replies were lost, released. */
 import type { LostClaim, Store } from '../../../ports/store.ts'
+import type { RunStatement } from '../connection/statement.ts'
 import { recovery, state } from '../sql/fragments.ts'
 import type { Dialect } from '../sql/names.ts'
 import { queueWaiting, waitingColumns } from './waiting-list.ts'
-import type { Run } from '../connection/statement.ts'
 
-export function releaseCalls(sql: Dialect, run: Run): Pick<Store, 'release' | 'releaseMany'> {
+export function releaseCalls(sql: Dialect, run: RunStatement): Pick<Store, 'release' | 'releaseMany'> {
   const texts = { release: releaseStatement(sql), releaseMany: releaseManyStatement(sql) }
   return {
     async release(id, claimId) {
@@ -20,7 +20,7 @@ export function releaseCalls(sql: Dialect, run: Run): Pick<Store, 'release' | 'r
   }
 }
 
-/** Atomic: one statement. By claim id alone, because who lost the reply to a claim does not know its fence. */
+/** Atomic: one statement. By claim id alone, because a caller that lost the reply to its claim does not know the fence. */
 function releaseStatement(sql: Dialect): string {
   return `with released as (
       update ${sql.keys} k set state = ${state.failed_retryable}, locked_until = null, due_at = ${sql.now}
@@ -60,7 +60,7 @@ export function releaseManyStatement(sql: Dialect): string {
     union all select f.claim_id from found f where f.state = ${state.failed_retryable}`
 }
 
-/** What a reconciler would apply. Evidence of an earlier life of the key says nothing about this one. */
+/** What a reconciler would apply. Evidence of an earlier generation of the key proves nothing about this one. */
 function hasHappened(sql: Dialect): string {
   return `exists (select from ${sql.evidence} e where e.key_id = k.id and e.ref is not null
           and e.verdict in ('happened', 'declined') and e.at >= k.created_at)`

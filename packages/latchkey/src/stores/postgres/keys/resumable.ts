@@ -1,10 +1,10 @@
-/** Phased work that waits for somebody to go on with it. */
+/** Phased work that waits for a worker to resume it. */
 import type { Resumable, Store } from '../../../ports/store.ts'
+import type { RawNumber } from '../../shared/record-row.ts'
+import type { RunStatement } from '../connection/statement.ts'
 import { grantedFrom, recovery } from '../sql/fragments.ts'
 import type { Dialect } from '../sql/names.ts'
 import { markedPasses, openRows, passOver, type PassRow } from './sweep-mark.ts'
-import type { RawNumber } from '../../shared/record-row.ts'
-import type { Run } from '../connection/statement.ts'
 
 interface FoundRow {
   readonly id: string
@@ -15,7 +15,7 @@ interface FoundRow {
 }
 type ResumableRow = PassRow & (FoundRow | { readonly id: null })
 
-export function resumableCall(sql: Dialect, run: Run): Pick<Store, 'resumable'> {
+export function resumableCall(sql: Dialect, run: RunStatement): Pick<Store, 'resumable'> {
   const text = resumableStatement(sql)
   const passes = markedPasses()
   return {
@@ -32,8 +32,8 @@ function resumableOf({ id, scope, operation, fingerprint, crashes }: FoundRow): 
 }
 
 /**
- * Reads only: it is the claim that decides, and this asks the same question. Longest waiting first. A row without an input has
- * nothing to go on with: a worker that found it expired has given it back.
+ * Reads only: it is the claim that decides, and this asks the same question. Longest waiting first. A row without an input cannot
+ * be resumed: a worker that found it expired has released it.
  */
 function resumableStatement(sql: Dialect): string {
   const found = (

@@ -1,12 +1,12 @@
 /**
- * Looking for dead leases without an index on them, which would cost every claim and every completion. Rows granted before
+ * Finds dead leases without an index on them, which would cost every claim and every completion. Rows granted before
  * the mark were not in progress at the last pass, and cannot be again without a younger grant: a pass reads young rows only.
  */
 import type { RawNumber } from '../../shared/record-row.ts'
 import { state } from '../sql/fragments.ts'
 import type { Dialect } from '../sql/names.ts'
 
-/** Every so often a pass looks at all rows, as a net below the mark: a claim may have committed very late. */
+/** Once an hour a pass reads all rows, as a safety net: a claim may have committed very late. */
 const fullPassEveryS = 3_600
 /** How long a claim may take from reading the clock to its commit and still be found above the mark. */
 const commitLagS = 300
@@ -17,7 +17,7 @@ export interface PassRow {
 }
 
 export interface Passes {
-  /** Seconds since 1970; null: look at all rows. */
+  /** Seconds since 1970; null: read all rows. */
   mark(): number | null
   moveTo(pass: PassRow | undefined): void
 }

@@ -2,16 +2,16 @@
 import type { Store, Swept } from '../../../ports/store.ts'
 import { stateOf } from '../../shared/codes.ts'
 import type { RawNumber } from '../../shared/record-row.ts'
+import type { RunStatement } from '../connection/statement.ts'
 import { hasBlockingIntent, recovery, state } from '../sql/fragments.ts'
 import type { Dialect } from '../sql/names.ts'
-import { queueUnknown } from './unknown-queue.ts'
 import { markedPasses, openRows, passOver, type PassRow } from './sweep-mark.ts'
-import type { Run } from '../connection/statement.ts'
+import { queueUnknown } from './unknown-queue.ts'
 
 type SweptRow = { readonly id: string; readonly operation: string; readonly state: RawNumber }
 type SweepRow = PassRow & (SweptRow | { readonly id: null })
 
-export function sweepCall(sql: Dialect, run: Run): Pick<Store, 'sweep'> {
+export function sweepCall(sql: Dialect, run: RunStatement): Pick<Store, 'sweep'> {
   const texts = { sweepOne: sweepOneStatement(sql), sweep: sweepStatement(sql) }
   const passes = markedPasses()
   return {
@@ -29,7 +29,7 @@ function swept({ id, operation, state }: SweptRow): Swept {
 }
 
 /**
- * What may be swept. Phased work that can go on is left to a resumer. Its steps are read in the statement's snapshot, which is
+ * What may be swept. Phased work that can be resumed is left to a worker. Its steps are read in the statement's snapshot, which is
  * enough: a step that was written since has renewed the lease, and the lease is compared again under the row's lock.
  */
 function isDead(sql: Dialect): string {
@@ -37,7 +37,7 @@ function isDead(sql: Dialect): string {
         and (k.recovery <> ${recovery.resume} or ${hasBlockingIntent(sql)})`
 }
 
-/** From `dead`, which holds the locked rows, to the state their recovery says. */
+/** From `dead`, which holds the locked rows, to the state that their recovery leads to. */
 function sweepDead(sql: Dialect): string {
   return `swept as (
       update ${sql.keys} k set locked_until = null, crashes = k.crashes + 1,
@@ -58,7 +58,7 @@ function sweepOneStatement(sql: Dialect): string {
 
 /**
  * Atomic as the single one. The batch is chosen in a materialized part, because a limit below a join may be evaluated
- * twice; rows that another sweeper or an owner is just writing are skipped, in one order, so that nobody waits.
+ * twice; rows that another sweeper or an owner is just writing are skipped, in one order, so that no process waits.
  */
 export function sweepStatement(sql: Dialect): string {
   return `with ${openRows(sql)}, dead as materialized (

@@ -3,7 +3,7 @@ import { state } from '../sql/fragments.ts'
 import type { Dialect } from '../sql/names.ts'
 
 /**
- * `from` has id and state; rows in another state than unknown are passed over. When the first look-up is due is not written here: a
+ * `from` has id and state; rows in another state than unknown are skipped. When the first look-up is due is not written here: a
  * sweeper does not know what was registered for the operation.
  */
 export function queueUnknown(sql: Dialect, from: string, cause: string): string {

@@ -1,6 +1,6 @@
 /**
- * The rows out of the ordinary: phased ones that wait for their next attempt, and parked ones of any kind. An entry only says
- * where to look; whoever reads it looks at the key itself. So a stale one costs a look and never a wrong answer.
+ * The rows out of the ordinary: phased ones that wait for their next attempt, and parked ones of any kind. An entry only points to
+ * its key; every reader checks the key itself. So a stale entry costs a read and never a wrong answer.
  */
 import { recovery, state } from '../sql/fragments.ts'
 import type { Dialect } from '../sql/names.ts'

@@ -1,29 +1,29 @@
 /**
- * The tables, step by step. What a step says is never changed once it was released, because databases have it: `migrations.test.ts` knows
+ * The tables, step by step. The text of a step never changes once it was released, because databases have it: `index.test.ts` holds
  * the digest of each.
  */
 import type { Migration } from '../../shared/migrations.ts'
 import { dialect, type Dialect } from '../sql/names.ts'
-import { functions6 } from './0006-functions.ts'
-import { functions7 } from './0007-functions.ts'
-import { functions8 } from './0008-functions.ts'
-import { leanTables } from './0006-lean-tables.ts'
+import { keyTables } from './0001-keys.ts'
+import { stepTables } from './0002-steps.ts'
 import { outboxTables } from './0003-outbox.ts'
 import { reconciliationTables } from './0004-reconciliation.ts'
-import { stepTables } from './0002-steps.ts'
-import { keyTables } from './0001-keys.ts'
 import { outcomeColumn } from './0005-outcome-column.ts'
+import { functions6 } from './0006-functions.ts'
+import { leanTables } from './0006-lean-tables.ts'
+import { functions7 } from './0007-functions.ts'
+import { functions8 } from './0008-functions.ts'
 
 /**
- * The statements that create and change Latchkey's tables, for people who run them with their own tool. Run each in one
- * transaction, in order, each once, after `set local search_path = pg_catalog, pg_temp`, so that nothing in them can mean what another role
- * has put into a schema of your path; `store.migrate()` does the same.
+ * The statements that create and change Latchkey's tables, for applications that run them with their own tool. Run each once, in order and
+ * in a transaction of its own, after `set local search_path = pg_catalog, pg_temp`, so that no name in them can refer to an object that
+ * another role has put into a schema of your path; `store.migrate()` does the same.
  */
 export function postgresMigrations(schema = 'latchkey'): readonly Migration[] {
   return migrationsOf(dialect(schema))
 }
 
-/** The functions ask the dialect's clock, as the statements do. */
+/** The functions read the dialect's clock, as the statements do. */
 export function migrationsOf(sql: Dialect): readonly Migration[] {
   const { schema } = sql
   return [
@@ -38,7 +38,7 @@ export function migrationsOf(sql: Dialect): readonly Migration[] {
   ]
 }
 
-/** With the step itself goes the note that it was taken. */
+/** A step also records that it was applied. */
 function recorded(schema: string, { version, name, sql }: Migration): Migration {
   return {
     version,
@@ -48,8 +48,8 @@ function recorded(schema: string, { version, name, sql }: Migration): Migration 
 }
 
 /**
- * From here on a step says which processes may share the tables after it: those that know at least the step `shared_from`. Those of the
- * release before call the functions of steps 6 and 7, which stay as they are until a step of the next release drops them.
+ * From here on a step records which processes may share the tables after it: those that know at least the step `shared_from`. Processes
+ * of the release before call the functions of steps 6 and 7, which stay as they are until a step of the next release drops them.
  */
 function functionsByVersion(sql: Dialect): Migration {
   return {

@@ -2,14 +2,14 @@
 import { LatchkeyError } from '../../../ports/errors.ts'
 import type { StoreCheck } from '../../../ports/store.ts'
 import { latestOf, migrationsAfter } from '../../shared/migrations.ts'
-import type { Dialect } from '../sql/names.ts'
-import type { PgClient, PgPool, PgQueryable } from '../driver.ts'
-import { ownPath } from '../sql/functions.ts'
-import { lookAtSchema } from './read-schema.ts'
-import { migrationsOf } from './index.ts'
-import { faultBeforeMigration, schemaFault } from './schema-fault.ts'
 import { isDenied, storeError } from '../connection/errors.ts'
 import { beginReadCommitted, openTransaction } from '../connection/transaction.ts'
+import type { PgClient, PgPool, PgQueryable } from '../driver.ts'
+import { ownPath } from '../sql/functions.ts'
+import type { Dialect } from '../sql/names.ts'
+import { migrationsOf } from './index.ts'
+import { readSchema } from './read-schema.ts'
+import { faultBeforeMigration, schemaFault } from './schema-fault.ts'
 
 export interface MigrateOptions {
   readonly pool: PgPool
@@ -18,7 +18,7 @@ export interface MigrateOptions {
 }
 
 /**
- * Safe from any number of processes at once: whoever has the lock works, the others wait and then find nothing to do. The
+ * Safe from any number of processes at once: the one that has the lock works, the others wait and then find nothing to do. The
  * lock is the transaction's, so that PgBouncer in transaction mode may stand in between.
  */
 export async function migrate({ pool, sql, schemaName }: MigrateOptions): Promise<void> {
@@ -35,34 +35,34 @@ export async function migrate({ pool, sql, schemaName }: MigrateOptions): Promis
 }
 
 async function applyMissing(client: PgClient, sql: Dialect, schemaName: string): Promise<void> {
-  // So that nothing in the steps can mean what another role has put into a schema of the caller's path.
+  // So that no name in the steps can refer to an object that another role has put into a schema of the caller's path.
   await client.query(`set local ${ownPath}`)
   await client.query('select pg_catalog.pg_advisory_xact_lock(pg_catalog.hashtextextended($1::text, 0::bigint))', [
     `latchkey migrations of ${schemaName}`,
   ])
   // Its own statement after the lock: it sees what the process before us committed.
-  const look = await lookAtSchema(client, sql)
-  const fault = faultBeforeMigration(look, sql)
+  const found = await readSchema(client, sql)
+  const fault = faultBeforeMigration(found, sql)
   if (fault !== undefined) throw new LatchkeyError(`store-${fault.kind}`, fault.message)
-  for (const { version, sql: text } of migrationsAfter(migrationsOf(sql), latestOf(look.steps))) {
+  for (const { version, sql: text } of migrationsAfter(migrationsOf(sql), latestOf(found.steps))) {
     await client.query(text).catch((error: unknown) => {
-      throw isDenied(error) ? notTheOwner(look.role, version, error) : error
+      throw isDenied(error) ? notTheOwner(found.role, version, error) : error
     })
   }
 }
 
 function notTheOwner(role: string, version: number, cause: unknown): LatchkeyError {
-  const message = `the role "${role}" may not take step ${version} (${String(cause)}): run migrate() as the role that owns Latchkey's tables`
+  const message = `the role "${role}" may not apply step ${version} (${String(cause)}): run migrate() as the role that owns Latchkey's tables`
   return new LatchkeyError('store-rights', message, { cause })
 }
 
-/** Found fit once, it costs nothing from then on. */
+/** Once the schema was found fit, a check costs nothing. */
 export function checkCall(queryable: PgQueryable, sql: Dialect): () => Promise<StoreCheck> {
   let isFit = false
   return async () => {
     if (isFit) return { kind: 'fit' }
     try {
-      const fault = schemaFault(await lookAtSchema(queryable, sql), sql)
+      const fault = schemaFault(await readSchema(queryable, sql), sql)
       isFit = fault === undefined
       return fault ?? { kind: 'fit' }
     } catch (error) {

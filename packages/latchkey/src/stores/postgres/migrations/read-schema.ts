@@ -1,17 +1,17 @@
 /** What there is in the database for us, and what of it this role may do: all in one round trip, whatever is missing. */
 import { LatchkeyError } from '../../../ports/errors.ts'
 import type { AppliedStep } from '../../shared/migrations.ts'
-import type { Dialect } from '../sql/names.ts'
 import type { PgQueryable, PgResult } from '../driver.ts'
 import { ownPath } from '../sql/functions.ts'
+import type { Dialect } from '../sql/names.ts'
 
 export type Right = 'select' | 'insert' | 'update' | 'delete'
 
-export interface SchemaLook {
+export interface SchemaState {
   readonly serverVersion: number
   readonly role: string
   readonly database: string
-  /** The server follows another one. */
+  /** The server replicates another one. */
   readonly standby: boolean
   readonly readOnly: boolean
   readonly mayCreateSchema: boolean
@@ -23,31 +23,31 @@ export interface SchemaLook {
   readonly functions: Readonly<Record<string, boolean>>
   /** Of the table `migrations`, its columns with their types. */
   readonly columns: Readonly<Record<string, string>>
-  /** Empty also where the role may not read them, or the table is somebody else's. */
+  /** Also empty where the role may not read them, or the table is not Latchkey's. */
   readonly steps: readonly AppliedStep[]
 }
 
-export async function lookAtSchema(queryable: PgQueryable, sql: Dialect): Promise<SchemaLook> {
-  const result: PgResult | readonly PgResult[] = await queryable.query(lookText(sql))
+export async function readSchema(queryable: PgQueryable, sql: Dialect): Promise<SchemaState> {
+  const result: PgResult | readonly PgResult[] = await queryable.query(readText(sql))
   // A message of several statements has several results.
   const last: PgResult | undefined = Array.isArray(result) ? result.at(-1) : (result as PgResult)
   const row = last?.rows[0]
   if (typeof row === 'object' && row !== null && 'found' in row && typeof row.found === 'string') {
     // Written as JSON below, with these names.
-    return JSON.parse(row.found) as SchemaLook
+    return JSON.parse(row.found) as SchemaState
   }
-  throw new LatchkeyError('invariant', 'the look at the schema gave no answer')
+  throw new LatchkeyError('invariant', 'reading the schema returned no row')
 }
 
-/** The shape of a table `migrations` that is ours. */
+/** The columns of Latchkey's own table `migrations`. */
 export const stepColumns = { version: 'integer', name: 'text', applied_at: 'timestamp with time zone' } as const
 
 /**
- * A block, because only there the steps can be asked for where their table may be missing. By the catalogs, which everybody may read: a name
- * in a schema without the right to use it would be an error. What was found leaves as a setting that ends with the message's
- * transaction; nothing is written.
+ * A block, because only a block can read the steps where their table may be missing. It reads the catalogs, which every role may read: a
+ * name in a schema that the role may not use would be an error. The result leaves as a setting that ends with the message's transaction;
+ * nothing is written.
  */
-function lookText({ schema }: Dialect): string {
+function readText({ schema }: Dialect): string {
   const name = schema.slice(1, -1)
   return `do $latchkey$
   declare

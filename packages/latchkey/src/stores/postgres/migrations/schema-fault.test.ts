@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { dialect } from '../sql/names.ts'
-import type { SchemaLook } from './read-schema.ts'
+import type { SchemaState } from './read-schema.ts'
 import { migrationsOf } from './index.ts'
 import { schemaFault } from './schema-fault.ts'
 
@@ -8,8 +8,8 @@ const sql = dialect('latchkey')
 const tables = ['migrations', 'keys', 'outcomes', 'evidence', 'due', 'inputs', 'steps', 'waiting', 'outbox']
 
 /** Of a database with nothing wrong; what takes two servers or an old one is put in its place. */
-const fit: SchemaLook = {
-  serverVersion: 140_000,
+const fit: SchemaState = {
+  serverVersion: 150_000,
   role: 'app',
   database: 'shop',
   standby: false,
@@ -34,8 +34,8 @@ it('sends the application of a standby to the primary', () => {
 })
 
 it('names the server that is too old, and what is needed', () => {
-  expect(schemaFault({ ...fit, serverVersion: 130_014 }, sql)).toMatchObject({
+  expect(schemaFault({ ...fit, serverVersion: 140_014 }, sql)).toMatchObject({
     kind: 'too-old',
-    message: /PostgreSQL 13, and Latchkey needs 14/,
+    message: /PostgreSQL 15 or later is required \(got 14\)/,
   })
 })

@@ -1,14 +1,15 @@
-/** What is wrong with what was found, each with its cure. */
+/** What is wrong with the schema, each fault with its remedy. */
 import type { StoreFault } from '../../../ports/store.ts'
 import { stepsFault, type StepsFault } from '../../shared/migrations.ts'
 import type { Dialect } from '../sql/names.ts'
-import { type Right, type SchemaLook, stepColumns } from './read-schema.ts'
 import { migrationsOf } from './index.ts'
+import { type Right, type SchemaState, stepColumns } from './read-schema.ts'
 
-const serverVersionMin = 140_000
+/** The oldest release that the tests run on. */
+const serverVersionMin = 150_000
 
 /**
- * What requests do. Workers and operators do more, and may have a role of their own: what that one lacks their own statements say.
+ * What requests need. Workers and operators need more, and may have a role of their own: their own statements report what it lacks.
  */
 const neededRights: Readonly<Record<string, readonly Right[]>> = {
   keys: ['select', 'insert', 'update'],
@@ -22,33 +23,33 @@ const neededRights: Readonly<Record<string, readonly Right[]>> = {
 }
 
 /** Undefined: the store can be used by this role, as it is. */
-export function schemaFault(look: SchemaLook, sql: Dialect): StoreFault | undefined {
-  return serverFault(look) ?? tablesFault(look, sql) ?? writeFault(look) ?? rightsFault(look, sql)
+export function schemaFault(found: SchemaState, sql: Dialect): StoreFault | undefined {
+  return serverFault(found) ?? tablesFault(found, sql) ?? writeFault(found) ?? rightsFault(found, sql)
 }
 
-/** What no migration could cure; undefined: the missing steps may be made, if there are any. */
-export function faultBeforeMigration(look: SchemaLook, sql: Dialect): StoreFault | undefined {
-  const tables = tablesFault(look, sql)
-  if (tables === undefined) return serverFault(look)
+/** What no migration could repair; undefined: missing steps may be applied. */
+export function faultBeforeMigration(found: SchemaState, sql: Dialect): StoreFault | undefined {
+  const tables = tablesFault(found, sql)
+  if (tables === undefined) return serverFault(found)
   if (tables.kind !== 'not-migrated') return tables
-  return serverFault(look) ?? writeFault(look) ?? createFault(look, sql)
+  return serverFault(found) ?? writeFault(found) ?? createFault(found, sql)
 }
 
-function serverFault({ serverVersion }: SchemaLook): StoreFault | undefined {
+function serverFault({ serverVersion }: SchemaState): StoreFault | undefined {
   if (serverVersion >= serverVersionMin) return undefined
   const have = Math.floor(serverVersion / 10_000)
-  return { kind: 'too-old', message: `the server is PostgreSQL ${have}, and Latchkey needs 14 or later: upgrade it` }
+  return { kind: 'too-old', message: `PostgreSQL 15 or later is required (got ${have}): upgrade the server` }
 }
 
 /** Whose tables they are, and of which release. */
-function tablesFault(look: SchemaLook, sql: Dialect): StoreFault | undefined {
-  const { schema, tables, columns, role } = look
+function tablesFault(found: SchemaState, sql: Dialect): StoreFault | undefined {
+  const { schema, tables, columns, role } = found
   if (schema === null) return notMigrated(sql, 'there is no such schema')
   if (tables['migrations'] === undefined) {
     const strange = Object.keys(neededRights).find(name => tables[name] !== undefined)
     return strange === undefined
       ? notMigrated(sql, 'it has none of them')
-      : foreign(sql, `it has a table ${strange}, and none that says Latchkey made it`)
+      : foreign(sql, `it has a table ${strange}, but no table migrations of Latchkey`)
   }
   if (Object.entries(stepColumns).some(([name, type]) => columns[name] !== type)) {
     return foreign(sql, `its table migrations has the columns ${Object.keys(columns).join(', ')}`)
@@ -57,12 +58,12 @@ function tablesFault(look: SchemaLook, sql: Dialect): StoreFault | undefined {
   if (!tables['migrations'].includes('select')) {
     return lacking(role, `select from ${sql.migrations}`, `grant select on ${sql.migrations}`)
   }
-  const fault = stepsFault(migrationsOf(sql), look.steps.map(known))
-  return fault === undefined ? missingFunction(look, sql) : stepsMessage(fault, sql)
+  const fault = stepsFault(migrationsOf(sql), found.steps.map(known))
+  return fault === undefined ? missingFunction(found, sql) : stepsMessage(fault, sql)
 }
 
 /** JSON has no undefined. */
-function known(step: SchemaLook['steps'][number]): SchemaLook['steps'][number] {
+function known(step: SchemaState['steps'][number]): SchemaState['steps'][number] {
   return { ...step, sharedFrom: step.sharedFrom ?? undefined }
 }
 
@@ -76,18 +77,18 @@ function stepsMessage(fault: StepsFault, sql: Dialect): StoreFault {
     )
   }
   const { version, name } = fault.step
-  const message = `a newer release of Latchkey has migrated schema ${sql.schema} (step ${version}, "${name}"), and processes of this release cannot share it: run the newer release here, too, or give this one another schema`
+  const message = `a newer release of Latchkey has migrated schema ${sql.schema} (step ${version}, "${name}"), and processes of this release cannot share it: run the newer release here as well, or give this one another schema`
   return { kind: 'newer', message }
 }
 
-function missingFunction({ functions }: SchemaLook, sql: Dialect): StoreFault | undefined {
+function missingFunction({ functions }: SchemaState, sql: Dialect): StoreFault | undefined {
   const missing = Object.values(sql.functions).find(name => functions[bare(name)] === undefined)
   if (missing === undefined) return undefined
-  const message = `the function ${missing} is gone from the database, though the step that made it was taken: restore it from a backup, or run that step's statements of postgresMigrations() again for it`
+  const message = `the function ${missing} is missing from the database, although the step that creates it was applied: restore it from a backup, or run its statement of postgresMigrations() again`
   return { kind: 'not-migrated', message }
 }
 
-function writeFault({ standby, readOnly, database }: SchemaLook): StoreFault | undefined {
+function writeFault({ standby, readOnly, database }: SchemaState): StoreFault | undefined {
   if (standby) {
     const message =
       'the server is a standby, which cannot be written: connect to the primary (target_session_attrs=read-write)'
@@ -98,7 +99,7 @@ function writeFault({ standby, readOnly, database }: SchemaLook): StoreFault | u
   return { kind: 'read-only', message }
 }
 
-function rightsFault({ role, tables, functions }: SchemaLook, sql: Dialect): StoreFault | undefined {
+function rightsFault({ role, tables, functions }: SchemaState, sql: Dialect): StoreFault | undefined {
   for (const [table, needed] of Object.entries(neededRights)) {
     const missing = needed.filter(right => tables[table]?.includes(right) !== true)
     if (missing.length === 0) continue
@@ -109,7 +110,7 @@ function rightsFault({ role, tables, functions }: SchemaLook, sql: Dialect): Sto
   return closed === undefined ? undefined : lacking(role, `call ${closed}`, `grant execute on function ${closed}`)
 }
 
-function createFault({ role, schema, mayCreateSchema, database }: SchemaLook, sql: Dialect): StoreFault | undefined {
+function createFault({ role, schema, mayCreateSchema, database }: SchemaState, sql: Dialect): StoreFault | undefined {
   if (schema === null) {
     if (mayCreateSchema) return undefined
     return lacking(role, `create schema ${sql.schema}`, `grant create on database "${database}"`)

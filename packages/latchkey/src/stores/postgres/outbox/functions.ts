@@ -1,15 +1,15 @@
 /**
- * The usual batch, as functions of the database: taken with one statement and settled with one. As in `batch/functions.ts`, the
- * server's session keeps their plans, so that nothing is read and planned anew for every batch.
+ * The usual batch, as database functions: read with one statement and settled with one. The server's session caches their plans,
+ * so that no batch has to be parsed and planned.
  */
-import { type Dialect, outboxNames, type OutboxNames } from '../sql/names.ts'
 import { ownPath } from '../sql/functions.ts'
+import { type Dialect, outboxNames, type OutboxNames } from '../sql/names.ts'
 import { isAfterCursor, isBelowHorizon, isDeliverable, isMine } from './lanes.ts'
 import { advanceLane, nameDelivered, wakeNext } from './settle.ts'
 
 /**
- * The plan is pinned: with these off the messages come in the order of their index and end with the batch. A planner that
- * knows nothing of the table yet would read a lane's whole backlog and sort it, for every batch again.
+ * The plan is pinned: with these off the messages are read in the order of their index and no further than the batch. Without statistics
+ * the planner would read a lane's whole backlog and sort it for every batch.
  */
 const pinned = `language plpgsql set ${ownPath}
   set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off set enable_hashjoin = off
@@ -21,9 +21,9 @@ export function outboxFunctions(sql: Dialect): string {
 }
 
 /**
- * No row: the lease is lost. The first row tells of the lane, and of messages aside that are due; the others are the messages
- * after the cursor, or after where it will stand. A blocked message is only named: its payload would be read for nothing. The time
- * is rounded to the microseconds it has: as a numeric it would be exact too, and take as long as all the rest of a row.
+ * No row: the lease is lost. The first row is about the lane, and about messages set aside that are due; the others are the messages
+ * after the cursor, or after where it will be. A blocked message is only named: its payload would be read for nothing. The time
+ * is rounded to its microseconds: a numeric would be exact as well, and cost as much as the rest of the row.
  */
 function nextFunction(sql: Dialect, names: OutboxNames): string {
   const aside = (which: string) =>

@@ -3,16 +3,16 @@ import { LatchkeyError } from '../../../ports/errors.ts'
 import type { Outbox } from '../../../ports/outbox.ts'
 import { storableMessage } from '../../shared/outbox-message.ts'
 import { queryableOf } from '../connection/adopted.ts'
-import { type Dialect, outboxNames } from '../sql/names.ts'
+import { inTransaction, type RunStatement } from '../connection/statement.ts'
 import type { PgClient } from '../driver.ts'
-import { careCalls } from './operate.ts'
+import { type Dialect, outboxNames } from '../sql/names.ts'
 import { laneCalls, laneCount } from './lanes.ts'
 import { nextCalls } from './next.ts'
+import { operatorCalls } from './operate.ts'
 import { settleCall } from './settle.ts'
-import { inTransaction, type Run } from '../connection/statement.ts'
 
 /** `run`: each statement its own commit. The client type of the pool is the caller's to name. */
-export function postgresOutbox<Client = PgClient>(sql: Dialect, run: Run): Outbox<Client> {
+export function postgresOutbox<Client = PgClient>(sql: Dialect, run: RunStatement): Outbox<Client> {
   const names = outboxNames(sql)
   const appendText = `insert into ${names.outbox} (lane, aggregate, dedup_id, topic, payload, headers, created_at)
     values ($1::smallint, $2::text, $3::text, $4::text, $5::bytea, $6::text, ${sql.now})`
@@ -34,6 +34,6 @@ export function postgresOutbox<Client = PgClient>(sql: Dialect, run: Run): Outbo
     ...laneCalls(sql, names, run),
     ...nextCalls(sql, names, run),
     settle: settleCall(sql, names, run),
-    ...careCalls(sql, names, run),
+    ...operatorCalls(sql, names, run),
   }
 }

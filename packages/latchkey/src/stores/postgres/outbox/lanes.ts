@@ -1,13 +1,13 @@
-/** Leasing a lane: one relay at a time, by the server's clock; the fence decides who may write. */
+/** The lease of a lane: one relay at a time, by the server's clock; the fence decides which relay may write. */
 import type { LaneLease, LaneResult, Outbox } from '../../../ports/outbox.ts'
 import type { RawNumber } from '../../shared/record-row.ts'
+import type { RunStatement } from '../connection/statement.ts'
 import { milliseconds } from '../sql/fragments.ts'
 import type { Dialect, OutboxNames } from '../sql/names.ts'
-import type { Run } from '../connection/statement.ts'
 
 type LeaseRow = { readonly lane: RawNumber; readonly fence: RawNumber }
 
-/** More than the relays of a usual fleet, few enough that batches stay large. Part of the schema: `append` hashes by it. */
+/** More than a usual application has relays, few enough that batches stay large. Part of the schema: `append` hashes by it. */
 export const laneCount = 8
 
 /** The lane row `l`, if the lease `$1, $2, $3` still holds it. */
@@ -31,7 +31,7 @@ export function isAfterCursor(row: string): string {
 
 /**
  * The row `p` from aside may be delivered now: due, and nothing of its aggregate before it is parked or waits. The time is read
- * in a sub-select, because only then it can be looked up in the index: many may stand behind one that is parked.
+ * in a sub-select, because only then the index can be used: many messages may wait behind one that is parked.
  */
 export function isDeliverable({ now }: Dialect, { parked }: OutboxNames): string {
   return `p.parked_at is null and p.due_at <= (select ${now}) and not exists (select from ${parked} q
@@ -42,7 +42,7 @@ export function isDeliverable({ now }: Dialect, { parked }: OutboxNames): string
 export function laneCalls(
   sql: Dialect,
   names: OutboxNames,
-  run: Run,
+  run: RunStatement,
 ): Pick<Outbox<unknown>, 'leaseLane' | 'renewLane' | 'releaseLane'> {
   const texts = {
     lease: leaseStatement(sql, names),
@@ -62,8 +62,8 @@ export function laneCalls(
 }
 
 /**
- * Asked for in order, so that it is one look into the index: a plain EXISTS lets the planner hope for an early row, and read
- * all that were delivered and are still kept.
+ * Read in order, so that it is one descent of the index: with a plain EXISTS the planner may hope for an early row, and read
+ * all messages that were delivered and not pruned yet.
  */
 function hasFresh({ outbox }: OutboxNames): string {
   return `(select o.id from ${outbox} o where o.lane = l.lane and ${isAfterCursor('o')} and ${isBelowHorizon('o')}
@@ -71,7 +71,7 @@ function hasFresh({ outbox }: OutboxNames): string {
 }
 
 /**
- * Atomic: the lane is locked before it is changed, and a lane that somebody is just leasing is passed over. A lane without
+ * Atomic: the lane is locked before it is changed, and a lane that another relay is just leasing is skipped. A lane without
  * work is not written at all, so that idle relays cost reads only. A lease that ran out means that its relay died; when it
  * was delivering a suspect, that one has been counted already.
  */

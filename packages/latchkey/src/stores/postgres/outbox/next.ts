@@ -2,10 +2,10 @@
 import type { Batch, LaneLease, Message, Outbox } from '../../../ports/outbox.ts'
 import { crashesUntilSuspect, headersFrom, probeDelayMaxMs } from '../../shared/outbox-message.ts'
 import type { RawNumber } from '../../shared/record-row.ts'
+import type { RunStatement } from '../connection/statement.ts'
 import { epochMs, milliseconds } from '../sql/fragments.ts'
 import type { Dialect, OutboxNames } from '../sql/names.ts'
 import { isAfterCursor, isBelowHorizon, isDeliverable, isMine, leaseValues } from './lanes.ts'
-import type { Run } from '../connection/statement.ts'
 
 /** Of `outbox_next`: the first one. */
 type LaneRow = { readonly crashes: RawNumber; readonly suspects: boolean; readonly retries: boolean }
@@ -61,10 +61,14 @@ function messageAt(
 }
 
 /**
- * The statements of one call need no common transaction: nobody but the holder of the lease moves the lane's messages, and if
+ * The statements of one call need no common transaction: only the holder of the lease moves the lane's messages, and if
  * the lease is lost in between, the batch is refused when it is settled.
  */
-export function nextCalls(sql: Dialect, names: OutboxNames, run: Run): Pick<Outbox<unknown>, 'next' | 'ahead'> {
+export function nextCalls(
+  sql: Dialect,
+  names: OutboxNames,
+  run: RunStatement,
+): Pick<Outbox<unknown>, 'next' | 'ahead'> {
   const texts = {
     next: `select * from ${sql.functions.outboxNext}($1, $2, $3, $4, $5, $6)`,
     quarantine: quarantineStatement(sql, names),
@@ -77,7 +81,7 @@ export function nextCalls(sql: Dialect, names: OutboxNames, run: Run): Pick<Outb
     return rows.length === 0 ? undefined : { messages, behind: [], through: undefined, more: true }
   }
   async function bulkBatch({ lane }: LaneLease, limit: number, read: Read): Promise<Batch> {
-    // Half for those that failed before, so that many of them do not keep new ones waiting.
+    // Half for messages that failed before, so that many of them do not hold up new ones.
     const retriesMax = Math.ceil(limit / 2)
     const retries = read.lane.retries ? await run<MessageRow>(texts.retries, [lane, retriesMax]) : []
     const freshMax = limit - retries.length
@@ -137,7 +141,7 @@ function quarantineStatement(sql: Dialect, names: OutboxNames): string {
     on conflict (id) do nothing`
 }
 
-/** Counted before it is tried: if the relay dies of it, nobody else could. One at a time, the earliest first. */
+/** Counted before it is tried: if the relay dies of it, nothing else could count it. One at a time, the earliest first. */
 function probeStatement(sql: Dialect, names: OutboxNames): string {
   return `with lease as materialized (
       update ${names.lanes} l set probing = true where ${isMine} returning l.lane

@@ -1,19 +1,19 @@
-/** What people and the reaper do with messages. */
+/** What operators and the reaper do with messages. */
 import type { Outbox, OutboxLag, ParkedMessage, Redrive } from '../../../ports/outbox.ts'
 import { historyFrom, lagCountMax, parkedListMax } from '../../shared/outbox-message.ts'
 import type { RawNumber } from '../../shared/record-row.ts'
+import type { RunStatement } from '../connection/statement.ts'
 import { epochMs, milliseconds } from '../sql/fragments.ts'
-import { readable } from '../sql/values.ts'
 import type { Dialect, OutboxNames } from '../sql/names.ts'
+import { readable } from '../sql/values.ts'
 import { isAfterCursor, isBelowHorizon } from './lanes.ts'
 import { messageColumns, messageOf, type MessageRow } from './next.ts'
-import type { Run } from '../connection/statement.ts'
 
 type ParkedRow = MessageRow & { readonly cause: string; readonly history: string; readonly parked_at_ms: RawNumber }
-type CareCalls = Pick<Outbox<unknown>, 'parked' | 'redrive' | 'redrives' | 'downstreamId' | 'prune' | 'lag'>
+type OperatorCalls = Pick<Outbox<unknown>, 'parked' | 'redrive' | 'redrives' | 'downstreamId' | 'prune' | 'lag'>
 type LagRow = Readonly<Record<'waiting' | 'held_back' | 'oldest_ms' | 'parked', RawNumber>>
 
-export function careCalls(sql: Dialect, names: OutboxNames, run: Run): CareCalls {
+export function operatorCalls(sql: Dialect, names: OutboxNames, run: RunStatement): OperatorCalls {
   const texts = {
     parked: parkedStatement(names),
     redrive: redriveStatement(sql, names),
@@ -52,7 +52,7 @@ export function careCalls(sql: Dialect, names: OutboxNames, run: Run): CareCalls
   }
 }
 
-/** What people hand in is not always a position; one that is none names no message. */
+/** What an operator hands in may be anything; what is not a position names no message. */
 function isPosition(text: string | undefined): text is string {
   return text !== undefined && /^\d{1,18}$/.test(text)
 }
@@ -78,7 +78,7 @@ function parkedStatement({ parked, outbox }: OutboxNames): string {
     where p.parked_at is not null and p.id > $1::bigint order by p.id limit $2::integer`
 }
 
-/** In place: deleted and inserted again, it would be lost to whoever died in between, and its history with it. */
+/** In place: deleted and inserted again, it would be lost if the process died in between, and its history with it. */
 function redriveStatement(sql: Dialect, { parked, audit }: OutboxNames): string {
   return `with redriven as (
       update ${parked} p set parked_at = null, due_at = ${sql.now}, attempts = 0, crashes = 0
@@ -93,7 +93,7 @@ function redrivesStatement({ audit }: OutboxNames): string {
     from ${audit} a where a.message_id = $1::bigint order by a.audit_id`
 }
 
-/** Below the cursor of its lane and not aside: delivered. Two reapers at once pass each other by. */
+/** Below the cursor of its lane and not aside: delivered. Two reapers at once skip each other's rows. */
 function pruneStatement(sql: Dialect, names: OutboxNames): string {
   return `with old as materialized (
       select o.id from ${names.lanes} l cross join lateral (

@@ -1,13 +1,13 @@
 /** The end of a batch, in one commit. */
 import { isAllDelivered, type Outbox, type Settlement } from '../../../ports/outbox.ts'
 import { historyMax, wakeMax } from '../../shared/outbox-message.ts'
+import type { RunStatement } from '../connection/statement.ts'
 import { epochMs, milliseconds } from '../sql/fragments.ts'
-import { readable } from '../sql/values.ts'
 import type { Dialect, OutboxNames } from '../sql/names.ts'
+import { readable } from '../sql/values.ts'
 import { isMine, leaseValues } from './lanes.ts'
-import type { Run } from '../connection/statement.ts'
 
-export function settleCall(sql: Dialect, names: OutboxNames, run: Run): Outbox<unknown>['settle'] {
+export function settleCall(sql: Dialect, names: OutboxNames, run: RunStatement): Outbox<unknown>['settle'] {
   const text = settleStatement(sql, names)
   const deliveredText = `select from ${sql.functions.outboxDelivered}($1, $2, $3, $4, $5, $6, $7, $8) w where w`
   return async (lease, settlement) => {
@@ -48,7 +48,7 @@ function otherValues({ batch, ends }: Settlement): readonly unknown[] {
   ]
 }
 
-/** The lane's row, by `$1` to `$6`: on to the end of the batch, and leased for longer or given back. */
+/** The lane's row, by `$1` to `$6`: moved to the end of the batch, and leased for longer or released. */
 export function advanceLane({ now }: Dialect, { lanes }: OutboxNames): string {
   return `update ${lanes} l set crashes = 0, probing = false,
         cursor_xid = coalesce($4::text::xid8, l.cursor_xid), cursor_id = coalesce($5::bigint, l.cursor_id),
@@ -57,14 +57,14 @@ export function advanceLane({ now }: Dialect, { lanes }: OutboxNames): string {
       where ${isMine}`
 }
 
-/** Of the messages `$7` those that have a name in `$8`. `from`: what it hangs on. */
+/** Of the messages `$7` those that have a name in `$8`. `from`: what it depends on. */
 export function nameDelivered({ now }: Dialect, { delivered }: OutboxNames, from: string): string {
   return `insert into ${delivered} (id, downstream_id, at)
       select d.id, d.downstream_id, ${now} from ${from} unnest($7::bigint[], $8::text[]) d (id, downstream_id)
       where d.downstream_id is not null on conflict (id) do nothing`
 }
 
-/** Of every aggregate in `freed`, by its lane, the next ones that stood behind what is gone. */
+/** Of every aggregate in `freed`, by its lane, the next messages that waited behind those that are gone. */
 export function wakeNext({ now }: Dialect, { parked }: OutboxNames, freed: string): string {
   return `update ${parked} p set due_at = ${now}
       from ${freed} cross join lateral (
@@ -75,9 +75,9 @@ export function wakeNext({ now }: Dialect, { parked }: OutboxNames, freed: strin
 }
 
 /**
- * Atomic: one statement, and every part of it hangs on `lease`: a relay that lost its lane changes nothing. In a usual batch
- * the lane's update is the only write. No row is touched twice: what was delivered, what failed and what stands behind are
- * different messages, and who is woken stood behind before.
+ * Atomic: one statement, and every part of it depends on `lease`: a relay that lost its lane changes nothing. In a usual batch
+ * the lane's update is the only write. No row is touched twice: what was delivered, what failed and what waits behind are
+ * different messages, and a message that is woken waited behind before.
  */
 function settleStatement(sql: Dialect, names: OutboxNames): string {
   return `with lease as materialized (
@@ -110,7 +110,7 @@ function failedPart(sql: Dialect, { parked }: OutboxNames): string {
     )`
 }
 
-/** Null where something of the aggregate stands before it, which wakes it when it goes; due now otherwise. */
+/** Null where an earlier message of the aggregate waits, which wakes it when it is gone; due now otherwise. */
 function behindPart(sql: Dialect, { outbox, parked }: OutboxNames): string {
   return `behind as (
       insert into ${parked} (id, xid, lane, aggregate, blocks, due_at)

@@ -1,15 +1,15 @@
-/** Evidence that was kept, applied to its row if the life of the row allows it. */
+/** Stored evidence, applied to its row if the row is of the same generation and still unknown. */
 import { LatchkeyError } from '../../../ports/errors.ts'
 import type { ApplyOptions, ApplyResult, Reconciliation } from '../../../ports/reconciliation.ts'
 import { rowStateOf, stateOf } from '../../shared/codes.ts'
 import type { RawNumber } from '../../shared/record-row.ts'
+import type { RunStatement } from '../connection/statement.ts'
 import { epochMs, hasForeignRecovery, milliseconds, state } from '../sql/fragments.ts'
 import type { Dialect } from '../sql/names.ts'
-import type { Run } from '../connection/statement.ts'
 import { fitsTheQuestion, openEffect, settleJudged, settlesTo } from './settle.ts'
 
-/** Each repetition means that the row was settled, or granted again, between the look and the lock. */
-const looksMax = 10
+/** Each repetition means that the row was settled, or granted again, between the read and the lock. */
+const attemptsMax = 10
 
 /** Null in `applied`: no such evidence. In `state`: no such row. In `kind`: nothing to judge, it was not unknown under the lock. */
 interface ApplyRow {
@@ -20,20 +20,20 @@ interface ApplyRow {
   readonly settled_to: RawNumber | null
 }
 
-export function applyCall(sql: Dialect, run: Run): Pick<Reconciliation, 'apply'> {
+export function applyCall(sql: Dialect, run: RunStatement): Pick<Reconciliation, 'apply'> {
   const texts = {
     subject: `select key_id from ${sql.evidence} where evidence_id = $1::bigint`,
     apply: applyStatement(sql),
   }
   return {
     async apply(evidenceId, options) {
-      // What evidence is about never changes, so this look may be older than the statement that acts.
+      // What evidence is about never changes, so this read may be older than the statement that acts.
       const [evidence] = /^\d{1,18}$/.test(evidenceId)
         ? await run<{ readonly key_id: string }>(texts.subject, [evidenceId])
         : []
       if (evidence === undefined) return { kind: 'not-applicable', state: undefined }
       const values = applyValues(evidence.key_id, evidenceId, options)
-      for (let looks = 0; looks < looksMax; looks += 1) {
+      for (let attempts = 0; attempts < attemptsMax; attempts += 1) {
         const [row] = await run<ApplyRow>(texts.apply, values)
         const result = row && applyResult(row)
         if (result !== undefined) return result
@@ -55,7 +55,7 @@ function applyResult(row: ApplyRow): ApplyResult | undefined {
   const found = row.state === null ? undefined : rowStateOf(Number(row.state))
   if (row.applied === null) return { kind: 'not-applicable', state: found }
   if (row.applied) return { kind: 'applied-before' }
-  // Unknown when looked at, and yet not judged or not changed: somebody was faster. Look again.
+  // Unknown when it was read, and yet not judged or not changed: another call was faster. Read again.
   if (row.kind === null) return found === 'unknown' ? undefined : { kind: 'not-applicable', state: found }
   if (row.kind === 'too-early') return { kind: 'too-early', leftMs: Math.max(0, Math.ceil(Number(row.left_ms))) }
   if (row.kind === 'not-applicable') return { kind: 'not-applicable', state: found }
@@ -71,8 +71,8 @@ function settledTo(code: number): ApplyResult {
 }
 
 /**
- * Atomic: one statement. Row and queue entry are locked and compared before anything is judged, so that of a late owner, a person,
- * another piece of evidence and this one, one settles the row, and a look-up that somebody else has begun since counts for nothing.
+ * Atomic: one statement. Row and queue entry are locked and compared before anything is judged, so that of a late owner, an operator,
+ * another piece of evidence and this one, one settles the row, and the result of a look-up that was granted again since is not applied.
  * The evidence itself needs no lock: it is marked only together with its row leaving `unknown`, and the row cannot come back
  * there without a new fence.
  */
@@ -91,7 +91,7 @@ function applyStatement(sql: Dialect): string {
         when $5::uuid is not null and ($5::uuid, $6::bigint, $7::bigint) is distinct from (r.id, r.fence, r.look) then 'claim-lost'
         when e.at < r.created_at or e.verdict = 'unknown' or ${hasForeignRecovery('r')} or not ${fitsTheQuestion}
           or (e.effect_position, e.effect_epoch) is distinct from (o.position, o.epoch) then 'not-applicable'
-        -- What was said before the quarantine's end proves nothing, also when it is applied after it.
+        -- A negative from before the end of the quarantine proves nothing, also when it is applied after it.
         when e.verdict = 'never-happened' and e.at < ${quarantineEnd} then 'too-early'
         else 'settled' end as kind
       from said e, held r ${openEffect(sql, 'r')} where not e.applied

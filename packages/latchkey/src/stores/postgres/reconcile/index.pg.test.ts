@@ -12,7 +12,7 @@ import { dialect } from '../sql/names.ts'
 import { postgresStore, type PostgresStore } from '../index.ts'
 import { operatorCalls } from '../keys/operator.ts'
 import { postgresReconciliation } from './index.ts'
-import { inTransaction, type Run } from '../connection/statement.ts'
+import { inTransaction, type RunStatement } from '../connection/statement.ts'
 import { claimRequest } from '../../../../test/claim-request.ts'
 
 const hourMs = 3_600_000
@@ -75,7 +75,7 @@ describePostgres('settling unknowns in postgres, while others do', database => {
 
   /** Does `first` in a transaction that commits after `meanwhile`; whatever fails, it does not stay open. */
   async function holding<First, Second>(
-    first: (run: Run) => Promise<First>,
+    first: (run: RunStatement) => Promise<First>,
     meanwhile: () => Promise<Second>,
   ): Promise<[First, Second]> {
     const holder = await pool.connect()
@@ -93,7 +93,7 @@ describePostgres('settling unknowns in postgres, while others do', database => {
 
   /** Does `first` in a transaction that commits only when `second`, begun meanwhile, waits for it. */
   async function overtaken<First, Second>(
-    first: (run: Run) => Promise<First>,
+    first: (run: RunStatement) => Promise<First>,
     second: () => Promise<Second>,
   ): Promise<[First, Second]> {
     const [done, { waits }] = await holding(first, async () => {

@@ -1,11 +1,11 @@
-/** Keeping what was found out, and finding again what was kept. */
+/** Evidence: stored, found again, and forgotten when it is old. */
 import { LatchkeyError } from '../../../ports/errors.ts'
 import type { EffectRef, Finding, KeepResult, Reconciliation, Subject } from '../../../ports/reconciliation.ts'
 import type { RawNumber } from '../../shared/record-row.ts'
-import { exact, isUuid, readable } from '../sql/values.ts'
+import type { RunStatement } from '../connection/statement.ts'
 import { milliseconds } from '../sql/fragments.ts'
 import type { Dialect } from '../sql/names.ts'
-import type { Run } from '../connection/statement.ts'
+import { exact, isUuid, readable } from '../sql/values.ts'
 import { fitsTheQuestion, openEffect, verdictValues } from './settle.ts'
 
 type EvidenceCalls = Pick<Reconciliation, 'keep' | 'waiting' | 'findEffect' | 'forgetDeliveries'>
@@ -25,7 +25,7 @@ export interface EffectRow {
   readonly epoch: RawNumber | null
 }
 
-export function evidenceCalls(sql: Dialect, run: Run): EvidenceCalls {
+export function evidenceCalls(sql: Dialect, run: RunStatement): EvidenceCalls {
   const texts = {
     keep: keepStatement(sql),
     waiting: waitingStatement(sql),
@@ -36,7 +36,7 @@ export function evidenceCalls(sql: Dialect, run: Run): EvidenceCalls {
     async keep(subject, finding) {
       if (!isUuid(subject.id)) return { kind: 'no-row' }
       const [row] = await run<KeptRow>(texts.keep, keepValues(subject, finding))
-      if (row === undefined) throw new LatchkeyError('invariant', 'keeping evidence gave no answer')
+      if (row === undefined) throw new LatchkeyError('invariant', 'storing evidence returned no row')
       return keepResult(row)
     },
     async waiting({ limit }) {
@@ -79,13 +79,13 @@ function keepResult(row: KeptRow): KeepResult {
 
 /**
  * Atomic: one statement. The primary key of the messages is the arbiter between two deliveries of one message, the unique index of the
- * evidence between two who say the same; both conflicts write, so that whoever comes second learns of the first, which its snapshot
- * does not show. What an earlier life of the key left under the same name gives way. The key's lock keeps a reaper away, who would not see
- * the new evidence, and lets its owner work.
+ * evidence between two calls with the same finding; both conflicts write, so that the second call learns of the first, which its snapshot
+ * does not show. What an earlier generation of the key left under the same name is replaced. The key's lock keeps a reaper away, which would
+ * not see the new evidence, and lets the owner work.
  */
 function keepStatement(sql: Dialect): string {
   const columns = 'effect_position, effect_name, effect_epoch, verdict, status, version, headers, body, result'
-  const life = `(select s.created_at from seen s)`
+  const began = `(select s.created_at from seen s)`
   return `with seen as materialized (
       select k.id, k.fence, k.claim_id, k.created_at from ${sql.keys} k where k.id = $1::uuid for key share
     ), delivered as (
@@ -100,23 +100,23 @@ function keepStatement(sql: Dialect): string {
       select s.id, s.fence, s.claim_id, $2::text, $3::text, false, h.at, $5::integer, $6::text, $7::integer,
         $8::text, $9::smallint, $10::integer, $11::text, $12::bytea, $13::text
       from seen s, heard h where h.at >= s.created_at
-      on conflict (key_id, source, ref) where ref is not null do update set told = case when e.at < ${life} then 1 else e.told + 1 end,
-        ${renewed(`applied at fence claim_id settled_claim ${columns.replaceAll(',', '')}`, life)}
+      on conflict (key_id, source, ref) where ref is not null do update set told = case when e.at < ${began} then 1 else e.told + 1 end,
+        ${renewed(`applied at fence claim_id settled_claim ${columns.replaceAll(',', '')}`, began)}
       returning e.evidence_id, e.told
     )
     select not exists (select from heard) as replayed, k.evidence_id, k.told from (select) one left join kept k on true`
 }
 
-function renewed(columns: string, life: string): string {
+function renewed(columns: string, began: string): string {
   return columns
     .split(' ')
-    .map(column => `${column} = case when e.at < ${life} then excluded.${column} else e.${column} end`)
+    .map(column => `${column} = case when e.at < ${began} then excluded.${column} else e.${column} end`)
     .join(', ')
 }
 
 /**
- * Reads only: it is `apply` that decides, and this asks the same question. First said, first applied. What has no ref was said by an owner
- * that had lost its claim, about an attempt that others have settled: that is for a person to weigh.
+ * Reads only: it is `apply` that decides, and this asks the same question. In the order of arrival. Evidence without a ref is the answer of an owner
+ * that had lost its claim, about an attempt that was settled otherwise: it is for an operator to weigh.
  */
 function waitingStatement(sql: Dialect): string {
   return `select e.evidence_id, k.operation
@@ -131,7 +131,7 @@ function effectStatement(sql: Dialect): string {
     where p.downstream_key = $1::uuid order by p.opened_at desc limit 1`
 }
 
-/** Atomic: one statement. What another process is just forgetting, or hearing of again, is skipped. */
+/** Atomic: one statement. What another process is just forgetting, or receiving again, is skipped. */
 function forgetStatement(sql: Dialect): string {
   return `with old as materialized (
       select m.source, m.ref from ${sql.received} m where m.at <= (select ${sql.now}) - ${milliseconds('$1')}

@@ -2,27 +2,27 @@
 import { LatchkeyError } from '../../../ports/errors.ts'
 import type { LastLedgerRun, LedgerCounts, LedgerRun, Reconciliation } from '../../../ports/reconciliation.ts'
 import type { RawNumber } from '../../shared/record-row.ts'
+import type { RunStatement } from '../connection/statement.ts'
 import { epochMs, milliseconds } from '../sql/fragments.ts'
-import { exact } from '../sql/values.ts'
 import type { Dialect } from '../sql/names.ts'
-import type { Run } from '../connection/statement.ts'
+import { exact } from '../sql/values.ts'
 
 type LedgerCalls = Pick<Reconciliation, 'beginLedger' | 'renewLedger' | 'endLedger' | 'lastLedger'>
 
-/** Null in `run`: not begun. In `in_ms`, too: somebody began for the first time a moment ago. */
+/** Null in `run`: not begun. Also null in `in_ms`: another process began for the first time a moment ago. */
 type BeginRow = { readonly run: RawNumber | null; readonly in_ms: RawNumber | null }
 type LastRow = { readonly [Count in keyof LedgerCounts]: RawNumber } & { readonly finished_ago_ms: RawNumber }
 
-/** Somebody began between the look and the insert; the next look sees that. */
-const looksMax = 5
+/** Another process began between the read and the insert; the next attempt sees that. */
+const attemptsMax = 5
 
-export function ledgerCalls(sql: Dialect, run: Run): LedgerCalls {
+export function ledgerCalls(sql: Dialect, run: RunStatement): LedgerCalls {
   const texts = ledgerStatements(sql)
   const write = async (text: string, { name, run: number }: LedgerRun, values: readonly unknown[]) =>
     (await run(text, [exact(name), number, ...values])).length > 0 ? 'written' : 'claim-lost'
   return {
     async beginLedger(name, { everyMs, leaseMs }) {
-      for (let looks = 0; looks < looksMax; looks += 1) {
+      for (let attempts = 0; attempts < attemptsMax; attempts += 1) {
         const [row] = await run<BeginRow>(texts.begin, [exact(name), everyMs, leaseMs])
         if (row === undefined) break
         if (row.run !== null) return { kind: 'begun', run: { name, run: Number(row.run) } }
@@ -59,7 +59,7 @@ type LedgerStatements = Record<'begin' | 'renew' | 'end' | 'fail' | 'last', stri
 
 /**
  * Each is atomic because it is one guarded write of one row, by its primary key. A run is its owner's until it ended or another began;
- * the clock is not asked, so that one that was slow may still end.
+ * the clock is not compared, so that a slow one may still end.
  */
 function ledgerStatements(sql: Dialect): LedgerStatements {
   const mine = 'l.name = $1::text and l.run = $2::bigint and l.running_until is not null'

@@ -1,13 +1,13 @@
 /** Questions to the provider about unknown rows, each asked by one process at a time. */
 import type { Lookup, LookupClaim, Reconciliation, UnknownSummary } from '../../../ports/reconciliation.ts'
 import type { RawNumber } from '../../shared/record-row.ts'
-import { epochMs, milliseconds, state } from '../sql/fragments.ts'
-import { readable } from '../sql/values.ts'
-import type { Dialect } from '../sql/names.ts'
-import { effectOf, type EffectRow } from './keep.ts'
-import type { Run } from '../connection/statement.ts'
-import { openEffect } from './settle.ts'
+import type { RunStatement } from '../connection/statement.ts'
 import { queueWaiting, waitingColumns } from '../keys/waiting-list.ts'
+import { epochMs, milliseconds, state } from '../sql/fragments.ts'
+import type { Dialect } from '../sql/names.ts'
+import { readable } from '../sql/values.ts'
+import { effectOf, type EffectRow } from './keep.ts'
+import { openEffect } from './settle.ts'
 
 type LookupCalls = Pick<Reconciliation, 'lookups' | 'postpone' | 'giveUp' | 'nextLookUpInMs' | 'unknowns'>
 
@@ -30,12 +30,12 @@ interface UnknownRow {
   readonly oldest_ms: RawNumber
 }
 
-export function lookupCalls(sql: Dialect, run: Run): LookupCalls {
+export function lookupCalls(sql: Dialect, run: RunStatement): LookupCalls {
   const texts = {
     lookups: lookupsStatement(sql),
     postpone: postponeStatement(sql),
     giveUp: giveUpStatement(sql),
-    // Infinity: parked. Null: nobody looked yet.
+    // Infinity: parked. Null: not looked up yet.
     next: `select ${epochMs(`(d.look_up_at - ${sql.now})`)} as in_ms from ${sql.due} d where d.id = $1::uuid and d.look_up_at < 'infinity'`,
     unknowns: unknownsStatement(sql),
   }
@@ -79,9 +79,9 @@ function summaryOf({ operation, count, parked, oldest_ms }: UnknownRow): Unknown
 
 /**
  * Atomic: one statement. Row and entry are locked, compared again and granted; what another process is just granting or settling is
- * skipped, so that nobody waits. The effect is read in the statement's snapshot, which is enough: a row that was settled since has
+ * skipped, so that no process waits. The effect is read in the statement's snapshot, which is enough: a row that was settled since has
  * lost its entry, and an entry that is still there is of the same unknown. Until its lease is over the row is not due; then it stands
- * behind the others, so that a look-up that kills its process holds up nobody else's.
+ * behind the others, so that a look-up that kills its process holds up no other.
  */
 function lookupsStatement(sql: Dialect): string {
   const dueAt = `coalesce(d.look_up_at, d.since + ${milliseconds('$2')})`
@@ -102,8 +102,8 @@ function lookupsStatement(sql: Dialect): string {
 }
 
 /**
- * The look-up is still its owner's: nobody settled the row, gave it up or looked since. Both rows are locked, because a grant writes
- * only to the entry, and a statement that waited for the key alone would compare the entry as it was before. The clock is not asked.
+ * The look-up is still its owner's: the row was not settled, given up or looked up again since. Both rows are locked, because a grant writes
+ * only to the entry, and a statement that waited for the key alone would compare the entry as it was before. The clock is not compared.
  */
 function heldLookup(sql: Dialect): string {
   return `held as materialized (
@@ -122,7 +122,7 @@ function postponeStatement(sql: Dialect): string {
 
 /**
  * Atomic: one statement; the entries of both lists follow from the row that was locked. Given up already under the same number: the reply
- * to the same word was lost.
+ * to the same call was lost.
  */
 function giveUpStatement(sql: Dialect): string {
   return `with ${heldLookup(sql)}, parked as (

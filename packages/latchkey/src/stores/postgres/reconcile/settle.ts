@@ -1,21 +1,21 @@
 /**
- * How an unknown row leaves that state by what somebody found out: the same for a person and for evidence. And a person's verdict, with its
- * evidence and its audit entry in the same commit.
+ * How an unknown row is settled: the same for an operator and for evidence. And an operator's verdict, with its evidence and its audit
+ * entry in the same commit.
  */
 import { LatchkeyError } from '../../../ports/errors.ts'
 import type { FoundVerdict } from '../../../ports/reconciliation.ts'
 import type { Act, SettleResult, Store } from '../../../ports/store.ts'
 import { rowStateOf } from '../../shared/codes.ts'
 import type { RawNumber } from '../../shared/record-row.ts'
-import { hasForeignRecovery, milliseconds, recovery, state, stepState, storeOutcome } from '../sql/fragments.ts'
-import { readable } from '../sql/values.ts'
-import type { Dialect } from '../sql/names.ts'
-import type { Run } from '../connection/statement.ts'
+import type { RunStatement } from '../connection/statement.ts'
 import { outcomeValues } from '../keys/complete.ts'
 import { unqueue } from '../keys/unknown-queue.ts'
 import { queueWaiting, unlist, waitingColumns } from '../keys/waiting-list.ts'
+import { hasForeignRecovery, milliseconds, recovery, state, stepState, storeOutcome } from '../sql/fragments.ts'
+import type { Dialect } from '../sql/names.ts'
+import { readable } from '../sql/values.ts'
 
-/** A person's act meets another act on the same row once, perhaps twice; not ten times. */
+/** An operator's act meets another act on the same row once, perhaps twice; not ten times. */
 const actsMax = 10
 
 interface SettleRow {
@@ -25,7 +25,7 @@ interface SettleRow {
   readonly acted: boolean
 }
 
-export function settleCall(sql: Dialect, run: Run): Pick<Store, 'settle'> {
+export function settleCall(sql: Dialect, run: RunStatement): Pick<Store, 'settle'> {
   const text = settleStatement(sql)
   return {
     async settle(id, verdict, act, retentionMs) {
@@ -52,7 +52,7 @@ function settleResult({ state, kind, effect, acted }: SettleRow): SettleResult |
   if (kind === 'wrong-verdict') {
     return { kind, needs: effect === null ? 'outcome' : 'value', effect: effect ?? undefined }
   }
-  // Unknown when looked at, and yet not changed: somebody was faster. Look again.
+  // Unknown when it was read, and yet not changed: another call was faster. Read again.
   return undefined
 }
 
@@ -104,7 +104,7 @@ export const settlesTo: string = `case
 
 /**
  * From `said` (verdict, status, version, headers, body, result) and `judged` (id, fence, kind, settles_to, position), which the
- * statement has looked up. The update compares fence and state again under the row's lock: a row that ran again and became unknown
+ * statement has read. The update compares fence and state again under the row's lock: a row that ran again and became unknown
  * again is another unknown, and the verdict was not about it. All else follows from what it returned. `$1` is the identity.
  */
 export function settleJudged(sql: Dialect, retention: string): string {

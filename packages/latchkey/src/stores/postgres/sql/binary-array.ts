@@ -12,7 +12,7 @@ export function uuidArray(values: readonly string[]): Buffer {
   let at = headerBytes
   for (const text of values) {
     at = array.writeInt32BE(uuidBytes, at)
-    if (!writeUuid(array, at, text)) throw new LatchkeyError('invariant', `${JSON.stringify(text)} is no uuid`)
+    if (!writeUuid(array, at, text)) throw new LatchkeyError('invariant', `${JSON.stringify(text)} is not a uuid`)
     at += uuidBytes
   }
   return array
@@ -65,7 +65,7 @@ export function float8Array(values: readonly number[]): Buffer {
 }
 
 const uuidBytes = 16
-/** Makes a byte that is none. */
+/** Makes a value that is not a byte. */
 const noDigit = 0x10
 /** The value of a hexadecimal digit, by its code. */
 const digits = Uint8Array.from({ length: 128 }, (_, code) => {

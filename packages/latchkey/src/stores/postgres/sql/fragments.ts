@@ -10,14 +10,14 @@ export function milliseconds(parameter: string): string {
 }
 
 /**
- * With a point: a numeric times an integer is nobody's exact match, so that a role with a schema in the caller's path could offer one. As
- * for functions, which are named with their schema in every statement.
+ * With a decimal point: no operator of the server matches a numeric times an integer exactly, so a role with a schema in the caller's
+ * path could offer one that does. For the same reason every statement names functions with their schema.
  */
 export function epochMs(instant: string): string {
   return `(extract(epoch from ${instant}) * 1000.0)::float8`
 }
 
-/** When a row goes, to ten seconds: what the reaper's index holds. Never later than the expiry itself. */
+/** When a row expires, to ten seconds: what the reaper's index holds. Never later than the expiry itself. */
 export function expiryOf(expiresAt: string): string {
   return `pg_catalog.date_bin(interval '10 seconds', ${expiresAt}, timestamptz '2000-01-01 00:00:00+00')`
 }
@@ -36,13 +36,13 @@ export function recordColumns({ now }: Dialect): string {
 export const outcomeColumns: string = `o.status as outcome_status, o.version as outcome_version, o.headers as outcome_headers,
     o.body as outcome_body, k.outcome as outcome_packed`
 
-/** One key with its outcome, by two primary keys. The outcome of an older grant has another fence and is not seen. */
+/** One key with its outcome, by two primary keys. The outcome of an older grant has another fence and does not match. */
 export function keyWithOutcome(sql: Dialect, id: string): string {
   return `${sql.keys} k left join ${sql.outcomes} o on o.id = k.id and o.fence = k.fence and k.state = ${state.completed}
     where k.id = ${id}::uuid`
 }
 
-/** The end of a tombstone that the reaper has not come to yet; once it has, the expiry is the tombstone's. Null: no tombstone. */
+/** The end of a tombstone that the reaper has not reached yet; afterwards the row's expiry is the tombstone's. Null: no tombstone. */
 const tombstoneEnd = `(case when k.state = ${state.completed} and k.gone_at is null then k.expires_at + ${milliseconds('k.tombstone_ms')} end)`
 
 /** Finished, past its retention and its tombstone. A parked row waits for a person and never counts as absent. */
@@ -51,17 +51,17 @@ export function isExpired({ now }: Dialect): string {
         and coalesce(${tombstoneEnd}, k.expires_at) <= ${now})`
 }
 
-/** Of a row that is past its expiry: there is a tombstone to keep. */
+/** Of a row that is past its expiry: a tombstone has to stay. */
 export function becomesTombstone({ now }: Dialect): string {
   return `coalesce(${tombstoneEnd} > ${now}, false)`
 }
 
-/** A code of a newer version, in the row `r`: what may happen to the row is not known here. */
+/** A recovery code of a newer version: this version does not know what may happen to the row. */
 export function hasForeignRecovery(row: string): string {
   return `${row}.recovery not in (${Object.values(recovery).join(', ')})`
 }
 
-/** What the row `k` would be granted from to a request with this fingerprint; null: not grantable. `mayTakeOver`: a further condition. */
+/** From which state the row `k` would be granted to a request with this fingerprint; null: not grantable. `mayTakeOver`: a further condition. */
 export function grantedFrom(sql: Dialect, fingerprint: string, mayTakeOver?: string): string {
   return `case
       when ${isExpired(sql)} then 'expired'
@@ -79,17 +79,17 @@ export function mayTakeOver(fence: string, claimId: string): string {
   return `(${fence}::bigint is null or (k.fence = ${fence}::bigint and k.claim_id = ${claimId}::uuid) is true)`
 }
 
-/** Phased work of the row `k` may have done something that may not be repeated: an intent is open, and its window is past. */
+/** Phased work of the row `k` may have had an effect that must not be repeated: an intent is open, and its window is past. */
 export function hasBlockingIntent(sql: Dialect): string {
   return `exists (select from ${sql.steps} open_step where open_step.id = k.id
         and open_step.state = ${stepState.open} and (open_step.repeat_until > ${sql.now}) is not true)`
 }
 
 /**
- * Stores the outcome of the rows of a common table expression, unless it is packed and went into the row itself, and removes
- * what an older grant of the same identity left.
- * The conflict clause is for an orphan that a reaper could not see: an answer must never be refused for it. `$1` is the
- * identity. At fence 1 there is nothing older: the comparison is with null, and the index is not even entered.
+ * Stores the outcome of the rows of a common table expression, unless it is packed into the row itself, and removes what an
+ * older grant of the same identity left.
+ * The conflict clause is for an orphan that a reaper could not see: an answer must never be refused because of it. `$1` is the
+ * identity. At fence 1 there is nothing older: the comparison is with null, and the index is not read.
  */
 export function storeOutcome(
   sql: Dialect,

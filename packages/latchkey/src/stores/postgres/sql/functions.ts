@@ -1,7 +1,7 @@
 import type { Dialect } from './names.ts'
 
 /**
- * The functions of the database that this release calls. Each carries the number of the migration that made it, and is never changed
+ * The database functions that this release calls. Each carries the number of the migration that created it, and is never changed
  * or replaced: a process of another release may be calling it. A new text is a new migration and a new name here.
  */
 export interface FunctionNames {
@@ -34,24 +34,23 @@ export function functionNames(schema: string): FunctionNames {
 }
 
 /**
- * What every function sets for itself: names that its text does not qualify, operators above all, are then the server's own. Without it
- * a role that may create in a schema of the caller's path could offer a better match, and it would run with the caller's rights.
- * `pg_temp` stands last by name: left out, it would be searched first.
+ * Every function sets this path, so that names which its text does not qualify, operators above all, are the server's own. Without it
+ * a role that may create objects in a schema of the caller's path could offer a better match, which would run with the caller's rights.
+ * `pg_temp` is named last: left out, it would be searched first.
  */
 export const ownPath = 'search_path = pg_catalog, pg_temp'
 
 /**
- * The plan is pinned: with these off there is one way left, the primary key, on a new table of which the planner knows nothing
- * as on a large one.
+ * The plan is pinned: with these off only the primary key is left, both on a new table without statistics and on a large one.
  */
 const byPrimaryKey = `language plpgsql set ${ownPath}
   set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off set enable_mergejoin = off
   set plan_cache_mode = force_generic_plan set jit = off`
 
-/** A batch waits for nobody for long: who is in the way is met alone, by the statement for one row. */
+/** A batch waits for no lock for long: a row that is locked is sent alone, by the statement for one row. */
 export const batchSettings = `${byPrimaryKey} set lock_timeout = '50ms'`
 
-/** It is evaluated last, so for the one row that all else has let through. */
+/** Always true, and declared expensive: PostgreSQL evaluates it last, so only for the row that all other conditions let through. */
 export function oneRowFunction(sql: Dialect): string {
   return `create function ${sql.functions.oneRow}() returns boolean language plpgsql volatile cost 100000
 set ${ownPath} as $latchkey$

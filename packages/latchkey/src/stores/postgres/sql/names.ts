@@ -22,8 +22,8 @@ export interface Dialect {
 }
 
 /**
- * The time of the statement's own progress. now() would be the start of the transaction, which lies in a long one, and
- * the application's clock decides nothing at all.
+ * The time at which the expression is evaluated. now() would be the start of the transaction, which may have been open for long, and
+ * the application's clock decides nothing.
  */
 export const serverClock = 'pg_catalog.clock_timestamp()'
 
@@ -31,7 +31,7 @@ export function dialect(schema: string, now: string = serverClock): Dialect {
   // 63 bytes is where PostgreSQL cuts a name, silently; two long names could become one.
   if (!/^[A-Za-z_][A-Za-z0-9_-]{0,62}$/.test(schema)) {
     throw misconfigured(
-      `schema ${JSON.stringify(schema)} is no name for a schema: use 1 to 63 letters, digits, "_" or "-", not beginning with a digit`,
+      `invalid schema name ${JSON.stringify(schema)}: use 1 to 63 letters, digits, "_" or "-", not starting with a digit`,
     )
   }
   const quoted = `"${schema}"`

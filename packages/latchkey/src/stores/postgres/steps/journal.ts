@@ -2,14 +2,17 @@
 import type { Journal, UnreadableJournal, WorkInput } from '../../../ports/steps.ts'
 import { journalOf, type InputRow, type StepRow } from '../../shared/journal-row.ts'
 import type { RawNumber } from '../../shared/record-row.ts'
+import type { RunStatement } from '../connection/statement.ts'
 import { epochMs, milliseconds, stepState } from '../sql/fragments.ts'
 import type { Dialect } from '../sql/names.ts'
-import type { Run } from '../connection/statement.ts'
 
 type JournalRow = InputRow & { readonly now_ms: RawNumber } & (StepRow | { readonly position: null })
 
-/** One statement, so one snapshot: never the input of one life with the steps of another. */
-export function readJournal(sql: Dialect, run: Run): (id: string) => Promise<Journal | UnreadableJournal | undefined> {
+/** One statement, so one snapshot: never the input of one generation with the steps of another. */
+export function readJournal(
+  sql: Dialect,
+  run: RunStatement,
+): (id: string) => Promise<Journal | UnreadableJournal | undefined> {
   const text = `select i.version, i.input, ${epochMs('i.deadline_at')} as deadline_at_ms, p.position, p.name, p.kind, p.state, p.result, p.epoch,
       ${epochMs('p.repeat_until')} as repeat_until_ms, ${epochMs(sql.now)} as now_ms
     from ${sql.inputs} i left join ${sql.steps} p on p.id = i.id
@@ -22,7 +25,7 @@ export function readJournal(sql: Dialect, run: Run): (id: string) => Promise<Jou
   }
 }
 
-/** Work that begins now has kept its deadline. */
+/** Work that begins now is not overdue. */
 export function newJournal({ version, input }: WorkInput): Journal {
   return { work: { version, input }, overdue: false, steps: [] }
 }
@@ -33,8 +36,8 @@ export function workValues(work: WorkInput | undefined): readonly unknown[] {
 }
 
 /**
- * For a claim: `fresh` says that the grant begins a new life of the row, in which nothing of the last one may be left. A row that goes on
- * keeps its input; one that has none yet, because it was no phased work before, gets it now. `$1` is the identity.
+ * For a claim: `fresh` is whether the grant begins a new generation of the row, in which nothing of the last one may be left. A row that is
+ * resumed retains its input; one that has none yet, because it was not phased work before, gets it now. `$1` is the identity.
  */
 export function beginJournal(
   sql: Dialect,

@@ -3,14 +3,14 @@ import type { Step, Steps } from '../../../ports/steps.ts'
 import type { Claim, OwnerResult } from '../../../ports/store.ts'
 import { stepKindCodes } from '../../shared/codes.ts'
 import { lockOf } from '../atomic/reserve-and-record.ts'
-import { milliseconds, state, stepState } from '../sql/fragments.ts'
-import { readable } from '../sql/values.ts'
-import type { Dialect } from '../sql/names.ts'
-import { readJournal } from './journal.ts'
+import { runIn, type RunStatement } from '../connection/statement.ts'
 import { mine, owner } from '../keys/owner.ts'
-import { runIn, type Run } from '../connection/statement.ts'
+import { milliseconds, state, stepState } from '../sql/fragments.ts'
+import type { Dialect } from '../sql/names.ts'
+import { readable } from '../sql/values.ts'
+import { readJournal } from './journal.ts'
 
-export function postgresSteps(sql: Dialect, run: Run): Steps<unknown> {
+export function postgresSteps(sql: Dialect, run: RunStatement): Steps<unknown> {
   const texts = stepStatements(sql)
   return {
     readJournal: readJournal(sql, run),
@@ -52,8 +52,8 @@ interface StepStatements {
 
 /**
  * Each is atomic because it is one statement that begins with the guarded update of the key's row, fence AND claim id: the
- * step is written from what that update returned, or not at all. The update renews the lease, which is also what a claim
- * compares that looked at the steps in an older snapshot.
+ * step is written from what that update returned, or not at all. The update renews the lease, which a claim compares
+ * that has read the steps in an older snapshot.
  */
 function stepStatements(sql: Dialect): StepStatements {
   const renew = (unless: string) => `owned as (
@@ -64,9 +64,9 @@ function stepStatements(sql: Dialect): StepStatements {
   const here = `select from ${sql.steps} p where p.id = $1::uuid and p.position = $4::integer`
   const { phase, effect } = stepKindCodes
   return {
-    // Not locked: a lock held while the phase works would let every other claim of the row wait for it.
+    // Not locked: every other claim of the row would wait for a lock that is held while the phase works.
     check: `select 1 from ${sql.keys} k where ${mine} and k.state = ${state.in_progress}`,
-    // A phase that is already remembered was committed: its work must not commit a second time.
+    // A phase that is already recorded was committed: its work must not commit a second time.
     phase: `with ${renew(`not exists (${here})`)}, kept as (
         insert into ${sql.steps} (id, position, name, kind, state, result)
         select o.id, $4::integer, $6::text, ${phase}, ${stepState.done}, $7::text from owned o
