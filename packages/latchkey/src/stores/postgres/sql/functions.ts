@@ -48,7 +48,7 @@ const byPrimaryKey = `language plpgsql set ${ownPath}
   set plan_cache_mode = force_generic_plan set jit = off`
 
 /** A batch waits for no lock for long: a row that is locked is sent alone, by the statement for one row. */
-export const batchSettings = `${byPrimaryKey} set lock_timeout = '50ms'`
+export const batchSettings: string = `${byPrimaryKey} set lock_timeout = '50ms'`
 
 /** Always true, and declared expensive: PostgreSQL evaluates it last, so only for the row that all other conditions let through. */
 export function oneRowFunction(sql: Dialect): string {
