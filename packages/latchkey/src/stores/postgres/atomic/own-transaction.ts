@@ -4,7 +4,7 @@ import type { AtomicRequest, Reservation, TransactionEnd } from '../../../ports/
 import { isConflict, storeError } from '../connection/errors.ts'
 import type { PoolShare } from '../connection/pool-share.ts'
 import { preparedIn } from '../connection/prepared.ts'
-import { runIn } from '../connection/statement.ts'
+import { inTransaction } from '../connection/statement.ts'
 import { transactionClient } from '../connection/transaction-client.ts'
 import { type OpenTransaction, openTransaction } from '../connection/transaction.ts'
 import { watchCommands } from '../connection/watch-commands.ts'
@@ -23,24 +23,28 @@ export interface OwnTransaction extends AtomicTransaction {
   readonly operation: string | undefined
 }
 
-export interface Opening {
+/** What the transactions of one transactor share. */
+export interface Transactions {
   readonly calls: AtomicCalls
   readonly share: PoolShare
-  readonly first: AtomicRequest | undefined
+  /** By what their handlers use: of an adopted transaction that is the caller's own object, which is left as it is. */
+  readonly open: WeakMap<object, AtomicTransaction>
 }
 
 export async function openOwnTransaction(
   { pool, sql, sessions }: TransactorOptions,
-  { calls, share, first }: Opening,
+  { calls, share, open }: Transactions,
+  first: AtomicRequest | undefined,
 ): Promise<OwnTransaction> {
   const opened = await openTransaction(pool, sql.schema, calls.begin(first))
   const { client, beginning } = opened
   const watch = watchCommands(client)
-  const { tx, close } = transactionClient(client, watch)
-  const runs = { call: preparedIn(client, sessions, sql.schema), run: runIn(tx, sql) }
+  const { tx, directly, close } = transactionClient(client, watch)
+  const runs = { call: preparedIn(client, sessions, sql.schema), run: inTransaction(directly, sql.schema) }
   const operation = first?.identity.operation
   const own: OwnTransaction = { calls, runs, isOurs: true, watch, opened, share, tx, close, operation }
   if (first !== undefined) own.first = { request: first, lock: beginning.rows[0] }
+  open.set(tx, own)
   return own
 }
 

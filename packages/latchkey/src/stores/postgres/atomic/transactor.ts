@@ -12,7 +12,7 @@ import { watchCommands } from '../connection/watch-commands.ts'
 import type { PgClient, PgPool } from '../driver.ts'
 import { keyRecord, readStatement, type KeyRow } from '../keys/read.ts'
 import type { Dialect } from '../sql/names.ts'
-import { endOwnTransaction, openOwnTransaction, type OwnTransaction, reserveOnly } from './own-transaction.ts'
+import { endOwnTransaction, openOwnTransaction, reserveOnly, type Transactions } from './own-transaction.ts'
 import { type AtomicCalls, atomicCalls, lockOf } from './reserve-and-record.ts'
 import { type AtomicTransaction, handlerEnd, recordAtEnd, recordIn, reserveIn } from './transaction.ts'
 
@@ -26,23 +26,16 @@ export interface TransactorOptions {
 
 export function postgresTransactor(options: TransactorOptions): Transactor<PgClient> {
   const { pool, sql, schemaName } = options
-  const calls = atomicCalls(sql)
   const share = shareOf(pool)
-  // By what handlers use it with: of an adopted transaction that is the caller's own object, which is left as it is.
-  const transactions = new WeakMap<object, AtomicTransaction>()
+  const transactions: Transactions = { calls: atomicCalls(sql), share, open: new WeakMap() }
   const transactionOf = (tx: PgClient): AtomicTransaction => {
-    const transaction = transactions.get(tx)
+    const transaction = transactions.open.get(tx)
     if (transaction === undefined) throw notAdopted()
     return transaction
   }
-  const open = async (first: AtomicRequest | undefined): Promise<OwnTransaction> => {
-    const own = await openOwnTransaction(options, { calls, share, first })
-    transactions.set(own.tx, own)
-    return own
-  }
   /** Without a place: a request that is replayed or refused waits for no other. Undefined: its handler has to run. */
   const reserveFirst = async (first: AtomicRequest): Promise<PgClient | undefined> => {
-    const own = await open(first)
+    const own = await openOwnTransaction(options, transactions, first)
     return (await reserveOnly(own, schemaName, first)).kind === 'free' ? undefined : own.tx
   }
   return {
@@ -56,7 +49,7 @@ export function postgresTransactor(options: TransactorOptions): Transactor<PgCli
         await share.enter()
       }
       try {
-        const own = await open(first)
+        const own = await openOwnTransaction(options, transactions, first)
         return await endOwnTransaction(own, schemaName, () => work(own.tx))
       } finally {
         share.leave()
@@ -68,7 +61,8 @@ export function postgresTransactor(options: TransactorOptions): Transactor<PgCli
       // The caller's own object comes back, so that a handler gets what its caller handed in, Drizzle's tx included;
       // `reserve` and `record` know all of these shapes.
       const adopted = tx as PgClient
-      if (!transactions.has(adopted)) transactions.set(adopted, adoptedTransaction(adopted, sql, calls))
+      const { open, calls } = transactions
+      if (!open.has(adopted)) open.set(adopted, adoptedTransaction(adopted, sql, calls))
       return adopted
     },
     async reserve(tx, request) {

@@ -9,6 +9,8 @@ import type { CommandWatch } from './watch-commands.ts'
 
 export interface TransactionClient {
   readonly tx: PgClient
+  /** For our own statements: past what is there for the handler. */
+  readonly directly: PgQueryable
   /** Whatever is sent from now on is refused with this error. */
   close(error: LatchkeyError): void
 }
@@ -35,7 +37,7 @@ export function transactionClient(client: PgClient, watch?: CommandWatch): Trans
     // Query builders give back what they think they have checked out. This one goes back when its transaction has ended.
     ['release', () => {}],
   ])
-  return { tx: withOwn(client, own), close: error => void (over ??= error) }
+  return { tx: withOwn(client, own), directly, close: error => void (over ??= error) }
 }
 
 function endedByHandler(): LatchkeyError {
