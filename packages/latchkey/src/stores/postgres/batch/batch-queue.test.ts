@@ -122,6 +122,16 @@ describe('a batch queue', () => {
     expect(await next).toBe('c!')
   })
 
+  it('sends each member alone when its batch was refused for one of its rows', async () => {
+    const { call, batch } = queue()
+    const calls = ['a', 'b'].map(call)
+    ;(await batch(0)).fail(Object.assign(new Error('out of range'), { code: '22008', severity: 'ERROR' }))
+    expect(await Promise.all(calls)).toEqual(['a alone', 'b alone'])
+    const next = call('c')
+    ;(await batch(1)).answer()
+    expect(await next).toBe('c!')
+  })
+
   it('does not wait for a member that goes on alone', async () => {
     const { call, batch } = queue()
     const [slow, quick] = ['slow', 'quick'].map(call)
