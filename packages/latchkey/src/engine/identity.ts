@@ -3,7 +3,7 @@ import { hash } from 'node:crypto'
 import { uuidOfHex } from '../ports/clock.ts'
 import { LatchkeyError } from '../ports/errors.ts'
 import type { Identity } from '../ports/store.ts'
-import { hasLoneSurrogate } from './fingerprint/json/string.ts'
+import { hasLoneSurrogate } from './fingerprint/json/scalar.ts'
 
 /** A tenant, or a list such as [tenant, principal]: from the authenticated caller, never from the body. */
 export type Scope = string | readonly string[]

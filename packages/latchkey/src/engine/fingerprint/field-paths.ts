@@ -1,6 +1,6 @@
-/** Paths to fields as a tree, so that a body is walked once, however many paths there are. */
+/** Paths to fields as a tree, so that a body is traversed once, however many paths there are. */
 export interface FieldTree {
-  /** The path that ends here, as it was written. What lies below an end belongs to it. */
+  /** The path that ends here, as it was written. It covers everything below it. */
   readonly path: string | undefined
   readonly below: ReadonlyMap<string, FieldTree>
 }
@@ -41,8 +41,8 @@ export interface Included {
 }
 
 /**
- * Keeps the fields that the tree names. Arrays are walked through: `items.sku` keeps it in each item. A path that ends
- * early at something without fields keeps that, so that a body of an unexpected shape still counts.
+ * Retains the fields that the tree names. A path through an array applies to each element: `items.sku` retains it in each item. A path
+ * that ends early at a value without fields retains that value, so that a body of an unexpected shape still counts.
  */
 export function includeFields(value: unknown, tree: FieldTree): Included {
   const found = new Set<string>()
@@ -64,7 +64,7 @@ function include(value: unknown, tree: FieldTree, found: Set<string>): unknown {
     const below = tree.below.get(name)
     if (below !== undefined) kept.push([name, include(value[name], below, found)])
   }
-  // fromEntries defines members, so that one named __proto__ is a member like any other.
+  // fromEntries defines properties, so that __proto__ is a member like any other.
   return Object.fromEntries(kept)
 }
 
@@ -73,14 +73,14 @@ function addAll({ path, below }: FieldTree, found: Set<string>): void {
   for (const tree of below.values()) addAll(tree, found)
 }
 
-/** The paths of a tree that count, that is, without those below another one. */
+/** The paths of a tree, without those that another path covers. */
 export function pathsIn(tree: FieldTree): string[] {
   const all = new Set<string>()
   addAll(tree, all)
   return [...all]
 }
 
-/** Drops the fields that the tree names, in each element of an array on the way. */
+/** Drops the fields that the tree names, in each element of an array along the path. */
 export function excludeFields(value: unknown, tree: FieldTree): unknown {
   if (Array.isArray(value)) return value.map((element: unknown) => excludeFields(element, tree))
   if (!isRecord(value)) return value

@@ -6,14 +6,14 @@ import { framePairs } from './form-pairs.ts'
 import { frame } from './framing.ts'
 import type { OnMissing } from './select-fields.ts'
 
-/** What was asked, as far as it counts. */
+/** The parts of a request that can count. */
 export interface RequestParts {
   method: string
   /** The path as received, without the query. */
   path: string
   /** The raw text after the question mark; empty when there is none. */
   query: string
-  /** The Content-Type header. Its parameters do not count, save that a boundary is needed to read the parts. */
+  /** The Content-Type header. Its parameters do not count; the boundary is needed to read a multipart body. */
   mediaType: string | undefined
   body: Uint8Array
   /** Looks a request header up by its lower-case name; several lines of a name come joined with ", ". */
@@ -23,14 +23,14 @@ export interface RequestParts {
 export interface FingerprintOptions {
   /**
    * Fields of a JSON body that count, as `customer.id` or `/customer/id`; a path through an array means each element.
-   * Default: all. Set it where a body carries more than what was asked. A body that is not JSON counts whole, and so does one in
+   * Default: all. Set it where a body carries more than the request itself. A body that is not JSON counts as a whole, and so does one in
    * which a path leads to nothing: that is reported, once for each path, because the path may be misspelt.
    */
   include?: readonly string[]
   /** With `include`: fields that count as well where a body has them, written in the same way. Default none. */
   includeIfPresent?: readonly string[]
   /**
-   * Fields of a JSON body that do not count, written as in `include`. Default none. For a timestamp of sending, say.
+   * Fields of a JSON body that do not count, written as in `include`. Default none. For example, the time of sending.
    */
   exclude?: readonly string[]
   /** Request headers that count. Default none. Set it where one changes the meaning, such as an API version. */
@@ -40,7 +40,7 @@ export interface FingerprintOptions {
    * a hash in the database. A changed key makes every stored fingerprint differ.
    */
   hmac?: Uint8Array | string
-  /** Says what was asked, in place of all parts and options but `hmac`. Default none. */
+  /** Returns what to hash, in place of all parts and options but `hmac`. Default none. */
   custom?: (request: RequestParts) => string | Uint8Array
 }
 
@@ -51,14 +51,14 @@ export type Fingerprint = Uint8Array
 
 export const fingerprintParts: readonly FingerprintPart[] = ['method', 'path', 'query', 'body', 'headers']
 
-/** The algorithm below. What it gives for a request is stored for days: change it only together with this number. */
+/** The version of the algorithm below. Its results are stored for days: change the algorithm only together with this number. */
 export const currentFingerprintVersion = 1
 
 const wholeBytes = 16
 const partBytes = 8
 
 export interface FingerprintContext {
-  /** Where one key spans several operations, so that what was asked of one is never taken for what was asked of another. */
+  /** Set where one key spans several operations, so that a request to one never equals a request to another. */
   readonly operation?: string | undefined
   readonly onMissing?: OnMissing | undefined
 }
@@ -82,20 +82,20 @@ export function fingerprintRequest(
   )
 }
 
-/** The fingerprint of a plain function's input. Throws a TypeError on what JSON cannot hold, `input-too-large` on what is too deep. */
+/** The fingerprint of a plain function's input. Throws a TypeError for what JSON cannot hold, `input-too-large` for what is nested too deep. */
 export function fingerprintInput(
   input: unknown,
   options: Pick<FingerprintOptions, 'hmac'> = {},
   operation?: string,
 ): Fingerprint {
-  // An integer past 2^53 is fine here: the function sees the very number that is hashed.
+  // An integer past 2^53 is fine here: the function sees the same number that is hashed.
   const value = input === undefined ? undefined : canonicalizeValue(input)
   if (value?.kind === 'too-deep') throw inputTooLarge('the input', { max: value.levelsMax, unit: 'levels' })
   const text = value?.text
   return assemble({ ...pathOf(operation), body: frame(['input', text]) }, options.hmac)
 }
 
-/** The operation's name stands where a request has its path. */
+/** The operation's name takes the place of a request's path. */
 function pathOf(operation: string | undefined): { path?: Uint8Array } {
   return operation === undefined ? {} : { path: frame(['operation', operation]) }
 }
@@ -106,7 +106,7 @@ function frameHeaders(request: RequestParts, names: readonly string[]): Uint8Arr
 }
 
 const digestBytes = 32
-/** Version and full hashes, written anew for each fingerprint: nothing here is asynchronous. */
+/** Version and full hashes, overwritten for each fingerprint: nothing here is asynchronous. */
 const joined = Buffer.alloc(1 + fingerprintParts.length * digestBytes, currentFingerprintVersion)
 
 /** The whole is made of the parts' full hashes, so that a large body is hashed once. Their fixed length frames them. */
@@ -130,12 +130,12 @@ function assemble(
   return fingerprint
 }
 
-/** Methods, paths and the empty query come again with every request. */
+/** Methods, paths and the empty query recur with every request. */
 const knownDigests = new Map<string, Uint8Array>()
 const knownMax = 1_000
 const knownLengthMax = 256
 
-/** As the part of that number, in the order of `fingerprintParts`. */
+/** `number`: of the part, in the order of `fingerprintParts`. */
 function writeDigest(part: Uint8Array | string, hmac: Uint8Array | string | undefined, number: number): void {
   const to = 1 + number * digestBytes
   if (typeof part !== 'string' || hmac !== undefined || part.length > knownLengthMax) {
@@ -148,7 +148,7 @@ function writeDigest(part: Uint8Array | string, hmac: Uint8Array | string | unde
 
 function learnDigest(part: string): Uint8Array {
   const made = Buffer.from(digest(part, undefined), 'latin1')
-  // Paths that hold an id are as many as there are ids.
+  // Paths that contain ids are as many as the ids.
   if (knownDigests.size >= knownMax) knownDigests.clear()
   knownDigests.set(part, made)
   return made
@@ -161,20 +161,19 @@ function digest(bytes: Uint8Array | string, hmac: Uint8Array | string | undefine
     : createHmac('sha256', hmac).update(bytes).digest('binary')
 }
 
-/** The version that made a fingerprint. Only fingerprints of one version can be compared. */
+/** The version that made a fingerprint. Only fingerprints of the same version can be compared. */
 export function fingerprintVersion(fingerprint: Fingerprint): number {
   return fingerprint[0] ?? 0
 }
 
 /**
- * Whether both were asked the same. Of two versions the answer is false, which says nothing: look at the versions
- * first.
+ * Whether two requests are the same. False for fingerprints of different versions, which means nothing: compare the versions first.
  */
 export function sameFingerprint(a: Fingerprint, b: Fingerprint): boolean {
   return sameBytes(a, b, 0, 1 + wholeBytes)
 }
 
-/** Which parts differ between two fingerprints of one version. The media type counts as part of the body. */
+/** Which parts differ between two fingerprints of the same version. The media type counts as part of the body. */
 export function differingParts(a: Fingerprint, b: Fingerprint): FingerprintPart[] {
   return fingerprintParts.filter((_, i) => !sameBytes(a, b, 1 + wholeBytes + i * partBytes, partBytes))
 }
@@ -184,18 +183,18 @@ function sameBytes(a: Uint8Array, b: Uint8Array, start: number, length: number):
   return true
 }
 
-/** What is wrong with the options, for the check at construction; undefined when nothing is. */
+/** The first fault of the options, for the check at construction; undefined when there is none. */
 export function findFingerprintFault(options: FingerprintOptions): string | undefined {
   const { include, includeIfPresent, exclude, headers, hmac, custom } = options
   if (hmac !== undefined && hmac.length === 0)
-    return 'fingerprint.hmac is empty: give a secret of 32 bytes, or leave it out.'
+    return 'fingerprint.hmac is empty: pass a secret of 32 bytes, or omit it.'
   const others = [include, includeIfPresent, exclude, headers].some(option => option !== undefined)
   if (custom !== undefined && others)
-    return 'fingerprint.custom replaces include, includeIfPresent, exclude and headers: give it alone.'
-  if (include?.length === 0) return 'fingerprint.include is empty, so that every body would be equal: name a field.'
+    return 'fingerprint.custom replaces include, includeIfPresent, exclude and headers: pass it alone.'
+  if (include?.length === 0) return 'fingerprint.include is empty, so every body would be equal: name a field.'
   if (include === undefined && includeIfPresent !== undefined)
-    return 'fingerprint.includeIfPresent adds to include: name there at least one field that every body has.'
+    return 'fingerprint.includeIfPresent requires include: name at least one field there that every body has.'
   if ([...(include ?? []), ...(includeIfPresent ?? []), ...(exclude ?? []), ...(headers ?? [])].includes(''))
-    return 'fingerprint names an empty field.'
+    return 'fingerprint contains an empty field name.'
   return undefined
 }

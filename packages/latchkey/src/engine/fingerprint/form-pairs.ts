@@ -1,9 +1,9 @@
 import { framePieces } from './framing.ts'
-import { hexDigit, noDigit } from './json/hex-digit.ts'
+import { hexDigit, noDigit } from './json/scalar.ts'
 
 /**
- * The pairs of a query or of a form, decoded and sorted by name. Pairs of one name keep their order, since `a=1&a=2` is
- * a list to most servers. Decoded byte by byte: a UTF-8 decoder would make all broken sequences equal.
+ * The pairs of a query or of a form, decoded and sorted by name. Pairs of the same name retain their order, since `a=1&a=2` is a list
+ * to most servers. They are decoded byte by byte: a UTF-8 decoder would make all broken sequences equal.
  */
 export function framePairs(text: string | Uint8Array): Uint8Array {
   const bytes =
@@ -28,7 +28,7 @@ function decodePiece(piece: string): string {
   return spaced.includes('%') ? decodeEscapes(Buffer.from(spaced, 'latin1')) : spaced
 }
 
-/** In place, since it only becomes shorter. What is not an escape stands for itself. */
+/** In place, since the text only becomes shorter. What is not an escape stands for itself. */
 function decodeEscapes(bytes: Buffer): string {
   let length = 0
   for (let at = 0; at < bytes.length; at++, length++) {

@@ -11,7 +11,7 @@ export function frame(fields: readonly (string | Uint8Array | undefined)[]): Uin
   return framed
 }
 
-/** One byte for being there, four for the length. */
+/** One byte for presence, four for the length. */
 const lengthBytes = 5
 
 function sizeOf(field: string | Uint8Array | undefined): number {
@@ -19,7 +19,7 @@ function sizeOf(field: string | Uint8Array | undefined): number {
   return typeof field === 'string' ? Buffer.byteLength(field) : field.length
 }
 
-/** Where the next field goes. */
+/** Returns where the next field goes. */
 function writeField(framed: Buffer, field: string | Uint8Array | undefined, at: number): number {
   if (field === undefined) {
     framed.fill(0, at, at + lengthBytes)
@@ -34,7 +34,7 @@ function writeField(framed: Buffer, field: string | Uint8Array | undefined, at: 
   return start + size
 }
 
-/** The same for strings that hold one byte in each character. Without a buffer for each: a form may have a piece for every byte. */
+/** The same for strings of one byte per character, without a buffer for each: a form may have almost as many pieces as bytes. */
 export function framePieces(pieces: readonly string[]): Uint8Array {
   let length = 0
   for (const piece of pieces) length += lengthBytes + piece.length
@@ -49,7 +49,7 @@ export function framePieces(pieces: readonly string[]): Uint8Array {
   return framed
 }
 
-/** From here on, a call into the runtime is faster than a loop. */
+/** From this length on, a call into the runtime is faster than a loop. */
 const nativeMin = 32
 
 function writePiece(framed: Buffer, piece: string, start: number): void {

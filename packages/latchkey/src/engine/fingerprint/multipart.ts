@@ -1,15 +1,13 @@
 import { hash } from 'node:crypto'
 import { frame } from './framing.ts'
-import { essenceOf, readParameters } from './media-type.ts'
 
-// More than any form has; it bounds the work and the memory that a body of empty parts can ask for.
+// More than any form has; it bounds the work and the memory that a body of empty parts can cost.
 const partsMax = 1000
 const headBytesMax = 16 * 1024
 
 /**
- * A multipart body by its parts in order: name, file name, type and the hash of the content. The boundary is left out,
- * because a client makes a new one each time it encodes the same form. Undefined when the body cannot be read with
- * certainty.
+ * A multipart body by its parts in order: name, file name, type and the hash of the content. The boundary is omitted, because a
+ * client makes a new one each time it encodes the same form. Undefined when the body is ambiguous.
  */
 export function frameParts(mediaType: string, body: Uint8Array): Uint8Array | undefined {
   const boundary = readParameters(mediaType)?.get('boundary')
@@ -24,7 +22,7 @@ function splitParts(body: Buffer, boundary: string): Buffer[] | undefined {
   const delimiter = Buffer.from(`\r\n--${boundary}`, 'latin1')
   const opening = delimiter.subarray(2)
   const parts: Buffer[] = []
-  // The first delimiter may stand at the very beginning, without the line break before it.
+  // The first delimiter may be at the very beginning, without the line break before it.
   let at = body.subarray(0, opening.length).equals(opening) ? opening.length : after(body, delimiter, 0)
   while (at !== -1 && parts.length <= partsMax) {
     if (body.toString('latin1', at, at + 2) === '--') return parts
@@ -81,11 +79,30 @@ function readHead(head: string): Map<string, string> | undefined {
   return headers
 }
 
-/**
- * With its parameters, as they say how to read the content; a nested multipart has a boundary there, which is left out.
- */
+/** With its parameters, which say how to read the content; those of a nested multipart hold its boundary and are omitted. */
 function partType(type: string | undefined): string | undefined {
-  return type !== undefined && essenceOf(type).startsWith('multipart/') ? essenceOf(type) : type
+  if (type === undefined || !/^multipart\//i.test(type)) return type
+  return type.split(';', 1)[0]?.trimEnd().toLowerCase()
+}
+
+const parameter = /;[ \t]*([!#$%&'*+\-.^_`|~0-9A-Za-z]+)=(?:"((?:[^"\\]|\\.)*)"|([^;"\s]*))[ \t]*/y
+
+/**
+ * The parameters of a header value such as Content-Type or Content-Disposition, names in lower case, quoted values as
+ * they stand between the quotes. Undefined when the value is not of that form or names a parameter twice.
+ */
+export function readParameters(value: string): Map<string, string> | undefined {
+  const start = value.indexOf(';')
+  const parameters = new Map<string, string>()
+  if (start === -1) return parameters
+  parameter.lastIndex = start
+  while (parameter.lastIndex < value.length) {
+    const match = parameter.exec(value)
+    const name = match?.[1]?.toLowerCase()
+    if (match === null || name === undefined || parameters.has(name)) return undefined
+    parameters.set(name, match[2] ?? match[3] ?? '')
+  }
+  return parameters
 }
 
 function latin1(text: string | undefined): Uint8Array | undefined {

@@ -1,4 +1,4 @@
-/** What counts of a JSON body: `include`, `includeIfPresent` and `exclude`. */
+/** Which fields of a JSON body count: `include`, `includeIfPresent` and `exclude`. */
 import { excludeFields, fieldTree, type FieldTree, includeFields, pathsIn } from './field-paths.ts'
 
 export interface FieldOptions {
@@ -7,7 +7,7 @@ export interface FieldOptions {
   readonly exclude?: readonly string[]
 }
 
-/** Hears of each path in `include` that leads to nothing in a body. */
+/** Called for each path in `include` that leads to nothing in a body. */
 export type OnMissing = (path: string) => void
 
 /**
@@ -38,7 +38,7 @@ function includedOf(value: unknown, { include, includeIfPresent }: Include, onMi
     : includeFields(value, fieldTree([...include, ...includeIfPresent])).value
 }
 
-/** By the list itself, which is an operation's own and lives as long as it does. */
+/** Keyed by the list itself, which belongs to an operation and lives as long as it does. */
 const trees = new WeakMap<readonly string[], FieldTree>()
 
 function treeOf(paths: readonly string[]): FieldTree {

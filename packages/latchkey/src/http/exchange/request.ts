@@ -1,7 +1,7 @@
 /** What an adapter shows of a request, and what is read from it. */
 import type { Execution } from '../../engine/execution.ts'
 import { type FingerprintContext, fingerprintRequest } from '../../engine/fingerprint/fingerprint.ts'
-import { essenceOf, isJson } from '../../engine/fingerprint/media-type.ts'
+import { essenceOf, isJson } from '../../engine/fingerprint/body.ts'
 import type { OperationEngine } from '../../engine/operation.ts'
 import { fingerprintedName } from '../../engine/request.ts'
 import type { BodyUnit } from '../../wire/problem.ts'

@@ -1,8 +1,8 @@
 import { jsonDepthMax } from './canonical-json.ts'
 
 /**
- * `unsafe-integer` comes with the text as well: a plain function sees the same rounded number that is hashed, so its
- * caller may continue. Where the value was parsed from a body, the client's digits are gone and the caller has to refuse.
+ * `unsafe-integer` includes the text as well: a plain function sees the same rounded number that is hashed, so its caller may
+ * continue. Where the value was parsed from a body, the client's digits are lost and the caller has to refuse.
  */
 export type CanonicalValue =
   | { kind: 'canonical'; text: string }
@@ -13,17 +13,16 @@ export type CanonicalValue =
 interface Walk {
   unsafeAt: string | undefined
   tooDeep: boolean
-  /** The names on the way to what is written now, and the objects that they lead through. One list for all: a copy for each
-   * member would cost as much again as the nesting is deep. */
+  /** The names that lead to the current value, and the objects they lead through. One list for the whole walk: a copy for each member
+   * would multiply its cost by the depth of the nesting. */
   readonly path: string[]
   readonly parents: object[]
 }
 
 /**
- * RFC 8785 for a value in memory. Members that are undefined are absent and `toJSON` is honoured, as in JSON.stringify;
- * what JSON.stringify would drop or blur in silence (a Map, NaN, a function, a hole in an array) throws a TypeError
- * that names its path. One deviation: a lone surrogate is written as its escape, so that every string has a form and no
- * two share one.
+ * RFC 8785 for a value in memory. Undefined members are omitted and `toJSON` is honoured, as in JSON.stringify; what JSON.stringify
+ * would silently drop or change (a Map, NaN, a function, a hole in an array) throws a TypeError that names its path. One deviation: a
+ * lone surrogate is written as its escape, so that every string has a form and no two share one.
  */
 export function canonicalizeValue(value: unknown): CanonicalValue {
   const walk: Walk = { unsafeAt: undefined, tooDeep: false, path: [], parents: [] }
@@ -56,12 +55,12 @@ function writeNumber(walk: Walk, value: number): string {
 }
 
 function writeObject(walk: Walk, value: object): string {
-  // Asked at the limit only: whatever refers to itself gets there.
+  // Checked at the limit only: a value that refers to itself always reaches it.
   if (walk.parents.length >= jsonDepthMax) {
     if (walk.parents.includes(value)) throw refusal(walk, 'refers to itself')
     walk.tooDeep = true
   }
-  // Nothing more is written once it is known that nothing will come of it.
+  // The result is discarded, so nothing more is written.
   if (walk.tooDeep) return ''
   walk.parents.push(value)
   const text = writeMembers(walk, value)
@@ -75,7 +74,7 @@ function writeMembers(walk: Walk, value: object): string {
     if (replaced !== value) return writeValue(walk, replaced)
   }
   if (Array.isArray(value)) {
-    // Array.from visits holes too, which map would skip.
+    // Array.from visits holes, which map would skip.
     return `[${Array.from(value, (element: unknown, i) => writeMember(walk, String(i), element)).join(',')}]`
   }
   const tag = Object.prototype.toString.call(value)

@@ -11,37 +11,36 @@ export type LossReason =
 export type JsonStop = { kind: 'lossy'; reason: LossReason } | { kind: 'invalid'; reason: 'encoding' | 'syntax' }
 
 /**
- * Where one pass over a text stands. A reader starts on the first byte of its thing, leaves `at` behind the last one
- * and appends the canonical spelling to `out`. A reader that gives up sets `stop` and returns false, and so do all
- * above it.
+ * The state of one pass over a text. A reader starts at the first byte of its value, leaves `at` after the last one and appends the
+ * canonical spelling to `out`. A reader that cannot continue sets `stop` and returns false, and so do all its callers.
  *
- * Bytes rather than strings: building the result out of substrings took 2.5 to 3.2 times as long as JSON.parse of the
- * same text. One cursor and its memory serve every text, because nothing here waits: memory of its own for each text cost more than
- * reading a small one.
+ * Bytes rather than strings: building the result from substrings took 2.5 to 3.2 times as long as JSON.parse of the same text. One
+ * cursor and its memory serve every text, because nothing here is asynchronous: allocating memory for each text cost more than reading a
+ * small one.
  */
 export interface JsonCursor {
-  /** The text, and a zero behind it: a loop over bytes then ends without looking at the length. */
+  /** The text followed by a zero, so that a loop over bytes ends without checking the length. */
   source: Buffer
   /** The same bytes four at a time. */
   sourceWords: DataView
   end: number
   depthMax: number
   at: number
-  /** Always has room for what is left of the source, so that copying needs no check. */
+  /** Always has room for the rest of the source, so that copying needs no check. */
   out: Buffer
   outWords: DataView
   /** Where the canonical text begins in `out`. */
   start: number
   length: number
-  /** Member bounds of the objects being read: see member-order.ts. */
+  /** The members of the objects being read: see member-order.ts. */
   marks: Int32Array
   marksLength: number
-  /** The objects of the text in the order in which they begin, and the members of those out of order: see ordered-copy.ts. */
+  /** The objects of the text in the order in which they begin, and the members of those out of order: see member-order.ts. */
   objects: Int32Array
   objectsLength: number
   orders: Int32Array
   ordersLength: number
-  /** How many bytes the two names compared last share before they differ: see name-order.ts. */
+  /** How many bytes the two names compared last share before they differ: see member-order.ts. */
   common: number
   stop: JsonStop | undefined
 }
@@ -49,11 +48,11 @@ export interface JsonCursor {
 /** Free bytes before the canonical text, for the frame that goes in front of it. */
 export const roomBefore = 128
 
-/** Free bytes behind what is in a buffer, for a loop that goes by four. */
+/** Free bytes after the contents of a buffer, for a loop that copies four at a time. */
 export const slack = 4
 
-/** Kept between texts. A larger text has memory of its own. */
-const keptBytesMax = 512 * 1024
+/** Buffers up to this size are reused for the next text. */
+const reusedBytesMax = 512 * 1024
 
 const nothing: Buffer = Buffer.alloc(0)
 
@@ -77,7 +76,7 @@ const cursor: JsonCursor = {
   stop: undefined,
 }
 
-/** The cursor of the text before is at its end with this. */
+/** Ends the use of the cursor for the previous text. */
 export function openCursor(text: Uint8Array, depthMax: number): JsonCursor {
   cursor.source = roomFor(cursor.source, text.length + slack)
   cursor.sourceWords = wordsOf(cursor.source, cursor.sourceWords)
@@ -97,25 +96,25 @@ export function openCursor(text: Uint8Array, depthMax: number): JsonCursor {
   return cursor
 }
 
-/** Twice what is asked for, so that growing texts do not grow it each time. */
-export function roomFor(kept: Buffer, bytes: number): Buffer {
-  if (bytes <= kept.length && kept.length <= keptBytesMax) return kept
-  return Buffer.allocUnsafeSlow(Math.max(4_096, bytes > keptBytesMax / 2 ? bytes : 2 * bytes))
+/** The same buffer where it is large enough; otherwise twice what is needed, so that growing texts do not reallocate each time. */
+export function roomFor(buffer: Buffer, bytes: number): Buffer {
+  if (bytes <= buffer.length && buffer.length <= reusedBytesMax) return buffer
+  return Buffer.allocUnsafeSlow(Math.max(4_096, bytes > reusedBytesMax / 2 ? bytes : 2 * bytes))
 }
 
-/** `known`, where it is of the same memory. */
+/** `known`, if it views the same memory. */
 export function wordsOf({ buffer, byteOffset, byteLength }: Buffer, known: DataView): DataView {
   return known.buffer === buffer ? known : new DataView(buffer, byteOffset, byteLength)
 }
 
-/** The same numbers with room for `length` and as many again. */
+/** The same numbers with room for twice `length`. */
 export function grown(numbers: Int32Array, length: number): Int32Array {
   const larger = new Int32Array(2 * length)
   larger.set(numbers)
   return larger
 }
 
-/** Skips white space; the byte after it, or 0 at the end, which no JSON text holds outside of its end. */
+/** Skips white space and returns the byte after it, or 0 at the end. */
 export function nextByte(cursor: JsonCursor): number {
   const { source } = cursor
   let at = cursor.at
@@ -126,7 +125,7 @@ export function nextByte(cursor: JsonCursor): number {
   return byte
 }
 
-/** Room for a spelling that may be longer than its source, such as 1e20 written out, and for what is left of the source. */
+/** Makes room for a spelling that may be longer than its source, such as 1e20 written out, and for the rest of the source. */
 export function makeRoom(cursor: JsonCursor, bytes: number): void {
   const room = cursor.length + bytes + cursor.end - cursor.at + slack
   if (room <= cursor.out.length) return

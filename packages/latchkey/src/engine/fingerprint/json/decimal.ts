@@ -1,9 +1,9 @@
-/** Decimal numbers as JSON spells them, digit by digit: no string is made of them, and nothing is rounded. */
+/** Decimal numbers as JSON spells them, digit by digit: no string is created, and nothing is rounded. */
 
-/** 0.d1d2…dn times ten to the power of `point`, where d1 and dn are not 0. Without digits it is zero. */
+/** 0.d1d2…dn times ten to the power of `point`, where d1 and dn are not 0. Without digits it is 0. */
 export interface Decimal {
   negative: boolean
-  /** The first `digitsKept` of them. */
+  /** The first `digitsStored` of them. */
   readonly digits: Uint8Array
   count: number
   point: number
@@ -14,14 +14,14 @@ export interface Decimal {
   leadingZeros: number
 }
 
-/** More than a double tells apart: a count past it says that there are too many. */
-const digitsKept = 20
+/** More than a double can distinguish; `count` still counts the rest. */
+const digitsStored = 20
 
 /** The longest spelling is `-0.00000` and 17 digits. */
 export const spelledBytesMax = 32
 
 export function decimal(): Decimal {
-  const digits = new Uint8Array(digitsKept)
+  const digits = new Uint8Array(digitsStored)
   return { negative: false, digits, count: 0, point: 0, isInteger: true, zeros: 0, leadingZeros: 0 }
 }
 
@@ -31,7 +31,7 @@ const minus = 0x2d
 const dot = 0x2e
 const lowerE = 0x65
 
-/** Reads the number at `start` and tells where it ends; `start` where there is none. Behind the bytes stands no digit. */
+/** Reads the number at `start` and returns where it ends, or `start` where there is none. The bytes must not be followed by a digit. */
 export function scanDecimal(bytes: Uint8Array, start: number, into: Decimal): number {
   into.negative = bytes[start] === minus
   into.count = 0
@@ -55,7 +55,7 @@ export function scanDecimal(bytes: Uint8Array, start: number, into: Decimal): nu
   return at
 }
 
-/** Where they end. */
+/** Returns where the digits end. */
 function scanDigits(bytes: Uint8Array, start: number, into: Decimal): number {
   const { digits } = into
   let { count, zeros } = into
@@ -85,7 +85,7 @@ function scanFraction(bytes: Uint8Array, start: number, into: Decimal): number {
   return end
 }
 
-/** Past every exponent that a number can have, also one that a long row of zeros makes up for. */
+/** Larger than every exponent that matters, even one that a long row of zeros compensates. */
 const exponentMax = 1_000_000_000
 
 function scanExponent(bytes: Uint8Array, start: number, into: Decimal): number {
@@ -102,7 +102,7 @@ function scanExponent(bytes: Uint8Array, start: number, into: Decimal): number {
   return at === first ? start : at
 }
 
-/** Writes it as ECMAScript spells a Number of these digits (Number::toString), and so RFC 8785, section 3.2.2.3. Where it ends. */
+/** Writes the number as ECMAScript's Number::toString spells it, as RFC 8785, section 3.2.2.3, asks. Returns where it ends. */
 export function writeDecimal(number: Decimal, out: Uint8Array, start: number): number {
   let at = start
   if (number.count === 0) {

@@ -1,11 +1,9 @@
-/** How much work the order of names is: counted, because a clock would tell about the machine. */
+/** How much work sorting names is: counted in reads, because a clock would measure the machine. */
 import { describe, expect, it } from 'vitest'
 import { type JsonCursor, openCursor } from './cursor.ts'
-import { readString } from './string.ts'
-import { pushMark } from './member-order.ts'
+import { markSize, pushMark } from './member-order.ts'
+import { readString } from './scalar.ts'
 import { sortMarks } from './sort-marks.ts'
-
-const markSize = 4
 
 /** A cursor with a mark for each name, as `readObject` leaves it. */
 function marked(names: readonly string[]): JsonCursor {
@@ -29,7 +27,7 @@ function counted<T extends object>(target: T, onRead: () => void): T {
   })
 }
 
-/** Sorts the names and tells how often a byte or a word of them was read. */
+/** Sorts the names and returns how often a byte or a word of them was read. */
 function readsOf(names: readonly string[]): number {
   const cursor = marked(names)
   let reads = 0

@@ -1,26 +1,35 @@
-/** Sorts the members of an object by name. No order and no spelling of n names costs more than n log n steps and one look at their bytes. */
+/** Sorts the members of an object by name. No order and no spelling of n names costs more than n log n steps and one read of their bytes. */
 import type { JsonCursor } from './cursor.ts'
-import { compareMarks, compareRest, noBeginning } from './name-order.ts'
+import { compareMarks, compareRest, listMember, markSize, noBeginning } from './member-order.ts'
+
+/** Lists the members marked since `firstMark` in the order of their names. False when a name occurs twice. */
+export function sortMembers(cursor: JsonCursor, firstMark: number): boolean {
+  const count = (cursor.marksLength - firstMark) / markSize
+  const sorted = sortMarks(cursor, { first: firstMark, count, size: markSize })
+  if (sorted === undefined) return false
+  for (let i = 0; i < count; i++) listMember(cursor, sorted[i] ?? 0)
+  return true
+}
 
 export interface Marks {
-  /** The first one, in `marks`. */
+  /** Position of the first one in `marks`. */
   readonly first: number
   readonly count: number
-  /** How far the next one is. */
+  /** Distance from one mark to the next. */
   readonly size: number
 }
 
-// Up to this many names are sorted by insertion, which is the fastest for few. For more, moving them takes quadratic time, and
-// the beginning that long names share is read once for every comparison.
+// Up to this many names are sorted by insertion, which is fastest for few. With more, moving them takes quadratic time, and every
+// comparison reads the beginning that long names share.
 const insertionMax = 8
 
 /** Marks in the order found so far, and how many bytes each name shares with the one before it in its run. */
 let order = new Int32Array(64)
 let shared = new Int32Array(64)
-/** Where a merge writes both. */
+/** A merge writes its order and its shared lengths here. */
 let mergedOrder = new Int32Array(64)
 let mergedShared = new Int32Array(64)
-/** Beginning and number of each mark in one number, for the runtime's own sort. */
+/** The beginning of a name and its mark's number, combined into one number for the runtime's own sort. */
 let keys = new Float64Array(64)
 const numbers = 2 ** 21
 
@@ -32,7 +41,7 @@ function growTo(length: number): void {
   keys = new Float64Array(length)
 }
 
-/** The marks in the order of their names, at the start of an array that holds until the next call. Undefined: a name occurs twice. */
+/** The marks in the order of their names, at the start of an array that is valid until the next call. Undefined: a name occurs twice. */
 export function sortMarks(cursor: JsonCursor, marks: Marks): Int32Array | undefined {
   const { first, count, size } = marks
   if (count > order.length) growTo(2 * count)
@@ -41,7 +50,7 @@ export function sortMarks(cursor: JsonCursor, marks: Marks): Int32Array | undefi
   return sortGroup(cursor, 0, count) ? order : undefined
 }
 
-/** False where a beginning cannot be told from its bytes. */
+/** False where a name has no comparable beginning, or there are too many names. */
 function orderByBeginning({ marks }: JsonCursor, { first, count, size }: Marks): boolean {
   if (count > numbers) return false
   for (let i = 0; i < count; i++) {
@@ -92,8 +101,8 @@ function insertEach(cursor: JsonCursor, start: number, end: number): boolean {
 }
 
 /**
- * Merges runs of one, two, four … names. Each remembers what it shares with the last one that was taken: of two names the one that
- * shares more comes first without a look at it, so that the beginning of long names is not read once for every comparison.
+ * Merges runs of one, two, four … names. Each name remembers how many bytes it shares with the last one taken: of two names the one
+ * that shares more comes first without being read, so comparisons do not read the beginning of long names again and again.
  */
 function mergeAll(cursor: JsonCursor, start: number, end: number): boolean {
   shared.fill(0, start, end)
@@ -108,7 +117,7 @@ function mergeAll(cursor: JsonCursor, start: number, end: number): boolean {
   return true
 }
 
-/** Two neighbours: the first ends where the second begins. */
+/** Two adjacent runs: the first ends where the second begins. */
 interface Runs {
   readonly right: number
   readonly end: number
