@@ -58,7 +58,7 @@ export const httpMutants: readonly Mutant[] = [
     name: 'webhook: no answer where the host fails',
     patches: [
       {
-        file: `${folder}/reconcile/webhooks/node.ts`,
+        file: `${folder}/reconcile/webhooks/node-webhook.ts`,
         find: '    return whole(host.fail(error))',
         replace: '    throw error',
       },

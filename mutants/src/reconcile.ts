@@ -54,8 +54,8 @@ export const reconcileMutants: readonly Mutant[] = [
     patches: [
       {
         file: `${folder}/turns.ts`,
-        find: 'const moreKept = await applyKept(parts, keptPerTurn)',
-        replace: 'const moreKept = false && (await applyKept(parts, keptPerTurn))',
+        find: 'const moreKept = await applyKept(context, keptPerTurn)',
+        replace: 'const moreKept = false && (await applyKept(context, keptPerTurn))',
       },
     ],
     caughtBy: [simulation],

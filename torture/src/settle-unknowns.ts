@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import type pg from 'pg'
 import { type DeferredOperation, type GuardedOperation, json, type Outcome, type PhasedOperation } from 'latchkey'
-import { createReconciler, type Reconciler, standardWebhooks, type Statement } from 'latchkey/reconcile'
+import { createReconciler, type Reconciler, standardWebhooks, type EvidenceInput } from 'latchkey/reconcile'
 import type { WorkersHost } from 'latchkey/workers'
 import type { Charge, ChargeEvent } from '../../examples/payments/src/charge.ts'
 import type { ChargeAnswer, ProviderClient } from './provider-client.ts'
@@ -37,7 +37,7 @@ export function settleUnknowns<C>(settling: Settling<C>): {
   const onWebhook = reconcile.webhook<ChargeEvent>({
     name: 'provider',
     verify: standardWebhooks({ secrets: [webhookSecret] }),
-    evidence: ({ data }) => statementOf(data),
+    evidence: ({ data }) => evidenceOf(data),
   })
   for (const name of ledgers) compareBooks(reconcile, name, settling)
   return { reconcile, onWebhook }
@@ -70,7 +70,7 @@ function compareBooks<C>(reconcile: Reconciler, name: string, { pool, provider }
     ours: () => ourEntries(pool),
     theirs: signal => theirEntries(provider, signal),
     same: (ours, theirs) => ours.charge === theirs.id,
-    prove: ({ ours, theirs }) => (ours?.charge === null && theirs !== undefined ? statementOf(theirs) : undefined),
+    prove: ({ ours, theirs }) => (ours?.charge === null && theirs !== undefined ? evidenceOf(theirs) : undefined),
   })
 }
 
@@ -93,7 +93,7 @@ async function* theirEntries(
   yield* charges.filter(({ key }) => !isPayout(key)).sort((left, right) => (left.key < right.key ? -1 : 1))
 }
 
-function statementOf(charge: Charge): Statement {
+function evidenceOf(charge: Charge): EvidenceInput {
   const { reference = '', key: downstreamKey } = charge
   const [, id = ''] = reference.split(' ')
   return isPayout(reference)

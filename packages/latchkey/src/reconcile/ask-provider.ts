@@ -1,38 +1,38 @@
-/** One question to a provider: with a deadline, and an answer that is checked before it is believed. */
+/** One question to a provider, with a deadline; its answer is checked before it is used. */
 import { LatchkeyError } from '../ports/errors.ts'
 import type { FoundVerdict, Lookup } from '../ports/reconciliation.ts'
 import { downstreamKey } from '../engine/execution.ts'
 import { fromJson } from '../engine/steps/json.ts'
-import type { Parts } from './host.ts'
+import type { ReconcilerContext } from './host.ts'
 import type { Registered } from './registration.ts'
 import { checkedVerdict } from './verdict.ts'
 
-export type Asked =
+export type ProviderReply =
   | { readonly kind: 'found'; readonly verdict: FoundVerdict }
   | { readonly kind: 'still-unknown' }
   | {
       readonly kind: 'failed'
-      readonly why: 'threw' | 'timeout' | 'malformed' | 'nobody-to-ask'
+      readonly why: 'threw' | 'timeout' | 'malformed' | 'no-look-up'
       readonly error: unknown
     }
-  /** The row is gone, or nobody waits for an answer any more. */
+  /** The row is gone, or the worker is stopping. */
   | { readonly kind: 'dropped' }
 
 export async function askProvider(
-  parts: Parts,
+  context: ReconcilerContext,
   registered: Registered,
   { lookup, stopping }: { readonly lookup: Lookup; readonly stopping: AbortSignal },
-): Promise<Asked> {
-  const asking = await questionOf(parts, registered, lookup)
-  if (asking === undefined) return { kind: 'dropped' }
-  if (asking.ask === undefined) {
-    const message = `${registered.operation}: no effect is open, and no lookupWhole is registered`
-    return { kind: 'failed', why: 'nobody-to-ask', error: new LatchkeyError('misconfigured', message) }
+): Promise<ProviderReply> {
+  const call = await providerCall(context, registered, lookup)
+  if (call === undefined) return { kind: 'dropped' }
+  if (call.ask === undefined) {
+    const message = `${registered.operation}: no effect is open and no lookupOutcome is registered`
+    return { kind: 'failed', why: 'no-look-up', error: new LatchkeyError('misconfigured', message) }
   }
-  const answer = await bounded(parts, { ...asking, ask: asking.ask, timeoutMs: registered.timeoutMs, stopping })
+  const answer = await bounded(context, { ...call, ask: call.ask, timeoutMs: registered.timeoutMs, stopping })
   if (answer.kind !== 'answered') return answer
   try {
-    const { outcomeVersion } = parts.keeping(registered.operation)
+    const { outcomeVersion } = context.keeping(registered.operation)
     const verdict = checkedVerdict(
       `the verdict of the look-up of ${registered.operation}`,
       answer.value,
@@ -44,16 +44,16 @@ export async function askProvider(
   }
 }
 
-interface Asking {
+interface ProviderCall {
   readonly ask: Registered['lookup'] | undefined
   readonly question: object
 }
 
-async function questionOf(
-  { store, call, telemetry }: Parts,
-  { kind, lookup: askEffect, lookupWhole }: Registered,
+async function providerCall(
+  { store, call, telemetry }: ReconcilerContext,
+  { kind, lookup: askEffect, lookupOutcome }: Registered,
   lookup: Lookup,
-): Promise<Asking | undefined> {
+): Promise<ProviderCall | undefined> {
   const { identity, attempts, unknownForMs, createdAtMs, effect } = lookup
   const basic = { ...identity, attempts, unknownForMs, createdAtMs }
   if (kind === 'guarded') {
@@ -64,7 +64,7 @@ async function questionOf(
   if (journal === undefined) return undefined
   if (journal.work === undefined) {
     const { id, operation } = identity
-    telemetry.report('nobody is asked about a row whose journal cannot be read', {
+    telemetry.report('no look-up for a row whose journal cannot be read', {
       operation,
       identity: id,
       detail: journal.why,
@@ -72,36 +72,41 @@ async function questionOf(
     return undefined
   }
   const phased = { ...basic, input: fromJson(journal.work.input), version: journal.work.version }
-  if (effect === undefined) return { ask: lookupWhole, question: phased }
+  if (effect === undefined) return { ask: lookupOutcome, question: phased }
   const { name, epoch } = effect
   const key = downstreamKey(identity.id, name, 'uuid', epoch)
   return { ask: askEffect, question: { ...phased, effect: { name, epoch }, key } }
 }
 
-interface BoundedAsking extends Asking {
+interface BoundedCall extends ProviderCall {
   readonly ask: Registered['lookup']
   readonly timeoutMs: number
   readonly stopping: AbortSignal
 }
 
-type Answered = { readonly kind: 'answered'; readonly value: unknown } | Extract<Asked, { kind: 'failed' | 'dropped' }>
+type BoundedReply =
+  | { readonly kind: 'answered'; readonly value: unknown }
+  | Extract<ProviderReply, { kind: 'failed' | 'dropped' }>
 
-/** A function that does not listen to its signal is left behind; what it says later is not heard. */
-async function bounded({ clock }: Parts, { ask, question, timeoutMs, stopping }: BoundedAsking): Promise<Answered> {
+/** A function that ignores its signal is abandoned; its later answer is discarded. */
+async function bounded(
+  { clock }: ReconcilerContext,
+  { ask, question, timeoutMs, stopping }: BoundedCall,
+): Promise<BoundedReply> {
   const deadline = new AbortController()
   const overdue = new LatchkeyError('outcome-unknown', `no verdict within ${timeoutMs} ms`)
   const stop = () => deadline.abort(stopping.reason)
-  const late = new Promise<Answered>(resolve => {
+  const late = new Promise<BoundedReply>(resolve => {
     deadline.signal.addEventListener('abort', () => {
       resolve(stopping.aborted ? { kind: 'dropped' } : { kind: 'failed', why: 'timeout', error: overdue })
     })
   })
   stopping.addEventListener('abort', stop, { once: true })
   const cancel = clock.after(timeoutMs, () => deadline.abort(overdue))
-  // The question of this operation's kind, as it was registered.
+  // The question has the type of this operation's kind, which `register` checked.
   const asked = Promise.resolve().then(() => ask({ ...question, signal: deadline.signal } as never))
   try {
-    const answered = asked.then((value): Answered => ({ kind: 'answered', value }))
+    const answered = asked.then((value): BoundedReply => ({ kind: 'answered', value }))
     return await Promise.race([answered, late])
   } catch (error) {
     return { kind: 'failed', why: 'threw', error }

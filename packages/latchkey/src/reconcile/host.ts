@@ -1,4 +1,4 @@
-/** What all of reconciliation shares. */
+/** What a reconciler uses of its Latchkey, and what its parts share. */
 import type { Clock } from '../ports/clock.ts'
 import { isLatchkeyError, LatchkeyError } from '../ports/errors.ts'
 import type { EvidenceSource } from '../ports/reconciliation.ts'
@@ -13,7 +13,7 @@ export interface ReconcilerHost<Tx> {
   readonly [engine]: Pick<Internals<Tx>, 'store' | 'clock' | 'telemetry' | 'closing' | 'retentionOf' | 'kinds'>
 }
 
-/** Evidence moved a row. `kept`: evidence that had come before the row could be settled. */
+/** Evidence moved a row. `kept`: the evidence was stored before the row could be settled. */
 export interface Settled {
   readonly id: string | undefined
   readonly operation: string
@@ -21,16 +21,16 @@ export interface Settled {
   readonly source: EvidenceSource | 'kept'
 }
 
-export interface Parts {
+export interface ReconcilerContext {
   readonly store: Pick<Store, 'read' | 'inspect' | 'reconciliation' | 'steps'>
   readonly clock: Clock
   readonly telemetry: Telemetry
-  /** Aborted when the Latchkey closes: nothing new is begun. */
+  /** Aborted when the Latchkey closes: nothing new is started. */
   readonly closing: AbortSignal
   keeping(operation: string): { readonly retentionMs: number; readonly outcomeVersion: number }
-  /** As registered, or the default. */
+  /** The registered value, or the default. */
   quarantineMs(operation: string): number
-  /** Bounded in time. Rejects with `store-unavailable`. */
+  /** Calls the store with a time limit. Rejects with `store-unavailable`. */
   call<T>(name: string, run: () => Promise<T>): Promise<T>
   settled(what: Settled): void
 }
@@ -38,18 +38,18 @@ export interface Parts {
 /** Ten minutes: longer than a request lives in any proxy, queue or retrying client library between us and a provider. */
 export const quarantineDefaultMs = 600_000
 
-/** Longer than the engine waits for a store: nobody's request waits here, except a webhook's sender. */
+/** Longer than the engine waits for a store: no client's request waits here, only the sender of a webhook. */
 const storeCallMs = 5_000
 
-export interface PartsOptions {
+export interface ContextOptions {
   quarantineMs(operation: string): number
   settled(what: Settled): void
 }
 
-export function partsOf<Tx>(latchkey: ReconcilerHost<Tx>, options: PartsOptions): Parts {
+export function reconcilerContext<Tx>(latchkey: ReconcilerHost<Tx>, options: ContextOptions): ReconcilerContext {
   const { store, clock, telemetry, closing, retentionOf } = latchkey[engine]
   return {
-    // A transaction is never handed through here, so its type does not matter.
+    // No transaction passes through here, so its type does not matter.
     store: store as Store,
     clock,
     telemetry,
@@ -60,7 +60,7 @@ export function partsOf<Tx>(latchkey: ReconcilerHost<Tx>, options: PartsOptions)
       try {
         return await within(clock, storeCallMs, run)
       } catch (cause) {
-        // A queue of this process that is full says nothing about the store.
+        // A full queue in this process says nothing about the store.
         if (!isLatchkeyError(cause, 'overloaded')) telemetry.count('store.error', { detail: name })
         const message = `the ${store.name} store failed at ${name}: ${String(cause)}`
         throw new LatchkeyError('store-unavailable', message, { cause })

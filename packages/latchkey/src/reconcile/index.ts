@@ -1,4 +1,4 @@
-/** What nobody can know, found out: look-ups, webhooks and ledgers as evidence about unknown outcomes. */
+/** Settles unknown outcomes by evidence: look-ups, webhooks and ledgers. */
 export { createReconciler, type EffectfulOperation, type Reconciler } from './reconciler.ts'
 export type { ReconcilerHost, Settled } from './host.ts'
 export type {
@@ -8,7 +8,7 @@ export type {
   LookupOptions,
   PhasedRegistration,
   Question,
-  WholeQuestion,
+  OutcomeQuestion,
 } from './registration.ts'
 export type {
   EffectFound,
@@ -16,13 +16,13 @@ export type {
   NeverHappened,
   OutcomeFound,
   OutcomeVerdict,
-  Statement,
+  EvidenceInput,
   StillUnknown,
-  SubjectName,
+  RowReference,
 } from './verdict.ts'
 export type { WebhookHandler, WebhookOptions } from './webhooks/handler.ts'
 export type { NodeWebhookRequest } from './webhooks/fetch-request.ts'
-export { nodeWebhook, type NodeWebhook, type NodeWebhookResponse } from './webhooks/node.ts'
+export { nodeWebhook, type NodeWebhook, type NodeWebhookResponse } from './webhooks/node-webhook.ts'
 export {
   type SignatureOptions,
   standardWebhooks,

@@ -81,7 +81,7 @@ describe('guarded work that is unknown', () => {
     expect((await hook(signedWebhook({}))).status).toBe(200)
     expect((await latchkey.inspect({ id })).record?.state).toBe('unknown')
     expect(telemetry.told).toContainEqual([
-      'webhook gave the value of an effect, which does not fit the row: it is kept, and settles nothing',
+      'webhook gave an effect value, which does not fit the row: it is stored and settles nothing',
       { operation: 'payments.create', identity: id, detail: 'happened' },
     ])
   })

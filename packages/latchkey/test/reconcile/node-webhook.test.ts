@@ -141,7 +141,7 @@ describe('a webhook on a Node server', () => {
     const response = await deliver(port, { id })
     expect([response.status, await response.text()]).toEqual([
       500,
-      expect.stringContaining('mount it before body parsers'),
+      expect.stringContaining('mount the handler before body parsers'),
     ])
     expect(await stateOf()).toBe('unknown')
   })

@@ -31,8 +31,8 @@ describe('register', () => {
     ['nobody to ask', {} as GuardedRegistration, 'payments.create needs lookup: a function that asks its provider'],
     [
       'two questions for guarded work',
-      { lookup, lookupWhole: lookup } as GuardedRegistration,
-      'lookupWhole is a function, for phased and deferred operations only',
+      { lookup, lookupOutcome: lookup } as GuardedRegistration,
+      'lookupOutcome is for phased and deferred operations only',
     ],
   ])('refuses %s, and names the cure', (_, registration, message) => {
     const { reconcile, pay } = newScene()
@@ -52,7 +52,7 @@ describe('register', () => {
   it('refuses an operation twice', () => {
     const { reconcile, pay } = newScene()
     reconcile.register(pay, { lookup })
-    expect(() => reconcile.register(pay, { lookup })).toThrow('payments.create is registered already')
+    expect(() => reconcile.register(pay, { lookup })).toThrow('payments.create is already registered')
   })
 
   it('is typed by the kind of the operation', () => {
@@ -66,7 +66,7 @@ describe('register', () => {
       )
       reconcile.register(phased, {
         lookup: ({ input, key }) => ({ kind: 'happened', value: [input.rows + 1, key.length] }),
-        lookupWhole: ({ input }) => ({ kind: 'declined', outcome: json(402, input.rows) }),
+        lookupOutcome: ({ input }) => ({ kind: 'declined', outcome: json(402, input.rows) }),
       })
       // @ts-expect-error the verdict on an effect is its value, not the outcome of the whole
       reconcile.register(phased, { lookup: () => ({ kind: 'happened', outcome: json(201, 1) }) })
@@ -84,13 +84,13 @@ describe('ledger and webhook', () => {
     const { reconcile } = newScene()
     expect(() => reconcile.ledger('a b', { everyMs: 1_000, ...sides })).toThrow('the name must be 1 to 64 letters')
     reconcile.ledger('books', { everyMs: 1_000, ...sides })
-    expect(() => reconcile.ledger('books', { everyMs: 1_000, ...sides })).toThrow('books is there already')
-    await expect(reconcile.compare('boks')).rejects.toThrow('there is no ledger boks')
+    expect(() => reconcile.ledger('books', { everyMs: 1_000, ...sides })).toThrow('"books" is already in use')
+    await expect(reconcile.compare('boks')).rejects.toThrow('ledger "boks" is not declared')
 
     const options = { name: 'provider', verify: standardWebhooks({ secrets: [secret] }), evidence: () => undefined }
     expect(() => reconcile.webhook({ ...options, name: '' })).toThrow('name must be 1 to 64 letters')
     reconcile.webhook(options)
-    expect(() => reconcile.webhook(options)).toThrow('provider is there already')
+    expect(() => reconcile.webhook(options)).toThrow('"provider" is already in use')
   })
 
   it('refuse what cannot work', () => {

@@ -253,7 +253,7 @@ export function itSettlesUnknowns(placeName: () => string): void {
       stage.reconcile.register(whole, {
         backoffMs: [20],
         lookup: () => ({ kind: 'still-unknown' }),
-        lookupWhole: ({ input }) => ({ kind: 'declined', outcome: json(402, { declined: input.amount }) }),
+        lookupOutcome: ({ input }) => ({ kind: 'declined', outcome: json(402, { declined: input.amount }) }),
       })
       const asked = { scope: 'acme', key: 'whole', input: { amount: 7 } }
       await expect(whole.run(asked)).rejects.toMatchObject({ code: 'outcome-unknown' })

@@ -1,13 +1,13 @@
 import { createHmac } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { createLatchkey, json, outcomeUnknown, singleTenant } from 'latchkey'
-import { createReconciler, standardWebhooks, type Statement, stripeWebhooks } from 'latchkey/reconcile'
+import { createReconciler, standardWebhooks, type EvidenceInput, stripeWebhooks } from 'latchkey/reconcile'
 import { memoryStore } from 'latchkey/stores/memory'
 import { systemClock } from '../../src/ports/clock.ts'
 import { recordingTelemetry } from '../engine/fixture.ts'
 import { secret, signedWebhook } from './fixture.ts'
 
-type Said = Statement | undefined | Promise<Statement | undefined>
+type Said = EvidenceInput | undefined | Promise<EvidenceInput | undefined>
 
 async function newScene(evidence: (event: never, id: string) => Said) {
   const telemetry = recordingTelemetry()

@@ -1,7 +1,7 @@
 /** How the engines of a simulation find out: the look-ups that they register, and what a webhook says to them. */
 import { createReconciler, type Reconciler } from '../../src/reconcile/reconciler.ts'
 import { standardWebhooks } from '../../src/reconcile/webhooks/signatures.ts'
-import type { EffectVerdict, OutcomeVerdict, Statement } from '../../src/reconcile/verdict.ts'
+import type { EffectVerdict, OutcomeVerdict, EvidenceInput } from '../../src/reconcile/verdict.ts'
 import { json } from '../../src/engine/steps/json.ts'
 import type { Latchkey } from '../../src/engine/latchkey.ts'
 import type { ModelTx } from './model-transactions.ts'
@@ -41,7 +41,7 @@ export function startReconciling(latchkey: Latchkey<ModelTx, unknown>, offered: 
   const handler = reconcile.webhook<Said>({
     name: 'provider',
     verify: standardWebhooks({ secrets: [secret], toleranceMs }),
-    evidence: statementOf,
+    evidence: evidenceOf,
   })
   return { reconcile, take: async message => (await handler(requestOf(message))).status }
 }
@@ -56,7 +56,7 @@ function outcomeOf(found: Found): OutcomeVerdict {
   return found === 'nothing' ? { kind: 'never-happened' } : { kind: found.kind, outcome: json(200, found.result) }
 }
 
-function statementOf({ id, key, intended, kind, result }: Said): Statement {
+function evidenceOf({ id, key, intended, kind, result }: Said): EvidenceInput {
   if (kind === 'never-happened') return intended ? { downstreamKey: key, verdict: { kind } } : { id, verdict: { kind } }
   return intended
     ? { downstreamKey: key, id, verdict: { kind, value: result } }

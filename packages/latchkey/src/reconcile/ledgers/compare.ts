@@ -1,4 +1,4 @@
-/** One comparison of two ledgers: what differs is counted, what it proves about unknown rows is evidence. */
+/** One comparison of two ledgers: differences are counted, and what a pair proves about an unknown row becomes evidence. */
 import { createHash } from 'node:crypto'
 import { checkOptions, type ChecksOf } from '../../ports/check-options.ts'
 import { LatchkeyError, misconfigured } from '../../ports/errors.ts'
@@ -6,24 +6,24 @@ import { callable, durationUpTo } from '../../ports/option-kinds.ts'
 import type { FoundVerdict, LedgerCounts, LedgerRun } from '../../ports/reconciliation.ts'
 import { present } from '../evidence.ts'
 import { type LedgerEntry, type LedgerPair, mergeLedgers } from './merge.ts'
-import type { Parts } from '../host.ts'
-import { findSubject, type FoundSubject } from '../subject.ts'
-import { checkedVerdict, type Statement } from '../verdict.ts'
+import type { ReconcilerContext } from '../host.ts'
+import { findSubject, type FoundSubject } from '../find-subject.ts'
+import { checkedVerdict, type EvidenceInput } from '../verdict.ts'
 
 export interface LedgerOptions<Ours, Theirs> {
-  /** How often it is compared, by one of however many processes. The workers do it; `compare` does it by hand. */
+  /** How often the workers compare, whatever the number of processes. `compare` compares at once. */
   readonly everyMs: number
-  /** Our entries, in ascending order of their keys' code units, each key once. In pages: one entry is held at a time. */
+  /** Our entries, in ascending order of their keys' code units, each key once. Read them in pages: one entry is held at a time. */
   readonly ours: (signal: AbortSignal) => AsyncIterable<LedgerEntry<Ours>>
-  /** The provider's entries, in the same order. Read what it had when the comparison began, or later. */
+  /** The provider's entries, in the same order, as of the start of the comparison or later. */
   readonly theirs: (signal: AbortSignal) => AsyncIterable<LedgerEntry<Theirs>>
   readonly same: (ours: Ours, theirs: Theirs) => boolean
   /**
    * What a pair of entries proves about a row. Return undefined for rows that are not in doubt. A `never-happened` counts at the end of the
-   * comparison, for rows that became unknown a quarantine before it began.
+   * comparison, for rows that became unknown at least one quarantine before it started.
    */
-  readonly prove?: (pair: LedgerPair<Ours, Theirs>) => Statement | undefined | Promise<Statement | undefined>
-  /** Called at the end of every comparison, with what differs. */
+  readonly prove?: (pair: LedgerPair<Ours, Theirs>) => EvidenceInput | undefined | Promise<EvidenceInput | undefined>
+  /** Called at the end of every comparison, with the differences. */
   readonly report?: (report: LedgerReport) => void | Promise<void>
 }
 
@@ -39,7 +39,7 @@ const ledgerChecks: ChecksOf<LedgerOptions<never, never>> = {
 export interface LedgerReport extends LedgerCounts {
   readonly name: string
   readonly tookMs: number
-  /** Of what differs, the first 100. */
+  /** The first 100 differences. */
   readonly examples: readonly LedgerPair<unknown, unknown>[]
 }
 
@@ -47,20 +47,23 @@ export interface NamedLedger extends LedgerOptions<never, never> {
   readonly name: string
 }
 
-/** Enough to see what is wrong; the counts are complete. */
+/** Enough to find the cause; the counts are complete. */
 const examplesMax = 100
-/** Held until both sides have kept their order to the end. What is more than this is found by the next comparison. */
+/** Held until both sides have ended in order. The next comparison finds the rest. */
 const negativesMax = 1_000
 
-export interface Comparing {
+export interface Comparison {
   readonly ledger: NamedLedger
   readonly run: LedgerRun
-  /** Aborted when the run was lost to another process, or is to end. */
+  /** Aborted when another process took over the run, or the worker stops. */
   readonly signal: AbortSignal
 }
 
-export async function compareLedgers(parts: Parts, { ledger, run, signal }: Comparing): Promise<LedgerReport> {
-  const { clock } = parts
+export async function compareLedgers(
+  context: ReconcilerContext,
+  { ledger, run, signal }: Comparison,
+): Promise<LedgerReport> {
+  const { clock } = context
   const beganAtMs = clock.monotonicMs()
   const counts = { compared: 0, missing: 0, extra: 0, different: 0, settled: 0 }
   const examples: LedgerPair<unknown, unknown>[] = []
@@ -73,69 +76,69 @@ export async function compareLedgers(parts: Parts, { ledger, run, signal }: Comp
       counts[pair.kind] += 1
       if (examples.length < examplesMax) examples.push(pair)
     }
-    const said = await prove?.(pair)
-    if (said === undefined) continue
-    const proof = checkedProof(parts, { ledger, run, key: pair.key, said })
-    // A key that comes out of order later may be this one: absence is proven when both sides have ended.
+    const evidence = await prove?.(pair)
+    if (evidence === undefined) continue
+    const proof = checkedProof(context, { ledger, run, key: pair.key, evidence })
+    // A later entry out of order may have this key: absence is proven only when both sides have ended.
     if (proof.negative) negatives.push(...(negatives.length < negativesMax ? [proof] : []))
-    else if (await presentProof(parts, proof, beganAtMs)) counts.settled += 1
+    else if (await presentProof(context, proof, beganAtMs)) counts.settled += 1
   }
   for (const proof of negatives) {
     signal.throwIfAborted()
-    if (await presentProof(parts, proof, beganAtMs)) counts.settled += 1
+    if (await presentProof(context, proof, beganAtMs)) counts.settled += 1
   }
   return { name: ledger.name, tookMs: clock.monotonicMs() - beganAtMs, examples, ...counts }
 }
 
 interface Proof {
-  readonly said: Statement
+  readonly evidence: EvidenceInput
   readonly negative: boolean
   readonly verdict: (operation: string) => FoundVerdict
-  /** Of this comparison, and of this entry in all of them. */
+  /** Unique to this comparison, and common to this entry in all comparisons. */
   readonly refs: { readonly once: string; readonly always: string }
 }
 
-interface Proving {
+interface UncheckedProof {
   readonly ledger: NamedLedger
   readonly run: LedgerRun
   readonly key: string
-  readonly said: Statement
+  readonly evidence: EvidenceInput
 }
 
-function checkedProof(parts: Parts, { ledger: { name }, run, key, said }: Proving): Proof {
+function checkedProof(context: ReconcilerContext, { ledger: { name }, run, key, evidence }: UncheckedProof): Proof {
   const what = `the verdict that the ledger ${name} proves`
   const check = (outcomeVersion: number) => {
-    const verdict = checkedVerdict(what, said.verdict, outcomeVersion)
+    const verdict = checkedVerdict(what, evidence.verdict, outcomeVersion)
     if (verdict !== 'still-unknown') return verdict
     throw misconfigured(`${what} is still-unknown: return undefined where a pair proves nothing`)
   }
   const short = key.length > 64 ? createHash('sha256').update(key).digest('base64url') : key
   return {
-    said,
+    evidence,
     negative: check(0).kind === 'never-happened',
-    verdict: operation => check(parts.keeping(operation).outcomeVersion),
+    verdict: operation => check(context.keeping(operation).outcomeVersion),
     refs: { once: `${name}:${run.run}:${short}`, always: `${name}:${short}` },
   }
 }
 
-/** Says whether it settled the row. */
-async function presentProof(parts: Parts, proof: Proof, beganAtMs: number): Promise<boolean> {
-  const found = await findSubject(parts, proof.said)
+/** Returns whether it settled the row. */
+async function presentProof(context: ReconcilerContext, proof: Proof, beganAtMs: number): Promise<boolean> {
+  const found = await findSubject(context, proof.evidence)
   if (found === undefined) {
-    parts.telemetry.count('reconcile.refused', { detail: 'ledger: no-row' })
+    context.telemetry.count('reconcile.refused', { detail: 'ledger: no-row' })
     return false
   }
   const ref = refOf(proof, found)
   if (ref === undefined) return false
   const { subject, operation } = found
   const finding = { source: 'ledger', ref, verdict: proof.verdict(operation) } as const
-  const ageMs = parts.clock.monotonicMs() - beganAtMs
-  const presented = await present(parts, { subject, operation, finding, ageMs })
-  // A turn of the reconciler may find it between being kept and being applied.
+  const ageMs = context.clock.monotonicMs() - beganAtMs
+  const presented = await present(context, { subject, operation, finding, ageMs })
+  // A turn of the reconciler may apply it as soon as it is stored.
   return presented.kind === 'settled' || (presented.kind === 'applied-before' && !presented.keptBefore)
 }
 
-/** A row that is not in doubt gets positive evidence once, however many comparisons find it, and no negative. */
+/** A row that is not unknown gets positive evidence once, however many comparisons find it, and no negative evidence. */
 function refOf({ negative, refs }: Proof, { state }: FoundSubject): string | undefined {
   if (state === 'unknown') return refs.once
   return negative ? undefined : refs.always
@@ -144,7 +147,7 @@ function refOf({ negative, refs }: Proof, { state }: FoundSubject): string | und
 export function checkedLedger(name: string, options: LedgerOptions<never, never>): NamedLedger {
   if (typeof name !== 'string' || !/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/.test(name)) {
     throw misconfigured(
-      `ledger: the name must be 1 to 64 letters, digits, '.', '_' or '-', and is ${JSON.stringify(name)}`,
+      `ledger: the name must be 1 to 64 letters, digits, '.', '_' or '-' (got ${JSON.stringify(name)})`,
     )
   }
   checkOptions(`ledger ${name}`, options, ledgerChecks)
@@ -156,7 +159,7 @@ export function checkedLedger(name: string, options: LedgerOptions<never, never>
 }
 
 export function underWay(name: string, inMs: number): LatchkeyError {
-  return new LatchkeyError('in-progress', `the ledger ${name} is being compared by somebody else: wait for it`, {
+  return new LatchkeyError('in-progress', `another comparison of the ledger ${name} is in progress`, {
     retryAfterMs: inMs,
   })
 }

@@ -142,8 +142,8 @@ describe('merging two ledgers', () => {
   it('says what is wrong with a source that is none', async () => {
     // A caller without a compiler.
     const list = entries('a') as unknown as AsyncIterable<LedgerEntry<number>>
-    await expect(all(merged(list, source([]).ledger))).rejects.toThrow('ours gave no async iterable')
+    await expect(all(merged(list, source([]).ledger))).rejects.toThrow('ours did not return an async iterable')
     const keyless = source([{ key: 7 as unknown as string, value: 1 }])
-    await expect(all(merged(source([]).ledger, keyless.ledger))).rejects.toThrow('theirs gave an entry whose key is 7')
+    await expect(all(merged(source([]).ledger, keyless.ledger))).rejects.toThrow('theirs gave an entry whose key must be a string (got 7)')
   })
 })

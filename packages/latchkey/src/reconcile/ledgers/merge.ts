@@ -3,7 +3,7 @@ import type { Clock } from '../../ports/clock.ts'
 import { LatchkeyError } from '../../ports/errors.ts'
 import { within } from '../../engine/store/call.ts'
 
-/** What both sides call the same thing: a reference, a downstream key. */
+/** `key`: what both sides call the same entry, such as a reference or a downstream key. */
 export interface LedgerEntry<Value> {
   readonly key: string
   readonly value: Value
@@ -15,7 +15,7 @@ export type LedgerPair<Ours, Theirs> =
   | { readonly kind: 'extra'; readonly key: string; readonly ours: undefined; readonly theirs: Theirs }
   | { readonly kind: 'same' | 'different'; readonly key: string; readonly ours: Ours; readonly theirs: Theirs }
 
-export interface Merging<Ours, Theirs> {
+export interface MergeOptions<Ours, Theirs> {
   readonly ours: AsyncIterable<LedgerEntry<Ours>>
   readonly theirs: AsyncIterable<LedgerEntry<Theirs>>
   readonly same: (ours: Ours, theirs: Theirs) => boolean
@@ -23,25 +23,25 @@ export interface Merging<Ours, Theirs> {
   readonly signal: AbortSignal
 }
 
-/** A side that gives nothing for this long has stopped: a page takes seconds, an export minutes. */
+/** A side that yields nothing for this long has stopped: a page takes seconds, an export minutes. */
 const entryMsMax = 600_000
-/** A generator that hangs in its own code cannot be closed; nobody waits for it longer. */
+/** A generator that hangs in its own code cannot be closed, so the wait for it is short. */
 const closeMsMax = 1_000
 
 /**
- * Ends with an error when a side breaks its order: what was merged until then paired equal keys rightly, but a key that was `missing` or
- * `extra` may still have come. Both sides are closed, whatever the end.
+ * Throws when a side breaks its order: equal keys were paired correctly until then, but a key that was `missing` or `extra` might still have
+ * come. Both sides are closed in every case.
  */
 export async function* mergeLedgers<Ours, Theirs>(
-  merging: Merging<Ours, Theirs>,
+  options: MergeOptions<Ours, Theirs>,
 ): AsyncGenerator<LedgerPair<Ours, Theirs>, void> {
-  const ours = cursor('ours', merging.ours, merging)
-  const theirs = cursor('theirs', merging.theirs, merging)
+  const ours = cursor('ours', options.ours, options)
+  const theirs = cursor('theirs', options.theirs, options)
   try {
     let [left, right] = await Promise.all([ours.next(), theirs.next()])
     while (left !== undefined || right !== undefined) {
       if (right === undefined || (left !== undefined && left.key < right.key)) {
-        // Given by the condition: one of the two is there.
+        // The conditions leave no other case: at least one side has an entry.
         const { key, value } = left as LedgerEntry<Ours>
         yield { kind: 'missing', key, ours: value, theirs: undefined }
         left = await ours.next()
@@ -49,7 +49,7 @@ export async function* mergeLedgers<Ours, Theirs>(
         yield { kind: 'extra', key: right.key, ours: undefined, theirs: right.value }
         right = await theirs.next()
       } else {
-        const kind = merging.same(left.value, right.value) ? 'same' : 'different'
+        const kind = options.same(left.value, right.value) ? 'same' : 'different'
         yield { kind, key: left.key, ours: left.value, theirs: right.value }
         ;[left, right] = await Promise.all([ours.next(), theirs.next()])
       }
@@ -68,10 +68,10 @@ interface Cursor<Value> {
 function cursor<Value>(
   side: 'ours' | 'theirs',
   source: AsyncIterable<LedgerEntry<Value>>,
-  { clock, signal }: Pick<Merging<never, never>, 'clock' | 'signal'>,
+  { clock, signal }: Pick<MergeOptions<never, never>, 'clock' | 'signal'>,
 ): Cursor<Value> {
   if (typeof source?.[Symbol.asyncIterator] !== 'function') {
-    throw broken(`${side} gave no async iterable: return an async generator of { key, value }`)
+    throw broken(`${side} did not return an async iterable: return an async generator of { key, value }`)
   }
   const iterator = source[Symbol.asyncIterator]()
   let last: string | undefined
@@ -79,7 +79,7 @@ function cursor<Value>(
   return {
     async next() {
       if (ended) return undefined
-      const result = await unlessOver({ side, clock, signal }, iterator.next())
+      const result = await unlessAborted({ side, clock, signal }, iterator.next())
       ended = result.done === true
       if (result.done === true) return undefined
       last = checkedKey(side, result.value?.key, last)
@@ -92,7 +92,7 @@ function cursor<Value>(
 }
 
 function checkedKey(side: string, key: unknown, last: string | undefined): string {
-  if (typeof key !== 'string') throw broken(`${side} gave an entry whose key is ${String(key)}, and not a string`)
+  if (typeof key !== 'string') throw broken(`${side} gave an entry whose key must be a string (got ${String(key)})`)
   if (last === undefined || last < key) return key
   const fault = key === last ? `the key ${shown(key)} twice` : `the key ${shown(key)} after ${shown(last)}`
   throw broken(
@@ -108,11 +108,11 @@ function shown(key: string): string {
   return JSON.stringify(key.length > 100 ? `${key.slice(0, 100)}…` : key)
 }
 
-interface Waiting extends Pick<Merging<never, never>, 'clock' | 'signal'> {
+interface SideOptions extends Pick<MergeOptions<never, never>, 'clock' | 'signal'> {
   readonly side: string
 }
 
-async function unlessOver<T>({ side, clock, signal }: Waiting, promise: Promise<T>): Promise<T> {
+async function unlessAborted<T>({ side, clock, signal }: SideOptions, promise: Promise<T>): Promise<T> {
   let stop = (): void => {}
   let cancel = (): void => {}
   const over = new Promise<never>((_, reject) => {

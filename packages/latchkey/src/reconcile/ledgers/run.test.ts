@@ -5,7 +5,7 @@ import type { OwnerResult } from '../../ports/store.ts'
 import { memoryStore } from '../../stores/memory/index.ts'
 import type { NamedLedger } from './compare.ts'
 import { beginComparison } from './run.ts'
-import type { Parts } from '../host.ts'
+import type { ReconcilerContext } from '../host.ts'
 
 function newScene() {
   const clock = fakeClock()
@@ -14,7 +14,7 @@ function newScene() {
   const faults: { renew: (() => Promise<OwnerResult>) | undefined } = { renew: undefined }
   const renewLedger: typeof reconciliation.renewLedger = (run, leaseMs) =>
     faults.renew?.() ?? reconciliation.renewLedger(run, leaseMs)
-  const parts: Parts = {
+  const context: ReconcilerContext = {
     store: { ...inner, reconciliation: { ...reconciliation, renewLedger } },
     clock,
     telemetry,
@@ -25,7 +25,7 @@ function newScene() {
     settled: () => undefined,
   }
   const { page, ledger } = slowLedger()
-  const begin = () => beginComparison(parts, { ledger, everyMs: 1, ending: new AbortController().signal })
+  const begin = () => beginComparison(context, { ledger, everyMs: 1, ending: new AbortController().signal })
   /** Twenty seconds, and what they set going. */
   const wait = async () => {
     clock.advance(20_000)

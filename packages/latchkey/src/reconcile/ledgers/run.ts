@@ -1,64 +1,71 @@
-/** A comparison under its lease: begun by one of several processes, renewed while it runs, ended with its counts. */
+/** A comparison under its lease: started by one of several processes, renewed while it runs, ended with its counts. */
 import { LatchkeyError } from '../../ports/errors.ts'
 import type { LedgerRun } from '../../ports/reconciliation.ts'
 import { compareLedgers, type LedgerReport, type NamedLedger } from './compare.ts'
-import type { Parts } from '../host.ts'
+import type { ReconcilerContext } from '../host.ts'
 
-/** A process that dies is replaced after this; renewed every third of it. */
+/** Another process takes over after this; renewed every third of it. */
 const leaseMs = 60_000
-/** After a failure: providers recover in minutes. Never later than the next one would be. */
+/** The wait after a failure: providers recover in minutes. Never longer than the interval. */
 const retryMsMax = 300_000
 
-export type Begun =
+export type ComparisonStart =
   | { readonly kind: 'begun'; readonly report: Promise<LedgerReport> }
   | { readonly kind: 'not-due'; readonly inMs: number }
 
-export interface Beginning {
+export interface ComparisonRequest {
   readonly ledger: NamedLedger
-  /** Zero: now, unless somebody else is at it. */
+  /** Zero: start now, unless another comparison is in progress. */
   readonly everyMs: number
   readonly ending: AbortSignal
 }
 
-export async function beginComparison(parts: Parts, { ledger, everyMs, ending }: Beginning): Promise<Begun> {
-  const { store, call } = parts
+export async function beginComparison(
+  context: ReconcilerContext,
+  { ledger, everyMs, ending }: ComparisonRequest,
+): Promise<ComparisonStart> {
+  const { store, call } = context
   const begun = await call('begin ledger', () => store.reconciliation.beginLedger(ledger.name, { everyMs, leaseMs }))
-  return begun.kind === 'begun' ? { kind: 'begun', report: run(parts, { ledger, run: begun.run, ending }) } : begun
+  return begun.kind === 'begun' ? { kind: 'begun', report: run(context, { ledger, run: begun.run, ending }) } : begun
 }
 
-interface Running {
+interface StartedComparison {
   readonly ledger: NamedLedger
   readonly run: LedgerRun
   readonly ending: AbortSignal
 }
 
-async function run(parts: Parts, { ledger, run: own, ending }: Running): Promise<LedgerReport> {
-  const { store, call, telemetry } = parts
-  const kept = keepRun(parts, own, ending)
+async function run(context: ReconcilerContext, { ledger, run: own, ending }: StartedComparison): Promise<LedgerReport> {
+  const { store, call, telemetry } = context
+  const held = holdLease(context, own, ending)
   try {
-    const report = await compareLedgers(parts, { ledger, run: own, signal: kept.signal })
-    kept.signal.throwIfAborted()
+    const report = await compareLedgers(context, { ledger, run: own, signal: held.signal })
+    held.signal.throwIfAborted()
     const { compared, missing, extra, different, settled } = report
     const counts = { compared, missing, extra, different, settled }
     if ((await call('end ledger', () => store.reconciliation.endLedger(own, { counts }))) === 'claim-lost')
       throw lost(own)
-    await tellReport(parts, ledger, report)
+    await publishReport(context, ledger, report)
     return report
   } catch (error) {
     const retryInMs = ending.aborted ? 0 : Math.min(retryMsMax, ledger.everyMs)
-    // A store that fails here makes the next run wait for the lease.
+    // If the store fails here, the next run waits for the lease to expire.
     await call('end ledger', () => store.reconciliation.endLedger(own, { retryInMs })).catch(() => undefined)
     if (!ending.aborted) {
       telemetry.count('reconcile.failed', { detail: `ledger ${ledger.name}` })
-      telemetry.report('a ledger comparison failed, and is tried again', { detail: ledger.name, error })
+      telemetry.report('a ledger comparison failed; it will be retried', { detail: ledger.name, error })
     }
     throw error
   } finally {
-    kept.stop()
+    held.stop()
   }
 }
 
-async function tellReport({ telemetry }: Parts, ledger: NamedLedger, report: LedgerReport): Promise<void> {
+async function publishReport(
+  { telemetry }: ReconcilerContext,
+  ledger: NamedLedger,
+  report: LedgerReport,
+): Promise<void> {
   const { name, missing, extra, different } = report
   const attributes = { detail: name }
   telemetry.observe('ledger.missing', missing, attributes)
@@ -73,14 +80,18 @@ async function tellReport({ telemetry }: Parts, ledger: NamedLedger, report: Led
   try {
     await ledger.report?.(report)
   } catch (error) {
-    // The comparison is over, and counted.
-    telemetry.report('the report of a ledger comparison was not taken', { detail: name, error })
+    // The comparison has ended and its counts are stored.
+    telemetry.report('the report function of a ledger failed', { detail: name, error })
   }
 }
 
-/** Renews the lease; aborts when it is lost, or may be. */
-function keepRun(parts: Parts, own: LedgerRun, ending: AbortSignal): { signal: AbortSignal; stop(): void } {
-  const { store, clock, call } = parts
+/** Renews the lease; aborts when it is, or may be, lost. */
+function holdLease(
+  context: ReconcilerContext,
+  own: LedgerRun,
+  ending: AbortSignal,
+): { signal: AbortSignal; stop(): void } {
+  const { store, clock, call } = context
   const over = new AbortController()
   let endsAtMs = clock.monotonicMs() + leaseMs
   let cancel = () => {}
@@ -113,6 +124,6 @@ function keepRun(parts: Parts, own: LedgerRun, ending: AbortSignal): { signal: A
 function lost({ name }: LedgerRun): LatchkeyError {
   return new LatchkeyError(
     'claim-lost',
-    `the comparison of the ledger ${name} went on for too long without a renewal, and is another process's now`,
+    `the lease on the comparison of the ledger ${name} expired, and another process may have taken over`,
   )
 }

@@ -1,16 +1,16 @@
-/** What a sender of webhooks is answered: senders read the status, people the rest. */
+/** The responses to a webhook. Senders read the status; the body is for people. */
 
-/** `replayed`: the same delivery again, not a later one of the same message. */
+/** `replayed`: the same delivery again, not a later delivery of the same message. */
 export type RefusedWhy = 'forged' | 'stale' | 'malformed' | 'replayed' | 'too-large'
 
 /** Long enough for a store to come back, short enough for senders that retry within the minute. */
 const retryAfterSeconds = 10
 
 const details: { readonly [Why in Exclude<RefusedWhy, 'too-large'>]: string } = {
-  forged: 'No signature of this message fits.',
+  forged: 'No signature of this message is valid.',
   stale: 'This message was signed too long ago, or in the future.',
   malformed: 'This message is not a signed webhook.',
-  replayed: 'This very delivery was received before.',
+  replayed: 'This delivery was received before.',
 }
 
 export function received(): Response {
@@ -22,7 +22,7 @@ export function refused(why: Exclude<RefusedWhy, 'too-large'>): Response {
 }
 
 export function tooLarge(): Response {
-  const detail = 'A webhook may have 1 MiB.'
+  const detail = 'Webhook bodies are limited to 1 MiB.'
   return problem({ code: 'webhook-too-large', status: 413, title: 'Webhook too large', detail })
 }
 
@@ -32,17 +32,17 @@ export function notPost(): Response {
 }
 
 export function storeDown(): Response {
-  const detail = 'The server cannot write this message down. Send it again later.'
+  const detail = 'The server cannot store this message. Send it again later.'
   const retry = { 'retry-after': String(retryAfterSeconds) }
   return problem({ code: 'store-unavailable', status: 503, title: 'Store unavailable', detail }, retry)
 }
 
 export function failed(): Response {
-  const detail = 'The server failed to understand this message. Send it again later.'
+  const detail = 'The server failed while processing this message. Send it again later.'
   return problem({ code: 'webhook-failed', status: 500, title: 'Webhook failed', detail })
 }
 
-interface Problem {
+interface WebhookProblem {
   readonly code: string
   readonly status: number
   readonly title: string
@@ -50,9 +50,9 @@ interface Problem {
   readonly reason?: string
 }
 
-function problem({ code, ...told }: Problem, headers: Record<string, string> = {}): Response {
-  return new Response(JSON.stringify({ type: `urn:latchkey:problem:${code}`, ...told }), {
-    status: told.status,
+function problem({ code, ...members }: WebhookProblem, headers: Record<string, string> = {}): Response {
+  return new Response(JSON.stringify({ type: `urn:latchkey:problem:${code}`, ...members }), {
+    status: members.status,
     headers: { 'content-type': 'application/problem+json', 'cache-control': 'no-store', ...headers },
   })
 }

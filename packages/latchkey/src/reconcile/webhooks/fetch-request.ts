@@ -1,13 +1,13 @@
-/** Node's request as a fetch `Request`, as far as fetch can say what came over the wire. */
+/** Converts Node's request into a fetch `Request`, as far as fetch can represent it. */
 
-/** The few members of Node's request that are touched. HTTP/1 and HTTP/2 fit. */
+/** The members of Node's request that are used. HTTP/1 and HTTP/2 requests fit. */
 export interface NodeWebhookRequest {
   readonly method?: string | undefined
   readonly url?: string | undefined
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
   readonly httpVersionMajor?: number
   readonly readableDidRead?: boolean
-  /** Raw bytes that a framework has kept: Nest's `rawBody`, or a body that a raw parser left as bytes. */
+  /** Raw bytes that a framework retained: Nest's `rawBody`, or a body that a raw parser left as bytes. */
   readonly rawBody?: unknown
   readonly body?: unknown
   /** HTTP/2 only. */
@@ -20,11 +20,11 @@ export interface NodeWebhookRequest {
 
 export type FetchRequest =
   | { readonly kind: 'request'; readonly request: Request }
-  /** Somebody consumed the body. */
+  /** The body was consumed already. */
   | { readonly kind: 'read-before' }
-  /** A method that no `Request` may have. */
+  /** A method that fetch forbids. */
   | { readonly kind: 'method' }
-  /** A target or a field that no `Request` can hold. */
+  /** A target or a field that fetch does not accept. */
   | { readonly kind: 'malformed' }
 
 /** https://fetch.spec.whatwg.org/#forbidden-method */
@@ -33,13 +33,13 @@ const forbiddenMethods = new Set(['CONNECT', 'TRACE', 'TRACK'])
 export function fetchRequestOf(req: NodeWebhookRequest): FetchRequest {
   const { method = 'POST' } = req
   if (forbiddenMethods.has(method.toUpperCase())) return { kind: 'method' }
-  const kept = [req.rawBody, req.body].find(body => body instanceof Uint8Array)
-  if (kept === undefined && req.readableDidRead === true) return { kind: 'read-before' }
+  const rawBody = [req.rawBody, req.body].find(body => body instanceof Uint8Array)
+  if (rawBody === undefined && req.readableDidRead === true) return { kind: 'read-before' }
   const url = urlOf(req.url ?? '/')
   const headers = headersOf(req.headers)
   if (url === undefined || headers === undefined) return { kind: 'malformed' }
   const hasBody = method !== 'GET' && method !== 'HEAD'
-  const body = hasBody ? { body: kept ?? streamOf(req), duplex: 'half' as const } : {}
+  const body = hasBody ? { body: rawBody ?? streamOf(req), duplex: 'half' as const } : {}
   return { kind: 'request', request: new Request(url, { method, headers, ...body }) }
 }
 
@@ -47,10 +47,10 @@ export function isHttp2({ httpVersionMajor = 1 }: NodeWebhookRequest): boolean {
   return httpVersionMajor >= 2
 }
 
-/** The host plays no part in a signature, and may be no URL's host. */
+/** Signatures do not cover the host, and the Host field may not be valid in a URL. */
 const origin = 'http://webhook.invalid'
 
-/** Put behind the origin as text: resolved against it, `//x` would be a host. */
+/** Appended to the origin as text: resolved against it, `//x` would be a host. */
 function urlOf(target: string): string | undefined {
   if (target.startsWith('/')) return origin + target
   // `*` of OPTIONS, and the absolute form (RFC 9112, section 3.2).
@@ -58,11 +58,11 @@ function urlOf(target: string): string | undefined {
   return URL.canParse(url) && /^https?:/i.test(url) ? url : undefined
 }
 
-/** Undefined: fetch refuses one of them. */
+/** Undefined: fetch refuses a name or a value. */
 function headersOf(fields: NodeWebhookRequest['headers']): Headers | undefined {
   const headers = new Headers()
   for (const [name, value] of Object.entries(fields)) {
-    // HTTP/2 says the method and the target in such fields (RFC 9113, section 8.3).
+    // HTTP/2 sends the method and the target in such fields (RFC 9113, section 8.3).
     if (name.startsWith(':')) continue
     for (const one of [value ?? []].flat()) if (!append(headers, name, one)) return undefined
   }
@@ -78,7 +78,7 @@ function append(headers: Headers, name: string, value: string): boolean {
   }
 }
 
-/** Cancelled, it leaves the socket alone: the answer still has to go through it. */
+/** Cancelling it does not close the socket: the response is still to be sent. */
 function streamOf(req: NodeWebhookRequest): ReadableStream<Uint8Array> {
   let open = true
   const end = (finish: () => void) => () => {
@@ -87,7 +87,7 @@ function streamOf(req: NodeWebhookRequest): ReadableStream<Uint8Array> {
   }
   return new ReadableStream({
     start(controller) {
-      const broken = end(() => controller.error(new Error('the webhook ended before its body did')))
+      const broken = end(() => controller.error(new Error('the request ended before its body was complete')))
       req.on('data', (chunk: Uint8Array) => {
         if (!open) return
         controller.enqueue(chunk)

@@ -1,41 +1,40 @@
-/** A provider's webhooks as evidence: signed, deduplicated, kept, applied. A fetch handler, for every adapter. */
+/** Takes a provider's webhooks as evidence: verified, deduplicated, stored, applied. A fetch handler, for every adapter. */
 import { checkOptions, type ChecksOf } from '../../ports/check-options.ts'
 import { isLatchkeyError, misconfigured, unreachable } from '../../ports/errors.ts'
 import { anything, callable } from '../../ports/option-kinds.ts'
 import type { FoundVerdict } from '../../ports/reconciliation.ts'
 import { within } from '../../engine/store/call.ts'
-import { present, type Presented } from '../evidence.ts'
-import type { Parts } from '../host.ts'
-import { readBounded } from './read-body.ts'
+import { present, type PresentResult } from '../evidence.ts'
+import type { ReconcilerContext } from '../host.ts'
 import type { VerifyWebhook, Verified } from './signatures.ts'
-import { findSubject, type FoundSubject } from '../subject.ts'
-import { checkedVerdict, type Statement } from '../verdict.ts'
+import { findSubject, type FoundSubject } from '../find-subject.ts'
+import { checkedVerdict, type EvidenceInput } from '../verdict.ts'
 import { failed, notPost, received, refused, type RefusedWhy, storeDown, tooLarge } from './answer.ts'
 
 export interface WebhookOptions<Event> {
-  /** A stable name for the sender, of at most 64 characters: messages are remembered under it. */
+  /** A stable name for the sender, of at most 64 characters: messages are deduplicated under it. */
   readonly name: string
   /** `standardWebhooks({ secrets })`, `stripeWebhooks({ secrets })`, or a function of your own. */
   readonly verify: VerifyWebhook
   /**
-   * What a genuine event says about which row. Undefined: nothing that concerns a row here. It may read, and must not write: a message comes
-   * more than once. A throw is answered with 500, so that the sender tries again.
+   * Which row a genuine event is about, and its verdict. Return undefined for events that concern no row. It may read but must not write: a
+   * message may be delivered more than once. A throw is answered with 500, so that the sender retries.
    */
-  readonly evidence: (event: Event) => Statement | undefined | Promise<Statement | undefined>
+  readonly evidence: (event: Event) => EvidenceInput | undefined | Promise<EvidenceInput | undefined>
 }
 
-/** For any server that speaks fetch; for Node's own requests, wrap it in `nodeWebhook`. Mount it before body parsers. */
+/** For any server with fetch's Request and Response; for Node's own, wrap it in `nodeWebhook`. Mount it before body parsers. */
 export type WebhookHandler = (request: Request) => Promise<Response>
 
-/** What a server that stands before a handler answers by itself, counted as the handler counts. */
+/** Responses that `nodeWebhook` gives without calling the handler, counted as the handler's own. */
 export interface WebhookHost {
-  /** `method`: one that fetch does not know. */
+  /** `method`: one that fetch forbids. */
   refuse(why: 'malformed' | 'method'): Response
   fail(error: unknown): Response
 }
 
 const hosts = new WeakMap<WebhookHandler, WebhookHost>()
-/** Of a handler that somebody wrapped: there is nothing to count it with. */
+/** For a handler that the application has wrapped: it has no telemetry to count with. */
 const silentHost: WebhookHost = { refuse: why => (why === 'method' ? notPost() : refused(why)), fail: failed }
 
 export function hostOf(handler: WebhookHandler): WebhookHost {
@@ -43,7 +42,7 @@ export function hostOf(handler: WebhookHandler): WebhookHost {
 }
 
 export const webhookBytesMax = 1_048_576
-/** Senders give up after 5 to 30 s, and try again. */
+/** Senders give up after 5 to 30 s and retry. */
 const evidenceMsMax = 10_000
 
 const webhookChecks: ChecksOf<WebhookOptions<unknown>> = { name: anything, verify: callable, evidence: callable }
@@ -54,9 +53,7 @@ function checked<Event>(options: WebhookOptions<Event>): WebhookOptions<Event> {
   checkOptions('webhook', options, webhookChecks)
   const { name, verify, evidence } = options
   if (typeof name !== 'string' || !/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/.test(name)) {
-    throw misconfigured(
-      `webhook: name must be 1 to 64 letters, digits, '.', '_' or '-', and is ${JSON.stringify(name)}`,
-    )
+    throw misconfigured(`webhook: name must be 1 to 64 letters, digits, '.', '_' or '-' (got ${JSON.stringify(name)})`)
   }
   if (verify === undefined) {
     throw misconfigured(`webhook ${name} needs verify: standardWebhooks({ secrets }) or stripeWebhooks({ secrets })`)
@@ -65,37 +62,37 @@ function checked<Event>(options: WebhookOptions<Event>): WebhookOptions<Event> {
   return options
 }
 
-export function webhookHandler<Event>(parts: Parts, options: WebhookOptions<Event>): WebhookHandler {
+export function webhookHandler<Event>(context: ReconcilerContext, options: WebhookOptions<Event>): WebhookHandler {
   const { name, verify, evidence } = checked(options)
 
   function refuse(why: RefusedWhy): Response {
-    parts.telemetry.count('reconcile.refused', { detail: `${name}: ${why}` })
+    context.telemetry.count('reconcile.refused', { detail: `${name}: ${why}` })
     return why === 'too-large' ? tooLarge() : refused(why)
   }
 
-  async function take(request: Request): Promise<Response> {
+  async function receive(request: Request): Promise<Response> {
     const body = await readBounded(request.body, webhookBytesMax)
     if (body === 'too-large') return refuse(body)
     const header = (field: string) => request.headers.get(field) ?? undefined
-    const verified = await verify({ header, body, nowMs: parts.clock.nowMs() })
+    const verified = await verify({ header, body, nowMs: context.clock.nowMs() })
     if (verified.kind === 'refused') return refuse(verified.why)
-    // What the sender signed is what the caller says that it sends.
-    const said = await within(parts.clock, evidenceMsMax, async () => evidence(verified.event as Event))
-    if (said === undefined) return received()
-    const verdict = checkedStatement(parts, name, said)
-    const found = await findSubject(parts, said)
+    // The signature is valid, so the event has the type that the application declares for this sender.
+    const given = await within(context.clock, evidenceMsMax, async () => evidence(verified.event as Event))
+    if (given === undefined) return received()
+    const verdict = verdictReader(context, name, given)
+    const found = await findSubject(context, given)
     if (found === undefined) return unknownRow()
-    return answer(await presentMessage(parts, { name, verified, found, verdict }))
+    return answer(await presentMessage(context, { name, verified, found, verdict }))
   }
 
-  /** Told, because it may be about a downstream key that was given up; taken, because no delivery will find more. */
+  /** Reported, because it may be about an abandoned downstream key; accepted, because another delivery would find no more. */
   function unknownRow(): Response {
-    parts.telemetry.count('reconcile.refused', { detail: `${name}: no-row` })
-    parts.telemetry.report('a webhook speaks of a row that is not here', { detail: name })
+    context.telemetry.count('reconcile.refused', { detail: `${name}: no-row` })
+    context.telemetry.report('a webhook refers to a row that does not exist', { detail: name })
     return received()
   }
 
-  function answer(presented: Presented): Response {
+  function answer(presented: PresentResult): Response {
     switch (presented.kind) {
       case 'replayed':
         return refuse('replayed')
@@ -113,15 +110,15 @@ export function webhookHandler<Event>(parts: Parts, options: WebhookOptions<Even
   }
 
   function fail(cause: 'store' | 'evidence' | 'host', error: unknown): Response {
-    parts.telemetry.count('reconcile.failed', { detail: `${name}: ${cause}` })
-    parts.telemetry.report('a webhook could not be taken; its sender tries again', { detail: name, error })
+    context.telemetry.count('reconcile.failed', { detail: `${name}: ${cause}` })
+    context.telemetry.report('webhook processing failed; the sender is expected to retry', { detail: name, error })
     return cause === 'store' ? storeDown() : failed()
   }
 
   const handler: WebhookHandler = async request => {
     if (request.method !== 'POST') return notPost()
     try {
-      return await take(request)
+      return await receive(request)
     } catch (error) {
       const isStore = isLatchkeyError(error, 'store-unavailable') && error.cause !== undefined
       return fail(isStore ? 'store' : 'evidence', error)
@@ -134,33 +131,61 @@ export function webhookHandler<Event>(parts: Parts, options: WebhookOptions<Even
   return handler
 }
 
-/** The version of an outcome is the operation's, and is known when its row is found. */
-function checkedStatement(parts: Parts, name: string, said: Statement): (operation: string) => FoundVerdict {
+/** Checks the verdict now, and again with the operation's outcome version, which is known once its row is found. */
+function verdictReader(
+  context: ReconcilerContext,
+  name: string,
+  given: EvidenceInput,
+): (operation: string) => FoundVerdict {
   const what = `the verdict of the webhook ${name}`
   const check = (outcomeVersion: number) => {
-    const verdict = checkedVerdict(what, said?.verdict, outcomeVersion)
+    const verdict = checkedVerdict(what, given?.verdict, outcomeVersion)
     if (verdict !== 'still-unknown') return verdict
-    throw misconfigured(`${what} is still-unknown: return undefined where an event tells nothing`)
+    throw misconfigured(`${what} is still-unknown: return undefined where an event proves nothing`)
   }
   check(0)
-  return operation => check(parts.keeping(operation).outcomeVersion)
+  return operation => check(context.keeping(operation).outcomeVersion)
 }
 
-interface Taken {
+interface VerifiedMessage {
   readonly name: string
   readonly verified: Genuine
   readonly found: FoundSubject
   readonly verdict: (operation: string) => FoundVerdict
 }
 
-function presentMessage(parts: Parts, { name, verified, found, verdict }: Taken): Promise<Presented> {
+function presentMessage(
+  context: ReconcilerContext,
+  { name, verified, found, verdict }: VerifiedMessage,
+): Promise<PresentResult> {
   const { subject, operation } = found
   const { id, signedAtMs } = verified
-  return present(parts, {
+  return present(context, {
     subject,
     operation,
     finding: { source: 'webhook', ref: `${name}:${id}`, verdict: verdict(operation), delivery: { signedAtMs } },
-    // What it says was true when it was signed.
-    ageMs: Math.max(0, parts.clock.nowMs() - signedAtMs),
+    // It was true when it was signed.
+    ageMs: Math.max(0, context.clock.nowMs() - signedAtMs),
   })
+}
+
+/** Stops at the limit; the server discards the rest. */
+export async function readBounded(
+  body: ReadableStream<Uint8Array> | null,
+  bytesMax: number,
+): Promise<Uint8Array | 'too-large'> {
+  if (body === null) return new Uint8Array()
+  const reader = body.getReader()
+  const chunks: Uint8Array[] = []
+  let bytes = 0
+  for (;;) {
+    const { done, value } = await reader.read()
+    if (done) return Buffer.concat(chunks)
+    bytes += value.byteLength
+    if (bytes > bytesMax) {
+      await reader.cancel()
+      return 'too-large'
+    }
+    chunks.push(value)
+  }
 }

@@ -1,4 +1,4 @@
-/** Who signed a webhook, and when: over its raw bytes, in constant time, before anything in it is read. */
+/** Verifies who signed a webhook, and when: over its raw bytes, in constant time, before any of it is parsed. */
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { checkOptions, type ChecksOf } from '../../ports/check-options.ts'
 import { misconfigured } from '../../ports/errors.ts'
@@ -6,36 +6,36 @@ import { anything, durationUpTo, listOf, secret } from '../../ports/option-kinds
 
 export interface WebhookMessage {
   header(name: string): string | undefined
-  /** As they came over the wire. */
+  /** The raw bytes as received. */
   readonly body: Uint8Array
   readonly nowMs: number
 }
 
 /**
- * `id` names the message and is the same for each delivery of it; `signedAtMs` is this delivery's. `stale`: signed outside of the tolerance,
+ * `id` names the message and is the same for each of its deliveries; `signedAtMs` belongs to this delivery. `stale`: signed outside the tolerance,
  * in the past or in the future.
  */
 export type Verified =
   | { readonly kind: 'genuine'; readonly id: string; readonly signedAtMs: number; readonly event: unknown }
   | { readonly kind: 'refused'; readonly why: 'forged' | 'stale' | 'malformed' }
 
-/** Your own scheme is such a function, too. It must not read the body before the signature is proven. */
+/** Write such a function for a scheme of your own. It must not parse the body before it has verified the signature. */
 export type VerifyWebhook = (message: WebhookMessage) => Verified | Promise<Verified>
 
 export interface SignatureOptions {
-  /** Any of them may have signed: two while one replaces the other. */
+  /** A signature by any of them is accepted: list two while one replaces the other. */
   readonly secrets: readonly string[]
-  /** How far the time of signing may be from ours, both ways. Default 300 s, as the senders' own libraries have it. */
+  /** How far the time of signing may differ from ours, in both directions. Default 300 s, as in the senders' own libraries. */
   readonly toleranceMs?: number
 }
 
 const toleranceDefaultMs = 300_000
-/** More than a tolerance of a day, and a recorded message is as good as a new one. */
+/** With a tolerance of more than a day, a recorded message would pass as a new one. */
 const toleranceMs = durationUpTo(24 * 3_600_000, 'a day')
 const signatureChecks: ChecksOf<SignatureOptions> = { secrets: secret(listOf(anything)), toleranceMs }
-/** During a roll of secrets a sender signs twice; each signature costs us a comparison. */
+/** While secrets are rotated a sender signs twice; each signature costs a comparison. */
 const signaturesMax = 16
-/** Together with the webhook's name it is the evidence's name, which has 200 characters. */
+/** Together with the webhook's name it identifies the evidence, in at most 200 characters. */
 const idCharactersMax = 128
 
 const refused = (why: 'forged' | 'stale' | 'malformed'): Verified => ({ kind: 'refused', why })
@@ -79,7 +79,7 @@ interface Signed {
   readonly body: Uint8Array
 }
 
-/** Every signature is compared with every key, so that the time tells nothing of which one fits. */
+/** Every signature is compared with every key, so that the time does not reveal which one is valid. */
 function isSignedBy(keys: readonly Buffer[], signatures: readonly Buffer[], { prefix, body }: Signed): boolean {
   const digests = keys.map(key => createHmac('sha256', key).update(prefix).update(body).digest())
   let fits = false
@@ -91,13 +91,13 @@ function isSignedBy(keys: readonly Buffer[], signatures: readonly Buffer[], { pr
   return fits
 }
 
-interface Proven {
+interface SignedAt {
   readonly timestamp: string
   readonly toleranceMs: number
   readonly idOf: (event: unknown) => unknown
 }
 
-function genuine({ body, nowMs }: WebhookMessage, { timestamp, toleranceMs, idOf }: Proven): Verified {
+function genuine({ body, nowMs }: WebhookMessage, { timestamp, toleranceMs, idOf }: SignedAt): Verified {
   const signedAtMs = Number(timestamp) * 1_000
   if (Math.abs(nowMs - signedAtMs) > toleranceMs) return refused('stale')
   const event = parsed(body)
@@ -135,10 +135,10 @@ function checkedSecrets(scheme: string, { secrets }: SignatureOptions): readonly
   const usable =
     Array.isArray(secrets) && secrets.length > 0 && secrets.every(one => typeof one === 'string' && one.length >= 8)
   if (usable) return secrets
-  throw misconfigured(`${scheme} needs secrets: a list of at least one, as the sender shows it`)
+  throw misconfigured(`${scheme} needs secrets: a list of at least one, as the sender displays it`)
 }
 
-/** The specification asks for 24 to 64 bytes. The secret itself appears in no error. */
+/** The specification asks for 24 to 64 bytes. No error contains the secret. */
 function standardKey(secret: string): Buffer {
   const text = secret.startsWith('whsec_') ? secret.slice('whsec_'.length) : secret
   const key = Buffer.from(text, 'base64')

@@ -1,8 +1,8 @@
-/** A webhook handler for servers that speak Node's request and response: Express, Koa, Fastify, Nest, node:http, node:http2. */
+/** A webhook handler for servers with Node's request and response: Express, Koa, Fastify, Nest, node:http, node:http2. */
 import { fetchRequestOf, isHttp2, type NodeWebhookRequest } from './fetch-request.ts'
 import { hostOf, type WebhookHandler, type WebhookHost } from './handler.ts'
 
-/** The few members of Node's response that are called. HTTP/1 and HTTP/2 fit. */
+/** The members of Node's response that are used. HTTP/1 and HTTP/2 responses fit. */
 export interface NodeWebhookResponse {
   readonly headersSent: boolean
   statusCode: number
@@ -19,7 +19,7 @@ export function nodeWebhook(handler: WebhookHandler): NodeWebhook {
   return (req, res) => {
     answer(handler, host, req)
       .then(({ response, text }) => send(req, res, { response, text }))
-      // Nobody is there to be answered, or something else answered already.
+      // The client is gone, or something else has responded already.
       .catch(() => res.destroy())
   }
 }
@@ -29,7 +29,7 @@ interface Answer {
   readonly text: string
 }
 
-/** Never rejects: a sender without an answer waits, and nobody would know. */
+/** Never rejects: without a response the sender would wait in vain. */
 async function answer(handler: WebhookHandler, host: WebhookHost, req: NodeWebhookRequest): Promise<Answer> {
   try {
     return await whole(await respond(handler, host, req))
@@ -44,7 +44,8 @@ async function respond(handler: WebhookHandler, host: WebhookHost, req: NodeWebh
     case 'request':
       return handler(made.request)
     case 'read-before': {
-      const cure = 'The body was read before the webhook: mount it before body parsers, or keep the raw bytes.'
+      const cure =
+        'The body was read before the webhook handler: mount the handler before body parsers, or retain the raw bytes.'
       return new Response(cure, { status: 500 })
     }
     case 'method':
@@ -61,16 +62,16 @@ function send(req: NodeWebhookRequest, res: NodeWebhookResponse, { response, tex
   if (res.headersSent) return
   const { status, headers } = response
   for (const [name, value] of headers) res.setHeader(name, value)
-  const leavesRest = status === 413
-  if (leavesRest && !isHttp2(req)) res.setHeader('connection', 'close')
+  const unreadRest = status === 413
+  if (unreadRest && !isHttp2(req)) res.setHeader('connection', 'close')
   res.statusCode = status
   res.end(text)
-  if (leavesRest && isHttp2(req)) leaveStream(req)
+  if (unreadRest && isHttp2(req)) closeStream(req)
 }
 
-/** The rest of a body that is too large is not read. HTTP/2 gives up the stream alone (RFC 9113, section 8.1). */
-function leaveStream(req: NodeWebhookRequest): void {
+/** The rest of a body that is too large is not read. With HTTP/2 only the stream is closed (RFC 9113, section 8.1). */
+function closeStream(req: NodeWebhookRequest): void {
   req.stream?.close()
-  // What had come by then is dropped; as long as it waits to be read, Node does not let go of the stream.
+  // Drops what has arrived: Node does not close the stream while data is waiting to be read.
   req.resume()
 }
