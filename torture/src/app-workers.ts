@@ -16,11 +16,16 @@ export function startWorkers<Tx, C>(
   const workers = createWorkers(latchkey, {
     sweeper: { everyMs: 1_000 },
     resumer: { everyMs: 1_000 },
-    reconcile,
-    reconciler: { everyMs: 1_000 },
+    reconciler: { use: reconcile, everyMs: 1_000 },
     reaper: { everyMs: 5_000 },
-    targets: { receipts: httpTarget({ url: receiptsUrl, timeoutMs: 1_000 }) },
-    relay: { leaseMs: 2_500, timeoutMs: 1_500, batch: 20, backoffMs: 200, backoffMsMax: 2_000 },
+    relay: {
+      targets: { receipts: httpTarget({ url: receiptsUrl, timeoutMs: 1_000 }) },
+      leaseMs: 2_500,
+      timeoutMs: 1_500,
+      batch: 20,
+      backoffMs: 200,
+      backoffMsMax: 2_000,
+    },
   })
   workers.start()
   return { stop: () => workers.drain() }

@@ -121,7 +121,7 @@ async function latencyOf({ pool, latchkey }: Parts, hinted: boolean): Promise<La
     const { n } = JSON.parse(Buffer.from(message.payload).toString()) as { n: number }
     takenMs.push(performance.now() - (committedAt.get(n) ?? 0))
   })
-  const workers = createWorkers(latchkey, { only: ['relay'], targets: { '*': deliver } })
+  const workers = createWorkers(latchkey, { only: ['relay'], relay: { targets: { '*': deliver } } })
   workers.start()
   await delay(1_200)
   const count = 400

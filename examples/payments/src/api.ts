@@ -24,7 +24,7 @@ export interface Api {
 
 /** Short for a playground: the work of a killed process is resumed after seconds, not after half a minute. */
 const leaseMs = 5_000
-const pace = { sweeper: { everyMs: 1_000 }, resumer: { everyMs: 1_000 }, reconciler: { everyMs: 1_000 } }
+const pace = { everyMs: 1_000 }
 const exportDeadlineMs = 3_600_000
 
 export interface ApiParts<Tx> {
@@ -66,8 +66,13 @@ export function paymentsApi<Tx>({ telemetry, onReceipt, ...parts }: ApiParts<Tx>
   transferRoute(app, latchkey, provider)
   readRoutes(app, parts)
   operatorRoutes(app, latchkey)
-  const targets = { receipts: receiptTarget(onReceipt) }
-  return { app, latchkey, workers: createWorkers(latchkey, { ...pace, targets, reconcile }) }
+  const workers = createWorkers(latchkey, {
+    sweeper: pace,
+    resumer: pace,
+    reconciler: { use: reconcile, ...pace },
+    relay: { targets: { receipts: receiptTarget(onReceipt) } },
+  })
+  return { app, latchkey, workers }
 }
 
 /** Atomic: the order, the key and the answer commit together. */

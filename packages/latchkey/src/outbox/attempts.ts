@@ -1,4 +1,4 @@
-/** Single attempts at a delivery, each within its time; all of them are given up when the lane is lost. */
+/** Single delivery attempts, each with a time limit; all of them are aborted when the lane is lost. */
 import type { DeliveryOptions, DeliveryResult, Target } from '../ports/broker.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Message } from '../ports/outbox.ts'
@@ -15,7 +15,7 @@ export interface AttemptsOptions {
   readonly lost: AbortSignal
 }
 
-/** One listener for all of them. */
+/** One listener on `lost` serves all attempts. */
 export function openAttempts({ clock, timeoutMs, lost }: AttemptsOptions): Attempts {
   const giveUps = new Set<(reason: string) => void>()
   const giveUpAll = () => {
@@ -23,10 +23,10 @@ export function openAttempts({ clock, timeoutMs, lost }: AttemptsOptions): Attem
   }
   lost.addEventListener('abort', giveUpAll, { once: true })
 
-  /** A target that heeds no signal is not waited for: what it does later is a copy with the same dedup id. */
+  /** Does not wait for a target that ignores its signal: what it delivers later is a duplicate with the same dedup id. */
   function deliver(target: Target, message: Message): Promise<DeliveryResult> {
     return new Promise(resolve => {
-      const signal = signalWhenLookedAt()
+      const signal = lazySignal()
       const end = (result: DeliveryResult) => {
         cancel()
         giveUps.delete(giveUp)
@@ -50,8 +50,8 @@ export function openAttempts({ clock, timeoutMs, lost }: AttemptsOptions): Attem
   return { deliver, close: () => lost.removeEventListener('abort', giveUpAll) }
 }
 
-/** Making one takes longer than all the rest of a delivery into a function, and few functions look at it. */
-function signalWhenLookedAt(): { readonly options: DeliveryOptions; abort(reason: string): void } {
+/** Created on first access: creating a signal takes longer than the rest of a delivery to a function, and few functions use it. */
+function lazySignal(): { readonly options: DeliveryOptions; abort(reason: string): void } {
   let controller: AbortController | undefined
   let abortedFor: string | undefined
   const options = {
@@ -69,7 +69,7 @@ function signalWhenLookedAt(): { readonly options: DeliveryOptions; abort(reason
   return { options, abort }
 }
 
-/** A name or code, never a message: that may hold personal data, and the list of parked messages is shown to people. */
+/** A name or code, never a message: that may contain personal data, and operators see the list of parked messages. */
 export function errorCode(error: unknown): string {
   if (!(error instanceof Error)) return 'error'
   const cause = 'code' in error ? error : (error.cause ?? error)

@@ -1,34 +1,34 @@
-/** Delivering one batch: in order within an aggregate, several aggregates at once. */
+/** Delivers one batch: in order within an aggregate, several aggregates at once. */
 import type { DeliveryResult, Target } from '../ports/broker.ts'
 import type { Clock } from '../ports/clock.ts'
+import { faultPoint } from '../ports/fault-point.ts'
 import type { Batch, DeliveryEnd, Message } from '../ports/outbox.ts'
 import { type Attempts, openAttempts } from './attempts.ts'
 import type { RelayPolicy } from './policy.ts'
 
-export interface DeliveryParts {
+export interface DeliveryContext {
   readonly targets: Readonly<Record<string, Target>>
   readonly clock: Clock
   readonly policy: RelayPolicy
-  readonly faultPoint: (name: 'relay:before-deliver' | 'relay:after-deliver') => void
 }
 
-/** Messages without an end were not tried: behind a failure, or because the lane was lost. Never rejects. */
+/** Messages without an end were not tried: they were behind a failure, or the lane was lost. Never rejects. */
 export async function deliverBatch(
-  parts: DeliveryParts,
+  context: DeliveryContext,
   { messages }: Batch,
   lost: AbortSignal,
 ): Promise<readonly DeliveryEnd[]> {
   const lines = linesOf(messages)
   const waiting = lines.values()
-  const attempts = openAttempts({ clock: parts.clock, timeoutMs: parts.policy.timeoutMs, lost })
-  const batch: BatchParts = { ...parts, lost, attempts, ends: [] }
-  const workers = Math.min(parts.policy.concurrency, lines.length)
+  const attempts = openAttempts({ clock: context.clock, timeoutMs: context.policy.timeoutMs, lost })
+  const batch: BatchContext = { ...context, lost, attempts, ends: [] }
+  const workers = Math.min(context.policy.concurrency, lines.length)
   await Promise.all(Array.from({ length: workers }, () => deliverLines(batch, waiting)))
   attempts.close()
   return batch.ends
 }
 
-/** One line for each aggregate, and one for each message without. */
+/** One line for each aggregate, and one for each message without an aggregate. */
 function linesOf(messages: readonly Message[]): Message[][] {
   const lines: Message[][] = []
   const ofAggregate = new Map<string, Message[]>()
@@ -39,27 +39,27 @@ function linesOf(messages: readonly Message[]): Message[][] {
       line.push(message)
       continue
     }
-    const begun = [message]
-    lines.push(begun)
-    if (aggregate !== undefined) ofAggregate.set(aggregate, begun)
+    const newLine = [message]
+    lines.push(newLine)
+    if (aggregate !== undefined) ofAggregate.set(aggregate, newLine)
   }
   return lines
 }
 
-interface BatchParts extends DeliveryParts {
+interface BatchContext extends DeliveryContext {
   readonly lost: AbortSignal
   readonly attempts: Attempts
   readonly ends: DeliveryEnd[]
 }
 
-/** One line after the other, until there is none left that nobody has begun. */
-async function deliverLines(batch: BatchParts, lines: Iterable<readonly Message[]>): Promise<void> {
+/** Takes one line after the other until none is left. */
+async function deliverLines(batch: BatchContext, lines: Iterable<readonly Message[]>): Promise<void> {
   const { lost, ends } = batch
   for (const line of lines) {
     for (const message of line) {
       if (lost.aborted) return
       const result = await deliverOne(batch, message)
-      // Cut off by us, not by the target: it counts as not tried.
+      // Aborted by us, not by the target: it counts as not tried.
       if (lost.aborted && result.kind !== 'delivered') return
       const end = endOf(batch, message, result)
       ends.push(end)
@@ -68,10 +68,10 @@ async function deliverLines(batch: BatchParts, lines: Iterable<readonly Message[
   }
 }
 
-async function deliverOne(batch: BatchParts, message: Message): Promise<DeliveryResult> {
-  const { targets, policy, attempts, faultPoint } = batch
+async function deliverOne(batch: BatchContext, message: Message): Promise<DeliveryResult> {
+  const { targets, policy, attempts } = batch
   if (message.crashes >= policy.crashesMax) {
-    return { kind: 'refused', error: `poison: ${message.crashes} relays died while delivering it` }
+    return { kind: 'refused', error: `poison: ${message.crashes} relays crashed while delivering it` }
   }
   const target = targetOf(targets, message.topic)
   if (target === undefined) return { kind: 'failed', error: 'no-target' }
@@ -86,7 +86,7 @@ function targetOf(targets: Readonly<Record<string, Target>>, topic: string): Tar
   return Object.hasOwn(targets, '*') ? targets['*'] : undefined
 }
 
-function endOf({ policy, clock }: DeliveryParts, message: Message, result: DeliveryResult): DeliveryEnd {
+function endOf({ policy, clock }: DeliveryContext, message: Message, result: DeliveryResult): DeliveryEnd {
   const { position } = message
   const { aggregate } = policy
   if (result.kind === 'delivered') return { kind: 'delivered', position, downstreamId: result.downstreamId }
@@ -98,7 +98,7 @@ function endOf({ policy, clock }: DeliveryParts, message: Message, result: Deliv
   return { kind: 'failed', position, error: result.error, next: { kind: 'retry', dueInMs }, aggregate }
 }
 
-/** Half fixed, half by chance, so that those who failed together do not come back together. */
+/** Half fixed, half random, so that messages that failed together are not retried together. */
 function backoffMs({ backoffMs: base, backoffMsMax }: RelayPolicy, attempt: number, chance: number): number {
   const fullMs = Math.min(base * 2 ** Math.min(attempt - 1, 30), backoffMsMax)
   return fullMs * (0.5 + chance / 2)

@@ -1,4 +1,4 @@
-/** Delivers into a function of this process. */
+/** Delivers to a function in this process. */
 import type { DeliveryOptions, DeliveryResult, Target } from '../ports/broker.ts'
 import { checkOptions, type ChecksOf, shown } from '../ports/check-options.ts'
 import { misconfigured } from '../ports/errors.ts'
@@ -6,18 +6,17 @@ import { text } from '../ports/option-kinds.ts'
 import type { Message } from '../ports/outbox.ts'
 
 export interface FunctionTargetOptions {
-  /** For people. Default: the function's name. */
+  /** For logs and listings. Default: the function's name. */
   readonly name?: string
 }
 
 const functionTargetChecks: ChecksOf<FunctionTargetOptions> = { name: text }
 
-/** Nothing returned: delivered. A string: delivered, and that is the downstream's id. Thrown: to be tried again. */
+/** Undefined: delivered. A string: delivered, and that is the downstream id. A throw: it is tried again. */
 export type FunctionTargetResult = void | string | DeliveryResult
 
 /**
- * `fn` gets the message and a signal, and may be called again with the same `dedupId`: remember it with what you write, in
- * one transaction.
+ * `fn` gets the message and a signal, and may be called again with the same `dedupId`: store that id in the same transaction as your writes.
  */
 export function functionTarget(
   fn: (message: Message, options: DeliveryOptions) => FunctionTargetResult | Promise<FunctionTargetResult>,

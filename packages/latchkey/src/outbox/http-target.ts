@@ -1,4 +1,4 @@
-/** Delivers over HTTP: one POST for each message, recognisable by its key, signed if there is a secret. */
+/** Delivers over HTTP: one POST for each message, with an idempotency key, signed if there is a secret. */
 import type { DeliveryResult, Target } from '../ports/broker.ts'
 import { checkOptions, type ChecksOf } from '../ports/check-options.ts'
 import { systemClock, type Clock } from '../ports/clock.ts'
@@ -8,31 +8,31 @@ import type { Message } from '../ports/outbox.ts'
 import { webhookKey, webhookSignature } from './webhook-signature.ts'
 
 export interface HttpTargetOptions {
-  /** Redirects are not followed: a signed message goes nowhere but here. */
+  /** Redirects are not followed: a signed message goes nowhere else. */
   readonly url: string | URL
   /**
    * Signs every request as Standard Webhooks does. `whsec_` and base64 of 24 to 64 bytes; several while one replaces
    * another. Default: not signed.
    */
   readonly secret?: string | readonly string[]
-  /** Sent with every request, such as `authorization`; they win over a message's own. Default: none. */
+  /** Sent with every request, such as `authorization`; they override a message's own. Default: none. */
   readonly headers?: Readonly<Record<string, string>>
-  /** How long one request may take, to the end of its answer. Default 10,000: less than the relay allows a delivery. */
+  /** How long one request may take, to the end of its response. Default 10,000: less than the relay allows a delivery. */
   readonly timeoutMs?: number
-  /** Ends all requests when it aborts. Default: none. */
+  /** Aborts all requests. Default: none. */
   readonly signal?: AbortSignal
   /** For `webhook-timestamp`. Default: the process's clock. */
   readonly clock?: Clock
 }
 
-/** Only an id is looked for; an answer that is longer has none for us. */
+/** Only an id is read from the response; a longer one is ignored. */
 const answerBytesMax = 64 * 1024
 const retryAfterMsMax = 3_600_000
 
 const httpTargetChecks: ChecksOf<HttpTargetOptions> = {
   url: either(text, { wants: 'a URL', fits: value => value instanceof URL }),
   secret: secret(either(text, listOf(text))),
-  // Authorization is among them.
+  // They may contain credentials.
   headers: secret(recordOf(text)),
   timeoutMs: waitedMs,
   signal: { wants: 'an AbortSignal', fits: value => value instanceof AbortSignal },
@@ -47,7 +47,7 @@ export function httpTarget(options: HttpTargetOptions): Target {
   const own = new Headers(headers)
 
   return {
-    // Without the path: in some systems it is the secret.
+    // Without the path, which is secret in some systems.
     name: `POST ${url.origin}`,
     async deliver(message, { signal }) {
       if (!isFieldText(message.dedupId)) return { kind: 'refused', error: 'dedup-id-not-ascii' }
@@ -64,7 +64,7 @@ export function httpTarget(options: HttpTargetOptions): Target {
         method: 'POST',
         redirect: 'manual',
         headers: sent,
-        // A copy with a buffer of its own: a driver's may be shared.
+        // A copy with its own buffer: a driver's buffer may be shared.
         body: Uint8Array.from(message.payload),
         signal: AbortSignal.any(signals),
       })
@@ -77,13 +77,15 @@ function checkedUrl(asked: string | URL): URL {
   const text = String(asked)
   const url = URL.canParse(text) ? new URL(text) : undefined
   if (url?.protocol !== 'http:' && url?.protocol !== 'https:') {
-    throw misconfigured(`httpTarget: url is ${text}, and must begin with http:// or https://`)
+    throw misconfigured(`httpTarget: url must begin with http:// or https:// (got ${text})`)
   }
   if (url.username === '' && url.password === '') return url
-  throw misconfigured('httpTarget: url holds a name or password: send them in headers, as authorization')
+  throw misconfigured(
+    'httpTarget: url must not contain a user name or password; send them in headers, as authorization',
+  )
 }
 
-/** A message's headers were written by the application; what no header may hold cannot be sent, today or tomorrow. */
+/** Undefined: the application wrote a header that HTTP cannot carry, so no retry will succeed. */
 function requestHeaders(message: Message, own: Headers): Headers | undefined {
   let headers: Headers
   try {
@@ -105,7 +107,7 @@ function isFieldText(text: string): boolean {
   return /^[\x20-\x7e]+$/.test(text)
 }
 
-/** These say "later", the other 4xx say "never". */
+/** These mean "later", the other 4xx mean "never". */
 const laterStatus: ReadonlySet<number> = new Set([408, 425, 429])
 
 async function judge(response: Response, clock: Clock): Promise<DeliveryResult> {
@@ -121,7 +123,7 @@ async function judge(response: Response, clock: Clock): Promise<DeliveryResult> 
   return retryAfterMs === undefined ? { kind: 'failed', error } : { kind: 'failed', error, retryAfterMs }
 }
 
-/** An answer that breaks off rejects: the message is then sent again, so that its id is not lost. */
+/** Rejects when the response breaks off: the message is then sent again, so that its id is not lost. */
 async function idIn(response: Response): Promise<string | undefined> {
   const chunks: Uint8Array[] = []
   let bytes = 0

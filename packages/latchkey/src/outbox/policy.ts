@@ -1,44 +1,34 @@
-/** How a relay works, with its defaults. */
+/** How a relay works, with the defaults. */
 import { type Check, checkOptions, type ChecksOf } from '../ports/check-options.ts'
-import {
-  anything,
-  callable,
-  count,
-  having,
-  oneOf,
-  recordOf,
-  storedMs,
-  waitedMs,
-  wholeUpTo,
-} from '../ports/option-kinds.ts'
+import { anything, count, having, oneOf, recordOf, storedMs, waitedMs, wholeUpTo } from '../ports/option-kinds.ts'
 import type { RelayOptions } from './relay.ts'
 
 export interface RelayPolicy {
   /**
-   * How many messages are taken at once. Default 200: one commit pays for two hundred deliveries, and a crash repeats at most as
-   * many. Lower it for large payloads.
+   * How many messages are read at once. Default 200: one commit covers two hundred deliveries, and a crash repeats at most as many. Lower it
+   * for large payloads.
    */
   readonly batch: number
   /** How many deliveries of a batch run at once, each for another aggregate. Default 8. */
   readonly concurrency: number
   /**
-   * How long a lane belongs to a relay that is silent. Default 30,000; renewed while it works. Lower: a dead relay's
-   * messages go on sooner. Higher: fewer deliveries are repeated when the database or the process stalls.
+   * How long a silent relay holds its lane. Default 30,000; renewed while it works. Lower: the messages of a dead relay are delivered
+   * sooner. Higher: fewer deliveries are repeated when the database or the process stalls.
    */
   readonly leaseMs: number
   /** How long one delivery may take. Default 15,000. */
   readonly timeoutMs: number
   /** How often a message is tried before it is parked. Default 10: about ten minutes with the default backoff. */
   readonly attemptsMax: number
-  /** How many relays may die of one message before it is parked. Default 3, after two that died of the batch it was in. */
+  /** How many relays may crash on one message before it is parked. Default 3, after two crashes on the batch that contained it. */
   readonly crashesMax: number
   /** The wait after the first failure; it doubles with every further one. Default 1,000. */
   readonly backoffMs: number
   /** The longest wait. Default 300,000. */
   readonly backoffMsMax: number
   /**
-   * What happens to an aggregate one of whose messages failed. Default `block`: its later messages wait behind it, also
-   * when it is parked. `skip`: they go on, and its order is given up for that message.
+   * What happens to an aggregate when one of its messages fails. Default `block`: its later messages wait behind the failed one, even
+   * when that is parked. `skip`: they are delivered, and the order is not preserved for that message.
    */
   readonly aggregate: 'block' | 'skip'
 }
@@ -55,7 +45,7 @@ const defaults: RelayPolicy = {
   aggregate: 'block',
 }
 
-/** More than this, and one statement settles more than a database likes to lock at once. */
+/** With more, one statement would lock more rows than a database handles well. */
 const batchMax = 1_000
 
 export const policyChecks: ChecksOf<RelayPolicy> = {
@@ -78,7 +68,6 @@ const relayChecks: ChecksOf<RelayOptions> = {
   targets: targetsCheck,
   clock: anything,
   telemetry: anything,
-  faultPoint: callable,
 }
 
 export function checkedPolicy(options: RelayOptions): RelayPolicy {

@@ -1,6 +1,6 @@
 /**
- * The relay: takes a lane, delivers its messages, settles them, and goes on. A crash between a delivery and its settlement
- * means that the message is delivered again, with the same dedup id.
+ * The relay takes a lane, delivers its messages, settles them, and continues with the next batch. After a crash between a delivery and its
+ * settlement the message is delivered again, with the same dedup id.
  */
 import type { Target } from '../ports/broker.ts'
 import { systemClock, type Clock } from '../ports/clock.ts'
@@ -8,7 +8,7 @@ import { type Batch, type DeliveryEnd, isAllDelivered, type LaneLease, type Outb
 import type { Telemetry } from '../ports/telemetry.ts'
 import { silentTelemetry } from '../ports/telemetry.ts'
 import { deliverBatch } from './delivery.ts'
-import { keepLane, type KeptLane } from './lane-keeper.ts'
+import { type HeldLane, holdLane } from './hold-lane.ts'
 import { checkedPolicy, type RelayPolicy } from './policy.ts'
 
 export interface RelayOptions extends Partial<RelayPolicy> {
@@ -17,73 +17,71 @@ export interface RelayOptions extends Partial<RelayPolicy> {
   readonly targets: Readonly<Record<string, Target>>
   readonly clock?: Clock
   readonly telemetry?: Telemetry
-  /** Called before and after every delivery: where a test may kill the process. */
-  readonly faultPoint?: (name: 'relay:before-deliver' | 'relay:after-deliver') => void
 }
 
 export interface RelayCounts {
   readonly delivered: number
-  /** To be tried again. */
+  /** Will be tried again. */
   readonly failed: number
   readonly parked: number
-  /** Not tried, because something of their aggregate stands before them. */
+  /** Not tried, because an earlier message of their aggregate is not delivered. */
   readonly held: number
 }
 
 export type RelayTurn =
-  /** No lane has anything to do: look again later. */
+  /** No lane has anything to do: try again later. */
   | { readonly kind: 'idle' }
-  /** `more`: the lane was given back with work left, so that others get their turn. */
+  /** `more`: the lane was released with work left, so that other lanes get their turn. */
   | ({ readonly kind: 'worked'; readonly lane: number; readonly more: boolean } & RelayCounts)
-  /** Another relay has the lane now, and delivers what this one had in hand. */
+  /** Another relay has the lane now and delivers what this one had not settled. */
   | ({ readonly kind: 'lease-lost'; readonly lane: number } & RelayCounts)
 
 export interface Relay {
-  /** One lane, a few batches. Rejects when the store failed; the lane is then free again when its lease runs out. */
+  /** Serves one lane for a few batches. Rejects when the store failed; the lane is then free again when its lease expires. */
   relayOnce(signal?: AbortSignal): Promise<RelayTurn>
 }
 
 /**
- * Then the lane is given back and the next one is served: with fewer relays than lanes none of them starves. Where deliveries
- * are quick it is kept for longer, because a lease is a commit, too.
+ * After this many batches the lane is released and the next one is served: with fewer relays than lanes none starves. Where deliveries are
+ * quick it is held for longer, because each lease costs a commit.
  */
 const batchesPerTurn = { slow: 10, quick: 25 }
 const quickTurnMs = 1_000
 
 export function createRelay(options: RelayOptions): Relay {
   const policy = checkedPolicy(options)
-  const { outbox, targets, clock = systemClock, telemetry = silentTelemetry, faultPoint = () => {} } = options
-  const parts = { targets, clock, policy, faultPoint }
+  const { outbox, targets, clock = systemClock, telemetry = silentTelemetry } = options
+  const context = { targets, clock, policy }
 
-  async function work(kept: KeptLane, signal: AbortSignal | undefined): Promise<RelayTurn> {
-    const { lease } = kept
+  async function work(held: HeldLane, signal: AbortSignal | undefined): Promise<RelayTurn> {
+    const { lease } = held
     let counts: RelayCounts = { delivered: 0, failed: 0, parked: 0, held: 0 }
-    const begunAtMs = clock.monotonicMs()
+    const startedAtMs = clock.monotonicMs()
     const isEnough = (batches: number) => {
-      const spentMs = clock.monotonicMs() - begunAtMs
+      const spentMs = clock.monotonicMs() - startedAtMs
       return batches >= batchesPerTurn[spentMs < quickTurnMs ? 'quick' : 'slow'] || spentMs >= policy.leaseMs
     }
     let ahead: Batch | undefined
     for (let batches = 1; ; batches += 1) {
       const batch = ahead ?? (await outbox.next(lease, { limit: policy.batch }))
       if (batch === 'lease-lost') return { kind: 'lease-lost', lane: lease.lane, ...counts }
-      const ends = await deliverBatch(parts, batch, kept.signal)
+      const ends = await deliverBatch(context, batch, held.signal)
       const release = !batch.more || isEnough(batches) || signal?.aborted === true
       const then = release ? ({ kind: 'release' } as const) : ({ kind: 'keep', leaseMs: policy.leaseMs } as const)
-      const startedAtMs = clock.monotonicMs()
-      // Also when the lease seems lost: the store knows, and what was delivered need not be delivered again.
+      const sentAtMs = clock.monotonicMs()
+      // Even when the lease seems lost: the store decides, and what was delivered need not be delivered again.
       const settling = outbox.settle(lease, { batch, ends, then })
       const reading = release ? undefined : readAhead(lease, batch, ends)
       if ((await settling) === 'lease-lost') return { kind: 'lease-lost', lane: lease.lane, ...counts }
-      kept.renewed(startedAtMs)
+      held.renewed(sentAtMs)
       counts = add(counts, batch, ends)
-      tellParked(telemetry, batch, ends)
+      reportParked(telemetry, batch, ends)
       if (release) return { kind: 'worked', lane: lease.lane, more: batch.more, ...counts }
       ahead = await reading
     }
   }
 
-  /** While the batch is settled, if all of it was delivered: what failed would block others. Never rejects. */
+  /** Reads the next batch while this one is settled, if all of it was delivered: a failure would block later messages. Never rejects. */
   async function readAhead(lease: LaneLease, batch: Batch, ends: readonly DeliveryEnd[]): Promise<Batch | undefined> {
     if (batch.through === undefined || !isAllDelivered(batch, ends)) return undefined
     return outbox.ahead?.(lease, { limit: policy.batch, after: batch.through }).catch(() => undefined)
@@ -95,21 +93,21 @@ export function createRelay(options: RelayOptions): Relay {
       const askedAtMs = clock.monotonicMs()
       const lease = await outbox.leaseLane({ leaseId, leaseMs: policy.leaseMs })
       if (lease === undefined) return { kind: 'idle' }
-      const kept = keepLane({ outbox, clock, lease, askedAtMs, leaseMs: policy.leaseMs, signal })
+      const held = holdLane({ outbox, clock, lease, askedAtMs, leaseMs: policy.leaseMs, signal })
       try {
-        return await work(kept, signal)
+        return await work(held, signal)
       } catch (error) {
-        giveBack(outbox, lease)
+        release(outbox, lease)
         throw error
       } finally {
-        kept.stop()
+        held.stop()
       }
     },
   }
 }
 
-/** As good as it goes: otherwise the next relay waits until the lease runs out. */
-function giveBack(outbox: Outbox<unknown>, lease: LaneLease): void {
+/** Best effort: otherwise the next relay waits until the lease expires. */
+function release(outbox: Outbox<unknown>, lease: LaneLease): void {
   outbox.releaseLane(lease).catch(() => undefined)
 }
 
@@ -124,7 +122,7 @@ function add(counts: RelayCounts, batch: Batch, ends: readonly DeliveryEnd[]): R
   }
 }
 
-function tellParked(telemetry: Telemetry, batch: Batch, ends: readonly DeliveryEnd[]): void {
+function reportParked(telemetry: Telemetry, batch: Batch, ends: readonly DeliveryEnd[]): void {
   for (const end of ends) {
     if (end.kind !== 'failed' || end.next.kind !== 'park') continue
     const topic = batch.messages.find(message => message.position === end.position)?.topic ?? ''
@@ -132,7 +130,7 @@ function tellParked(telemetry: Telemetry, batch: Batch, ends: readonly DeliveryE
       telemetry.count('parked', { detail: topic })
       telemetry.report('an outbox message was parked', { detail: `${topic} ${end.position}: ${end.error}` })
     } catch {
-      // An observer that throws changes nothing.
+      // Telemetry that throws must not stop the relay.
     }
   }
 }

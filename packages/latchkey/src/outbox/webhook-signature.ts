@@ -6,14 +6,14 @@ import { misconfigured } from '../ports/errors.ts'
 const secretBytesMin = 24
 const secretBytesMax = 64
 
-export interface Signed {
+export interface SignedMessage {
   readonly id: string
   /** Seconds since 1970. */
   readonly timestamp: number
   readonly body: Uint8Array
 }
 
-/** `whsec_` and base64, or the base64 alone. The secret itself appears in no error. */
+/** `whsec_` and base64, or the base64 alone. No error contains the secret. */
 export function webhookKey(secret: string): Buffer {
   const text = secret.startsWith('whsec_') ? secret.slice('whsec_'.length) : secret
   const key = Buffer.from(text, 'base64')
@@ -24,8 +24,8 @@ export function webhookKey(secret: string): Buffer {
   )
 }
 
-/** Several keys while one replaces another: a receiver accepts any signature it can check. */
-export function webhookSignature(keys: readonly Buffer[], { id, timestamp, body }: Signed): string {
+/** Several keys while one replaces another: a receiver accepts any signature it can verify. */
+export function webhookSignature(keys: readonly Buffer[], { id, timestamp, body }: SignedMessage): string {
   const one = (key: Buffer) => createHmac('sha256', key).update(`${id}.${timestamp}.`).update(body).digest('base64')
   return keys.map(key => `v1,${one(key)}`).join(' ')
 }

@@ -23,8 +23,3 @@ export interface Target {
    */
   deliver(message: Message, options: DeliveryOptions): Promise<DeliveryResult>
 }
-
-/** A target with a connection of its own: delivered means that the broker has it durably, not that it was sent. */
-export interface Broker extends Target {
-  close(): Promise<void>
-}

@@ -32,7 +32,7 @@ export async function askProvider(
   const answer = await bounded(context, { ...call, ask: call.ask, timeoutMs: registered.timeoutMs, stopping })
   if (answer.kind !== 'answered') return answer
   try {
-    const { outcomeVersion } = context.keeping(registered.operation)
+    const { outcomeVersion } = context.retentionOf(registered.operation)
     const verdict = checkedVerdict(
       `the verdict of the look-up of ${registered.operation}`,
       answer.value,

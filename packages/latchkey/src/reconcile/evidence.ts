@@ -16,13 +16,13 @@ export type PresentResult =
   | (ApplyResult & { readonly keptBefore: boolean })
 
 export async function present(context: ReconcilerContext, evidence: PresentedEvidence): Promise<PresentResult> {
-  const { store, call, quarantineMs, keeping } = context
+  const { store, call, quarantineMs, retentionOf } = context
   const { operation, subject, finding, ageMs, lookup } = evidence
   const kept = await call('keep evidence', () => store.reconciliation.keep(subject, finding))
   if (kept.kind === 'replayed' || kept.kind === 'no-row') return kept
   const options = {
     quarantineMs: quarantineMs(operation) + ageMs,
-    retentionMs: keeping(operation).retentionMs,
+    retentionMs: retentionOf(operation).retentionMs,
     ...(lookup === undefined ? {} : { lookup }),
   }
   const applied = await call('apply evidence', () => store.reconciliation.apply(kept.evidenceId, options))
@@ -72,11 +72,11 @@ async function contradicts({ store, call }: ReconcilerContext, { id, effect }: S
 
 /** Applies evidence that was stored before its row became unknown, or before a crash. Returns whether there may be more. */
 export async function applyKept(context: ReconcilerContext, limit: number): Promise<boolean> {
-  const { store, call, quarantineMs, keeping } = context
+  const { store, call, quarantineMs, retentionOf } = context
   const waiting = await call('kept evidence', () => store.reconciliation.waiting({ limit }))
   let settled = 0
   for (const { evidenceId, operation } of waiting) {
-    const options = { quarantineMs: quarantineMs(operation), retentionMs: keeping(operation).retentionMs }
+    const options = { quarantineMs: quarantineMs(operation), retentionMs: retentionOf(operation).retentionMs }
     const applied = await call('apply evidence', () => store.reconciliation.apply(evidenceId, options))
     if (applied.kind !== 'settled') continue
     settled += 1

@@ -27,7 +27,7 @@ export interface ReconcilerContext {
   readonly telemetry: Telemetry
   /** Aborted when the Latchkey closes: nothing new is started. */
   readonly closing: AbortSignal
-  keeping(operation: string): { readonly retentionMs: number; readonly outcomeVersion: number }
+  retentionOf(operation: string): { readonly retentionMs: number; readonly outcomeVersion: number }
   /** The registered value, or the default. */
   quarantineMs(operation: string): number
   /** Calls the store with a time limit. Rejects with `store-unavailable`. */
@@ -54,7 +54,7 @@ export function reconcilerContext<Tx>(latchkey: ReconcilerHost<Tx>, options: Con
     clock,
     telemetry,
     closing,
-    keeping: retentionOf,
+    retentionOf,
     ...options,
     async call(name, run) {
       try {

@@ -1,7 +1,7 @@
 import type { Telemetry } from '../ports/telemetry.ts'
 import type { WorkerName, WorkersOptions } from './options.ts'
 
-/** A hint that throws, at its beginning or its end, is reported: polling does the work anyway. */
+/** Subscribes to hints. A `hint` function that throws is reported: polling does the work anyway. */
 export function subscription(
   hint: WorkersOptions['hint'],
   wake: (worker?: WorkerName) => void,
@@ -12,7 +12,7 @@ export function subscription(
     try {
       run()
     } catch (error) {
-      telemetry.report('the workers have no hints: polling goes on', { error })
+      telemetry.report('the workers get no hints; polling continues', { error })
     }
   }
   return {

@@ -1,4 +1,4 @@
-/** Deletes what is past its retention, a batch at a time, with room for live traffic between two batches. */
+/** Deletes what is past its retention, a batch at a time, with a pause for live traffic between two batches. */
 import type { Outbox } from '../ports/outbox.ts'
 import type { Reconciliation } from '../ports/reconciliation.ts'
 import type { Store } from '../ports/store.ts'

@@ -156,7 +156,7 @@ it('leaves rows of operations that are not declared here alone, and says so once
   expect([await turn(), await turn()]).toEqual(['idle', 'idle'])
   expect(resumed).toEqual([])
   expect(telemetry.told).toEqual([
-    ['rows to resume are left alone: their operation is not declared in this process', { operation: 'exports' }],
+    ['rows are not resumed here: their operation is not declared in this process', { operation: 'exports' }],
   ])
 })
 

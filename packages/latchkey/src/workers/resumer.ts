@@ -1,6 +1,6 @@
 /**
- * Goes on with phased work that nobody owns: its process died, or it waits for another try. The claim decides which of
- * several processes gets a row; the others move on.
+ * Resumes phased work that has no owner: its process died, or it waits for another try. The claim decides which of several processes gets a
+ * row; the others continue with other rows.
  */
 import { type Clock, sleep } from '../ports/clock.ts'
 import type { Resumable, Store } from '../ports/store.ts'
@@ -19,21 +19,21 @@ export interface Resumer {
   turn(signal: AbortSignal): Promise<TurnResult>
   /** Resolves when no row is being worked on. */
   outstanding(): Promise<unknown>
-  /** Evidence has settled the row: it need not rest. */
+  /** Evidence has settled the row: it may be resumed at once. */
   settled(id: string): void
 }
 
-/** Several processes see the same rows: from more than it needs, each takes some by chance, and fewer claims are in vain. */
+/** Several processes see the same rows: each reads more than it needs and picks at random, so that fewer claims fail. */
 const rowsPerSlot = 4
-/** Rows of operations that are not declared here stay in front; behind this many of them ours would starve. */
+/** Rows of operations that are not declared here stay at the front of the list; this many are read to reach our own behind them. */
 const limitMax = 1_000
 /** How long a turn waits for a free slot before it ends: far below the limit of a turn. */
 const slotWaitMs = 1_000
-/** A row that did not finish rests here, so that one that fails at once does not spin. The store's due time comes on top. */
+/** How long this process leaves a row alone that did not finish, so that one that fails at once does not spin. The store's due time comes on top. */
 const restMs = 2_000
-/** One death may be anybody's; from the second on a row is looked at as the cause. */
+/** One crash may have another cause; from the second on the row is a suspect. */
 const suspectCrashes = 2
-/** The maximum hold: a definition that hangs for longer gives its slot back, and the row's fence protects the row. */
+/** The maximum hold: a definition that hangs for longer frees its slot, and the fence protects the row. */
 const resumeMsMax = 900_000
 
 export function resumer({ store, phased, concurrency, clock, telemetry, closing }: ResumerOptions): Resumer {
@@ -41,7 +41,7 @@ export function resumer({ store, phased, concurrency, clock, telemetry, closing 
   const restsUntilMs = new Map<string, number>()
   const undeclared = new Set<string>()
   let limit = concurrency * rowsPerSlot
-  /** A suspect is under way: nothing is begun beside it. */
+  /** A suspect is running: nothing is started beside it. */
   let suspect = false
 
   function resume(row: Resumable, operation: OperationResumer): void {
@@ -57,12 +57,12 @@ export function resumer({ store, phased, concurrency, clock, telemetry, closing 
     busy.set(id, work)
   }
 
-  /** Left to a process that knows the operation; said once, because an operation that nobody declares waits for ever. */
+  /** Rows of other operations are left to a process that declares them; reported once, because an undeclared operation waits for ever. */
   function isDeclared({ identity: { operation } }: Resumable): boolean {
     if (phased.has(operation)) return true
     if (!undeclared.has(operation)) {
       undeclared.add(operation)
-      telemetry.report('rows to resume are left alone: their operation is not declared in this process', { operation })
+      telemetry.report('rows are not resumed here: their operation is not declared in this process', { operation })
     }
     return false
   }
@@ -70,7 +70,7 @@ export function resumer({ store, phased, concurrency, clock, telemetry, closing 
   const isRested = ({ identity: { id } }: Resumable) =>
     !busy.has(id) && (restsUntilMs.get(id) ?? 0) <= clock.monotonicMs()
 
-  /** A row that may kill its process takes nobody with it: others go first, and it runs when nothing else does. */
+  /** A row that may kill its process runs alone, after all others, so that it interrupts no other row. */
   function choose(waiting: readonly Resumable[], free: number): readonly Resumable[] {
     const innocent = waiting.filter(({ crashes }) => crashes < suspectCrashes)
     if (innocent.length > 0) return innocent.slice(0, free)
@@ -81,9 +81,9 @@ export function resumer({ store, phased, concurrency, clock, telemetry, closing 
 
   return {
     async turn(signal) {
-      // A Latchkey that is closing waits for what runs; nothing may be added.
+      // A Latchkey that is closing waits for running work; nothing may be added.
       if (closing.aborted) return 'idle'
-      if (suspect || busy.size >= concurrency) await oneOf(busy.values(), { clock, signal })
+      if (suspect || busy.size >= concurrency) await anyEnd(busy.values(), { clock, signal })
       suspect &&= busy.size > 0
       const free = suspect ? 0 : concurrency - busy.size
       if (free <= 0) return 'more'
@@ -94,8 +94,8 @@ export function resumer({ store, phased, concurrency, clock, telemetry, closing 
       limit = waiting.length === 0 && mayBeMore ? Math.min(2 * limit, limitMax) : concurrency * rowsPerSlot
       if (signal.aborted || closing.aborted) return 'idle'
       const chosen = choose(shuffled(waiting, clock), free)
-      // Only suspects wait, and something is under way: they come when it has ended.
-      if (chosen.length === 0 && waiting.length > 0) await oneOf(busy.values(), { clock, signal })
+      // Only suspects are waiting, and something is running: they start when it has ended.
+      if (chosen.length === 0 && waiting.length > 0) await anyEnd(busy.values(), { clock, signal })
       for (const row of chosen) {
         const operation = phased.get(row.identity.operation)
         if (operation !== undefined) resume(row, operation[engine])
@@ -107,7 +107,7 @@ export function resumer({ store, phased, concurrency, clock, telemetry, closing 
   }
 }
 
-async function oneOf(works: Iterable<Promise<void>>, { clock, signal }: { clock: Clock; signal: AbortSignal }) {
+async function anyEnd(works: Iterable<Promise<void>>, { clock, signal }: { clock: Clock; signal: AbortSignal }) {
   const over = new AbortController()
   const end = () => over.abort()
   signal.addEventListener('abort', end, { once: true })

@@ -1,4 +1,4 @@
-/** Resolves leases whose owners died, by each row's recovery: within the lease and one sweep, as the sum of both. */
+/** Resolves expired leases by each row's recovery, at the latest one sweep after the lease ended. */
 import type { Store } from '../ports/store.ts'
 import type { Telemetry } from '../ports/telemetry.ts'
 import type { TurnResult } from './loop.ts'
@@ -13,7 +13,7 @@ export async function sweepOnce({ store, telemetry, batch }: SweepOptions): Prom
   const swept = await store.sweep({ limit: batch })
   for (const { id, operation, to } of swept) {
     telemetry.count('zombie_key', { operation, identity: id, detail: to })
-    telemetry.report(`the owner of a claim died: the row is ${to} now`, { operation, identity: id, detail: to })
+    telemetry.report(`lease expired: row moved to ${to}`, { operation, identity: id, detail: to })
   }
   return swept.length < batch ? 'idle' : 'more'
 }

@@ -1,4 +1,4 @@
-/** From options to what each worker's loop does. */
+/** From the options to the loop of each worker. */
 import { misconfigured } from '../ports/errors.ts'
 import { engine } from '../engine/internal.ts'
 import type { Internals } from '../engine/latchkey.ts'
@@ -9,10 +9,10 @@ import { relayTurn } from './relay.ts'
 import { resumer, type Resumer } from './resumer.ts'
 import { sweepOnce } from './sweeper.ts'
 
-/** Rows that one process resumes at once, unless it is told otherwise. */
+/** The default number of rows that one process resumes at once. */
 const slotsMax = 8
 
-/** The relay bounds each delivery and renews its lane; to give up a slow batch would only make copies of its messages. */
+/** The relay limits each delivery and renews its lane; giving up a slow batch would only duplicate its messages. */
 const relayTurnMsMax = 900_000
 
 const hour = 3_600_000
@@ -21,13 +21,13 @@ const reapDefaults = { everyMs: 60_000, batch: 1_000, pauseMs: 250, keepDelivere
 /** Stripe and Standard Webhooks retry for three days and a little. */
 const keepReceivedMsMin = 4 * day
 
-export type Shape = Pick<LoopOptions, 'turn' | 'idleMs' | 'pauseMs' | 'turnMsMax' | 'outstanding' | 'ending'> &
+export type WorkerConfig = Pick<LoopOptions, 'turn' | 'idleMs' | 'pauseMs' | 'turnMsMax' | 'outstanding' | 'ending'> &
   Partial<Pick<Resumer, 'settled'>>
 
-/** Undefined: there is nothing to do for it here. */
-export type Shapes = { readonly [Name in WorkerName]: Shape | undefined }
+/** Undefined: the worker has nothing to do here. */
+export type WorkerConfigs = { readonly [Name in WorkerName]: WorkerConfig | undefined }
 
-export function shapes<Tx>(latchkey: WorkersHost<Tx>, options: WorkersOptions): Shapes {
+export function workerConfigs<Tx>(latchkey: WorkersHost<Tx>, options: WorkersOptions): WorkerConfigs {
   const internals = latchkey[engine]
   const { store, telemetry } = internals
   const sweep = { everyMs: 60_000, batch: 100, ...options.sweeper }
@@ -35,35 +35,36 @@ export function shapes<Tx>(latchkey: WorkersHost<Tx>, options: WorkersOptions): 
   checkReceived(reap.keepReceivedMs)
   return {
     sweeper: { idleMs: sweep.everyMs, turn: () => sweepOnce({ store, telemetry, batch: sweep.batch }) },
-    resumer: resumerShape(internals, options),
-    reconciler: reconcilerShape(internals, options),
-    relay: relayShape(internals, options),
+    resumer: resumerConfig(internals, options),
+    reconciler: reconcilerConfig(internals, options),
+    relay: relayConfig(internals, options),
     reaper: { idleMs: reap.everyMs, pauseMs: reap.pauseMs, turn: () => reapOnce({ ...reap, store, telemetry }) },
   }
 }
 
-function resumerShape<Tx>(internals: Internals<Tx>, options: WorkersOptions): Shape | undefined {
+function resumerConfig<Tx>(internals: Internals<Tx>, options: WorkersOptions): WorkerConfig | undefined {
   const { transactional, connections } = internals.store.traits
   const { everyMs, concurrency } = { everyMs: 5_000, concurrency: slots(connections), ...options.resumer }
-  // Without transactions there is no phased work to go on with.
+  // Without transactions there is no phased work to resume.
   return transactional ? { idleMs: everyMs, ...resumer({ ...internals, concurrency }) } : undefined
 }
 
-function reconcilerShape<Tx>(internals: Internals<Tx>, options: WorkersOptions): Shape | undefined {
-  const defaults = { everyMs: 5_000, concurrency: slots(internals.store.traits.connections) }
-  const { everyMs, concurrency } = { ...defaults, ...options.reconciler }
-  if (options.reconcile !== undefined) return { idleMs: everyMs, ...options.reconcile[engine].work({ concurrency }) }
+function reconcilerConfig<Tx>(internals: Internals<Tx>, options: WorkersOptions): WorkerConfig | undefined {
   if (options.reconciler === undefined) return undefined
-  throw misconfigured('createWorkers: reconciler has options, and there is no reconcile: createReconciler(latchkey)')
+  const defaults = { everyMs: 5_000, concurrency: slots(internals.store.traits.connections) }
+  const { use, everyMs, concurrency } = { ...defaults, ...options.reconciler }
+  if (use === undefined) throw misconfigured('createWorkers: reconciler needs use: createReconciler(latchkey)')
+  return { idleMs: everyMs, ...use[engine].work({ concurrency }) }
 }
 
-function relayShape<Tx>(internals: Internals<Tx>, { targets, relay = {} }: WorkersOptions): Shape | undefined {
-  const { everyMs = 500, ...policy } = relay
-  if (targets === undefined) return undefined
+function relayConfig<Tx>(internals: Internals<Tx>, { relay }: WorkersOptions): WorkerConfig | undefined {
+  if (relay === undefined) return undefined
+  const { everyMs = 500, targets, ...policy } = relay
+  if (targets === undefined) throw misconfigured('createWorkers: relay needs targets: where messages go, by topic')
   const { clock, telemetry, store } = internals
   const { outbox } = store
   if (outbox === undefined) {
-    throw misconfigured(`createWorkers: targets are given, and the ${store.name} store has no outbox`)
+    throw misconfigured(`createWorkers: relay needs an outbox, which the ${store.name} store does not have`)
   }
   return {
     idleMs: everyMs,
@@ -72,7 +73,7 @@ function relayShape<Tx>(internals: Internals<Tx>, { targets, relay = {} }: Worke
   }
 }
 
-/** Half of a small pool is left to requests: a step that waits for a connection runs into the limit of a store call. */
+/** Half of a small pool is left to requests: a step that waits for a connection would exceed the time limit of a store call. */
 function slots(connections = slotsMax * 2): number {
   return Math.max(1, Math.min(slotsMax, Math.floor(connections / 2)))
 }
@@ -80,6 +81,6 @@ function slots(connections = slotsMax * 2): number {
 function checkReceived(keepReceivedMs: number): void {
   if (keepReceivedMs >= keepReceivedMsMin) return
   throw misconfigured(
-    `reaper.keepReceivedMs is ${keepReceivedMs}, shorter than senders of webhooks retry: at least ${keepReceivedMsMin} (4 days)`,
+    `reaper.keepReceivedMs must be at least ${keepReceivedMsMin}, 4 days, because senders of webhooks retry for 3 (got ${keepReceivedMs})`,
   )
 }

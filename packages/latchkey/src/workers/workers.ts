@@ -1,21 +1,21 @@
-/** All background work of one Latchkey: swept, resumed, reconciled, relayed, reaped. Any number of processes may run it at once. */
+/** All background work of one Latchkey: sweeper, resumer, reconciler, relay, reaper. Any number of processes may run it at once. */
 import { engine } from '../engine/internal.ts'
 import { checkOptions } from '../ports/check-options.ts'
 import { misconfigured } from '../ports/errors.ts'
 import { subscription } from './hints.ts'
 import { type LoopHealth, workerLoop, type WorkerLoop } from './loop.ts'
 import { type WorkerName, workerNames, workersChecks, type WorkersHost, type WorkersOptions } from './options.ts'
-import { type Shapes, shapes } from './worker-configs.ts'
+import { type WorkerConfigs, workerConfigs } from './worker-configs.ts'
 
 export interface Workers {
   /** Keeps the process alive until `drain` or `stop`. */
   start(): void
   /**
-   * No new turns; waits for those under way, at most `timeoutMs` (default 10 s). At SIGTERM: `drain`, then the Latchkey's
-   * `close`, then end the pool. `drained: false`: something is still running; `stop` ends the wait for it.
+   * No new turns; waits for the running ones, at most `timeoutMs` (default 10 s). At SIGTERM: `drain`, then the Latchkey's `close`, then end the
+   * pool. `drained: false`: something is still running; `stop` ends the wait for it.
    */
   drain(options?: { timeoutMs?: number }): Promise<{ drained: boolean }>
-  /** No new turns, waits for nothing. What was under way ends by itself or is recovered like after a crash. */
+  /** No new turns, and no waiting. Work that was running ends by itself, or is recovered as after a crash. */
   stop(): Promise<void>
   /** A hint that there is work for one worker, or for all. */
   wake(worker?: WorkerName): void
@@ -25,34 +25,34 @@ export interface Workers {
 
 export function createWorkers<Tx>(latchkey: WorkersHost<Tx>, options: WorkersOptions = {}): Workers {
   checkOptions('createWorkers', options, workersChecks)
-  const found = shapes(latchkey, options)
-  const loops = loopsOf(latchkey, options, found)
+  const configs = workerConfigs(latchkey, options)
+  const loops = loopsOf(latchkey, options, configs)
   const all = () => [...loops.values()]
   const wake = (worker?: WorkerName) => {
     for (const [name, loop] of loops) if (worker === undefined || worker === name) loop.wake()
   }
-  const hints = [options.hint, settledHint(options, found)].map(hint =>
+  const hints = [options.hint, settledHint(options, configs)].map(hint =>
     subscription(hint, wake, latchkey[engine].telemetry),
   )
   const endHints = () => {
     for (const hint of hints) hint.end()
   }
-  const care = maintained(latchkey, loops)
+  const maintenance = maintenanceOf(latchkey, loops)
   return {
     start() {
       for (const loop of all()) loop.start()
       for (const hint of hints) hint.begin()
-      care.take()
+      maintenance.takeOver()
     },
     async drain(given) {
       endHints()
-      care.giveBack()
+      maintenance.handBack()
       const ends = await Promise.all(all().map(loop => loop.drain(given)))
       return { drained: ends.every(({ drained }) => drained) }
     },
     async stop() {
       endHints()
-      care.giveBack()
+      maintenance.handBack()
       await Promise.all(all().map(loop => loop.stop()))
     },
     wake,
@@ -60,43 +60,43 @@ export function createWorkers<Tx>(latchkey: WorkersHost<Tx>, options: WorkersOpt
   }
 }
 
-/** Those that are asked for; unless some are, all that have something to do. */
+/** The workers in `only`; without it, all that have something to do. */
 function loopsOf<Tx>(
   latchkey: WorkersHost<Tx>,
   options: WorkersOptions,
-  found: Shapes,
+  configs: WorkerConfigs,
 ): ReadonlyMap<WorkerName, WorkerLoop> {
   const { clock, telemetry } = latchkey[engine]
   const loops = new Map<WorkerName, WorkerLoop>()
   for (const name of options.only ?? workerNames) {
-    const shape = found[name]
-    if (shape !== undefined) loops.set(name, workerLoop({ name, clock, telemetry, ...shape }))
+    const config = configs[name]
+    if (config !== undefined) loops.set(name, workerLoop({ name, clock, telemetry, ...config }))
     else if (options.only !== undefined) throw misconfigured(whyNothing(name))
   }
   return loops
 }
 
-/** What the instance itself does a little of, where nobody does it all. */
-function maintained<Tx>(latchkey: WorkersHost<Tx>, loops: ReadonlyMap<WorkerName, WorkerLoop>) {
+/** Without workers, each instance sweeps and reaps a little itself; these workers take that over. */
+function maintenanceOf<Tx>(latchkey: WorkersHost<Tx>, loops: ReadonlyMap<WorkerName, WorkerLoop>) {
   const ends: (() => void)[] = []
-  const giveBack = () => {
+  const handBack = () => {
     for (const end of ends.splice(0)) end()
   }
   return {
-    take() {
-      giveBack()
+    takeOver() {
+      handBack()
       if (loops.has('sweeper')) ends.push(latchkey[engine].maintenance.leaveTo('sweep'))
       if (loops.has('reaper')) ends.push(latchkey[engine].maintenance.leaveTo('reap'))
     },
-    giveBack,
+    handBack,
   }
 }
 
-/** What evidence has settled goes on at once. */
-function settledHint({ reconcile }: WorkersOptions, { resumer }: Shapes): WorkersOptions['hint'] {
-  if (reconcile === undefined) return undefined
+/** A row that evidence has settled is resumed at once. */
+function settledHint({ reconciler }: WorkersOptions, { resumer }: WorkerConfigs): WorkersOptions['hint'] {
+  if (reconciler === undefined) return undefined
   return wake =>
-    reconcile.onSettled(({ id, to }) => {
+    reconciler.use.onSettled(({ id, to }) => {
       if (to !== 'pending') return
       if (id !== undefined) resumer?.settled?.(id)
       wake('resumer')
@@ -104,11 +104,11 @@ function settledHint({ reconcile }: WorkersOptions, { resumer }: Shapes): Worker
 }
 
 const nothingToDo: { readonly [Name in WorkerName]?: string } = {
-  relay: 'without targets: name where messages go',
-  reconciler: 'without reconcile: createReconciler(latchkey)',
+  relay: 'without relay: { targets }',
+  reconciler: 'without reconciler: { use: createReconciler(latchkey) }',
 }
 
 function whyNothing(name: WorkerName): string {
   const why = nothingToDo[name] ?? 'on a store without transactions'
-  return `createWorkers: the ${name} has nothing to do ${why}, or leave it out of only`
+  return `createWorkers: the ${name} has nothing to do ${why}; remove it from only`
 }

@@ -19,17 +19,18 @@ const { outbox } = postgresStore({ pool })
 if (outbox === undefined) throw new Error('the postgres store has an outbox')
 
 let deliveries = 0
+Reflect.set(globalThis, Symbol.for('latchkey.faultPoint'), (name: string) => {
+  if (name !== 'relay:after-deliver') return
+  deliveries += 1
+  if (deliveries === dieAfter) process.kill(process.pid, 'SIGKILL')
+})
+
 const relay = createRelay({
   outbox,
   leaseMs,
   batch: 20,
   concurrency: 4,
   targets: { '*': httpTarget({ url: consumer }) },
-  faultPoint(name) {
-    if (name !== 'relay:after-deliver') return
-    deliveries += 1
-    if (deliveries === dieAfter) process.kill(process.pid, 'SIGKILL')
-  },
 })
 
 process.on('disconnect', () => process.exit(0))

@@ -228,9 +228,13 @@ it('parks the message that kills its relays, and delivers the rest', async () =>
 it('calls its fault points around every delivery', async () => {
   await bench.append(message('m'))
   const steps: string[] = []
-  await drain(
-    relay(() => (steps.push('deliver'), { kind: 'delivered' }), { faultPoint: name => void steps.push(name) }),
-  )
+  const faultPoint = Symbol.for('latchkey.faultPoint')
+  Reflect.set(globalThis, faultPoint, (name: string) => void steps.push(name))
+  try {
+    await drain(relay(() => (steps.push('deliver'), { kind: 'delivered' })))
+  } finally {
+    Reflect.deleteProperty(globalThis, faultPoint)
+  }
   expect(steps).toEqual(['relay:before-deliver', 'deliver', 'relay:after-deliver'])
 })
 
@@ -240,7 +244,7 @@ it('refuses a wrong policy at construction', () => {
     { batch: 1.5 },
     { batch: 5_000 },
     { leaseMs: -1 },
-    { budget: Number.NaN },
+    { attemptsMax: Number.NaN },
     { timeoutMs: Infinity },
   ]
   for (const policy of wrong) {

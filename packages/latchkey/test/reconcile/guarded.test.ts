@@ -26,7 +26,7 @@ async function newScene() {
     .catch(() => undefined)
   const id = latchkey.identify({ scope: 'acme', operation: 'payments.create', key: 'k' })
   const work = (given: { concurrency?: number } = {}) => {
-    const options = { reconcile, reconciler: { everyMs: 20, ...given }, only: ['reconciler'] } as const
+    const options = { reconciler: { use: reconcile, everyMs: 20, ...given }, only: ['reconciler'] } as const
     const workers = createWorkers(latchkey, options)
     running.push(workers)
     workers.start()

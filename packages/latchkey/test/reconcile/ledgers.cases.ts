@@ -32,7 +32,7 @@ export function itSettlesByComparing(stageOf: () => Promise<Stage>): void {
     const stage = await stageOf()
     declare(stage, { label: 'compared' })
     const id = await stage.unknownPayment('compared')
-    await stage.work({ reconcile: stage.reconcile, reconciler: soon })
+    await stage.work({ reconciler: { use: stage.reconcile, ...soon } })
     await eventually(async () => (await stage.stateOf(id)) === 'completed')
     await expectPaid(stage, 'compared')
     expect((await stage.latchkey.inspect({ id })).evidence).toMatchObject([{ source: 'ledger', applied: true }])
@@ -119,9 +119,9 @@ export function itSettlesByComparing(stageOf: () => Promise<Stage>): void {
       })
     }
     const only = ['reconciler'] as const
-    const first = await one.work({ reconcile: one.reconcile, reconciler: soon, only })
+    const first = await one.work({ reconciler: { use: one.reconcile, ...soon }, only })
     await eventually(() => runs === 1)
-    await other.work({ reconcile: other.reconcile, reconciler: soon, only })
+    await other.work({ reconciler: { use: other.reconcile, ...soon }, only })
     await expect(other.reconcile.compare('shared')).rejects.toMatchObject({ code: 'in-progress' })
     expect(runs).toBe(1)
     expect(await first.drain({ timeoutMs: 20_000 })).toEqual({ drained: true })

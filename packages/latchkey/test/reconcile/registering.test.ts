@@ -108,16 +108,21 @@ describe('ledger and webhook', () => {
 describe('the worker', () => {
   it('runs where a reconciler is given, and says what is missing where not', async () => {
     const { latchkey, reconcile } = newScene()
-    expect(Object.keys(createWorkers(latchkey, { reconcile }).health())).toEqual(['sweeper', 'reconciler', 'reaper'])
+    expect(Object.keys(createWorkers(latchkey, { reconciler: { use: reconcile } }).health())).toEqual([
+      'sweeper',
+      'reconciler',
+      'reaper',
+    ])
     expect(() => createWorkers(latchkey, { only: ['reconciler'] })).toThrow(
-      'the reconciler has nothing to do without reconcile: createReconciler(latchkey)',
+      'the reconciler has nothing to do without reconciler: { use: createReconciler(latchkey) }',
     )
-    expect(() => createWorkers(latchkey, { reconciler: {} })).toThrow('there is no reconcile')
-    expect(() => createWorkers(latchkey, { reconcile, reconciler: { everyMs: 0 } })).toThrow(
+    const withoutUse: object = { reconciler: {} }
+    expect(() => createWorkers(latchkey, withoutUse)).toThrow('reconciler needs use: createReconciler(latchkey)')
+    expect(() => createWorkers(latchkey, { reconciler: { use: reconcile, everyMs: 0 } })).toThrow(
       'reconciler.everyMs must be',
     )
     expect(() => createWorkers(latchkey, { reaper: { keepReceivedMs: 1 } })).toThrow(
-      'shorter than senders of webhooks retry',
+      'reaper.keepReceivedMs must be at least 345600000, 4 days',
     )
   })
 })

@@ -40,7 +40,7 @@ export function itSettlesUnknowns(placeName: () => string): void {
     it('settles at once, and the remaining steps go on without waiting for anybody to poll', async () => {
       const stage = await stageOf()
       const hook = mountWebhook(stage)
-      await stage.work({ reconcile: stage.reconcile, reconciler: { everyMs: 600_000 } })
+      await stage.work({ reconciler: { use: stage.reconcile, everyMs: 600_000 } })
       const id = await stage.unknownPayment('hooked')
       const response = await hook(signedWebhook({ charge: stage.provider.charges[0] }, { id: 'msg_hooked' }))
       expect(response.status).toBe(200)
@@ -60,7 +60,7 @@ export function itSettlesUnknowns(placeName: () => string): void {
         throw new Error('socket hang up')
       })
       expect((await stage.latchkey.inspect({ id })).evidence).toMatchObject([{ source: 'webhook', applied: false }])
-      await stage.work({ reconcile: stage.reconcile, reconciler: soon })
+      await stage.work({ reconciler: { use: stage.reconcile, ...soon } })
       await eventually(async () => (await stage.stateOf(id)) === 'completed')
       await expectPaid(stage, 'early')
     })
@@ -130,7 +130,7 @@ export function itSettlesUnknowns(placeName: () => string): void {
       ])
       stage.provider.faults.push('lost-before')
       await expect(stage.pay.run(request('contradicted'))).rejects.toMatchObject({ code: 'outcome-unknown' })
-      await stage.work({ reconcile: stage.reconcile, reconciler: soon, only: ['reconciler'] })
+      await stage.work({ reconciler: { use: stage.reconcile, ...soon }, only: ['reconciler'] })
       expect((await hook(signedWebhook(late, { id: 'msg_c', inSeconds: 5 }))).status).toBe(200)
       expect(await stage.stateOf(id)).toBe('unknown')
 
@@ -159,7 +159,7 @@ export function itSettlesUnknowns(placeName: () => string): void {
         },
       })
       const id = await stage.unknownPayment('asked')
-      await stage.work({ reconcile: stage.reconcile, reconciler: soon })
+      await stage.work({ reconciler: { use: stage.reconcile, ...soon } })
       await eventually(async () => (await stage.stateOf(id)) === 'completed')
       await expectPaid(stage, 'asked')
       expect(asked).toMatchObject([
@@ -190,7 +190,7 @@ export function itSettlesUnknowns(placeName: () => string): void {
         },
       })
       const id = await stage.unknownPayment('lost-before', 'lost-before')
-      await stage.work({ reconcile: stage.reconcile, reconciler: soon })
+      await stage.work({ reconciler: { use: stage.reconcile, ...soon } })
       await eventually(async () => (await stage.stateOf(id)) === 'completed')
       await expectPaid(stage, 'lost-before')
       expect(stage.provider.calls).toHaveLength(2)
@@ -222,7 +222,7 @@ export function itSettlesUnknowns(placeName: () => string): void {
         lookup: async question => answers[looks++]?.(question) ?? { kind: 'still-unknown' },
       })
       const id = await stage.unknownPayment('gone')
-      await stage.work({ reconcile: stage.reconcile, reconciler: soon })
+      await stage.work({ reconciler: { use: stage.reconcile, ...soon } })
       await eventually(async () => (await stage.place.store.read(id))?.parked === true)
       expect(await stage.place.store.read(id)).toMatchObject({ state: 'unknown', lastErrorCode: 'unresolved' })
       expect([looks, aborted]).toEqual([4, [true]])
@@ -257,7 +257,7 @@ export function itSettlesUnknowns(placeName: () => string): void {
       })
       const asked = { scope: 'acme', key: 'whole', input: { amount: 7 } }
       await expect(whole.run(asked)).rejects.toMatchObject({ code: 'outcome-unknown' })
-      await stage.work({ reconcile: stage.reconcile, reconciler: soon, only: ['reconciler'] })
+      await stage.work({ reconciler: { use: stage.reconcile, ...soon }, only: ['reconciler'] })
       const id = stage.latchkey.identify({ scope: 'acme', operation, key: 'whole' })
       await eventually(async () => (await stage.stateOf(id)) === 'completed')
       expect(await whole.run(asked)).toMatchObject({ status: 402, value: { declined: 7 } })
@@ -271,7 +271,7 @@ export function itSettlesUnknowns(placeName: () => string): void {
         lookup: ({ key }) => (knows ? verdictOf(stage.provider, key) : { kind: 'still-unknown' }),
       })
       const id = await stage.unknownPayment('unparked')
-      await stage.work({ reconcile: stage.reconcile, reconciler: soon })
+      await stage.work({ reconciler: { use: stage.reconcile, ...soon } })
       await eventually(async () => (await stage.place.store.read(id))?.parked === true)
       knows = true
       expect(await stage.latchkey.unpark({ id }, act)).toEqual({ kind: 'unparked' })
@@ -285,7 +285,7 @@ export function itSettlesUnknowns(placeName: () => string): void {
   it('counts what is unknown, and says once that nobody is asked about it', async () => {
     const stage = await stageOf()
     await stage.unknownPayment('uncounted')
-    await stage.work({ reconcile: stage.reconcile, reconciler: soon, only: ['reconciler'] })
+    await stage.work({ reconciler: { use: stage.reconcile, ...soon }, only: ['reconciler'] })
     const operation = stage.pay.name
     expect(stage.telemetry.told).toEqual(
       expect.arrayContaining([

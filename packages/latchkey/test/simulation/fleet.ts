@@ -101,8 +101,7 @@ function startEngine(stage: Stage, process: Process, { version, workers }: Engin
   const { reconcile, take } = startReconciling(latchkey, offered, shop)
   createWorkers(latchkey, {
     only: workers,
-    reconcile,
-    reconciler: { everyMs: reconcileEveryMs },
+    reconciler: { use: reconcile, everyMs: reconcileEveryMs },
     sweeper: { everyMs: sweepEveryMs },
     resumer: { everyMs: resumeEveryMs },
     reaper: { everyMs: reapEveryMs },

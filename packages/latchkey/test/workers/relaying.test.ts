@@ -34,8 +34,7 @@ it('delivers what phased work appended, and the reaper deletes it when it was ke
     },
   }
   const workers = createWorkers(latchkey, {
-    targets: { receipts },
-    relay: { everyMs: 20 },
+    relay: { targets: { receipts }, everyMs: 20 },
     reaper: { everyMs: 20, keepDeliveredMs: 1 },
   })
   expect(Object.keys(workers.health())).toEqual(['sweeper', 'resumer', 'relay', 'reaper'])

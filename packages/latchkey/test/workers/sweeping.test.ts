@@ -25,11 +25,11 @@ it('moves every dead lease by its recovery, logs it by its hash and counts it', 
     'in_progress',
   ])
   expect(telemetry.told).toContainEqual([
-    'the owner of a claim died: the row is unknown now',
+    'lease expired: row moved to unknown',
     { operation: 'payments.create', identity: held, detail: 'unknown' },
   ])
   expect(telemetry.told).toContainEqual([
-    'the owner of a claim died: the row is failed_retryable now',
+    'lease expired: row moved to failed_retryable',
     { operation: 'payments.create', identity: rerun, detail: 'failed_retryable' },
   ])
   expect(JSON.stringify(telemetry.told)).not.toContain('held')

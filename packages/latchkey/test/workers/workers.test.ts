@@ -40,8 +40,10 @@ it('refuses the name of a worker that there is not, and one that has nothing to 
   // A name from a configuration file is not checked by the compiler.
   expect(() => workers({ only: ['sweepr' as 'sweeper'] })).toThrow("(got 'sweepr'): did you mean 'sweeper'?")
   expect(() => workers({ only: ['resumer'] })).toThrow('the resumer has nothing to do on a store without transactions')
-  expect(() => workers({ only: ['relay'] })).toThrow('the relay has nothing to do without targets')
-  expect(() => workers({ targets: {} })).toThrow('targets are given, and the memory store has no outbox')
+  expect(() => workers({ only: ['relay'] })).toThrow('the relay has nothing to do without relay: { targets }')
+  expect(() => workers({ relay: { targets: {} } })).toThrow(
+    'relay needs an outbox, which the memory store does not have',
+  )
 })
 
 it('resolves a dead lease within the lease and one sweep, also after the store was away', async () => {
@@ -96,6 +98,6 @@ it('takes hints while it runs, and lives without them when they fail', async () 
   await eventually(() => broken.health().sweeper?.turns === 1)
   await broken.stop()
   expect(telemetry.told).toMatchObject([
-    ['the workers have no hints: polling goes on', { error: { message: 'no LISTEN through this pooler' } }],
+    ['the workers get no hints; polling continues', { error: { message: 'no LISTEN through this pooler' } }],
   ])
 })

@@ -1,6 +1,7 @@
 /** Atomic: key, business rows and answer in one commit of the store's own database. */
 import { sleep } from '../../ports/clock.ts'
 import { misconfigured, unreachable } from '../../ports/errors.ts'
+import { faultPoint } from '../../ports/fault-point.ts'
 import type { AtomicRequest, HandlerEnd } from '../../ports/store.ts'
 import { type Answer, type ExecuteRequest, inProgress, unavailable, type Work } from '../answer.ts'
 import type { AtomicExecution } from '../execution.ts'
@@ -12,7 +13,6 @@ import { admit, admitChecked, tracked } from '../run/admit.ts'
 import { answerFromRow, grantOf } from '../run/answer-from-row.ts'
 import { attemptFunction, runRequest, valueOf } from '../run-function.ts'
 import type { Core } from '../runtime.ts'
-import { faultPoint } from '../store/call.ts'
 import { type BoundedEnd, boundedTransaction, unbounded } from '../store/transaction.ts'
 import {
   afterConflict,

@@ -2,6 +2,7 @@
 import { type Clock, sleep } from '../../ports/clock.ts'
 import { isLatchkeyError, LatchkeyError } from '../../ports/errors.ts'
 import type { Telemetry } from '../../ports/telemetry.ts'
+import { faultPoint } from '../../ports/fault-point.ts'
 
 export interface StoreCalls {
   readonly circuit: CircuitBreaker
@@ -166,18 +167,4 @@ export function circuitBreaker(clock: Clock): CircuitBreaker {
       if (failures >= failuresMax) nextProbeAtMs = clock.monotonicMs() + probeEveryMs
     },
   }
-}
-
-const armed: unique symbol = Symbol.for('latchkey.faultPoint')
-
-// Typed as what it is here: an object that may have this one member.
-const place = globalThis as { readonly [armed]?: unknown }
-
-/**
- * A named place where a test may kill the process. Nothing happens unless a test has put a function there. `moment` is a parameter of its own so
- * that no text is joined when nothing is armed.
- */
-export function faultPoint(name: string, moment?: 'before' | 'after'): void {
-  const arm = place[armed]
-  if (typeof arm === 'function') arm(moment === undefined ? name : `${name}:${moment}`)
 }

@@ -116,7 +116,7 @@ function checkedProof(context: ReconcilerContext, { ledger: { name }, run, key, 
   return {
     evidence,
     negative: check(0).kind === 'never-happened',
-    verdict: operation => check(context.keeping(operation).outcomeVersion),
+    verdict: operation => check(context.retentionOf(operation).outcomeVersion),
     refs: { once: `${name}:${run.run}:${short}`, always: `${name}:${short}` },
   }
 }

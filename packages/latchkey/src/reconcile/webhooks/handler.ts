@@ -144,7 +144,7 @@ function verdictReader(
     throw misconfigured(`${what} is still-unknown: return undefined where an event proves nothing`)
   }
   check(0)
-  return operation => check(context.keeping(operation).outcomeVersion)
+  return operation => check(context.retentionOf(operation).outcomeVersion)
 }
 
 interface VerifiedMessage {

@@ -1,28 +1,28 @@
-/** Keeps a lane leased while its messages are delivered, and says when it is lost. */
+/** Renews the lease of a lane while its messages are delivered, and aborts when the lane is lost. */
 import type { Clock } from '../ports/clock.ts'
 import type { LaneLease, Outbox } from '../ports/outbox.ts'
 
-export interface KeptLane {
+export interface HeldLane {
   readonly lease: LaneLease
-  /** Aborted when another relay has the lane, or may have it: deliveries of this one then only make copies. */
+  /** Aborted when another relay has, or may have, the lane: further deliveries would only be duplicates. */
   readonly signal: AbortSignal
-  /** The lease was renewed by a write that was sent at that moment, on the monotonic clock. */
+  /** A write that was sent at this time, on the monotonic clock, renewed the lease. */
   renewed(sentAtMs: number): void
   stop(): void
 }
 
-export interface KeepOptions {
+export interface HoldOptions {
   readonly outbox: Outbox<unknown>
   readonly clock: Clock
   readonly lease: LaneLease
-  /** Before the lease was asked for: the store's lease ends no earlier than counted from here. */
+  /** When the lease was requested: the store counts it from then or later. */
   readonly askedAtMs: number
   readonly leaseMs: number
-  /** The caller's: gives up, too. */
+  /** The caller's: aborts as well. */
   readonly signal: AbortSignal | undefined
 }
 
-export function keepLane({ outbox, clock, lease, askedAtMs, leaseMs, signal }: KeepOptions): KeptLane {
+export function holdLane({ outbox, clock, lease, askedAtMs, leaseMs, signal }: HoldOptions): HeldLane {
   const lost = new AbortController()
   let endsAtMs = askedAtMs + leaseMs
   let stopped = false
@@ -32,7 +32,7 @@ export function keepLane({ outbox, clock, lease, askedAtMs, leaseMs, signal }: K
 
   const renew = async () => {
     const sentAtMs = clock.monotonicMs()
-    // A store that does not answer is asked again, until the lease is over by our own clock.
+    // A renewal that fails is repeated until the lease has expired by our own clock.
     const result = await outbox.renewLane(lease, leaseMs).catch(() => 'not-renewed' as const)
     if (stopped) return
     if (result === 'lease-lost') return giveUp()
@@ -41,7 +41,7 @@ export function keepLane({ outbox, clock, lease, askedAtMs, leaseMs, signal }: K
   }
   const schedule = () => {
     if (clock.monotonicMs() >= endsAtMs) return giveUp()
-    // A third: two renewals may fail before the lease runs out.
+    // A third: two renewals may fail before the lease expires.
     cancel = clock.after(Math.min(leaseMs / 3, endsAtMs - clock.monotonicMs()), () => void renew())
   }
   schedule()

@@ -1,12 +1,12 @@
-/** Turns one after the other: bounded in time, counted, their failures reported and never thrown. */
+/** Runs turns one after the other: bounded in time and counted; failures are reported, never thrown. */
 import { sleep } from '../ports/clock.ts'
 import { LatchkeyError } from '../ports/errors.ts'
 import type { LoopHealth, LoopOptions, TurnResult } from './loop.ts'
 
-/** Turns that were given up and still have not ended: each may hold a connection, so beyond this none is added. */
+/** Turns that were given up and have not ended yet: each may hold a connection, so at this number no further turn starts. */
 const lostTurnsMax = 3
 
-export interface Turns {
+export interface TurnRunner {
   /** Never rejects. */
   next(stopping: () => boolean): Promise<TurnResult | 'failed'>
   /** Ends the wait for the running turn. */
@@ -14,7 +14,7 @@ export interface Turns {
   counts(): Omit<LoopHealth, 'running'>
 }
 
-export function countedTurns({ name, turn, turnMsMax = 60_000, clock, telemetry }: LoopOptions): Turns {
+export function turnRunner({ name, turn, turnMsMax = 60_000, clock, telemetry }: LoopOptions): TurnRunner {
   let counts: Omit<LoopHealth, 'running'> = { lastTurnAtMs: undefined, lastError: undefined, turns: 0, failures: 0 }
   let giveUp = (): void => {}
   let underWay = 0
@@ -29,7 +29,7 @@ export function countedTurns({ name, turn, turnMsMax = 60_000, clock, telemetry 
     work.then(ended, ended)
     let isEnded = false
     const late = sleep(clock, turnMsMax, over.signal).then((): TurnResult => {
-      // Nobody listens any more: an error, with its stack, would be built in vain at every turn.
+      // The race is over: an error, with its stack, would be built in vain at every turn.
       if (isEnded) return 'idle'
       throw tooLong(`no end of the turn within ${turnMsMax} ms`)
     })
@@ -45,11 +45,11 @@ export function countedTurns({ name, turn, turnMsMax = 60_000, clock, telemetry 
     return new LatchkeyError('store-unavailable', `${name}: ${what}`)
   }
 
-  function tellFailure(error: unknown): void {
+  function reportFailure(error: unknown): void {
     try {
       telemetry.report(`a turn of the ${name} failed`, { error, detail: name })
     } catch {
-      // There is nobody left to tell, and the loop goes on.
+      // Telemetry itself failed; the loop continues.
     }
   }
 
@@ -60,11 +60,11 @@ export function countedTurns({ name, turn, turnMsMax = 60_000, clock, telemetry 
         counts = { ...counts, lastTurnAtMs: clock.nowMs(), lastError: undefined, turns: counts.turns + 1 }
         return result
       } catch (error) {
-        // A turn that was cut off by `stop` has not failed.
+        // A turn that `stop` interrupted has not failed.
         if (stopping()) return 'idle'
         const { turns, failures } = counts
         counts = { lastTurnAtMs: clock.nowMs(), lastError: error, turns: turns + 1, failures: failures + 1 }
-        tellFailure(error)
+        reportFailure(error)
         return 'failed'
       }
     },

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest'
 import { silentTelemetry } from '../ports/telemetry.ts'
 import { fakeClock } from '../../test/engine/fake-clock.ts'
 import type { TurnResult } from './loop.ts'
-import { countedTurns } from './turns.ts'
+import { turnRunner } from './turn-runner.ts'
 
 /** Every message of a loop begins with its name, so what reads the name builds a message. */
 function bench(turn: () => Promise<TurnResult>) {
@@ -14,8 +14,8 @@ function bench(turn: () => Promise<TurnResult>) {
     },
   }
   const clock = fakeClock()
-  // Only ever put into texts.
-  const turns = countedTurns({
+  // It is only ever put into texts.
+  const turns = turnRunner({
     name: name as unknown as string,
     turn,
     turnMsMax: 1_000,

@@ -1,22 +1,22 @@
-/** Pauses that end early: all of them when the loop ends, an idle one also by a hint. */
+/** Pauses that may end early: all of them when the loop ends, an idle one also at a hint. */
 import { type Clock, sleep } from '../ports/clock.ts'
 
 /** A storm of hints costs at most one turn in this time. */
 const wakeGapMs = 20
 
-export interface Pauses {
+export interface InterruptiblePauses {
   pause(spanMs: number): Promise<void>
-  /** Ended by a hint, also by one that came since `turnBegins`. */
+  /** Ended by a hint, including one that came since `turnBegins`. */
   idle(spanMs: number): Promise<void>
-  /** Hints until now are answered by the turn that begins. */
+  /** The turn that begins answers all hints so far. */
   turnBegins(): void
   wake(): void
-  /** Ends the pause under way; those that follow end at once, until `begin`. */
+  /** Ends the current pause; later ones end at once, until `begin`. */
   end(): void
   begin(): void
 }
 
-export function pauses(clock: Clock): Pauses {
+export function interruptiblePauses(clock: Clock): InterruptiblePauses {
   let woken = false
   let idling = false
   let turnBeganAtMs = 0
