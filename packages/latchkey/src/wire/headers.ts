@@ -7,8 +7,8 @@ export const latchkeyRetry = 'Latchkey-Retry'
 export const preferenceApplied = 'Preference-Applied'
 
 /**
- * The names a browser client needs: `allow` for Access-Control-Allow-Headers of the preflight, `expose` for
- * Access-Control-Expose-Headers of every answer. Location and Retry-After are not readable across origins by default.
+ * The names a browser client needs: `allow` for Access-Control-Allow-Headers of the preflight, `expose` for Access-Control-Expose-Headers of
+ * every response. Location and Retry-After are not readable across origins by default.
  */
 export function corsHeaders(): { allow: string[]; expose: string[] } {
   return {
@@ -27,8 +27,8 @@ export function corsHeaders(): { allow: string[]; expose: string[] } {
 }
 
 /**
- * Whether a request takes bytes of this Content-Encoding (RFC 9110, section 12.5.3). No Accept-Encoding accepts all; an
- * empty one accepts `identity` only. A list such as `gzip, br` is accepted when each of its codings is.
+ * Whether a request accepts bytes of this Content-Encoding (RFC 9110, section 12.5.3). Without Accept-Encoding all are accepted; an empty one
+ * accepts only `identity`. A list such as `gzip, br` is accepted when each of its codings is.
  */
 export function acceptsEncoding(acceptEncoding: string | undefined, coding: string): boolean {
   if (acceptEncoding === undefined) return true
@@ -47,7 +47,7 @@ function readWeights(acceptEncoding: string): Map<string, number> {
       const [coding = '', ...parameters] = member.split(';').map(piece => piece.trim())
       const weight = parameters.find(parameter => /^q *=/i.test(parameter))
       const value = weight === undefined ? 1 : Number(weight.slice(weight.indexOf('=') + 1))
-      // A weight we cannot read is taken as a refusal: decoded bytes suit every client, encoded ones do not.
+      // An unreadable weight counts as a refusal: decoded bytes suit every client, encoded ones do not.
       return [codingName(coding), Number.isNaN(value) ? 0 : value]
     }),
   )

@@ -46,12 +46,12 @@ describe('reading the key field', () => {
   )
 
   it.each([
-    ['a b', 'U+0020 at position 2 cannot stand in'],
-    ['  a,b', 'the character , at position 4 cannot stand in'],
-    ['abc;v=1', 'the character ; at position 4 cannot stand in'],
+    ['a b', 'U+0020 at position 2 cannot occur in'],
+    ['  a,b', 'the character , at position 4 cannot occur in'],
+    ['abc;v=1', 'the character ; at position 4 cannot occur in'],
     ['(abc)', 'the character ( at position 1 cannot begin'],
     ['?1', 'the character ? at position 1 cannot begin'],
-    ['ab\u00e9', 'U+00E9 at position 3 cannot stand in'],
+    ['ab\u00e9', 'U+00E9 at position 3 cannot occur in'],
     ['"ab\u00e9"', 'U+00E9 at position 4 is not printable'],
     ['abc\r\n', 'U+000D at position 4'],
   ])('names the character of %j that is wrong, and its place', (text, named) => {

@@ -3,18 +3,18 @@ import { parseItem, serializeString } from './structured-field.ts'
 
 /** What a site accepts as a key, on top of the field's syntax. */
 export interface KeyFormat {
-  /** Fewest characters of a key, after unquoting. Default 1. Raise it where short keys would be guessable. */
+  /** Fewest characters of a key, after unquoting. Default 1. Raise it where short keys could be guessed. */
   minLength?: number
-  /** Most characters of a key, after unquoting. Default 255, the common ceiling among providers. */
+  /** Most characters of a key, after unquoting. Default 255, the usual limit among providers. */
   maxLength?: number
-  /** What the whole key has to match. Default: any printable ASCII. Set it where clients must send, say, a UUID. */
+  /** A pattern that the whole key must match. Default: any printable ASCII. Set it where clients must send, for example, a UUID. */
   pattern?: RegExp
 }
 
 export interface KeyFieldOptions {
   /**
-   * Accept a Structured Field String only, as the draft asks. Default false: a bare key is accepted too, because that
-   * is what most deployed clients send. Set it where every client is known to quote.
+   * Accept a Structured Field String only, as the draft asks. Default false: a bare key is accepted as well, because most deployed clients send
+   * one. Set it where every client is known to quote.
    */
   strictSyntax?: boolean
   /** Length and shape of a key. Default 1 to 255 characters of any shape. */
@@ -28,20 +28,20 @@ export type KeyFieldResult =
 
 export const keyLengthMax = 255
 
-// A parser has to manage Strings of 1,024 characters (RFC 9651, section 3.3.3), each of which may be escaped, and some
-// parameters. Past that we refuse before parsing, so that a hostile field costs a length check.
+// A parser must support Strings of 1,024 characters (RFC 9651, section 3.3.3), each of which may be escaped, and some
+// parameters. A longer field is refused before parsing, so that a hostile one costs only a length check.
 const fieldLengthMin = 4096
 
-// All of printable ASCII but quote, comma, semicolon, backslash and space, so that a broken list or String never becomes a key. It
-// does not begin as another type of Structured Field does: a list, bytes, a boolean, a date. Random keys in base64 begin with any
-// of the others. Around it only spaces, since a tab fails in a Structured Field Item as well.
+// All of printable ASCII except quote, comma, semicolon, backslash and space, so that a broken list or String never becomes a key. It
+// must not begin as another type of Structured Field does: a list, bytes, a boolean, a date. Random keys in base64 may begin with any
+// other character. Only spaces may surround it, since a tab fails in a Structured Field Item as well.
 const bareKey = /^ *([!#$%&*+./0-9<=>A-Z[\]^_`a-z{|}~-][!#-+\--:<-[\]-~]*) *$/
 const bareFirst = /[!#$%&*+./0-9<=>A-Z[\]^_`a-z{|}~-]/
 const bareRest = /[!#-+\--:<-[\]-~]/
 
 /**
- * Reads the key out of all lines of the field, in the order received. The quoted and the bare spelling of a key give
- * the same key, because a client that starts to quote in the middle of a retry must not run its request twice.
+ * Reads the key from all lines of the field, in the order received. The quoted and the bare spelling give the same key, because a client that
+ * starts to quote between two retries must not run its request twice.
  */
 export function readKeyField(
   lines: readonly string[] | string | undefined,
@@ -54,7 +54,7 @@ export function readKeyField(
   const length = all.reduce((sum, line) => sum + line.length + 2, -2)
   if (length > lengthMax)
     return invalid('too-long', `The field has ${length} characters; at most ${lengthMax} are read.`)
-  // Joined, as RFC 9110, section 5.3, allows, two halves of a quoted string would become a key that nobody sent.
+  // Joined, as RFC 9110, section 5.3, allows, two halves of a quoted string would become a key that no client sent.
   if (all.length > 1) return invalid('malformed', `The field has ${all.length} lines; send it once, with one key.`)
   const parsed = parseKey(all[0] ?? '', options.strictSyntax ?? false)
   return parsed.kind === 'key' ? checkFormat(parsed.key, format) : parsed
@@ -66,7 +66,7 @@ function parseKey(text: string, strictSyntax: boolean): KeyFieldResult {
   const result = parseItem(text)
   if (result.kind === 'malformed') return invalid('malformed', malformedDetail(text, strictSyntax))
   if (result.item.type === 'string') return { kind: 'key', key: result.item.value }
-  // Without strict syntax a Token is not a type of its own but a bare key gone wrong.
+  // Without strict syntax another type is a malformed bare key.
   return strictSyntax
     ? invalid('wrong-type', `The field is a Structured Field ${result.item.type}; ${quoted}`)
     : invalid('malformed', malformedDetail(text, strictSyntax))
@@ -77,10 +77,10 @@ const quoted = 'send one String in double quotes, for example "8e03978e-40d5-43e
 function malformedDetail(text: string, strictSyntax: boolean): string {
   const expected = strictSyntax ? quoted : `${quoted} Quotes may be left out.`
   const fault = strictSyntax || text.trimStart().startsWith('"') ? stringFault(text) : bareFault(text)
-  return `The field does not hold exactly one key${fault}; ${expected}`
+  return `The field does not contain exactly one key${fault}; ${expected}`
 }
 
-/** Of the whole field only the one character is repeated: details reach logs. */
+/** Repeats only one character of the field, because details reach logs. */
 function bareFault(text: string): string {
   let start = 0
   let end = text.length
@@ -89,7 +89,7 @@ function bareFault(text: string): string {
   for (let at = start; at < end; at++) {
     const character = text.charAt(at)
     if ((at === start ? bareFirst : bareRest).test(character)) continue
-    return `: ${spelled(character)} at position ${at + 1} cannot ${at === start ? 'begin' : 'stand in'} one without quotes`
+    return `: ${spelled(character)} at position ${at + 1} cannot ${at === start ? 'begin' : 'occur in'} a key without quotes`
   }
   return ''
 }
@@ -111,7 +111,7 @@ function checkFormat(key: string, format: KeyFormat): KeyFieldResult {
   if (key.length > lengthMax) return invalid('too-long', lengthDetail(key, `at most ${lengthMax}`))
   if (key.length < lengthMin) return invalid('too-short', lengthDetail(key, `at least ${lengthMin}`))
   if (format.pattern !== undefined && !wholePattern(format.pattern).test(key)) {
-    return invalid('format', 'The key does not have the format that this operation publishes.')
+    return invalid('format', 'The key does not match the format that this operation requires.')
   }
   return { kind: 'key', key }
 }
@@ -120,8 +120,8 @@ function lengthDetail(key: string, bound: string): string {
   return `The key has ${key.length} characters; ${bound} are accepted.`
 }
 
-// A pattern without anchors would accept any key that merely contains a match, and one with the flags g or y keeps a
-// position between calls. Neither is what the author of a format means.
+// A pattern without anchors would accept any key that merely contains a match, and one with the flag g or y retains a position between
+// calls. Neither is what the author of a format means.
 const anchored = new WeakMap<RegExp, RegExp>()
 
 function wholePattern(pattern: RegExp): RegExp {
@@ -137,12 +137,12 @@ function invalid(reason: KeyFieldFault, detail: string): KeyFieldResult {
 }
 
 /**
- * Writes a key as the field's value: a Structured Field String. Throws a RangeError on a key that no field can carry,
- * since a client that goes on without its key would lose the protection it asked for.
+ * Writes a key as the field's value: a Structured Field String. Throws a RangeError for a key that no field can carry, since a client that
+ * continued without its key would lose the protection it asked for.
  */
 export function writeKeyField(key: string): string {
-  if (key.length === 0) throw new RangeError('An idempotency key is empty: give it at least one character.')
+  if (key.length === 0) throw new RangeError('The idempotency key is empty: it needs at least one character.')
   const written = serializeString(key)
   if (written.kind === 'text') return written.text
-  throw new RangeError('An idempotency key holds a character outside printable ASCII: use a UUID or similar.')
+  throw new RangeError('The idempotency key contains a character outside printable ASCII: use a UUID or similar.')
 }

@@ -1,8 +1,8 @@
-/** The Prefer field (RFC 7240), as far as `respond-async` needs it. */
+/** `respond-async` in the Prefer field (RFC 7240). */
 
 /**
- * Whether a request prefers a 202 over waiting. Preferences are separated by commas over all lines of the field, their names are
- * case-insensitive, and parameters after a semicolon change nothing (RFC 7240, sections 2 and 4.1). `respond-async` takes no value; an
+ * Whether a request prefers a 202 over waiting. Commas separate preferences over all lines of the field, their names are
+ * case-insensitive, and parameters after a semicolon change nothing (RFC 7240, sections 2 and 4.1). `respond-async` has no value; an
  * empty one counts as none.
  */
 export function prefersAsync(lines: readonly string[]): boolean {
@@ -14,14 +14,14 @@ function isRespondAsync(member: string): boolean {
   return /^[ \t]*respond-async[ \t]*(=[ \t]*("")?[ \t]*)?$/i.test(preference)
 }
 
-/** More preferences than this are not meant for us. */
+/** A bound on the work; clients send far fewer. */
 const membersMax = 100
 
 function members(line: string): string[] {
   return split(line, ',').slice(0, membersMax)
 }
 
-/** Not inside of quotes: the value of another preference may hold our name. */
+/** Ignores separators inside quotes: the value of another preference may contain our name. */
 function split(text: string, at: ',' | ';'): string[] {
   const parts = ['']
   let quoted = false

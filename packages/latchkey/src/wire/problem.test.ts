@@ -55,6 +55,16 @@ describe('problem details', () => {
     for (const name of Object.keys(json(renderProblem(problem)) as object)) expect(name).toMatch(/^[a-z][a-z_]{2,}$/)
   })
 
+  it('says to the caller of an attempt that became unknown that it was started, and to a retry that nothing was repeated', () => {
+    const detailOf = (attempt: 'own' | 'earlier') =>
+      json(renderProblem({ code: 'outcome-unknown', attempt, retryAfterMs: 1000 }))
+    expect(detailOf('own')).toMatchObject({
+      detail: expect.stringMatching(/^Your request was started, and the server does not know whether it took effect\./),
+    })
+    expect(detailOf('own')).not.toMatchObject({ detail: expect.stringContaining('not executed') })
+    expect(detailOf('earlier')).toMatchObject({ detail: expect.stringContaining('It was not executed again.') })
+  })
+
   it('tells which parts of the request differ', () => {
     expect(json(renderProblem({ code: 'key-reused', differing: ['path', 'body'] }))).toMatchObject({
       differing_parts: ['path', 'body'],

@@ -1,15 +1,15 @@
 import { latchkeyRetry } from './headers.ts'
 
-/** What is wrong with a key field. */
+/** Why a key field is refused. */
 export type KeyFieldFault = 'malformed' | 'wrong-type' | 'empty' | 'too-long' | 'too-short' | 'format'
 
 /** The parts of a request that can differ under one key. */
 export type RequestPart = 'method' | 'path' | 'query' | 'body' | 'headers'
 
-/** What the limit of a body counts: its bytes, or how deep its arrays and objects are nested. */
+/** What the limit of a body counts: its bytes, or how deeply its arrays and objects are nested. */
 export type BodyUnit = 'bytes' | 'levels'
 
-/** Every answer that Latchkey makes itself, with what the answer has to say. */
+/** Every answer that Latchkey makes itself, with what varies in it. */
 export type Problem =
   | { code: 'missing-key' }
   | { code: 'invalid-key'; reason: KeyFieldFault; detail: string }
@@ -35,7 +35,7 @@ export type Problem =
 
 export type ProblemCode = Problem['code']
 
-/** Whether sending the same request with the same key again can help. Clients that read no bodies go by this. */
+/** Whether sending the same request with the same key again can help. For clients that do not read bodies. */
 export type RetryAdvice = 'later' | 'no'
 
 export interface ProblemKind {
@@ -50,26 +50,26 @@ export const problemKinds: { readonly [Code in ProblemCode]: ProblemKind } = {
   'missing-key': {
     status: 400,
     title: 'Idempotency key missing',
-    detail: 'This operation needs the request header Idempotency-Key with a key that is new for each new request.',
+    detail: 'This operation requires the request header Idempotency-Key, with a new key for each new request.',
     retry: 'no',
   },
   'invalid-key': {
     status: 400,
     title: 'Idempotency key invalid',
-    detail: 'The request header Idempotency-Key does not hold one valid key.',
+    detail: 'The request header Idempotency-Key does not contain exactly one valid key.',
     retry: 'no',
   },
   'scope-unresolved': {
     status: 500,
     title: 'Caller not resolved',
-    detail: 'The server could not tell whose key this is. The request was not executed.',
-    // The cause may be a look-up that failed for a moment, and nothing ran.
+    detail: 'The server could not determine whose key this is. The request was not executed.',
+    // The cause may be a temporary failure, and nothing ran.
     retry: 'later',
   },
   'key-reused': {
     status: 422,
     title: 'Idempotency key reused',
-    detail: 'This key was used before with another request. The request was not executed. Use a new key for it.',
+    detail: 'This key was used before with a different request. The request was not executed. Use a new key for it.',
     retry: 'no',
   },
   'in-progress': {
@@ -83,108 +83,110 @@ export const problemKinds: { readonly [Code in ProblemCode]: ProblemKind } = {
     title: 'Outcome unknown',
     detail:
       'A request with this key may or may not have taken effect, and the server is finding out. It was not executed ' +
-      'again. Ask again later, unchanged and with the same key; a new key could make it happen twice.',
+      'again. Send it again later, unchanged and with the same key; a new key could make it happen twice.',
     retry: 'later',
   },
   'response-not-stored': {
     status: 410,
     title: 'Response not stored',
     detail:
-      'The request with this key was executed, and its response was too large or unfit to keep. It is not run again.',
+      'The request with this key was executed, but its response was too large or could not be stored. It is not ' +
+      'executed again.',
     retry: 'no',
   },
   'store-unavailable': {
     status: 503,
     title: 'Idempotency store unavailable',
     detail:
-      'The server cannot reach the store of keys. The request was not executed. What an earlier one with the same key did ' +
-      'is not known. Send it again later, unchanged and with the same key.',
+      'The server cannot reach its idempotency store. The request was not executed. What an earlier request with the ' +
+      'same key did is not known. Send it again later, unchanged and with the same key.',
     retry: 'later',
   },
   overloaded: {
     status: 503,
     title: 'Server overloaded',
-    detail: 'Too many requests wait for the store of keys. The request was not executed.',
+    detail: 'Too many requests are waiting for the idempotency store. The request was not executed.',
     retry: 'later',
   },
   'row-unreadable': {
     status: 503,
     title: 'Stored record not readable',
     detail:
-      'This server cannot read the record that is stored for this key. Nothing was executed by this request. The ' +
-      'operator of the server has to act; a new key could make it happen twice.',
+      'This server cannot read the record that is stored for this key. This request executed nothing. The operator of ' +
+      'the server must act first; a new key could make it happen twice.',
     retry: 'later',
   },
-  // The developer's mistake and its cure are in the report, not in the client's answer.
+  // The developer's mistake and its fix are in the report, not in the client's answer.
   'transaction-rolled-back': {
     status: 500,
     title: 'Request rolled back',
-    detail: 'The server failed in the middle of the request and rolled it back. Nothing of it has happened.',
+    detail: 'The server failed during the request and rolled it back. None of it took effect.',
     retry: 'later',
   },
   'fingerprint-version': {
     status: 503,
     title: 'Fingerprint of a newer version',
-    detail: 'The key was recorded by a newer version of this server, which this process cannot compare with.',
+    detail:
+      'A newer version of this server recorded the key, and this process cannot compare the request with that record.',
     retry: 'later',
   },
   'body-unreadable': {
     status: 500,
     title: 'Request body not available',
-    detail: 'The bytes of the request body were consumed before they could be compared. The request was not executed.',
+    detail: 'The request body was consumed before it could be compared. The request was not executed.',
     retry: 'no',
   },
   'body-too-large': {
     status: 413,
     title: 'Request body too large',
-    detail: 'The request body is over the limit of this operation. The request was not executed.',
+    detail: 'The request body exceeds the limit of this operation. The request was not executed.',
     retry: 'no',
   },
   'body-unsupported': {
     status: 415,
     title: 'Request body not supported',
     detail:
-      'A body of this media type, or with these values, cannot be compared with an earlier one exactly. The request ' +
+      'A body of this media type, or with these values, cannot be compared exactly with an earlier one. The request ' +
       'was not executed.',
     retry: 'no',
   },
   parked: {
     status: 409,
-    title: 'Request waits for an operator',
-    detail: 'The request with this key was stopped and waits for a person. It is not executed again until then.',
+    title: 'Request waiting for an operator',
+    detail: 'The request with this key was stopped and waits for an operator. It is not executed again until then.',
     retry: 'later',
   },
   'replay-not-authorized': {
     status: 403,
     title: 'Replay not authorized',
-    detail: 'This caller may not see the answer that is stored for this key. The request was not executed.',
+    detail: 'This caller may not see the response that is stored for this key. The request was not executed.',
     retry: 'no',
   },
   'key-expired': {
     status: 410,
     title: 'Idempotency key expired',
-    detail: 'The request with this key was executed, and its answer is no longer kept. It is not executed again.',
+    detail: 'The request with this key was executed, and its response is no longer stored. It is not executed again.',
     retry: 'no',
   },
   'key-too-old': {
     status: 400,
     title: 'Idempotency key too old',
     detail:
-      'The key or the request is older than this operation accepts, and no answer is kept for it. It may have been ' +
-      'executed long ago; it was not executed now. Find out first, then use a new key.',
+      'The key or the request is older than this operation accepts, and no response is stored for it. It may have been ' +
+      'executed long ago; it was not executed now. Check whether it took effect before you use a new key.',
     retry: 'no',
   },
   'no-such-operation': {
     status: 404,
     title: 'No such operation',
-    detail: 'There is no operation under this address that this caller may see.',
+    detail: 'There is no operation at this address that this caller may see.',
     retry: 'no',
   },
-  // Kept with the row by the worker that found it too late: the engine holds these words, too.
+  // The worker that finds the work too late stores this with the row.
   'deadline-passed': {
     status: 408,
     title: 'Deadline passed',
-    detail: 'The work was not begun before its deadline. Nothing of it was done, and nothing will be. Use a new key.',
+    detail: 'The work did not start before its deadline. None of it was or will be done. Use a new key.',
     retry: 'no',
   },
 }
@@ -237,13 +239,13 @@ export interface Accepted {
   content?: unknown
 }
 
-/** The 202 of deferred work, and the one that a site may choose over 409 while the first request with a key still runs. */
+/** The 202 of deferred work, and the 202 that a site may choose over 409 while the first request with a key still runs. */
 export function renderAccepted({ retryAfterMs, content = { state: 'in_progress' } }: Accepted): RenderedAnswer {
   const headers: [string, string][] = [['Content-Type', 'application/json'], ...ownHeaders('later', retryAfterMs)]
   return { status: 202, headers, body: encode(content) }
 }
 
-/** The state of work, for whoever asks for it. Without `retryAfterMs` it is final. */
+/** The state of work, for the client that asks. Without `retryAfterMs` it is final. */
 export function renderStatus(content: unknown, retryAfterMs?: number): RenderedAnswer {
   const retry = retryAfterMs === undefined ? 'no' : 'later'
   const headers: [string, string][] = [['Content-Type', 'application/json'], ...ownHeaders(retry, retryAfterMs)]
@@ -259,7 +261,7 @@ function ownHeaders(retry: RetryAdvice, retryAfterMs: number | undefined): [stri
   return headers
 }
 
-/** Whole seconds (RFC 9110, section 10.2.3), rounded up and never 0: a client told "0" comes back in a tight loop. */
+/** Whole seconds (RFC 9110, section 10.2.3), rounded up and never 0: a client that gets 0 retries in a tight loop. */
 export function retryAfterSeconds(retryAfterMs: number): string {
   return String(Math.max(1, Math.ceil(retryAfterMs / 1000)))
 }
@@ -276,17 +278,24 @@ function statusOf(problem: Problem, stripe: boolean): number {
   return problemKinds[problem.code].status
 }
 
-/** Where "not executed" would not be true, or was not the question. */
+/** Where "not executed" is not true, or is not what the client asked. */
 const unavailableDetails: { readonly [about: string]: string } = {
   'request-in-doubt':
-    'The server lost the store of keys while it recorded the request. The request may have been accepted and may be ' +
-    'executed later. Send it again later, unchanged and with the same key; a new key could make it happen twice.',
-  status: 'The server cannot reach the store of keys, so it cannot say how far the operation is. Ask again later.',
+    'The idempotency store became unreachable while the server recorded the request. The request may have been ' +
+    'accepted and may be executed later. Send it again later, unchanged and with the same key; a new key could make it ' +
+    'happen twice.',
+  status:
+    'The server cannot reach its idempotency store, so it cannot report the state of the operation. Ask again later.',
 }
+
+const ownAttemptUnknown =
+  'Your request was started, and the server does not know whether it took effect. The server is finding out. Send the ' +
+  'request again later, unchanged and with the same key; a new key could make it happen twice.'
 
 function detailOf(problem: Problem): string {
   const { detail } = problemKinds[problem.code]
-  if (problem.code === 'body-too-large') return `${detail} The limit: ${limitText(problem)}.`
+  if (problem.code === 'outcome-unknown' && problem.attempt === 'own') return ownAttemptUnknown
+  if (problem.code === 'body-too-large') return `${detail} The limit is ${limitText(problem)}.`
   if (problem.code === 'store-unavailable') return unavailableDetails[problem.about ?? 'request'] ?? detail
   if (problem.code !== 'key-reused' || problem.differing.length === 0) return detail
   return `${detail} What differs: ${problem.differing.join(', ')}.`
@@ -338,7 +347,7 @@ function stripeError(code: ProblemCode): { type: string; code?: string } {
     case 'in-progress':
       return { type: 'invalid_request_error', code: 'idempotency_key_in_use' }
     default:
-      // Stripe has no word for these; ours is as good as any and lets a client tell them apart.
+      // Stripe has no code for these; ours lets a client distinguish them.
       return { type: 'api_error', code: code.replaceAll('-', '_') }
   }
 }

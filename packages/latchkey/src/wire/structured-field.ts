@@ -1,6 +1,6 @@
 import { DisplayString, Token, parseItem as parseItemText } from 'structured-headers'
 
-/** A value of RFC 9651, section 3.3, told apart by its type. */
+/** A bare item of RFC 9651, section 3.3, with its type. */
 export type BareItem =
   | { type: 'string'; value: string }
   | { type: 'token'; value: string }
@@ -13,11 +13,11 @@ export type BareItem =
 export type ItemResult = { kind: 'item'; item: BareItem; parameters: Map<string, BareItem> } | { kind: 'malformed' }
 
 /**
- * Parses one Structured Field Item (RFC 9651, section 4.2.3). Several lines of a field are joined with ", " by the
- * caller before this, as section 4.2 asks: two lines then fail as one value with text after its item.
+ * Parses one Structured Field Item (RFC 9651, section 4.2.3). The caller joins several lines of a field with ", ", as section 4.2 asks: two
+ * lines then fail as one value with text after its item.
  */
 export function parseItem(text: string): ItemResult {
-  // Section 4.2, step 2. The library lets characters above U+00FF through inside a display string.
+  // Section 4.2, step 2. The library accepts characters above U+00FF inside a display string.
   if (/[^\x00-\x7f]/.test(text)) return { kind: 'malformed' }
   try {
     const marked = markDates(text)
@@ -29,15 +29,14 @@ export function parseItem(text: string): ItemResult {
       parameters: new Map([...parameters].map(([name, value]) => [name, convert(value)])),
     }
   } catch {
-    // The library signals every syntax error by throwing; it does nothing else that can throw.
+    // The library throws for every syntax error, and for nothing else.
     return { kind: 'malformed' }
   }
 }
 
-// structured-headers 2.1.0 wants the input to end after a Date, so `"k";t=@1` parses and `"k";t=@1;v=2` does not, and
-// it turns the largest dates into an invalid Date. So dates travel through it as marked tokens. Strings are matched
-// first so as to be skipped, open ones up to the end, since looking for their end from every quote would take quadratic
-// time; a text that holds the mark already is left to the library as it is.
+// structured-headers 2.1.0 requires the input to end after a Date, so `"k";t=@1` parses and `"k";t=@1;v=2` does not, and it turns the
+// largest dates into an invalid Date. So dates pass through it as marked tokens. Strings are matched first in order to skip them, open ones
+// up to the end, since searching for their end from every quote would take quadratic time. A text that already contains the mark is left as it is.
 const dateMark = '*latchkey.date/'
 const stringsAndDates = /%"[^"]*(?:"|$)|"(?:[^"\\]|\\.)*(?:"|\\?$)|(^ *|=)@(-?\d{1,15})(?=[ ;]|$)/g
 
@@ -51,7 +50,7 @@ function markDates(text: string): string {
 function unmarkDate(value: unknown): BareItem {
   const item = toBareItem(value)
   if (item.type !== 'token' || !item.value.startsWith(dateMark)) return item
-  // Adding 0 turns -0 into 0, which is the one zero that RFC 9651 knows.
+  // Adding 0 turns -0 into 0, the only zero in RFC 9651.
   return { type: 'date', seconds: Number(item.value.slice(dateMark.length)) + 0 }
 }
 
@@ -66,7 +65,7 @@ function toBareItem(value: unknown): BareItem {
   throw new Error(`structured-headers returned a bare item of an unknown type: ${typeof value}`)
 }
 
-/** Serialises a Structured Field String (RFC 9651, section 4.1.6), or says that the text cannot be one. */
+/** Serialises a Structured Field String (RFC 9651, section 4.1.6); `not-ascii` when the text cannot be one. */
 export function serializeString(text: string): { kind: 'text'; text: string } | { kind: 'not-ascii' } {
   if (/[^\x20-\x7e]/.test(text)) return { kind: 'not-ascii' }
   return { kind: 'text', text: `"${text.replace(/["\\]/g, '\\$&')}"` }

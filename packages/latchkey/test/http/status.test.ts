@@ -191,8 +191,8 @@ describe('the status resource', () => {
       (host: unknown) => unknown,
     ][],
   )('is refused by %s when it is declared on something else', (_, declare) => {
-    expect(() => declare(undefined)).toThrow('statusOf needs what createLatchkey gave you')
-    expect(() => declare({})).toThrow('statusOf needs what createLatchkey gave you')
+    expect(() => declare(undefined)).toThrow('statusOf needs a Latchkey: statusOf(latchkey)')
+    expect(() => declare({})).toThrow('statusOf needs a Latchkey: statusOf(latchkey)')
     const http = { statusPath: () => '/operations' }
     const wrong = createLatchkey({ store: place.store, scope: () => 'acme', http })
     expect(() => declare(wrong)).toThrow('http.statusPath must return')

@@ -1,20 +1,20 @@
-/** The 202 of deferred work: where to look, and how soon. */
+/** The 202 of deferred work: where and when to ask for its status. */
 import type { HttpOptions } from '../../../engine/operation.ts'
 import { preferenceApplied } from '../../../wire/headers.ts'
 import { prefersAsync } from '../../../wire/prefer.ts'
 import { type RenderedAnswer, renderAccepted } from '../../../wire/problem.ts'
 import type { RequestView } from '../request.ts'
 
-/** A worker looks once a second or so; a client that comes back sooner finds the same. */
+/** A worker looks for work about once a second; a client that asks sooner gets the same answer. */
 const retryAfterMs = 1_000
 
-export interface Queued {
+export interface AcceptedRequest {
   readonly view: RequestView<unknown>
   readonly http: HttpOptions
 }
 
-/** The same bytes for every retry before the end: what has become of it since, the status tells. */
-export function renderQueued(id: string, { view, http }: Queued): RenderedAnswer {
+/** The same bytes for every retry before the end: the status resource reports the progress. */
+export function renderQueued(id: string, { view, http }: AcceptedRequest): RenderedAnswer {
   const statusUrl = statusPathOf(http, id)
   const { status, headers, body } = renderAccepted({
     retryAfterMs,

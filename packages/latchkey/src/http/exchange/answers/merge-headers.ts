@@ -1,11 +1,11 @@
 import type { Header } from '../../../ports/outcome.ts'
 
-/** Fields that several parties add to: an outer middleware's value and the stored one both hold. */
-const growing = new Set(['vary', 'link'])
+/** List fields: the values of an outer middleware and the stored ones are both sent. */
+const combined = new Set(['vary', 'link'])
 
-/** The head of an answer of ours on top of what outer middleware set: ours replaces a name, except where the field grows. */
+/** Combines our headers with those that outer middleware set: ours replace those of the same name, except for list fields. */
 export function mergeHeaders(outer: readonly Header[], own: readonly Header[]): Header[] {
-  const replaced = new Set(own.map(([name]) => name.toLowerCase()).filter(name => !growing.has(name)))
+  const replaced = new Set(own.map(([name]) => name.toLowerCase()).filter(name => !combined.has(name)))
   const kept = outer.filter(([name]) => !replaced.has(name.toLowerCase()))
   const fresh = own.filter(
     ([name, value]) => !kept.some(one => one[0].toLowerCase() === name.toLowerCase() && one[1] === value),

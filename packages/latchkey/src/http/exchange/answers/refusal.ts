@@ -1,4 +1,4 @@
-/** From the engine's refusals to the answers of the wire. */
+/** Renders the engine's refusals as HTTP responses. */
 import type { Refusal } from '../../../engine/answer.ts'
 import { jsonBytesMax } from '../../../engine/steps/json.ts'
 import type { HttpOptions } from '../../../engine/operation.ts'
@@ -6,12 +6,12 @@ import { unreachable } from '../../../ports/errors.ts'
 import type { Outcome } from '../../../ports/outcome.ts'
 import { type Problem, type RenderedAnswer, renderAccepted, renderProblem } from '../../../wire/problem.ts'
 
-/** Told when the engine knows no better moment: soon enough for a person, rare enough for a fleet. */
+/** Used when the engine gives no time: short enough for a person, long enough for a fleet of clients. */
 const retryAfterMsDefault = 1_000
 
 export interface RefusalStyle {
   readonly http: HttpOptions
-  /** A 202 instead of the 409 while the twin runs. */
+  /** Answer 202 instead of 409 while a concurrent duplicate runs. */
   readonly accept: boolean
 }
 
@@ -51,7 +51,7 @@ function problemOf(refusal: Refusal): Problem {
   }
 }
 
-/** What still helps a client whose answer could not be kept. */
+/** What still helps a client whose response could not be stored. */
 function notStored(outcome: Outcome | undefined): Problem {
   const headerOf = (lower: string) => outcome?.headers.find(([name]) => name.toLowerCase() === lower)?.[1]
   const location = headerOf('location')

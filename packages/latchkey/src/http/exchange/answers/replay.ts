@@ -1,4 +1,4 @@
-/** A stored outcome as the answer to one retry. */
+/** Renders a stored outcome as the response to a retry. */
 import { promisify } from 'node:util'
 import { brotliDecompress, gunzip, inflate, inflateRaw } from 'node:zlib'
 import type { Header } from '../../../ports/outcome.ts'
@@ -11,7 +11,7 @@ export interface Replay {
   readonly body: Uint8Array
 }
 
-/** Sixteen times the default cap of a stored body: an answer that grows more than that is sent as it is stored. */
+/** Sixteen times the default limit of a stored body: a body that decodes to more is sent as it is stored. */
 const decodedBytesMax = 16 * 1_048_576
 
 export async function renderReplay(replay: Replay, acceptEncoding: string | undefined): Promise<RenderedAnswer> {
@@ -21,7 +21,7 @@ export async function renderReplay(replay: Replay, acceptEncoding: string | unde
   const all: [string, string][] = []
   for (const [name, value] of headers) all.push([name, value])
   all.push([idempotentReplayed, 'true'])
-  // A shared cache would hand one caller's answer to another under a method it may not expect.
+  // A shared cache could serve one caller's response to another.
   if (valueOf(headers, 'cache-control') === undefined) all.push(['Cache-Control', 'no-store'])
   return { status: replay.status, headers: all, body }
 }
@@ -35,14 +35,14 @@ async function decoded(replay: Replay, coding: string): Promise<Omit<Replay, 'st
 function afterDecoding([name, value]: Header): Header[] {
   const lower = name.toLowerCase()
   if (lower === 'content-encoding') return []
-  // A strong validator names exact bytes (RFC 9110, section 8.8.1), and these are others now.
+  // A strong validator identifies exact bytes (RFC 9110, section 8.8.1), and decoding has changed them.
   return lower === 'etag' && !value.startsWith('W/') ? [[name, `W/${value}`]] : [[name, value]]
 }
 
-/** Undefined where a coding is unknown or the bytes are not what they claim: then they travel as the handler made them. */
+/** Undefined where a coding is unknown or the bytes do not match it: then the body is sent as the handler wrote it. */
 async function decode(body: Uint8Array, codings: string): Promise<Uint8Array | undefined> {
   let bytes = body
-  // Listed in the order applied, so undone from the end.
+  // Codings are listed in the order applied, so they are undone from the end.
   for (const coding of codings.split(',').reverse()) {
     const decoder = decoderOf(coding.trim().toLowerCase())
     if (decoder === undefined) return undefined
@@ -71,7 +71,7 @@ function decoderOf(coding: string): Decoder | undefined {
     case 'x-gzip':
       return bytes => gunzipBytes(bytes, limits)
     case 'deflate':
-      // Some servers send the raw format under this name; browsers accept both.
+      // Some servers send the raw format under this name, and browsers accept both.
       return bytes => inflateBytes(bytes, limits).catch(() => inflateRawBytes(bytes, limits))
     case 'br':
       return bytes => brotliBytes(bytes, limits)

@@ -1,4 +1,4 @@
-/** The status resource: how far work is, and at the end its outcome. To everybody but its own caller it is not there. */
+/** The status resource: the progress of work, and at the end its outcome. Only its own caller can see it; others get 404. */
 import { isRowId } from '../../../engine/identity.ts'
 import { engine } from '../../../engine/internal.ts'
 import type { Status, Statuses } from '../../../engine/status.ts'
@@ -10,7 +10,6 @@ import type { KeyRecord } from '../../../ports/store.ts'
 import { type Problem, type RenderedAnswer, renderProblem, renderStatus } from '../../../wire/problem.ts'
 import { checkHttp } from '../route.ts'
 import type { RequestView } from '../request.ts'
-import { readableBody } from './readable-body.ts'
 
 /** What `statusOf` needs of a Latchkey. */
 export interface StatusHost<C> {
@@ -18,24 +17,24 @@ export interface StatusHost<C> {
 }
 
 export interface StatusOptions<C> {
-  /** Which operation is asked for. Default: the last part of the path that has the shape of an id. */
+  /** The id of the operation. Default: the last part of the path that has the form of an id. */
   readonly id?: (context: C) => string | undefined
 }
 
-export type Asked<C> = Pick<RequestView<C>, 'context' | 'path'>
+export type StatusRequest<C> = Pick<RequestView<C>, 'context' | 'path'>
 
 const statusChecks: ChecksOf<StatusOptions<unknown>> = { id: callable }
 
 export function checkStatus<C>(host: StatusHost<C>, options: StatusOptions<C>): void {
   if (typeof host?.[engine]?.statuses.read !== 'function')
-    throw misconfigured('statusOf needs what createLatchkey gave you')
+    throw misconfigured('statusOf needs a Latchkey: statusOf(latchkey)')
   checkHttp(host[engine].statuses.shared.http)
   checkOptions('statusOf', options, statusChecks)
 }
 
 export async function exchangeStatus<C>(
   host: StatusHost<C>,
-  { context, path }: Asked<C>,
+  { context, path }: StatusRequest<C>,
   options: StatusOptions<C>,
 ): Promise<RenderedAnswer> {
   const { statuses } = host[engine]
@@ -46,7 +45,7 @@ export async function exchangeStatus<C>(
   return status.kind === 'found' ? renderFound(status) : renderProblem(problemOf(status), http)
 }
 
-/** Empty where there is none: that is no operation, like every other wrong id. */
+/** Empty where there is none: like every wrong id, that names no operation. */
 function idIn(path: string): string {
   return path.toLowerCase().split('/').findLast(isRowId) ?? ''
 }
@@ -94,10 +93,42 @@ function shown(outcome: Outcome): object {
   return { status: outcome.status, headers, ...readableBody(outcome) }
 }
 
+/** The body of an outcome inside a JSON document. */
+export type ReadableBody =
+  /** JSON as its value, text as a string, an empty body as null. */
+  | { readonly body: unknown }
+  | { readonly body: string; readonly encoding: 'base64' }
+  /** It exceeded the limit for stored bodies. */
+  | { readonly body: null; readonly encoding: 'not-stored' }
+
+export function readableBody({ headers, body }: Pick<Outcome, 'headers' | 'body'>): ReadableBody {
+  if (body === undefined) return { body: null, encoding: 'not-stored' }
+  if (body.byteLength === 0) return { body: null }
+  const valueOf = (lower: string) => headers.find(([name]) => name.toLowerCase() === lower)?.[1]
+  const coded = valueOf('content-encoding') !== undefined
+  const text = coded ? undefined : textOf(valueOf('content-type') ?? '', body)
+  return text ?? { body: Buffer.from(body).toString('base64'), encoding: 'base64' }
+}
+
+/** Undefined where the bytes do not match their type: then they are sent in base64. */
+function textOf(contentType: string, body: Uint8Array): { body: unknown } | undefined {
+  const [essence = '', ...parameters] = contentType.toLowerCase().split(';')
+  const type = essence.trim()
+  const isJson = type === 'application/json' || type.endsWith('+json')
+  if (!isJson && !type.startsWith('text/')) return undefined
+  const charset = parameters.map(one => /^ *charset *= *"?([^"]+)"?/.exec(one)?.[1]?.trim()).find(Boolean)
+  try {
+    const text = new TextDecoder(isJson ? 'utf-8' : (charset ?? 'utf-8'), { fatal: true }).decode(body)
+    return { body: isJson ? JSON.parse(text) : text }
+  } catch {
+    return undefined
+  }
+}
+
 const soonMs = 1_000
 const rarelyMs = 30_000
 
-/** What waits for evidence or for a person is not hurried by asking. */
+/** Asking more often does not help where evidence or an operator is needed. */
 function retryAfterMs({ state, parked, dueInMs }: KeyRecord): number {
   if (parked || state === 'unknown') return rarelyMs
   return Math.min(Math.max(soonMs, dueInMs), rarelyMs)

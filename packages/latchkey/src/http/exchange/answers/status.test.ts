@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { readableBody } from './readable-body.ts'
+import { readableBody } from './status.ts'
 
 const of = (type: string, body: string | Uint8Array, more: [string, string][] = []) =>
   readableBody({ headers: [['Content-Type', type], ...more], body: Buffer.from(body as string) })
