@@ -144,6 +144,8 @@ describe('merging two ledgers', () => {
     const list = entries('a') as unknown as AsyncIterable<LedgerEntry<number>>
     await expect(all(merged(list, source([]).ledger))).rejects.toThrow('ours did not return an async iterable')
     const keyless = source([{ key: 7 as unknown as string, value: 1 }])
-    await expect(all(merged(source([]).ledger, keyless.ledger))).rejects.toThrow('theirs gave an entry whose key must be a string (got 7)')
+    await expect(all(merged(source([]).ledger, keyless.ledger))).rejects.toThrow(
+      'theirs gave an entry whose key must be a string (got 7)',
+    )
   })
 })
