@@ -6,7 +6,7 @@ import {
   type AdapterHarness,
   AppError,
   type AppSpec,
-  type Reply,
+  type HandlerReply,
   type RouteSpec,
   type RunningApp,
   runAdapterCases,
@@ -64,7 +64,7 @@ async function start({ outerHeaders, routes, phased, status }: AppSpec, form: Fo
 }
 
 /** The reply in h3's own terms. */
-function valueOf(event: H3Event, reply: Reply): unknown {
+function valueOf(event: H3Event, reply: HandlerReply): unknown {
   switch (reply.kind) {
     case 'throw':
       throw new HTTPError({ status: reply.status, message: reply.message })
@@ -84,7 +84,7 @@ function valueOf(event: H3Event, reply: Reply): unknown {
   }
 }
 
-function streamOf({ chunks, breaks }: Extract<Reply, { kind: 'stream' }>): ReadableStream<Uint8Array> {
+function streamOf({ chunks, breaks }: Extract<HandlerReply, { kind: 'stream' }>): ReadableStream<Uint8Array> {
   let sent = 0
   return new ReadableStream({
     async pull(controller) {

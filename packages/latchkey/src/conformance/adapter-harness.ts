@@ -6,29 +6,29 @@ import type { Statuses } from '../engine/status.ts'
 import type { Header } from '../ports/outcome.ts'
 import type { Store } from '../ports/store.ts'
 
-/** What not every framework can do, or not every adapter promises. A case that needs one runs only where it is provided. */
-export type Need =
+/** Features that not every framework or adapter has. A case that needs one runs only where the harness provides it. */
+export type AdapterNeed =
   /** Chunks written one by one. */
   | 'stream'
-  /** A stream that fails before its end, and is not ended cleanly by the framework. */
+  /** A stream that fails before its end and that the framework does not end cleanly. */
   | 'broken-stream'
   /** A readable piped into the response. */
   | 'pipe'
   /** The framework's own way to send a file. */
   | 'file'
-  /** A 103 before the answer. */
+  /** A 103 before the final response. */
   | 'early-hints'
   | 'trailers'
   /** `transactional` below. */
   | 'transactional'
-  /** Serves `AppSpec.phased`. Its cases need a transactional store, too. */
+  /** Serves `AppSpec.phased`. Its cases also need `transactional`. */
   | 'phased'
   /** Serves `AppSpec.status`, and deferred operations among `AppSpec.phased`. */
   | 'deferred'
-  /** The app has an error handler of its own, mounted as its framework's users do, which renders an `AppError`. */
+  /** The app has its own error handler, mounted as users of the framework do, which renders an `AppError`. */
   | 'error-handler'
 
-/** An error that no framework knows: the app's own error handler renders it, with this status and its message as the body. */
+/** An error unknown to every framework: the app's own error handler renders it, with this status and its message as the body. */
 export class AppError extends Error {
   readonly renderAs: number
 
@@ -40,10 +40,10 @@ export class AppError extends Error {
 
 export interface AdapterHarness {
   readonly name: string
-  readonly provides: ReadonlySet<Need>
-  /** A request header, from what the adapter hands to `scope` as context. */
+  readonly provides: ReadonlySet<AdapterNeed>
+  /** Reads a request header from the context that the adapter passes to `scope`. */
   headerOf(context: unknown, name: string): string | undefined
-  /** Serves the app on a port of 127.0.0.1 that the kernel chose. */
+  /** Serves the app on 127.0.0.1, on a port that the kernel chooses. */
   start(app: AppSpec): Promise<RunningApp>
   /** A fresh store for guarded operations. */
   memoryStore(): Store
@@ -54,13 +54,13 @@ export interface TransactionalHarness {
   readonly store: Store
   /** Writes a business row through the execution's `tx`. */
   insert(tx: unknown, value: string): Promise<void>
-  /** What is committed, seen from outside any transaction. */
+  /** The committed rows, seen from outside any transaction. */
   values(): Promise<readonly string[]>
   close(): Promise<void>
 }
 
 export interface RunningApp {
-  /** Without a slash at the end. */
+  /** Without a trailing slash. */
   readonly url: string
   close(): Promise<void>
 }
@@ -87,41 +87,43 @@ export interface PhasedRouteSpec extends Pick<RouteSpec, 'method' | 'path'> {
 
 export interface RouteSpec {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
-  /** `/orders/:id`: a colon stands for one segment. */
+  /** `/orders/:id`: a colon marks a segment as a parameter. */
   readonly path: string
   readonly operation: Operation<Execution, unknown>
-  /** The harness calls it in the covered handler and turns the reply into the framework's own calls; nothing else. */
-  run(visit: Visit): Promise<Reply>
+  /** The harness calls it in the idempotent handler and turns the reply into the framework's own calls. */
+  run(input: HandlerInput): Promise<HandlerReply>
 }
 
-export interface Visit {
-  /** Absent on a request that is not covered. */
+/** What a handler gets. */
+export interface HandlerInput {
+  /** Absent on a request that Latchkey does not cover. */
   readonly execution: Execution | undefined
   /** The parsed JSON body, read the framework's usual way; undefined when there is none. */
   readonly body: unknown
 }
 
-interface Head {
+interface ReplyHead {
   readonly status: number
   /** Set by the handler; a name may repeat. */
   readonly headers: readonly Header[]
 }
 
-export type Reply =
-  /** `asText`: the framework is given a string, and not bytes. */
-  | (Head & { readonly kind: 'answer'; readonly body: Uint8Array; readonly asText?: boolean })
+/** What a handler does to end its request. */
+export type HandlerReply =
+  /** `asText`: the handler passes a string instead of bytes. */
+  | (ReplyHead & { readonly kind: 'answer'; readonly body: Uint8Array; readonly asText?: boolean })
   /** `breaks`: fails after the chunks instead of ending. */
-  | (Head & { readonly kind: 'stream'; readonly chunks: readonly Uint8Array[]; readonly breaks: boolean })
-  | (Head & { readonly kind: 'pipe'; readonly body: Uint8Array })
-  | (Head & { readonly kind: 'file'; readonly path: string })
-  /** Sends a 103 with this Link, waits, then answers. */
-  | (Head & {
+  | (ReplyHead & { readonly kind: 'stream'; readonly chunks: readonly Uint8Array[]; readonly breaks: boolean })
+  | (ReplyHead & { readonly kind: 'pipe'; readonly body: Uint8Array })
+  | (ReplyHead & { readonly kind: 'file'; readonly path: string })
+  /** Sends a 103 with this Link, waits, then responds. */
+  | (ReplyHead & {
       readonly kind: 'early-hints'
       readonly link: string
       readonly proceed: Promise<void>
       readonly body: Uint8Array
     })
-  | (Head & {
+  | (ReplyHead & {
       readonly kind: 'trailers'
       readonly body: Uint8Array
       readonly trailers: Readonly<Record<string, string>>
@@ -135,6 +137,6 @@ export type Reply =
 export interface AdapterCase {
   /** A sentence about behaviour. */
   readonly name: string
-  readonly needs?: readonly Need[]
+  readonly needs?: readonly AdapterNeed[]
   run(harness: AdapterHarness): Promise<void>
 }

@@ -32,7 +32,7 @@ export const adapterCases: readonly AdapterCase[] = [
   ...deferredCases,
 ]
 
-/** Registers every case whose needs the harness provides. A framework that cannot do a thing (trailers, say) has no such case. */
+/** Registers every case whose needs the harness provides. */
 export function runAdapterCases(harness: AdapterHarness, test: TestFunction): void {
   for (const { name, needs = [], run } of adapterCases) {
     if (needs.every(need => harness.provides.has(need))) test(name, () => run(harness))

@@ -1,4 +1,4 @@
-/** Cases a store has to pass, as data, for any test runner. */
+/** The cases that a store, an outbox or an adapter must pass, as data, for any test runner. */
 export type { BusinessTable, Damage, SpoilableHarness, SpoilCase, StoreCase, StoreHarness } from './store-harness.ts'
 export { runStoreCases, runUnreadableCases, storeCases, type StoreNeed, type TestFunction } from './store.ts'
 export { unreadableCases } from './store/keys/unreadable.ts'
@@ -10,12 +10,12 @@ export type {
   AdapterCase,
   AdapterHarness,
   AppSpec,
-  Need,
+  AdapterNeed,
   PhasedRouteSpec,
-  Reply,
+  HandlerReply,
   RouteSpec,
   RunningApp,
   StatusRouteSpec,
   TransactionalHarness,
-  Visit,
+  HandlerInput,
 } from './adapter-harness.ts'

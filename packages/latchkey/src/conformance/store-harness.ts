@@ -2,18 +2,18 @@
 import type { Store } from '../ports/store.ts'
 
 export interface StoreHarness {
-  /** A store over the harness's empty data. Called again: another handle on the same data, as a second process has. */
+  /** A store over the harness's empty data. Each further call returns another handle on the same data, like a second process. */
   open(): Promise<Store>
-  /** Lets the store's clock move on, for all handles: by its time source, or by moving back each instant written by it. */
+  /** Advances the store's clock for all handles: through its time source, or by moving back each time that it has written. */
   advance(ms: number): Promise<void>
-  /** Present for transactional stores: a table of the application's, in the same database. */
+  /** Present for transactional stores: a table of the application in the same database. */
   readonly business?: BusinessTable
   close(): Promise<void>
 }
 
 /**
- * What a newer version, or an accident, leaves in a row: a code of its state or of its recovery that this version does not know;
- * an outcome in a later format, cut off, with headers that are none, or missing; a step in a state that is not known.
+ * What a newer version, or an accident, may leave in a row: an unknown code for its state or its recovery; an outcome in a later format,
+ * truncated, with invalid headers, or missing; a step in an unknown state.
  */
 export type Damage =
   | 'state'
@@ -24,9 +24,9 @@ export type Damage =
   | 'outcome-missing'
   | 'step'
 
-/** For stores whose rows others can write. */
+/** For stores whose rows other programs can write. */
 export interface SpoilableHarness extends StoreHarness {
-  /** Writes to the row past the store, as another version would. */
+  /** Writes to the row directly, not through the store, as another version would. */
   spoil(id: string, damage: Damage): Promise<void>
 }
 
@@ -38,9 +38,9 @@ export interface SpoilCase {
 
 export interface BusinessTable {
   insert(tx: unknown, value: string): Promise<void>
-  /** Through the transaction, as a library does it that opens its own. */
+  /** Through the transaction, as a library does that manages transactions itself. */
   send(tx: unknown, command: 'BEGIN' | 'COMMIT' | 'ROLLBACK'): Promise<void>
-  /** What is committed, seen from outside any transaction. */
+  /** The committed rows, seen from outside any transaction. */
   values(): Promise<readonly string[]>
 }
 
@@ -52,7 +52,7 @@ export interface StoreCase {
   run(harness: StoreHarness): Promise<void>
 }
 
-/** Runs a case over empty data, and closes the harness whatever happens. */
+/** Runs a case over empty data and closes the harness in every case. */
 export async function withHarness<H extends StoreHarness>(
   open: () => Promise<H>,
   run: (harness: H) => Promise<void>,

@@ -74,8 +74,8 @@ export type TestFunction = (name: string, run: () => Promise<void>) => void
 export type StoreNeed = NonNullable<StoreCase['needs']>
 
 /**
- * Registers every case, each with a harness of its own over empty data. A store that denies a trait says so here: its cases
- * are left out, and it is checked to deny it.
+ * Registers every case, each with its own harness over empty data. List the traits that a store does not have in `denied`: their cases are
+ * omitted, and a case checks that the store denies the trait.
  */
 export function runStoreCases(
   open: () => Promise<StoreHarness>,
@@ -95,7 +95,7 @@ export function runStoreCases(
   }
 }
 
-/** The cases of rows that this version cannot read, for a store whose rows others can write. */
+/** The cases about rows that this version cannot read, for a store whose rows other programs can write. */
 export function runUnreadableCases(open: () => Promise<SpoilableHarness>, test: TestFunction): void {
   for (const { name, run } of unreadableCases) test(name, () => withHarness(open, run))
 }

@@ -1,8 +1,8 @@
 /** Conformance replies as fetch responses, for the adapters of frameworks that answer with a `Response`. */
-import type { Reply, RouteSpec } from '../../src/conformance/index.ts'
+import type { HandlerReply, RouteSpec } from '../../src/conformance/index.ts'
 
 /** Undefined for the kinds that the framework throws in its own way. */
-export function responseOf(reply: Reply): Response | undefined {
+export function responseOf(reply: HandlerReply): Response | undefined {
   switch (reply.kind) {
     case 'answer':
       return new Response(reply.asText === true ? textOf(reply.body) : bodyOf(reply.status, reply.body), initOf(reply))
@@ -24,14 +24,14 @@ function textOf(body: Uint8Array): string {
 }
 
 /** No headers at all where there are none: servers treat that differently. */
-function initOf({ status, headers: list }: Extract<Reply, { headers: unknown }>): ResponseInit {
+function initOf({ status, headers: list }: Extract<HandlerReply, { headers: unknown }>): ResponseInit {
   if (list.length === 0) return { status }
   const headers = new Headers()
   for (const [name, value] of list) headers.append(name, value)
   return { status, headers }
 }
 
-function streamOf({ chunks, breaks }: Extract<Reply, { kind: 'stream' }>): ReadableStream<Uint8Array> {
+function streamOf({ chunks, breaks }: Extract<HandlerReply, { kind: 'stream' }>): ReadableStream<Uint8Array> {
   let sent = 0
   return new ReadableStream({
     async pull(controller) {

@@ -5,7 +5,7 @@ import type * as NestCommon from '@nestjs/common'
 import type { INestApplication } from '@nestjs/common'
 import type { Request, Response } from 'express'
 import type { FastifyReply } from 'fastify'
-import { type AdapterHarness, AppError, type AppSpec, type Reply } from '../../src/conformance/index.ts'
+import { type AdapterHarness, AppError, type AppSpec, type HandlerReply } from '../../src/conformance/index.ts'
 import type { RouteSpec, StatusRouteSpec } from '../../src/conformance/index.ts'
 import { executionOf, Idempotent, StatusOf } from '../../src/http/nest/index.ts'
 import { sendReply } from './node-app.ts'
@@ -140,7 +140,11 @@ function sending(nest: NestLibrary, route: RouteSpec): Class {
   return routed(nest, Sending, route, Idempotent(route.operation))
 }
 
-async function valueOf({ common }: NestLibrary, response: Response | FastifyReply, reply: Reply): Promise<unknown> {
+async function valueOf(
+  { common }: NestLibrary,
+  response: Response | FastifyReply,
+  reply: HandlerReply,
+): Promise<unknown> {
   if (reply.kind === 'crash') throw reply.error
   if (reply.kind === 'throw') throw new common.HttpException(reply.message, reply.status)
   if (reply.kind === 'early-hints') {

@@ -3,10 +3,10 @@ import { createReadStream } from 'node:fs'
 import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { pipeline, Readable } from 'node:stream'
-import type { AppSpec, Reply, RouteSpec, RunningApp } from '../../src/conformance/index.ts'
+import type { AppSpec, HandlerReply, RouteSpec, RunningApp } from '../../src/conformance/index.ts'
 import { exchange, type HeldAnswer, holdAnswer, nodeView, sendAnswer } from '../../src/http/adapter/index.ts'
 
-type Head = Extract<Reply, { headers: unknown }>
+type Head = Extract<HandlerReply, { headers: unknown }>
 
 function head(res: ServerResponse, { status, headers }: Pick<Head, 'status' | 'headers'>): void {
   res.statusCode = status
@@ -14,7 +14,7 @@ function head(res: ServerResponse, { status, headers }: Pick<Head, 'status' | 'h
 }
 
 /** Sends a reply with Node's own calls. The thrown kinds are the caller's. */
-export function sendReply(res: ServerResponse, reply: Exclude<Reply, { kind: 'throw' | 'crash' }>): void {
+export function sendReply(res: ServerResponse, reply: Exclude<HandlerReply, { kind: 'throw' | 'crash' }>): void {
   switch (reply.kind) {
     case 'redirect':
       return void res.writeHead(reply.status, { Location: reply.location }).end()
@@ -46,7 +46,7 @@ export function sendReply(res: ServerResponse, reply: Exclude<Reply, { kind: 'th
   }
 }
 
-async function* chunksOf({ chunks, breaks }: Extract<Reply, { kind: 'stream' }>): AsyncGenerator<Uint8Array> {
+async function* chunksOf({ chunks, breaks }: Extract<HandlerReply, { kind: 'stream' }>): AsyncGenerator<Uint8Array> {
   for (const chunk of chunks) {
     await new Promise(resolve => setImmediate(resolve))
     yield chunk

@@ -1,7 +1,7 @@
 /** Key, business rows and answer in one commit, seen through HTTP. */
 import assert from 'node:assert/strict'
 import { setTimeout as pause } from 'node:timers/promises'
-import type { AdapterCase, AdapterHarness, Reply, TransactionalHarness } from '../adapter-harness.ts'
+import type { AdapterCase, AdapterHarness, HandlerReply, TransactionalHarness } from '../adapter-harness.ts'
 import {
   answer,
   assertProblem,
@@ -9,15 +9,15 @@ import {
   counted,
   created,
   gate,
-  onStage,
+  withApp,
   route,
   type Counted,
-  type Stage,
+  type AppFixture,
   txOf,
 } from './fixture.ts'
 
 interface Atomic {
-  readonly stage: Stage
+  readonly fixture: AppFixture
   readonly count: Counted
   readonly database: TransactionalHarness
 }
@@ -25,14 +25,14 @@ interface Atomic {
 /** One atomic route that inserts a row and then replies. */
 async function onAtomicStage(
   harness: AdapterHarness,
-  reply: (run: number) => Reply | Promise<Reply>,
-  play: (atomic: Atomic) => Promise<void>,
+  reply: (run: number) => HandlerReply | Promise<HandlerReply>,
+  run: (atomic: Atomic) => Promise<void>,
 ): Promise<void> {
   const database = await harness.transactional?.()
   assert.ok(database !== undefined, 'the harness provides a transactional store')
   const count = counted()
   try {
-    await onStage(
+    await withApp(
       harness,
       latchkey => [
         route(
@@ -44,7 +44,7 @@ async function onAtomicStage(
           { count },
         ),
       ],
-      stage => play({ stage, count, database }),
+      fixture => run({ fixture, count, database }),
       { store: database.store },
     )
   } finally {
@@ -57,12 +57,12 @@ export const atomicCases: readonly AdapterCase[] = [
     name: 'commits the row with the answer, once, before the client sees the first byte',
     needs: ['transactional'],
     run: harness =>
-      onAtomicStage(harness, created, async ({ stage, count, database }) => {
+      onAtomicStage(harness, created, async ({ fixture, count, database }) => {
         let seen: Promise<unknown> | undefined
-        const onFirstByte = () => void (seen = stage.store.read(stage.id('orders.create', 'k')))
-        const first = await stage.post('/orders', { key: 'k', body: { sku: 1 }, onFirstByte })
+        const onFirstByte = () => void (seen = fixture.store.read(fixture.id('orders.create', 'k')))
+        const first = await fixture.post('/orders', { key: 'k', body: { sku: 1 }, onFirstByte })
         assert.equal(((await seen) as { state: string } | undefined)?.state, 'completed') // a KeyRecord, from read above
-        assertReplay(first, await stage.post('/orders', { key: 'k', body: { sku: 1 } }))
+        assertReplay(first, await fixture.post('/orders', { key: 'k', body: { sku: 1 } }))
         assert.deepEqual([count.runs, await database.values()], [1, ['order-1']])
       }),
   },
@@ -78,10 +78,10 @@ export const atomicCases: readonly AdapterCase[] = [
       onAtomicStage(
         harness,
         run => (run === 1 ? failure : created(run)),
-        async ({ stage, count, database }) => {
-          assert.equal((await stage.post('/orders', { key: 'k' })).status, 500)
+        async ({ fixture, count, database }) => {
+          assert.equal((await fixture.post('/orders', { key: 'k' })).status, 500)
           assert.deepEqual(await database.values(), [])
-          const again = await stage.post('/orders', { key: 'k' })
+          const again = await fixture.post('/orders', { key: 'k' })
           assert.deepEqual([again.status, again.header('Idempotent-Replayed'), count.runs], [201, undefined, 2])
           assert.deepEqual(await database.values(), ['order-2'])
         },
@@ -94,10 +94,10 @@ export const atomicCases: readonly AdapterCase[] = [
       onAtomicStage(
         harness,
         () => ({ kind: 'throw', status: 409, message: 'out of stock' }),
-        async ({ stage, count, database }) => {
-          const first = await stage.post('/orders', { key: 'k' })
+        async ({ fixture, count, database }) => {
+          const first = await fixture.post('/orders', { key: 'k' })
           assert.equal(first.status, 409)
-          assertReplay(first, await stage.post('/orders', { key: 'k' }))
+          assertReplay(first, await fixture.post('/orders', { key: 'k' }))
           assert.deepEqual([count.runs, await database.values()], [1, []])
         },
       ),
@@ -109,8 +109,8 @@ export const atomicCases: readonly AdapterCase[] = [
       onAtomicStage(
         harness,
         () => answer(404, 'noted'),
-        async ({ stage, count, database }) => {
-          assertReplay(await stage.post('/orders', { key: 'k' }), await stage.post('/orders', { key: 'k' }))
+        async ({ fixture, count, database }) => {
+          assertReplay(await fixture.post('/orders', { key: 'k' }), await fixture.post('/orders', { key: 'k' }))
           assert.deepEqual([count.runs, await database.values()], [1, ['order-1']])
         },
       ),
@@ -126,14 +126,14 @@ export const atomicCases: readonly AdapterCase[] = [
           await door.pass()
           return created(run)
         },
-        async ({ stage, count, database }) => {
-          const impatient = stage.open('/orders', { key: 'k' })
+        async ({ fixture, count, database }) => {
+          const impatient = fixture.open('/orders', { key: 'k' })
           impatient.received.catch(() => {})
           await door.reached
           impatient.drop()
           await pause(100)
           door.open()
-          const retried = await untilReplayed(stage)
+          const retried = await untilReplayed(fixture)
           assert.deepEqual([retried.status, retried.body.toString()], [201, '{"order":1}'])
           assert.deepEqual([count.runs, await database.values()], [1, ['order-1']])
         },
@@ -144,18 +144,18 @@ export const atomicCases: readonly AdapterCase[] = [
     name: 'refuses misuse after the commit and leaves rows and answer alone',
     needs: ['transactional'],
     run: harness =>
-      onAtomicStage(harness, created, async ({ stage, count, database }) => {
-        const first = await stage.post('/orders', { key: 'k', body: { sku: 1 } })
-        assertProblem(await stage.post('/orders', { key: 'k', body: { sku: 2 } }), 422, 'key-reused')
-        assertReplay(first, await stage.post('/orders', { key: 'k', body: { sku: 1 } }))
+      onAtomicStage(harness, created, async ({ fixture, count, database }) => {
+        const first = await fixture.post('/orders', { key: 'k', body: { sku: 1 } })
+        assertProblem(await fixture.post('/orders', { key: 'k', body: { sku: 2 } }), 422, 'key-reused')
+        assertReplay(first, await fixture.post('/orders', { key: 'k', body: { sku: 1 } }))
         assert.deepEqual([count.runs, await database.values()], [1, ['order-1']])
       }),
   },
 ]
 
-async function untilReplayed(stage: Stage): Promise<Awaited<ReturnType<Stage['post']>>> {
+async function untilReplayed(fixture: AppFixture): Promise<Awaited<ReturnType<AppFixture['post']>>> {
   for (let tries = 0; tries < 400; tries++) {
-    const received = await stage.post('/orders', { key: 'k' })
+    const received = await fixture.post('/orders', { key: 'k' })
     if (received.status !== 409) return received
     await pause(25)
   }

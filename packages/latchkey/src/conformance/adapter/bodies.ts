@@ -3,19 +3,19 @@ import assert from 'node:assert/strict'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { AdapterCase, AdapterHarness, Reply } from '../adapter-harness.ts'
-import { answer, assertReplay, counted, created, noise, onStage, route } from './fixture.ts'
+import type { AdapterCase, AdapterHarness, HandlerReply } from '../adapter-harness.ts'
+import { answer, assertReplay, counted, created, noise, withApp, route } from './fixture.ts'
 
 const rerun = { onFailure: 'rerun' } as const
 
-/** Sends twice; the second is a replay of the first, and one handler ran. */
+/** Sends twice; the second response replays the first, and the handler ran once. */
 async function twice(
   harness: AdapterHarness,
-  reply: Reply,
+  reply: HandlerReply,
   check: (body: Buffer, status: number) => void,
 ): Promise<void> {
   const count = counted()
-  await onStage(
+  await withApp(
     harness,
     latchkey => [route(latchkey.guarded('orders.create', rerun), reply, { count })],
     async ({ post }) => {

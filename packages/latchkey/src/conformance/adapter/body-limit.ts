@@ -3,34 +3,43 @@ import assert from 'node:assert/strict'
 import { Agent } from 'node:http'
 import type { Latchkey } from '../../engine/latchkey.ts'
 import type { AdapterCase, AdapterHarness } from '../adapter-harness.ts'
-import { assertProblem, assertReplay, type Counted, counted, created, onStage, route, type Stage } from './fixture.ts'
+import {
+  assertProblem,
+  assertReplay,
+  type Counted,
+  counted,
+  created,
+  withApp,
+  route,
+  type AppFixture,
+} from './fixture.ts'
 
 const bodyBytesMax = 1_000
 
-/** JSON of exactly so many bytes, the same whether a parser kept its bytes or its value. */
+/** JSON of exactly this many bytes, the same whether a parser retained its bytes or its value. */
 function sized(bytes: number): { readonly text: string } {
   return { text: 'x'.repeat(bytes - '{"text":""}'.length) }
 }
 
 interface Play {
-  readonly stage: Stage
+  readonly fixture: AppFixture
   readonly count: Counted
 }
 
-function onRoute(harness: AdapterHarness, play: (given: Play) => Promise<void>): Promise<void> {
+function onRoute(harness: AdapterHarness, run: (given: Play) => Promise<void>): Promise<void> {
   const count = counted()
   const operation = (latchkey: Latchkey<unknown, unknown>) =>
     latchkey.guarded('orders.create', { onFailure: 'rerun', bodyBytesMax })
-  return onStage(
+  return withApp(
     harness,
     latchkey => [route(operation(latchkey), created(1), { count })],
-    stage => play({ stage, count }),
+    fixture => run({ fixture, count }),
   )
 }
 
-async function assertNothingRan({ stage, count }: Play, runs: number, key: string): Promise<void> {
+async function assertNothingRan({ fixture, count }: Play, runs: number, key: string): Promise<void> {
   assert.equal(count.runs, runs)
-  assert.equal(await stage.store.read(stage.id('orders.create', key)), undefined, 'nothing is reserved')
+  assert.equal(await fixture.store.read(fixture.id('orders.create', key)), undefined, 'nothing is reserved')
 }
 
 const refusals = [true, false].map((chunked): AdapterCase => ({
@@ -38,15 +47,15 @@ const refusals = [true, false].map((chunked): AdapterCase => ({
     ? 'refuses a chunked body of one byte too many with 413, and reserves nothing'
     : 'runs a body of exactly bodyBytesMax, and refuses one byte more with 413',
   run: harness =>
-    onRoute(harness, async play => {
-      const { post } = play.stage
+    onRoute(harness, async run => {
+      const { post } = run.fixture
       const first = await post('/orders', { key: 'fits', body: sized(bodyBytesMax), chunked })
       assert.equal(first.status, 201, first.body.toString())
       assertReplay(first, await post('/orders', { key: 'fits', body: sized(bodyBytesMax), chunked }))
       const refused = await post('/orders', { key: 'large', body: sized(bodyBytesMax + 1), chunked })
       assertProblem(refused, 413, 'body-too-large')
       assert.equal(refused.json()['bytes_max'], bodyBytesMax)
-      await assertNothingRan(play, 1, 'large')
+      await assertNothingRan(run, 1, 'large')
     }),
 }))
 
@@ -55,14 +64,14 @@ export const bodyLimitCases: readonly AdapterCase[] = [
   {
     name: 'serves the next request after a body that was too large',
     run: harness =>
-      onRoute(harness, async play => {
+      onRoute(harness, async run => {
         const agent = new Agent({ keepAlive: true, maxSockets: 1 })
         try {
           for (const chunked of [false, true]) {
-            const refused = await play.stage.post('/orders', { key: 'large', body: sized(50_000), chunked, agent })
+            const refused = await run.fixture.post('/orders', { key: 'large', body: sized(50_000), chunked, agent })
             assertProblem(refused, 413, 'body-too-large')
-            await assertNothingRan(play, chunked ? 1 : 0, 'large')
-            const next = await play.stage.post('/orders', { key: `next-${chunked}`, body: sized(50), agent })
+            await assertNothingRan(run, chunked ? 1 : 0, 'large')
+            const next = await run.fixture.post('/orders', { key: `next-${chunked}`, body: sized(50), agent })
             assert.equal(next.status, 201)
           }
         } finally {
@@ -74,7 +83,7 @@ export const bodyLimitCases: readonly AdapterCase[] = [
     name: 'leaves the body alone of a request that is not covered, and of one that runs unprotected',
     async run(harness) {
       const count = counted()
-      await onStage(
+      await withApp(
         harness,
         latchkey => [
           route(latchkey.guarded('orders.put', { onFailure: 'rerun', bodyBytesMax, methods: ['PUT'] }), created(1), {
@@ -90,7 +99,7 @@ export const bodyLimitCases: readonly AdapterCase[] = [
           assert.equal((await post('/orders', { key: 'k', body: sized(5_000) })).status, 201)
           assert.equal((await post('/free', { body: sized(5_000) })).status, 201)
           assert.deepEqual(
-            count.visits.map(({ body }) => body),
+            count.inputs.map(({ body }) => body),
             [sized(5_000), sized(5_000)],
           )
         },

@@ -1,8 +1,8 @@
-/** How a response may end, and what is kept of it. */
+/** How a response may end, and what is stored of it. */
 import assert from 'node:assert/strict'
 import { Agent } from 'node:http'
 import { setTimeout as pause } from 'node:timers/promises'
-import type { AdapterCase, Reply } from '../adapter-harness.ts'
+import type { AdapterCase, HandlerReply } from '../adapter-harness.ts'
 import {
   answer,
   assertProblem,
@@ -12,7 +12,7 @@ import {
   eventually,
   gate,
   noise,
-  onStage,
+  withApp,
   route,
 } from './fixture.ts'
 
@@ -25,7 +25,7 @@ export const captureCases: readonly AdapterCase[] = [
     name: 'replays a redirect with its Location, and does not run again',
     async run(harness) {
       const count = counted()
-      await onStage(
+      await withApp(
         harness,
         latchkey => [
           route(
@@ -56,7 +56,7 @@ export const captureCases: readonly AdapterCase[] = [
         ['ETag', '"v9"'],
         ['Content-Type', 'application/octet-stream'],
       ] as const
-      await onStage(
+      await withApp(
         harness,
         latchkey => [
           route(latchkey.guarded('orders.create', { ...rerun, outcomeBytesMax: 1_024 }), answer(201, bytes, headers), {
@@ -79,7 +79,7 @@ export const captureCases: readonly AdapterCase[] = [
     async run(harness) {
       const count = counted()
       const door = gate()
-      await onStage(
+      await withApp(
         harness,
         latchkey => [
           route(
@@ -118,7 +118,7 @@ export const captureCases: readonly AdapterCase[] = [
     async run(harness) {
       const agent = new Agent({ keepAlive: true, maxSockets: 1 })
       try {
-        await onStage(
+        await withApp(
           harness,
           latchkey => [route(latchkey.guarded('orders.create', rerun), (_, run) => created(run))],
           async ({ post }) => {
@@ -150,7 +150,7 @@ export const captureCases: readonly AdapterCase[] = [
     name: 'reserves nothing before the body is complete, nor for an upload that breaks off',
     async run(harness) {
       const count = counted()
-      await onStage(
+      await withApp(
         harness,
         latchkey => [route(latchkey.guarded('orders.create', rerun), (_, run) => created(run), { count })],
         async ({ open, post, store }) => {
@@ -171,15 +171,15 @@ export const captureCases: readonly AdapterCase[] = [
     needs: ['broken-stream'],
     async run(harness) {
       const count = counted()
-      const half: Reply = { kind: 'stream', status: 200, headers: [], chunks, breaks: true }
-      await onStage(
+      const half: HandlerReply = { kind: 'stream', status: 200, headers: [], chunks, breaks: true }
+      await withApp(
         harness,
         latchkey => [
           route(latchkey.guarded('orders.create', rerun), (_, run) => (run === 1 ? half : created(run)), { count }),
         ],
         async ({ post }) => {
           const first = await post('/orders', { key: 'k' }).catch(() => undefined)
-          assert.ok(first === undefined || first.status >= 500, 'a broken response never looks whole')
+          assert.ok(first === undefined || first.status >= 500, 'a broken response never looks complete')
           const again = await post('/orders', { key: 'k' })
           assert.deepEqual([again.status, again.header('Idempotent-Replayed'), count.runs], [201, undefined, 2])
         },
@@ -192,7 +192,7 @@ export const captureCases: readonly AdapterCase[] = [
     async run(harness) {
       const door = gate()
       const link = '</style.css>; rel=preload; as=style'
-      const reply: Reply = {
+      const reply: HandlerReply = {
         kind: 'early-hints',
         link,
         proceed: door.pass(),
@@ -200,7 +200,7 @@ export const captureCases: readonly AdapterCase[] = [
         headers: [],
         body: Buffer.from('late'),
       }
-      await onStage(
+      await withApp(
         harness,
         latchkey => [route(latchkey.guarded('orders.create', rerun), reply)],
         async ({ post, open }) => {
@@ -222,14 +222,14 @@ export const captureCases: readonly AdapterCase[] = [
     needs: ['trailers'],
     async run(harness) {
       const count = counted()
-      const reply: Reply = {
+      const reply: HandlerReply = {
         kind: 'trailers',
         status: 200,
         headers: [],
         body: Buffer.from('sum'),
         trailers: { 'X-Sum': '42' },
       }
-      await onStage(
+      await withApp(
         harness,
         latchkey => [route(latchkey.guarded('orders.create', rerun), reply, { count })],
         async ({ post }) => {

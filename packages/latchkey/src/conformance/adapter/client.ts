@@ -1,4 +1,4 @@
-/** A small HTTP client that hides nothing: one connection per request, raw headers, bytes as they came. */
+/** A small HTTP client that hides nothing: one connection per request, raw headers, bytes as received. */
 import { type Agent, type ClientRequest, type IncomingMessage, request as httpRequest } from 'node:http'
 
 export interface SentRequest {
@@ -10,7 +10,7 @@ export interface SentRequest {
   readonly body?: unknown
   /** Announces the whole body and sends this many bytes of it, then nothing. */
   readonly bodyBytes?: number
-  /** Sends the body without saying how long it is. */
+  /** Sends the body without its length. */
   readonly chunked?: boolean
   /** Default: a connection of its own. */
   readonly agent?: Agent
@@ -28,10 +28,10 @@ export interface Received {
   json(): Record<string, unknown>
 }
 
-/** Longest a case waits for one answer; far above anything but a hang. */
+/** The longest that a case waits for one response: only a hang takes longer. */
 const answerMsMax = 30_000
 
-/** A request under way; `drop` closes its connection as an impatient client does. */
+/** A request in progress; `drop` closes its connection as an impatient client does. */
 export interface Sending {
   readonly received: Promise<Received>
   drop(): void
@@ -45,7 +45,7 @@ export function send(url: string, sent: SentRequest = {}): Sending {
   const outgoing = httpRequest(url, { method: sent.method ?? 'POST', headers, agent: sent.agent ?? false })
   const received = receive(outgoing, sent)
   if (sent.chunked === true && bytes !== undefined) {
-    // In two pieces: Node knows the length of a body that comes at once.
+    // In two pieces: Node knows the length of a body that is written at once.
     outgoing.write(bytes.subarray(0, 1))
     outgoing.end(bytes.subarray(1))
   } else if (sent.bodyBytes === undefined) outgoing.end(bytes)
@@ -79,7 +79,7 @@ function receivedOf(incoming: IncomingMessage, body: Buffer): Received {
     trailers,
     headers,
     header: name => headers(name)[0],
-    // A case that asks for JSON fails on anything else, which is what it wants.
+    // A case that expects JSON fails on anything else, as it should.
     json: () => JSON.parse(body.toString()) as Record<string, unknown>,
   }
 }

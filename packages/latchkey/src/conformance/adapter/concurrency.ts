@@ -1,13 +1,13 @@
-/** Two at once, and what is durable when. */
+/** Concurrent duplicates, and what is durable when. */
 import assert from 'node:assert/strict'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Store } from '../../ports/store.ts'
 import type { AdapterCase } from '../adapter-harness.ts'
-import { assertProblem, counted, created, type Gate, gate, onStage, route } from './fixture.ts'
+import { assertProblem, counted, created, type Gate, gate, withApp, route } from './fixture.ts'
 
 const rerun = { onFailure: 'rerun' } as const
 
-function waiting(door: Gate): (visit: unknown, run: number) => Promise<ReturnType<typeof created>> {
+function waiting(door: Gate): (input: unknown, run: number) => Promise<ReturnType<typeof created>> {
   return async (_, run) => {
     await door.pass()
     return created(run)
@@ -20,16 +20,16 @@ export const concurrencyCases: readonly AdapterCase[] = [
     async run(harness) {
       const count = counted()
       const door = gate()
-      await onStage(
+      await withApp(
         harness,
         latchkey => [route(latchkey.guarded('orders.create', rerun), waiting(door), { count })],
         async ({ open, post }) => {
           const first = open('/orders', { key: 'k' })
           await door.reached
-          const twin = await post('/orders', { key: 'k' })
-          assertProblem(twin, 409, 'in-progress')
-          assert.ok(Number(twin.header('Retry-After')) >= 1)
-          assert.equal(twin.header('Latchkey-Retry'), 'later')
+          const duplicate = await post('/orders', { key: 'k' })
+          assertProblem(duplicate, 409, 'in-progress')
+          assert.ok(Number(duplicate.header('Retry-After')) >= 1)
+          assert.equal(duplicate.header('Latchkey-Retry'), 'later')
           door.open()
           assert.equal((await first.received).status, 201)
           assert.equal((await post('/orders', { key: 'k' })).header('Idempotent-Replayed'), 'true')
@@ -43,7 +43,7 @@ export const concurrencyCases: readonly AdapterCase[] = [
     async run(harness) {
       const count = counted()
       const door = gate()
-      await onStage(
+      await withApp(
         harness,
         latchkey => [
           route(latchkey.guarded('orders.create', { ...rerun, onInProgress: 'wait' }), waiting(door), { count }),
@@ -69,7 +69,7 @@ export const concurrencyCases: readonly AdapterCase[] = [
     async run(harness) {
       const door = gate()
       const options = { ...rerun, onInProgress: 'wait', waitMs: 100 } as const
-      await onStage(
+      await withApp(
         harness,
         latchkey => [route(latchkey.guarded('orders.create', options), waiting(door))],
         async ({ open, post }) => {
@@ -86,15 +86,15 @@ export const concurrencyCases: readonly AdapterCase[] = [
     name: 'answers 202 while the first runs where the operation chose that, and keeps no 202',
     async run(harness) {
       const door = gate()
-      await onStage(
+      await withApp(
         harness,
         latchkey => [route(latchkey.guarded('orders.create', { ...rerun, onInProgress: 'accept' }), waiting(door))],
         async ({ open, post }) => {
           const first = open('/orders', { key: 'k' })
           await door.reached
-          const twin = await post('/orders', { key: 'k' })
-          assert.deepEqual([twin.status, twin.json()['state']], [202, 'in_progress'])
-          assert.ok(Number(twin.header('Retry-After')) >= 1)
+          const duplicate = await post('/orders', { key: 'k' })
+          assert.deepEqual([duplicate.status, duplicate.json()['state']], [202, 'in_progress'])
+          assert.ok(Number(duplicate.header('Retry-After')) >= 1)
           door.open()
           assert.equal((await first.received).status, 201)
           assert.equal((await post('/orders', { key: 'k' })).status, 201)
@@ -107,7 +107,7 @@ export const concurrencyCases: readonly AdapterCase[] = [
     async run(harness) {
       const written = { complete: false }
       const store = slowToComplete(harness.memoryStore(), written)
-      await onStage(
+      await withApp(
         harness,
         latchkey => [route(latchkey.guarded('orders.create', rerun), created(1))],
         async ({ post }) => {
@@ -121,7 +121,7 @@ export const concurrencyCases: readonly AdapterCase[] = [
   },
 ]
 
-/** Completing takes a while, so that an answer sent too early is seen to be. */
+/** Completing takes a while, so that a response sent too early is noticed. */
 function slowToComplete(store: Store, written: { complete: boolean }): Store {
   return {
     ...store,

@@ -1,11 +1,11 @@
-/** A replay has the header fields that the first client saw, also those that the framework or its server added by itself. */
+/** A replay has the header fields that the first client got, including those that the framework or its server added. */
 import assert from 'node:assert/strict'
 import type { Header } from '../../ports/outcome.ts'
-import type { AdapterCase, AdapterHarness, Reply } from '../adapter-harness.ts'
+import type { AdapterCase, AdapterHarness, HandlerReply } from '../adapter-harness.ts'
 import type { Received } from './client.ts'
-import { answer, assertReplay, counted, onStage, route } from './fixture.ts'
+import { answer, assertReplay, counted, withApp, route } from './fixture.ts'
 
-/** Of the connection and of the moment, and what a replay says about itself. */
+/** Fields of the connection and of the time, and those that mark a replay. */
 const ownOfEach = new Set([
   'date',
   'connection',
@@ -24,9 +24,9 @@ function fieldsOf({ rawHeaders }: Received): readonly (readonly [string, string]
     .sort(([a], [b]) => (a < b ? -1 : 1))
 }
 
-async function sameFields(harness: AdapterHarness, reply: Reply): Promise<void> {
+async function sameFields(harness: AdapterHarness, reply: HandlerReply): Promise<void> {
   const count = counted()
-  await onStage(
+  await withApp(
     harness,
     latchkey => [route(latchkey.guarded('orders.create', { onFailure: 'rerun' }), reply, { count })],
     async ({ post }) => {
@@ -64,6 +64,6 @@ export const defaultHeaderCases: readonly AdapterCase[] = [200, 201].flatMap(sta
 ])
 
 function head(status: number): { status: number; headers: readonly Header[] } {
-  // With a field of its own and without: servers treat the two differently.
+  // With a field set by the handler and without: servers treat the two differently.
   return { status, headers: status === 200 ? [] : plain }
 }

@@ -4,7 +4,13 @@ import { engine } from '../../engine/internal.ts'
 import { json } from '../../engine/steps/json.ts'
 import type { Latchkey } from '../../engine/latchkey.ts'
 import type { Definition } from '../../engine/steps/run-definition.ts'
-import type { AdapterCase, AdapterHarness, Need, PhasedRouteSpec, TransactionalHarness } from '../adapter-harness.ts'
+import type {
+  AdapterCase,
+  AdapterHarness,
+  AdapterNeed,
+  PhasedRouteSpec,
+  TransactionalHarness,
+} from '../adapter-harness.ts'
 import type { Received } from './client.ts'
 import { tooLarge } from './phased.ts'
 import {
@@ -15,17 +21,17 @@ import {
   eventually,
   gate,
   oddTenants,
-  onStage,
-  type Stage,
+  withApp,
+  type AppFixture,
 } from './fixture.ts'
 
 interface Deferred {
-  readonly stage: Stage
+  readonly fixture: AppFixture
   readonly database: TransactionalHarness
   readonly count: Counted
-  /** What a worker does: everything that is due, once. */
+  /** Does what a worker does: everything that is due, once. */
   work(): Promise<void>
-  /** The status of the work that was asked for under this key. */
+  /** The status of the work under this key. */
   look(key: string, headers?: Readonly<Record<string, string>>): Promise<Received>
 }
 
@@ -33,10 +39,10 @@ interface DeferredSpec {
   readonly deadlineMs?: number
   /** Runs between the two steps. */
   readonly between?: (run: number) => unknown
-  readonly play: (deferred: Deferred) => Promise<void>
+  readonly run: (deferred: Deferred) => Promise<void>
 }
 
-const needs: readonly Need[] = ['transactional', 'phased', 'deferred']
+const needs: readonly AdapterNeed[] = ['transactional', 'phased', 'deferred']
 const path = '/exports'
 const operation = 'exports.create'
 const body = { rows: 2 }
@@ -47,7 +53,7 @@ async function onDeferredStage(harness: AdapterHarness, spec: DeferredSpec): Pro
   const database = await harness.transactional?.()
   assert.ok(database !== undefined, 'the harness provides a transactional store')
   const count = counted()
-  const { between = () => undefined, deadlineMs = hour, play } = spec
+  const { between = () => undefined, deadlineMs = hour, run } = spec
   const build: Definition<unknown, unknown> = async (x, input) => {
     const run = ++count.runs
     await x.phase('collect', tx => database.insert(tx, `collected in run ${run}`))
@@ -69,19 +75,19 @@ async function onDeferredStage(harness: AdapterHarness, spec: DeferredSpec): Pro
       { method: 'POST', path: '/orders', input, operation: latchkey.phased('orders.create', { version: 1 }, build) },
     ]
   }
-  const tools = (stage: Stage): Deferred => ({
-    stage,
+  const tools = (fixture: AppFixture): Deferred => ({
+    fixture,
     database,
     count,
-    work: () => workOnce(stage),
-    look: (key, headers = {}) => lookAt(stage, `/operations/${stage.id(operation, key)}`, headers),
+    work: () => workOnce(fixture),
+    look: (key, headers = {}) => lookAt(fixture, `/operations/${fixture.id(operation, key)}`, headers),
   })
   const options = { store: database.store, phased, statusPath: '/operations/:id', outerHeaders }
   try {
-    await onStage(
+    await withApp(
       harness,
       () => [],
-      stage => play(tools(stage)),
+      fixture => run(tools(fixture)),
       options,
     )
   } finally {
@@ -91,14 +97,14 @@ async function onDeferredStage(harness: AdapterHarness, spec: DeferredSpec): Pro
 
 const outerHeaders = [['X-Outer', 'always']] as const
 
-async function workOnce({ store, latchkey }: Stage): Promise<void> {
+async function workOnce({ store, latchkey }: AppFixture): Promise<void> {
   for (const row of await store.resumable({ limit: 10 })) {
     await latchkey[engine].phased.get(row.identity.operation)?.[engine].resume(row)
   }
 }
 
-function lookAt(stage: Stage, at: string, headers: Readonly<Record<string, string>> = {}): Promise<Received> {
-  return stage.post(at, { method: 'GET', headers })
+function lookAt(fixture: AppFixture, at: string, headers: Readonly<Record<string, string>> = {}): Promise<Received> {
+  return fixture.post(at, { method: 'GET', headers })
 }
 
 function assertAccepted(received: Received, id: string): void {
@@ -108,10 +114,10 @@ function assertAccepted(received: Received, id: string): void {
     ['Location', 'Content-Type', 'Latchkey-Retry', 'Cache-Control', 'X-Outer'].map(name => received.header(name)),
     [`/operations/${id}`, 'application/json', 'later', 'no-store', 'always'],
   )
-  assert.ok(Number(received.header('Retry-After')) >= 1, 'a 202 says when to look')
+  assert.ok(Number(received.header('Retry-After')) >= 1, 'a 202 says when to ask for the status')
 }
 
-/** All of a response but the moment it was made at. */
+/** All of a response except its time. */
 function traces(received: Received): unknown {
   const timeless = received.rawHeaders.filter((_, at, all) => all[at - (at % 2)]?.toLowerCase() !== 'date')
   return { status: received.status, headers: timeless, body: received.body.toString() }
@@ -123,14 +129,14 @@ export const deferredCases: readonly AdapterCase[] = [
     needs,
     run: harness =>
       onDeferredStage(harness, {
-        async play({ stage }) {
+        async run({ fixture }) {
           for (const [at, headers] of [[path, {}] as const, ['/payments', { Prefer: 'respond-async' }] as const]) {
             const sent = { key: 'k', body: large, headers: { 'Content-Type': 'application/json', ...headers } }
-            const refused = await stage.post(at, sent)
+            const refused = await fixture.post(at, sent)
             assertProblem(refused, 413, 'body-too-large')
             assert.deepEqual({ ...refused.json(), ...limit }, refused.json())
           }
-          assert.deepEqual((await stage.store.list({ limit: 10 })).records, [])
+          assert.deepEqual((await fixture.store.list({ limit: 10 })).records, [])
         },
       }),
   })),
@@ -141,12 +147,12 @@ export const deferredCases: readonly AdapterCase[] = [
       const door = gate()
       return onDeferredStage(harness, {
         between: () => door.pass(),
-        async play({ stage, database, work, look }) {
-          const id = stage.id(operation, 'k')
-          const accepted = await stage.post(path, { key: 'k', body })
+        async run({ fixture, database, work, look }) {
+          const id = fixture.id(operation, 'k')
+          const accepted = await fixture.post(path, { key: 'k', body })
           assertAccepted(accepted, id)
-          assert.equal(accepted.header('Preference-Applied'), undefined, 'nobody had a preference')
-          assert.equal((await stage.store.read(id))?.state, 'pending', 'a request runs nothing of it')
+          assert.equal(accepted.header('Preference-Applied'), undefined, 'the request had no preference')
+          assert.equal((await fixture.store.read(id))?.state, 'pending', 'a request runs nothing of it')
           const before = await look('k')
           assert.equal(before.status, 200, before.body.toString())
           const { created_at: createdAt, ...told } = before.json()
@@ -172,7 +178,7 @@ export const deferredCases: readonly AdapterCase[] = [
             headers: { 'content-type': 'application/json', location: '/files/1' },
             body: { input: body, id },
           })
-          const retry = await stage.post(path, { key: 'k', body })
+          const retry = await fixture.post(path, { key: 'k', body })
           assert.deepEqual([retry.status, retry.header('Idempotent-Replayed')], [201, 'true'])
           assert.deepEqual(retry.json(), { input: body, id })
           assert.deepEqual(await database.values(), ['collected in run 1', 'written in run 1'])
@@ -187,14 +193,14 @@ export const deferredCases: readonly AdapterCase[] = [
       const door = gate()
       return onDeferredStage(harness, {
         between: run => (run === 1 ? Promise.reject(new Error('the disk is full')) : door.pass()),
-        async play({ stage, count, work }) {
-          const id = stage.id(operation, 'k')
+        async run({ fixture, count, work }) {
+          const id = fixture.id(operation, 'k')
           const states: unknown[] = []
-          const first = await stage.post(path, { key: 'k', body })
+          const first = await fixture.post(path, { key: 'k', body })
           const retry = async () => {
-            states.push((await stage.store.read(id))?.state)
-            assert.deepEqual(traces(await stage.post(path, { key: 'k', body })), traces(first))
-            assertProblem(await stage.post(path, { key: 'k', body: { rows: 3 } }), 422, 'key-reused')
+            states.push((await fixture.store.read(id))?.state)
+            assert.deepEqual(traces(await fixture.post(path, { key: 'k', body })), traces(first))
+            assertProblem(await fixture.post(path, { key: 'k', body: { rows: 3 } }), 422, 'key-reused')
           }
           assertAccepted(first, id)
           await retry()
@@ -202,15 +208,15 @@ export const deferredCases: readonly AdapterCase[] = [
           await retry()
           const working = eventually('the second run ends', async () => {
             await work()
-            return (await stage.store.read(id))?.state === 'completed'
+            return (await fixture.store.read(id))?.state === 'completed'
           })
           await door.reached
           await retry()
           door.open()
           await working
           assert.deepEqual(states, ['pending', 'failed_retryable', 'in_progress'])
-          assert.equal((await stage.post(path, { key: 'k', body })).status, 201)
-          assertProblem(await stage.post(path, { body }), 400, 'missing-key')
+          assert.equal((await fixture.post(path, { key: 'k', body })).status, 201)
+          assertProblem(await fixture.post(path, { body }), 400, 'missing-key')
           assert.equal(count.runs, 2)
         },
       })
@@ -221,13 +227,13 @@ export const deferredCases: readonly AdapterCase[] = [
     needs,
     run: harness =>
       onDeferredStage(harness, {
-        async play({ stage, look, work }) {
-          await stage.post(path, { key: 'k', body })
+        async run({ fixture, look, work }) {
+          await fixture.post(path, { key: 'k', body })
           const strange = await look('k', { 'x-tenant': 'evil' })
           assertProblem(strange, 404, 'no-such-operation')
           assert.equal(strange.header('X-Outer'), 'always')
           const others = ['/operations/00000000-0000-4000-8000-000000000000', '/operations/nonsense', '/operations/1']
-          for (const one of others) assert.deepEqual(traces(await lookAt(stage, one)), traces(strange), one)
+          for (const one of others) assert.deepEqual(traces(await lookAt(fixture, one)), traces(strange), one)
           await work()
           assert.deepEqual(traces(await look('k', { 'x-tenant': 'evil' })), traces(strange), 'when it has ended')
           assert.equal((await look('k')).status, 200)
@@ -241,22 +247,22 @@ export const deferredCases: readonly AdapterCase[] = [
     needs,
     run: harness =>
       onDeferredStage(harness, {
-        async play({ stage, count, work }) {
+        async run({ fixture, count, work }) {
           const headers = { prefer: 'handling=lenient, Respond-Async;x=1' }
-          const id = stage.id('payments.create', 'later')
-          const later = await stage.post('/payments', { key: 'later', body, headers })
+          const id = fixture.id('payments.create', 'later')
+          const later = await fixture.post('/payments', { key: 'later', body, headers })
           assertAccepted(later, id)
           assert.equal(later.header('Preference-Applied'), 'respond-async')
           assert.equal(count.runs, 0)
           await work()
-          const replay = await stage.post('/payments', { key: 'later', body, headers })
+          const replay = await fixture.post('/payments', { key: 'later', body, headers })
           assert.deepEqual([replay.status, replay.header('Preference-Applied')], [201, undefined])
-          const now = await stage.post('/payments', { key: 'now', body, headers: { prefer: 'wait="respond-async"' } })
+          const now = await fixture.post('/payments', { key: 'now', body, headers: { prefer: 'wait="respond-async"' } })
           assert.deepEqual([now.status, now.header('Preference-Applied')], [201, undefined])
-          assertReplay(now, await stage.post('/payments', { key: 'now', body }))
-          const without = await stage.post('/orders', { key: 'now', body, headers })
+          assertReplay(now, await fixture.post('/payments', { key: 'now', body }))
+          const without = await fixture.post('/orders', { key: 'now', body, headers })
           assert.deepEqual([without.status, without.header('Preference-Applied')], [201, undefined])
-          const told = await stage.post(path, { key: 'k', body, headers })
+          const told = await fixture.post(path, { key: 'k', body, headers })
           assert.deepEqual([told.status, told.header('Preference-Applied')], [202, 'respond-async'])
         },
       }),
@@ -267,15 +273,15 @@ export const deferredCases: readonly AdapterCase[] = [
     run: harness =>
       onDeferredStage(harness, {
         deadlineMs: 1,
-        async play({ stage, count, look, work }) {
-          assertAccepted(await stage.post(path, { key: 'k', body }), stage.id(operation, 'k'))
+        async run({ fixture, count, look, work }) {
+          assertAccepted(await fixture.post(path, { key: 'k', body }), fixture.id(operation, 'k'))
           await eventually('the deadline has passed', async () => {
             await work()
             return (await look('k')).json()['state'] === 'completed'
           })
           const { outcome } = (await look('k')).json() as { outcome: { status: number; body: { type: string } } }
           assert.deepEqual([outcome.status, outcome.body.type], [408, 'urn:latchkey:problem:deadline-passed'])
-          const retry = await stage.post(path, { key: 'k', body })
+          const retry = await fixture.post(path, { key: 'k', body })
           assert.deepEqual([retry.status, retry.header('Idempotent-Replayed')], [408, 'true'])
           assert.equal(retry.header('Content-Type'), 'application/problem+json')
           assert.deepEqual(retry.json(), outcome.body)

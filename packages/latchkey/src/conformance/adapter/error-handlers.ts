@@ -1,14 +1,14 @@
-/** What the application's error handler renders is what the client gets, what is judged, and what every retry gets again. */
+/** The response of the application's error handler is what the client gets, what is judged, and what every retry gets. */
 import assert from 'node:assert/strict'
-import { AppError, type AdapterCase, type Need } from '../adapter-harness.ts'
-import { assertProblem, assertReplay, counted, created, onStage, route } from './fixture.ts'
+import { AppError, type AdapterCase, type AdapterNeed } from '../adapter-harness.ts'
+import { assertProblem, assertReplay, counted, created, withApp, route } from './fixture.ts'
 
-const needs: readonly Need[] = ['error-handler']
+const needs: readonly AdapterNeed[] = ['error-handler']
 const text = 'rendered by the application'
 
 const thrown = (status: number) => ({ kind: 'crash', error: new AppError(status, text) }) as const
 
-/** With what the app's error handler renders, whether that is stored. */
+/** With what the app's error handler renders, and whether that is stored. */
 const stored: readonly (readonly ['hold' | 'rerun' | 'store', readonly number[]])[] = [
   ['hold', [403, 404, 429]],
   ['rerun', [404]],
@@ -21,7 +21,7 @@ const storedCases: readonly AdapterCase[] = stored.flatMap(([onFailure, statuses
     needs,
     async run(harness) {
       const count = counted()
-      await onStage(
+      await withApp(
         harness,
         latchkey => [route(latchkey.guarded('orders.create', { onFailure }), thrown(status), { count })],
         async ({ post }) => {
@@ -42,7 +42,7 @@ const others: readonly AdapterCase[] = [
     async run(harness) {
       const count = counted()
       const reply = (_: unknown, run: number) => (run === 1 ? thrown(503) : created(run))
-      await onStage(
+      await withApp(
         harness,
         latchkey => [route(latchkey.guarded('orders.create', { onFailure: 'rerun' }), reply, { count })],
         async ({ post }) => {
@@ -58,7 +58,7 @@ const others: readonly AdapterCase[] = [
     needs,
     async run(harness) {
       const count = counted()
-      await onStage(
+      await withApp(
         harness,
         latchkey => [route(latchkey.guarded('orders.create', { onFailure: 'hold' }), thrown(503), { count })],
         async ({ post }) => {
@@ -77,7 +77,7 @@ const others: readonly AdapterCase[] = [
       assert.ok(database !== undefined, 'the harness provides a transactional store')
       const count = counted()
       try {
-        await onStage(
+        await withApp(
           harness,
           latchkey => [route(latchkey.atomic('orders.create'), thrown(404), { count })],
           async ({ post }) => {

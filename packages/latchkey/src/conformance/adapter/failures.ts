@@ -3,13 +3,13 @@ import assert from 'node:assert/strict'
 import { LatchkeyError, notExecuted, outcomeUnknown } from '../../ports/errors.ts'
 import type { Store } from '../../ports/store.ts'
 import type { Telemetry } from '../../ports/telemetry.ts'
-import type { AdapterCase, Reply, Visit } from '../adapter-harness.ts'
-import { answer, assertProblem, assertReplay, counted, created, eventually, onStage, route } from './fixture.ts'
+import type { AdapterCase, HandlerReply, HandlerInput } from '../adapter-harness.ts'
+import { answer, assertProblem, assertReplay, counted, created, eventually, withApp, route } from './fixture.ts'
 
 const rerun = { onFailure: 'rerun' } as const
 
-const failsFirst = (failure: Reply) => (_: unknown, run: number) => (run === 1 ? failure : created(run))
-const crash: Reply = { kind: 'crash', error: new TypeError('cannot read properties of undefined') }
+const failsFirst = (failure: HandlerReply) => (_: unknown, run: number) => (run === 1 ? failure : created(run))
+const crash: HandlerReply = { kind: 'crash', error: new TypeError('cannot read properties of undefined') }
 
 const failures: readonly AdapterCase[] = [
   ...(
@@ -23,7 +23,7 @@ const failures: readonly AdapterCase[] = [
     name: `runs the retry after a handler that ${what}, where repeating is harmless`,
     async run(harness) {
       const count = counted()
-      await onStage(
+      await withApp(
         harness,
         latchkey => [route(latchkey.guarded('orders.create', rerun), failsFirst(failure), { count })],
         async ({ post }) => {
@@ -46,7 +46,7 @@ const failures: readonly AdapterCase[] = [
     name: `tells the caller 504 and every retry 409 after a handler that ${what} and is held, and runs once`,
     async run(harness) {
       const count = counted()
-      await onStage(
+      await withApp(
         harness,
         latchkey => [route(latchkey.guarded('orders.create', { onFailure: 'hold' }), failsFirst(failure), { count })],
         async ({ post }) => {
@@ -68,7 +68,7 @@ const failures: readonly AdapterCase[] = [
         ['Set-Cookie', 'a=1'],
         ['Content-Encoding', 'identity'],
       ])
-      await onStage(
+      await withApp(
         harness,
         latchkey => [route(latchkey.guarded('orders.create', { onFailure: 'hold' }), reply)],
         async ({ post }) => {
@@ -86,7 +86,7 @@ const failures: readonly AdapterCase[] = [
     name: "keeps an error answer and replays it where the operation says 'store'",
     async run(harness) {
       const count = counted()
-      await onStage(
+      await withApp(
         harness,
         latchkey => [
           route(latchkey.guarded('orders.create', { onFailure: 'store' }), answer(502, 'bad upstream'), { count }),
@@ -108,7 +108,7 @@ const failures: readonly AdapterCase[] = [
       name: `stores a ${how} ${status} of a held operation and does not run again`,
       async run(harness) {
         const count = counted()
-        await onStage(
+        await withApp(
           harness,
           latchkey => [route(latchkey.guarded('orders.create', { onFailure: 'hold' }), reply, { count })],
           async ({ post }) => {
@@ -125,12 +125,12 @@ const failures: readonly AdapterCase[] = [
     name: 'frees the key of a held operation whose handler said notExecuted() before it answered',
     async run(harness) {
       const count = counted()
-      const busyFirst = ({ execution }: Visit, run: number) => {
+      const busyFirst = ({ execution }: HandlerInput, run: number) => {
         if (run > 1) return created(run)
         execution?.notExecuted()
         return answer(429, 'slow down', [['Retry-After', '3']])
       }
-      await onStage(
+      await withApp(
         harness,
         latchkey => [route(latchkey.guarded('orders.create', { onFailure: 'hold' }), busyFirst, { count })],
         async ({ post }) => {
@@ -162,7 +162,7 @@ const outages: readonly AdapterCase[] = [
     name: 'does not hang on a store that never answers: 503, and nothing runs',
     async run(harness) {
       const count = counted()
-      await onStage(
+      await withApp(
         harness,
         latchkey => [route(latchkey.guarded('orders.create', rerun), created(1), { count })],
         async ({ post }) => {
@@ -178,7 +178,7 @@ const outages: readonly AdapterCase[] = [
     async run(harness) {
       const count = counted()
       const power = { on: false }
-      await onStage(
+      await withApp(
         harness,
         latchkey => [route(latchkey.guarded('orders.create', rerun), created(1), { count })],
         async ({ post }) => {
@@ -201,7 +201,7 @@ const outages: readonly AdapterCase[] = [
     name: 'runs unprotected while the store is down where the operation allows it, counts it and marks the answer',
     async run(harness) {
       const metrics: string[] = []
-      await onStage(
+      await withApp(
         harness,
         latchkey => [
           route(latchkey.guarded('orders.create', { ...rerun, onStoreDown: 'run-unprotected' }), created(1)),
@@ -222,7 +222,7 @@ const outages: readonly AdapterCase[] = [
     name: 'sends the real answer marked as unstored when the store fails after the work succeeded',
     async run(harness) {
       const power = { on: true }
-      await onStage(
+      await withApp(
         harness,
         latchkey => [
           route(latchkey.guarded('orders.create', { ...rerun, leaseMs: 1_500 }), () => {
@@ -259,7 +259,7 @@ const hooks: readonly AdapterCase[] = [
     name: 'gives the same answers when observers and describe throw',
     async run(harness) {
       const count = counted()
-      await onStage(
+      await withApp(
         harness,
         latchkey => [route(latchkey.guarded('orders.create', { ...rerun, describe: fail }), created(1), { count })],
         async ({ post }) => {
@@ -278,7 +278,7 @@ const hooks: readonly AdapterCase[] = [
       const tell = (...args: unknown[]) => void told.push(JSON.stringify(args))
       // The route's bodies are the case's own.
       const describe = (input: unknown) => `sku ${(input as { sku: string }).sku}`
-      await onStage(
+      await withApp(
         harness,
         latchkey => [route(latchkey.guarded('orders.create', { ...rerun, describe }), created(1))],
         async ({ post, store, id }) => {

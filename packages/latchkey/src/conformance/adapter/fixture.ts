@@ -1,4 +1,4 @@
-/** A served app with one Latchkey behind it, and the props that cases share. */
+/** A served app with one Latchkey, and the helpers that cases share. */
 import assert from 'node:assert/strict'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { AtomicExecution, Execution } from '../../engine/execution.ts'
@@ -8,36 +8,43 @@ import type { Header } from '../../ports/outcome.ts'
 import type { Store } from '../../ports/store.ts'
 import type { Telemetry } from '../../ports/telemetry.ts'
 import { type Received, send, type SentRequest, type Sending } from './client.ts'
-import type { AdapterHarness, PhasedRouteSpec, Reply, RouteSpec, RunningApp, Visit } from '../adapter-harness.ts'
+import type {
+  AdapterHarness,
+  PhasedRouteSpec,
+  HandlerReply,
+  RouteSpec,
+  RunningApp,
+  HandlerInput,
+} from '../adapter-harness.ts'
 
-export interface StageOptions {
+export interface AppOptions {
   readonly store?: Store
   readonly http?: HttpOptions
   readonly telemetry?: Telemetry
   readonly outerHeaders?: readonly Header[]
   readonly phased?: (latchkey: Latchkey<unknown, unknown>) => readonly PhasedRouteSpec[]
-  /** Where the status resource is. Absent: nowhere. */
+  /** The path of the status resource. Absent: there is none. */
   readonly statusPath?: string
 }
 
-export interface Stage {
+export interface AppFixture {
   readonly store: Store
   readonly latchkey: Latchkey<unknown, unknown>
-  /** Sends and waits for the whole answer. */
+  /** Sends and waits for the whole response. */
   post(path: string, sent?: SentRequest): Promise<Received>
-  /** Sends; the answer and the connection are the caller's. */
+  /** Sends; the caller handles the response and the connection. */
   open(path: string, sent?: SentRequest): Sending
   id(operation: string, key: string, tenant?: string): string
 }
 
 type Routes = (latchkey: Latchkey<unknown, unknown>) => readonly RouteSpec[]
 
-/** Serves the routes, runs the case, and stops everything, whatever the case did. */
-export async function onStage(
+/** Serves the routes, runs the case, and stops everything in every case. */
+export async function withApp(
   harness: AdapterHarness,
   routes: Routes,
-  play: (stage: Stage) => Promise<void>,
-  options: StageOptions = {},
+  run: (fixture: AppFixture) => Promise<void>,
+  options: AppOptions = {},
 ): Promise<void> {
   const store = options.store ?? harness.memoryStore()
   const { http, telemetry } = options
@@ -55,7 +62,7 @@ export async function onStage(
     ...(statusPath === undefined ? {} : { status: { path: statusPath, latchkey } }),
   })
   try {
-    await play(stageOf(app, latchkey, store))
+    await run(fixtureOf(app, latchkey, store))
   } finally {
     await app.close()
     await latchkey.close({ timeoutMs: 5_000 })
@@ -68,7 +75,7 @@ function tenantOf(harness: AdapterHarness, context: unknown): readonly string[] 
   return [oddTenants.get(tenant ?? '') ?? tenant ?? '']
 }
 
-/** Tenants that a header cannot carry, by a name that it can. */
+/** Tenants that a header cannot carry, each under a name that it can. */
 export const oddTenants: ReadonlyMap<string, string> = new Map([
   ['half of a pair', '\ud800'],
   ['another half', '\ud801'],
@@ -76,7 +83,7 @@ export const oddTenants: ReadonlyMap<string, string> = new Map([
   ['without end', 'x'.repeat(1_025)],
 ])
 
-function stageOf(app: RunningApp, latchkey: Latchkey<unknown, unknown>, store: Store): Stage {
+function fixtureOf(app: RunningApp, latchkey: Latchkey<unknown, unknown>, store: Store): AppFixture {
   const open = (path: string, sent: SentRequest = {}) => send(app.url + path, sent)
   return {
     store,
@@ -90,11 +97,11 @@ function stageOf(app: RunningApp, latchkey: Latchkey<unknown, unknown>, store: S
 /** A handler that counts its runs. */
 export interface Counted {
   runs: number
-  readonly visits: Visit[]
+  readonly inputs: HandlerInput[]
 }
 
 export function counted(): Counted {
-  return { runs: 0, visits: [] }
+  return { runs: 0, inputs: [] }
 }
 
 export interface RouteOptions {
@@ -105,37 +112,37 @@ export interface RouteOptions {
 
 export function route(
   operation: RouteSpec['operation'],
-  reply: Reply | ((visit: Visit, run: number) => Reply | Promise<Reply>),
+  reply: HandlerReply | ((input: HandlerInput, run: number) => HandlerReply | Promise<HandlerReply>),
   { method = 'POST', path = '/orders', count = counted() }: RouteOptions = {},
 ): RouteSpec {
   return {
     method,
     path,
     operation,
-    async run(visit) {
+    async run(input) {
       count.runs += 1
-      count.visits.push(visit)
-      return typeof reply === 'function' ? reply(visit, count.runs) : reply
+      count.inputs.push(input)
+      return typeof reply === 'function' ? reply(input, count.runs) : reply
     },
   }
 }
 
-export function answer(status: number, body: string | Uint8Array = '', headers: readonly Header[] = []): Reply {
+export function answer(status: number, body: string | Uint8Array = '', headers: readonly Header[] = []): HandlerReply {
   return { kind: 'answer', status, headers, body: typeof body === 'string' ? Buffer.from(body) : body }
 }
 
-/** A 201 with a body that tells runs apart. */
-export function created(run: number): Reply {
+/** A 201 with a different body for each run. */
+export function created(run: number): HandlerReply {
   return answer(201, JSON.stringify({ order: run }), [['Content-Type', 'application/json']])
 }
 
 export function txOf(execution: Execution | undefined): unknown {
   assert.ok(execution !== undefined && 'tx' in execution, 'the handler of an atomic operation gets a tx')
-  // The check above is the type's one addition.
+  // The check above covers the only member that the type adds.
   return (execution as AtomicExecution<unknown>).tx
 }
 
-/** A door that a handler waits at until the case opens it, and that tells when somebody stands there. */
+/** A gate at which a handler waits until the case opens it; `reached` resolves when a handler arrives. */
 export interface Gate {
   readonly reached: Promise<void>
   pass(): Promise<void>
@@ -157,7 +164,7 @@ export function gate(): Gate {
   }
 }
 
-/** Asks again until it holds; for what happens soon, and not at a moment the case can name. */
+/** Polls until the condition holds; for what happens soon, at no moment that the case can name. */
 export async function eventually(what: string, holds: () => Promise<boolean> | boolean): Promise<void> {
   const triesMax = 400
   for (let tries = 0; tries < triesMax; tries++) {
@@ -168,7 +175,7 @@ export async function eventually(what: string, holds: () => Promise<boolean> | b
 }
 
 export function assertReplay(first: Received, again: Received): void {
-  assert.equal(first.header('Idempotent-Replayed'), undefined, 'the first answer is no replay')
+  assert.equal(first.header('Idempotent-Replayed'), undefined, 'the first response is not a replay')
   assert.equal(
     again.header('Idempotent-Replayed'),
     'true',
@@ -184,11 +191,11 @@ export function assertProblem(received: Received, status: number, code: string):
   assert.equal(received.json()['type'], `urn:latchkey:problem:${code}`)
   assert.ok(
     ['later', 'no'].includes(received.header('Latchkey-Retry') ?? ''),
-    'every answer of ours says whether a retry helps',
+    'every response of Latchkey says whether a retry helps',
   )
 }
 
-/** Bytes without a pattern that text handling or compression would survive; the same in every run. */
+/** Bytes that text handling would damage and that do not compress; the same in every run. */
 export function noise(length: number): Buffer {
   const bytes = Buffer.alloc(length)
   let state = 0x9e3779b9

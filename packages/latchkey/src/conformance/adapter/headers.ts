@@ -5,14 +5,14 @@ import { systemClock } from '../../ports/clock.ts'
 import type { Header } from '../../ports/outcome.ts'
 import type { AdapterCase, AdapterHarness } from '../adapter-harness.ts'
 import type { Received, SentRequest } from './client.ts'
-import { answer, assertReplay, counted, created, onStage, route, type StageOptions } from './fixture.ts'
+import { answer, assertReplay, counted, created, withApp, route, type AppOptions } from './fixture.ts'
 
 interface Pair {
   readonly first: Received
   readonly again: Received
 }
 
-interface Twice extends StageOptions {
+interface Twice extends AppOptions {
   readonly headers: readonly Header[]
   readonly body?: string | Uint8Array
   readonly sent?: SentRequest
@@ -25,7 +25,7 @@ async function twice(
   check: (pair: Pair) => void,
 ): Promise<void> {
   const count = counted()
-  await onStage(
+  await withApp(
     harness,
     latchkey => [
       route(latchkey.guarded('orders.create', { onFailure: 'rerun' }), answer(201, body, headers), { count }),
@@ -142,7 +142,7 @@ const rules: readonly AdapterCase[] = [
   {
     name: 'does not keep what outer middleware had set before Latchkey began',
     async run(harness) {
-      await onStage(
+      await withApp(
         harness,
         latchkey => [
           route(latchkey.guarded('orders.create', { onFailure: 'rerun' }), answer(201, 'done', [['X-Order', 'A-1']])),
@@ -175,7 +175,7 @@ const rules: readonly AdapterCase[] = [
       const database = await harness.transactional?.()
       assert.ok(database !== undefined, 'the harness provides a transactional store')
       try {
-        await onStage(
+        await withApp(
           harness,
           latchkey => [route(latchkey.atomic('orders.create'), created(1))],
           async ({ post }) =>

@@ -1,16 +1,16 @@
-/** Keys, scopes and fingerprints, as a client meets them. */
+/** Keys, scopes and fingerprints, as a client sees them. */
 import assert from 'node:assert/strict'
 import { silentTelemetry } from '../../ports/telemetry.ts'
 import type { AdapterCase, AdapterHarness } from '../adapter-harness.ts'
 import type { SentRequest } from './client.ts'
-import { answer, assertProblem, assertReplay, counted, created, gate, onStage, route } from './fixture.ts'
+import { answer, assertProblem, assertReplay, counted, created, gate, withApp, route } from './fixture.ts'
 
 const rerun = { onFailure: 'rerun' } as const
 
 /** The request is refused with this problem, nothing ran and nothing is reserved. */
 async function refusedOutright(harness: AdapterHarness, sent: SentRequest, expected: [number, string]): Promise<void> {
   const count = counted()
-  await onStage(
+  await withApp(
     harness,
     latchkey => [route(latchkey.guarded('orders.create', rerun), created(1), { count })],
     async ({ post, store }) => {
@@ -45,7 +45,7 @@ const keys: readonly AdapterCase[] = [
     name: 'takes the quoted and the bare spelling for one key, and keys that differ in case for two',
     async run(harness) {
       const count = counted()
-      await onStage(
+      await withApp(
         harness,
         latchkey => [route(latchkey.guarded('orders.create', rerun), (_, run) => created(run), { count })],
         async ({ post }) => {
@@ -62,7 +62,7 @@ const keys: readonly AdapterCase[] = [
     async run(harness) {
       const count = counted()
       const metrics: string[] = []
-      await onStage(
+      await withApp(
         harness,
         latchkey => [
           route(
@@ -75,8 +75,8 @@ const keys: readonly AdapterCase[] = [
           assert.equal((await post('/orders', { body: {} })).status, 201)
           assert.equal((await post('/orders', { body: {} })).status, 201)
           assert.equal(count.runs, 2)
-          // A handler may be given an execution without a claim; no grant has fence 0.
-          assert.equal(count.visits[0]?.execution?.fence ?? 0, 0)
+          // A handler may get an execution without a claim; no grant has fence 0.
+          assert.equal(count.inputs[0]?.execution?.fence ?? 0, 0)
           assert.equal(metrics.filter(metric => metric === 'unprotected').length, 2)
         },
         { telemetry: { count: metric => void metrics.push(metric), observe() {}, report() {} } },
@@ -87,7 +87,7 @@ const keys: readonly AdapterCase[] = [
     name: `lets ${method} through without a key, and runs it every time with one`,
     async run(harness) {
       const count = counted()
-      await onStage(
+      await withApp(
         harness,
         latchkey => [route(latchkey.guarded('orders.read', rerun), answer(200, 'listed'), { count, method })],
         async ({ post }) => {
@@ -102,7 +102,7 @@ const keys: readonly AdapterCase[] = [
   {
     name: 'covers PATCH, and a method that opted in, in whatever spelling',
     async run(harness) {
-      await onStage(
+      await withApp(
         harness,
         latchkey => [
           route(latchkey.guarded('orders.change', rerun), answer(200, 'changed'), { method: 'PATCH' }),
@@ -123,15 +123,15 @@ const keys: readonly AdapterCase[] = [
     name: 'hands the handler its body, and an execution that names the key and the operation',
     async run(harness) {
       const count = counted()
-      await onStage(
+      await withApp(
         harness,
         latchkey => [route(latchkey.guarded('orders.create', rerun), created(1), { count })],
         async ({ post }) => {
           await post('/orders', { key: 'k', body: { sku: 'A', list: [1, 2] } })
-          const [visit] = count.visits
-          assert.deepEqual(visit?.body, { sku: 'A', list: [1, 2] })
+          const [input] = count.inputs
+          assert.deepEqual(input?.body, { sku: 'A', list: [1, 2] })
           assert.deepEqual(
-            [visit?.execution?.key, visit?.execution?.operation, visit?.execution?.attempt],
+            [input?.execution?.key, input?.execution?.operation, input?.execution?.attempt],
             ['k', 'orders.create', 1],
           )
         },
@@ -151,7 +151,7 @@ const fingerprints: readonly AdapterCase[] = [
     name: `refuses a key that comes back with ${what}, names the part, and leaves the record alone`,
     async run(harness) {
       const count = counted()
-      await onStage(
+      await withApp(
         harness,
         latchkey => [
           route(latchkey.guarded('orders.create', rerun), (_, run) => created(run), { count, path: '/orders/:id' }),
@@ -174,7 +174,7 @@ const fingerprints: readonly AdapterCase[] = [
       const reports: string[] = []
       const telemetry = { ...silentTelemetry, report: (message: string) => void reports.push(message) }
       const options = { ...rerun, fingerprint: { include: ['currency', 'ammount'] } }
-      await onStage(
+      await withApp(
         harness,
         latchkey => [route(latchkey.guarded('orders.create', options), created(1))],
         async ({ post }) => {
@@ -191,7 +191,7 @@ const fingerprints: readonly AdapterCase[] = [
   {
     name: 'takes another order of names and other white space for the same request, and another array order for another',
     async run(harness) {
-      await onStage(
+      await withApp(
         harness,
         latchkey => [route(latchkey.guarded('orders.create', rerun), created(1))],
         async ({ post }) => {
@@ -208,7 +208,7 @@ const fingerprints: readonly AdapterCase[] = [
     name: 'says misuse rather than in progress while the first request runs',
     async run(harness) {
       const door = gate()
-      await onStage(
+      await withApp(
         harness,
         latchkey => [
           route(latchkey.guarded('orders.create', rerun), async () => {
@@ -230,7 +230,7 @@ const fingerprints: readonly AdapterCase[] = [
     name: 'runs two requests with the same body and different keys both',
     async run(harness) {
       const count = counted()
-      await onStage(
+      await withApp(
         harness,
         latchkey => [route(latchkey.guarded('orders.create', rerun), (_, run) => created(run), { count })],
         async ({ post }) => {
@@ -244,7 +244,7 @@ const fingerprints: readonly AdapterCase[] = [
   {
     name: 'speaks the other profile where the site asks for it',
     async run(harness) {
-      await onStage(
+      await withApp(
         harness,
         latchkey => [route(latchkey.guarded('orders.create', rerun), created(1))],
         async ({ post }) => {
@@ -266,7 +266,7 @@ const scopes: readonly AdapterCase[] = [
     async run(harness) {
       const wide = { ...rerun, keyNamespace: 'scope' } as const
       const blind = { ...wide, fingerprint: { custom: () => 'the same' } }
-      await onStage(
+      await withApp(
         harness,
         latchkey => [
           route(latchkey.guarded('orders.create', rerun), answer(201, 'order'), { path: '/orders' }),
@@ -291,7 +291,7 @@ const scopes: readonly AdapterCase[] = [
     name: 'keeps two tenants with one key apart',
     async run(harness) {
       const count = counted()
-      await onStage(
+      await withApp(
         harness,
         latchkey => [route(latchkey.guarded('orders.create', rerun), (_, run) => created(run), { count })],
         async ({ post }) => {
@@ -325,7 +325,7 @@ const scopes: readonly AdapterCase[] = [
         ...rerun,
         authorizeReplay: (context: unknown) => harness.headerOf(context, 'x-principal') === 'ann',
       }
-      await onStage(
+      await withApp(
         harness,
         latchkey => [route(latchkey.guarded('orders.create', options), created(1), { count })],
         async ({ post }) => {

@@ -4,28 +4,37 @@ import { json } from '../../engine/steps/json.ts'
 import type { HttpOptions } from '../../engine/operation.ts'
 import type { Definition } from '../../engine/steps/run-definition.ts'
 import type { Store } from '../../ports/store.ts'
-import type { AdapterCase, AdapterHarness, Need, TransactionalHarness } from '../adapter-harness.ts'
-import { assertProblem, assertReplay, type Counted, counted, eventually, gate, onStage, type Stage } from './fixture.ts'
+import type { AdapterCase, AdapterHarness, AdapterNeed, TransactionalHarness } from '../adapter-harness.ts'
+import {
+  assertProblem,
+  assertReplay,
+  type Counted,
+  counted,
+  eventually,
+  gate,
+  withApp,
+  type AppFixture,
+} from './fixture.ts'
 
 interface Phased {
-  readonly stage: Stage
+  readonly fixture: AppFixture
   readonly database: TransactionalHarness
   /** Counts the runs of the definition. */
   readonly count: Counted
 }
 
 interface PhasedSpec {
-  /** Runs after the row is recorded; what it gives is the answer's `note`. */
+  /** Runs after the row is recorded; its result is the response's `note`. */
   readonly finish?: (run: number) => unknown
   readonly buildInput?: (body: unknown) => unknown
   readonly authorizeReplay?: (context: unknown) => boolean
   readonly http?: HttpOptions
-  /** What the routes are given instead of the store. */
+  /** Used by the routes instead of the store. */
   readonly over?: (store: Store) => Store
-  readonly play: (phased: Phased) => Promise<void>
+  readonly run: (phased: Phased) => Promise<void>
 }
 
-const needs: readonly Need[] = ['transactional', 'phased']
+const needs: readonly AdapterNeed[] = ['transactional', 'phased']
 const path = '/payments'
 const operation = 'payments.create'
 
@@ -35,7 +44,7 @@ async function onPhasedStage(harness: AdapterHarness, spec: PhasedSpec): Promise
   assert.ok(database !== undefined, 'the harness provides a transactional store')
   const count = counted()
   const { buildInput = body => body, finish = () => 'done', over = store => store } = spec
-  const { authorizeReplay, http = {}, play } = spec
+  const { authorizeReplay, http = {}, run } = spec
   const options = { version: 1, ...(authorizeReplay === undefined ? {} : { authorizeReplay }) }
   const definition: Definition<unknown, unknown> = async (execution, input) => {
     const run = ++count.runs
@@ -44,10 +53,10 @@ async function onPhasedStage(harness: AdapterHarness, spec: PhasedSpec): Promise
     return json(201, { input, note }, [['Location', '/payments/1']])
   }
   try {
-    await onStage(
+    await withApp(
       harness,
       () => [],
-      stage => play({ stage, database, count }),
+      fixture => run({ fixture, database, count }),
       {
         store: over(database.store),
         outerHeaders: [['X-Outer', 'always']],
@@ -67,7 +76,7 @@ async function onPhasedStage(harness: AdapterHarness, spec: PhasedSpec): Promise
   }
 }
 
-/** As bytes, so that the case does not nest as deep itself. */
+/** As bytes, so that the case itself does not nest as deeply. */
 export const tooLarge: readonly [string, Buffer, object][] = [
   ['has more than 64 KiB', Buffer.from(JSON.stringify({ text: 'x'.repeat(65_536) })), { bytes_max: 65_536 }],
   ['is nested too deep', Buffer.from(`{"a":${'['.repeat(9_000)}${']'.repeat(9_000)}}`), { levels_max: 256 }],
@@ -85,14 +94,14 @@ export const phasedCases: readonly AdapterCase[] = [
           claim: request => store.claim(request).then(lost),
           read: lost,
         }),
-        async play({ stage, database, count }) {
-          const refused = await stage.post(path, { key: 'k', body: { cents: 5 } })
+        async run({ fixture, database, count }) {
+          const refused = await fixture.post(path, { key: 'k', body: { cents: 5 } })
           assertProblem(refused, 503, 'store-unavailable')
           assert.match(refused.body.toString(), /may have been accepted.*"maybe_accepted":true/)
           assert.doesNotMatch(refused.body.toString(), /not executed/)
           assert.equal(count.runs, 0)
-          const claimed = await database.store.read(stage.id(operation, 'k'))
-          assert.equal(claimed?.state, 'in_progress', 'it is in the store, and a worker executes it')
+          const claimed = await database.store.read(fixture.id(operation, 'k'))
+          assert.equal(claimed?.state, 'in_progress', 'it is in the store, and a worker is executing it')
         },
       })
     },
@@ -102,13 +111,13 @@ export const phasedCases: readonly AdapterCase[] = [
     needs,
     run: harness =>
       onPhasedStage(harness, {
-        async play({ stage, database, count }) {
+        async run({ fixture, database, count }) {
           let seen: Promise<{ readonly state: string } | undefined> | undefined
-          const onFirstByte = () => void (seen = stage.store.read(stage.id(operation, 'k')))
-          const first = await stage.post(path, { key: 'k', body: { cents: 5 }, onFirstByte })
+          const onFirstByte = () => void (seen = fixture.store.read(fixture.id(operation, 'k')))
+          const first = await fixture.post(path, { key: 'k', body: { cents: 5 }, onFirstByte })
           assert.equal(first.status, 201, first.body.toString())
           assert.equal((await seen)?.state, 'completed', 'stored before the first byte is sent')
-          const again = await stage.post(path, { key: 'k', body: { cents: 5 } })
+          const again = await fixture.post(path, { key: 'k', body: { cents: 5 } })
           assertReplay(first, again)
           for (const one of [first, again]) {
             assert.deepEqual(
@@ -126,10 +135,10 @@ export const phasedCases: readonly AdapterCase[] = [
     run: harness =>
       onPhasedStage(harness, {
         http: { expiresHeader: true },
-        async play({ stage: { post } }) {
+        async run({ fixture: { post } }) {
           const ask = async () => (await post(path, { key: 'k', body: {} })).header('Idempotency-Key-Expires-At')
           const first = await ask()
-          assert.ok(first !== undefined, 'the first answer says when it expires')
+          assert.ok(first !== undefined, 'the first response says when the key expires')
           assert.equal(await ask(), first)
         },
       }),
@@ -140,9 +149,9 @@ export const phasedCases: readonly AdapterCase[] = [
     run: harness =>
       onPhasedStage(harness, {
         buildInput: async body => ({ paid: body, by: 'input' }),
-        async play({ stage }) {
+        async run({ fixture }) {
           for (const cents of [5, 7]) {
-            const received = await stage.post(path, { key: `k${cents}`, body: { cents } })
+            const received = await fixture.post(path, { key: `k${cents}`, body: { cents } })
             assert.equal(received.body.toString(), `{"input":{"paid":{"cents":${cents}},"by":"input"},"note":"done"}`)
           }
         },
@@ -154,18 +163,18 @@ export const phasedCases: readonly AdapterCase[] = [
     run: harness =>
       onPhasedStage(harness, {
         finish: run => (run === 1 ? Promise.reject(new TypeError('the first run fails')) : 'second'),
-        async play({ stage, database, count }) {
-          const first = await stage.post(path, { key: 'k', body: { cents: 5 } })
+        async run({ fixture, database, count }) {
+          const first = await fixture.post(path, { key: 'k', body: { cents: 5 } })
           assert.equal(first.status, 500)
           assert.equal(first.header('Latchkey-Retry'), undefined, "the answer is the framework's own")
           let retry = first
           await eventually('the retry runs', async () => {
-            retry = await stage.post(path, { key: 'k', body: { cents: 5 } })
+            retry = await fixture.post(path, { key: 'k', body: { cents: 5 } })
             // Until the row is due again.
             return retry.status !== 409
           })
           assert.deepEqual([retry.status, retry.header('Idempotent-Replayed'), count.runs], [201, undefined, 2])
-          assertReplay(retry, await stage.post(path, { key: 'k', body: { cents: 5 } }))
+          assertReplay(retry, await fixture.post(path, { key: 'k', body: { cents: 5 } }))
           assert.deepEqual(await database.values(), ['{"cents":5} in run 1'], 'a finished step does not run again')
         },
       }),
@@ -180,7 +189,7 @@ export const phasedCases: readonly AdapterCase[] = [
           if (run === 1) throw new Error('out of paper')
           return 'printed'
         },
-        async play({ stage: { post }, database, count }) {
+        async run({ fixture: { post }, database, count }) {
           const as = (principal: string) =>
             post(path, { key: 'k', body: { sku: 7 }, headers: { 'x-principal': principal } })
           assert.equal((await as('ann')).status, 500)
@@ -205,11 +214,11 @@ export const phasedCases: readonly AdapterCase[] = [
           if (fails) throw new TypeError('no such account')
           return body
         },
-        async play({ stage, count }) {
-          assert.equal((await stage.post(path, { key: 'k', body: { cents: 5 } })).status, 500)
-          assert.deepEqual([await stage.store.read(stage.id(operation, 'k')), count.runs], [undefined, 0])
+        async run({ fixture, count }) {
+          assert.equal((await fixture.post(path, { key: 'k', body: { cents: 5 } })).status, 500)
+          assert.deepEqual([await fixture.store.read(fixture.id(operation, 'k')), count.runs], [undefined, 0])
           fails = false
-          assert.equal((await stage.post(path, { key: 'k', body: { cents: 5 } })).status, 201)
+          assert.equal((await fixture.post(path, { key: 'k', body: { cents: 5 } })).status, 201)
         },
       })
     },
@@ -219,11 +228,11 @@ export const phasedCases: readonly AdapterCase[] = [
     needs,
     run: harness =>
       onPhasedStage(harness, {
-        async play({ stage, count }) {
-          const refused = await stage.post(path, { key: 'k', body, headers: { 'Content-Type': 'application/json' } })
+        async run({ fixture, count }) {
+          const refused = await fixture.post(path, { key: 'k', body, headers: { 'Content-Type': 'application/json' } })
           assertProblem(refused, 413, 'body-too-large')
           assert.deepEqual({ ...refused.json(), ...limit }, refused.json())
-          assert.deepEqual([await stage.store.read(stage.id(operation, 'k')), count.runs], [undefined, 0])
+          assert.deepEqual([await fixture.store.read(fixture.id(operation, 'k')), count.runs], [undefined, 0])
         },
       }),
   })),
@@ -232,36 +241,36 @@ export const phasedCases: readonly AdapterCase[] = [
     needs,
     run: harness =>
       onPhasedStage(harness, {
-        async play({ stage, count }) {
-          const missing = await stage.post(path, { body: { cents: 5 } })
+        async run({ fixture, count }) {
+          const missing = await fixture.post(path, { body: { cents: 5 } })
           assertProblem(missing, 400, 'missing-key')
           assert.equal(missing.header('X-Outer'), 'always')
-          const first = await stage.post(path, { key: 'k', body: { cents: 5 } })
-          assertProblem(await stage.post(path, { key: 'k', body: { cents: 6 } }), 422, 'key-reused')
-          assertReplay(first, await stage.post(path, { key: 'k', body: { cents: 5 } }))
+          const first = await fixture.post(path, { key: 'k', body: { cents: 5 } })
+          assertProblem(await fixture.post(path, { key: 'k', body: { cents: 6 } }), 422, 'key-reused')
+          assertReplay(first, await fixture.post(path, { key: 'k', body: { cents: 5 } }))
           assert.equal(count.runs, 1)
         },
       }),
   },
   {
-    name: 'answers 409 to the twin of phased work under way, which ends although its client has left',
+    name: 'answers 409 to a concurrent duplicate of phased work, which ends although its client has left',
     needs,
     run(harness) {
       const door = gate()
       return onPhasedStage(harness, {
         finish: () => door.pass(),
-        async play({ stage, database, count }) {
-          const impatient = stage.open(path, { key: 'k', body: { cents: 5 } })
+        async run({ fixture, database, count }) {
+          const impatient = fixture.open(path, { key: 'k', body: { cents: 5 } })
           impatient.received.catch(() => {})
           await door.reached
-          const twin = await stage.post(path, { key: 'k', body: { cents: 5 } })
-          assertProblem(twin, 409, 'in-progress')
-          assert.ok(Number(twin.header('Retry-After')) >= 1)
+          const duplicate = await fixture.post(path, { key: 'k', body: { cents: 5 } })
+          assertProblem(duplicate, 409, 'in-progress')
+          assert.ok(Number(duplicate.header('Retry-After')) >= 1)
           impatient.drop()
           door.open()
-          let retry = twin
+          let retry = duplicate
           await eventually('the retry is answered', async () => {
-            retry = await stage.post(path, { key: 'k', body: { cents: 5 } })
+            retry = await fixture.post(path, { key: 'k', body: { cents: 5 } })
             return retry.status !== 409
           })
           assert.deepEqual([retry.status, retry.header('Idempotent-Replayed'), count.runs], [201, 'true', 1])

@@ -1,4 +1,4 @@
-/** What the outbox cases start from: appended messages, and a relay as simple as it can be. */
+/** What the outbox cases start from: appended messages and a minimal relay. */
 import assert from 'node:assert/strict'
 import { sleep, systemClock } from '../../ports/clock.ts'
 import type { Batch, DeliveryEnd, LaneLease, Message, NewMessage, Outbox } from '../../ports/outbox.ts'
@@ -14,19 +14,19 @@ export interface OutboxCase {
   run(harness: StoreHarness): Promise<void>
 }
 
-export interface OutboxBench {
+export interface OutboxFixture {
   readonly outbox: Outbox<unknown>
   readonly transactor: Transactor<unknown>
 }
 
 export const minuteMs = 60_000
 export const hourMs: number = 60 * minuteMs
-/** Real clocks go on by themselves: so long that a slow machine cannot cross it by accident. */
+/** Real clocks run by themselves: so long that a slow machine cannot exceed it by accident. */
 export const leaseMs: number = 10 * minuteMs
 export const act = { by: 'alex', reason: 'the consumer was repaired' } as const
 export const newLeaseId: () => string = newClaimId
 
-export async function openBench(harness: StoreHarness): Promise<OutboxBench> {
+export async function openFixture(harness: StoreHarness): Promise<OutboxFixture> {
   const { outbox, transactor, name } = await harness.open()
   assert.ok(outbox && transactor, `${name} has no outbox`)
   return { outbox, transactor }
@@ -43,14 +43,14 @@ export function messagesOf(aggregate: string, count: number): readonly NewMessag
   return Array.from({ length: count }, (_, index) => message(`${aggregate}${index + 1}`, { aggregate }))
 }
 
-/** Committed, and readable: the transactions of others, in whatever database of the server, may hold it back for a moment. */
-export async function append(bench: OutboxBench, messages: readonly NewMessage[]): Promise<void> {
-  assert.equal((await appendOnly(bench, messages, 'commit')).kind, 'committed')
-  await untilReadable(bench)
+/** Committed and readable: other transactions, in any database of the server, may hold a message back for a moment. */
+export async function append(fixture: OutboxFixture, messages: readonly NewMessage[]): Promise<void> {
+  assert.equal((await appendOnly(fixture, messages, 'commit')).kind, 'committed')
+  await untilReadable(fixture)
 }
 
 export function appendOnly(
-  { outbox, transactor }: OutboxBench,
+  { outbox, transactor }: OutboxFixture,
   messages: readonly NewMessage[],
   end: 'commit' | 'rollback',
 ): Promise<TransactionEnd> {
@@ -63,8 +63,8 @@ export function appendOnly(
 
 const readableWaitMs = 30_000
 
-/** For cases that hold no transaction open themselves. */
-export async function untilReadable({ outbox }: OutboxBench): Promise<void> {
+/** For cases that do not hold a transaction open themselves. */
+export async function untilReadable({ outbox }: OutboxFixture): Promise<void> {
   const untilMs = systemClock.monotonicMs() + readableWaitMs
   while ((await outbox.lag()).heldBack > 0) {
     assert.ok(systemClock.monotonicMs() < untilMs, 'a transaction that is open somewhere holds the messages back')
@@ -72,7 +72,7 @@ export async function untilReadable({ outbox }: OutboxBench): Promise<void> {
   }
 }
 
-/** What the consumer says to a message. Default: it takes everything. */
+/** The consumer's reply to a message. Default: it accepts everything. */
 export type Consumer = (message: Message) => DeliveryEnd['kind'] | DeliveryEnd
 
 export interface RelayOptions {
@@ -99,8 +99,8 @@ export interface FailOptions {
   readonly error?: string
 }
 
-/** Works until no lane has anything to do; the dedup ids in the order in which the consumer saw them. */
-export async function drain({ outbox }: OutboxBench, options: RelayOptions = {}): Promise<readonly string[]> {
+/** Works until no lane has anything to do; returns the dedup ids in the order in which the consumer got them. */
+export async function drain({ outbox }: OutboxFixture, options: RelayOptions = {}): Promise<readonly string[]> {
   const seen: string[] = []
   for (;;) {
     const lease = await outbox.leaseLane({ leaseId: newLeaseId(), leaseMs })
@@ -114,8 +114,8 @@ async function work(outbox: Outbox<unknown>, lease: LaneLease, options: RelayOpt
   const seen: string[] = []
   for (;;) {
     const batch = await outbox.next(lease, { limit })
-    assert.ok(batch !== 'lease-lost', 'a relay that holds its lane was told that it lost it')
-    assert.ok(batch.messages.length + batch.behind.length <= limit, 'a batch is larger than asked for')
+    assert.ok(batch !== 'lease-lost', 'a relay that holds its lane got lease-lost')
+    assert.ok(batch.messages.length + batch.behind.length <= limit, 'a batch is larger than its limit')
     const ends = consumeInOrder(batch, consume, seen)
     const then = batch.more ? ({ kind: 'keep', leaseMs } as const) : ({ kind: 'release' } as const)
     assert.equal(await outbox.settle(lease, { batch, ends, then }), 'written')
@@ -123,7 +123,7 @@ async function work(outbox: Outbox<unknown>, lease: LaneLease, options: RelayOpt
   }
 }
 
-/** Behind a failure that blocks nothing of the aggregate is tried. */
+/** After a failure that blocks, no later message of the aggregate is tried. */
 function consumeInOrder(batch: Batch, consume: Consumer, seen: string[]): readonly DeliveryEnd[] {
   const blocked = new Set<string>()
   return batch.messages.flatMap(each => {
@@ -141,13 +141,13 @@ export function only(seen: readonly string[], aggregate: string): readonly strin
   return seen.filter(text => text.startsWith(aggregate))
 }
 
-export async function leased({ outbox }: OutboxBench): Promise<LaneLease> {
+export async function leased({ outbox }: OutboxFixture): Promise<LaneLease> {
   const lease = await outbox.leaseLane({ leaseId: newLeaseId(), leaseMs })
   assert.ok(lease, 'expected a lane with something to do')
   return lease
 }
 
-export async function batchOf({ outbox }: OutboxBench, lease: LaneLease, limit = 10): Promise<Batch> {
+export async function batchOf({ outbox }: OutboxFixture, lease: LaneLease, limit = 10): Promise<Batch> {
   const batch = await outbox.next(lease, { limit })
   assert.ok(batch !== 'lease-lost')
   return batch

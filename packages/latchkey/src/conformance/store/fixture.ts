@@ -7,7 +7,7 @@ import type { AtomicRequest, Claim, ClaimRequest, ClaimResult, Failure } from '.
 import type { Identity, KeyRecord, State, Store } from '../../ports/store.ts'
 import type { StoreHarness } from '../store-harness.ts'
 
-/** Real servers' clocks go on by themselves: every span is so long that a slow machine cannot cross it by accident. */
+/** Real servers' clocks run by themselves: every span is so long that a slow machine cannot exceed it by accident. */
 export const minuteMs = 60_000
 export const hourMs: number = 60 * minuteMs
 export const leaseMs: number = 10 * minuteMs
@@ -60,7 +60,7 @@ export function answer(text = 'done', over: Partial<Outcome> = {}): Outcome {
   return { status: 201, headers: [['content-type', 'text/plain']], body: bytes(text), version: 1, ...over }
 }
 
-/** Claims, and insists on the grant. */
+/** Claims, and fails unless the claim is granted. */
 export async function own(store: Store, key: string, over: Partial<ClaimRequest> = {}): Promise<Claim> {
   return won(await store.claim(request(key, over))).claim
 }
@@ -89,13 +89,13 @@ export async function assertState(store: Store, id: string, state: State | undef
   assert.equal((await store.read(id))?.state, state)
 }
 
-/** The parts of a record that stand still while the clock runs. */
+/** The parts of a record that do not change as the clock runs. */
 export function still(record: KeyRecord): object {
   const { leaseLeftMs: _lease, dueInMs: _due, ageMs: _age, ...rest } = record
   return { ...rest, fingerprint: hex(rest.fingerprint), outcome: rest.outcome && plain(rest.outcome) }
 }
 
-/** A store may give a Buffer or a Uint8Array, and assert tells them apart: compare their bytes. */
+/** A store may return a Buffer or a Uint8Array, which assert distinguishes: compare their bytes. */
 export function plain(outcome: Outcome): object {
   return {
     status: outcome.status,
@@ -133,7 +133,7 @@ export type RowIn =
   | 'failed_retryable'
   | 'unknown'
 
-/** A row in each state, and the claim that brought it there. `absent`: a claim that never was granted. */
+/** A row in each state, and the claim that brought it there. `absent`: a claim that was never granted. */
 export const rowIn: Record<RowIn, (harness: StoreHarness, store: Store, key: string) => Promise<Claim>> = {
   absent: async (_harness, _store, key) => ({ id: identity(key).id, fence: 1, claimId: newClaimId() }),
   in_progress: (_harness, store, key) => own(store, key),

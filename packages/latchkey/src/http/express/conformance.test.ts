@@ -12,7 +12,7 @@ import {
   type AdapterHarness,
   AppError,
   type AppSpec,
-  type Reply,
+  type HandlerReply,
   type RouteSpec,
   runAdapterCases,
 } from '../../conformance/index.ts'
@@ -115,7 +115,7 @@ function bodyOf(req: Request): unknown {
   return req.get('content-length') === undefined ? undefined : req.body
 }
 
-async function reply(res: Response, made: Reply): Promise<void> {
+async function reply(res: Response, made: HandlerReply): Promise<void> {
   if ('headers' in made) {
     res.status(made.status)
     for (const [header, value] of made.headers) res.append(header, value)

@@ -3,7 +3,13 @@ import { Readable } from 'node:stream'
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import { describe, it } from 'vitest'
 import { adapterStores } from '../../../test/http/stores.ts'
-import { type AdapterHarness, AppError, type Reply, type RouteSpec, runAdapterCases } from '../../conformance/index.ts'
+import {
+  type AdapterHarness,
+  AppError,
+  type HandlerReply,
+  type RouteSpec,
+  runAdapterCases,
+} from '../../conformance/index.ts'
 import { executionOf, idempotent, latchkeyFastify, statusOf } from './index.ts'
 
 type Form = (app: FastifyInstance, route: RouteSpec) => void
@@ -63,7 +69,7 @@ const harness = (name: string, form: Form): AdapterHarness => ({
 })
 
 /** The reply in Fastify's own calls. */
-async function answer(reply: FastifyReply, one: Reply): Promise<FastifyReply> {
+async function answer(reply: FastifyReply, one: HandlerReply): Promise<FastifyReply> {
   if (one.kind === 'throw') throw Object.assign(new Error(one.message), { statusCode: one.status })
   if (one.kind === 'crash') throw one.error
   if (one.kind === 'redirect') return reply.redirect(one.location, one.status)

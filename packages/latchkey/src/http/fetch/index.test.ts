@@ -3,7 +3,13 @@ import { serve } from '@hono/node-server'
 import { describe, expect, it } from 'vitest'
 import { adapterStores } from '../../../test/http/stores.ts'
 import { jsonOf, matches, responseOf } from '../../../test/http/fetch-replies.ts'
-import { type AdapterHarness, AppError, type AppSpec, type Reply, runAdapterCases } from '../../conformance/index.ts'
+import {
+  type AdapterHarness,
+  AppError,
+  type AppSpec,
+  type HandlerReply,
+  runAdapterCases,
+} from '../../conformance/index.ts'
 import { createLatchkey } from '../../engine/latchkey.ts'
 import { memoryStore } from '../../stores/memory/index.ts'
 import { idempotent, statusOf } from './index.ts'
@@ -15,7 +21,7 @@ function rendered(error: unknown): Response {
   return new Response(error instanceof Error ? error.message : 'failed', { status })
 }
 
-function reply(one: Reply): Response {
+function reply(one: HandlerReply): Response {
   if (one.kind === 'throw') throw Object.assign(new Error(one.message), { status: one.status })
   if (one.kind === 'crash') throw one.error
   const response = responseOf(one)

@@ -8,13 +8,19 @@ import { describe, expect, expectTypeOf, it } from 'vitest'
 import { reportsInto } from '../../../test/http/parsed-bodies.ts'
 import { adapterStores } from '../../../test/http/stores.ts'
 import { jsonOf, responseOf } from '../../../test/http/fetch-replies.ts'
-import { type AdapterHarness, AppError, type AppSpec, type Reply, runAdapterCases } from '../../conformance/index.ts'
+import {
+  type AdapterHarness,
+  AppError,
+  type AppSpec,
+  type HandlerReply,
+  runAdapterCases,
+} from '../../conformance/index.ts'
 import { singleTenant } from '../../engine/identity.ts'
 import { createLatchkey } from '../../engine/latchkey.ts'
 import { memoryStore } from '../../stores/memory/index.ts'
 import { executionOf, idempotent, statusOf } from './index.ts'
 
-function reply(c: Context, one: Reply): Response {
+function reply(c: Context, one: HandlerReply): Response {
   if (one.kind === 'throw') throw new HTTPException(one.status as ContentfulStatusCode, { message: one.message }) // the cases' own statuses
   if (one.kind === 'crash') throw one.error
   if (one.kind === 'redirect') return c.redirect(one.location, one.status)

@@ -12,7 +12,7 @@ import {
   type AdapterHarness,
   AppError,
   type AppSpec,
-  type Reply,
+  type HandlerReply,
   type RouteSpec,
   runAdapterCases,
 } from '../../conformance/index.ts'
@@ -132,7 +132,7 @@ function middlewares(route: RouteSpec, form: Variant['form']): [Covered, ((ctx: 
   return [idempotent(route.operation), ctx => run(ctx, executionOf(ctx))]
 }
 
-async function reply(ctx: Context, made: Reply): Promise<void> {
+async function reply(ctx: Context, made: HandlerReply): Promise<void> {
   if ('headers' in made) {
     ctx.status = made.status
     for (const [header, value] of made.headers) ctx.append(header, value)
@@ -175,7 +175,7 @@ async function reply(ctx: Context, made: Reply): Promise<void> {
   }
 }
 
-async function* chunksOf({ chunks, breaks }: Extract<Reply, { kind: 'stream' }>): AsyncGenerator<Uint8Array> {
+async function* chunksOf({ chunks, breaks }: Extract<HandlerReply, { kind: 'stream' }>): AsyncGenerator<Uint8Array> {
   for (const chunk of chunks) {
     yield chunk
     await turn()

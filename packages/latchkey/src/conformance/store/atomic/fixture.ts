@@ -4,7 +4,7 @@ import type { AtomicRequest, Reservation, Store, TransactionEnd, Transactor } fr
 import type { BusinessTable, StoreHarness } from '../../store-harness.ts'
 import { answer, atomicRequest } from '../fixture.ts'
 
-/** Long enough for a store that answers at once, short of the time an embedded store lets a transaction stay open. */
+/** Long enough for a store that answers at once, shorter than an embedded store lets a transaction stay open. */
 export const answersAtOnceMs = 400
 
 export interface Bench {

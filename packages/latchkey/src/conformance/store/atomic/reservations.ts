@@ -1,4 +1,4 @@
-/** Who gets an identity inside a transaction, and what may be recorded over what. */
+/** Which transaction gets an identity, and what may be recorded over what. */
 import assert from 'node:assert/strict'
 import { sleep, systemClock } from '../../../ports/clock.ts'
 import type { Reservation } from '../../../ports/store.ts'
@@ -28,7 +28,7 @@ const cases: readonly Omit<StoreCase, 'needs'>[] = [
       await first.transactor.transaction(async tx => {
         assert.equal((await first.transactor.reserve(tx, asked)).kind, 'free')
         other = reserved(second.transactor)
-        // A store with one writer lets the second in only when the first is through, so nobody may wait for it here.
+        // A store with one writer admits the second only after the first, so this case must not wait for it here.
         await Promise.race([other, sleep(systemClock, answersAtOnceMs)])
         await first.transactor.record(tx, asked, answer(), 0)
         return 'commit'
@@ -136,7 +136,7 @@ const cases: readonly Omit<StoreCase, 'needs'>[] = [
         ['running', running],
       ] as const) {
         const end = await transactor.transaction(async tx => {
-          // Reserved another identity, and records this one.
+          // Reserved another identity and records this one.
           await transactor.reserve(tx, atomicRequest(`beside ${key}`))
           await business.insert(tx, 'must not stay')
           assert.equal(await transactor.record(tx, atomicRequest(key), answer('thief'), 0), 'taken')

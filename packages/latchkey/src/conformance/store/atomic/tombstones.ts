@@ -1,4 +1,4 @@
-/** Tombstones where business rows, queued work and steps are kept beside the key. */
+/** Tombstones where business rows, queued work and steps are stored beside the key. */
 import assert from 'node:assert/strict'
 import type { StoreCase, StoreHarness } from '../../store-harness.ts'
 import { open, reserved } from './fixture.ts'

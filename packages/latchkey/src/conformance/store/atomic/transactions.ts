@@ -24,7 +24,7 @@ const cases: readonly Omit<StoreCase, 'needs'>[] = [
       const record = await recordOf(await harness.open(), asked.identity.id)
       assert.deepEqual([record.state, record.claimId, record.attempts], ['completed', asked.claimId, 1])
       assert.deepEqual([record.description, record.expired], ['order 7', false])
-      // What is not committed was rolled back, so its recovery is that of work that may run again.
+      // Uncommitted work was rolled back, so it may run again.
       assert.equal(record.recovery, 'rerun')
       assert.deepEqual(record.outcome && plain(record.outcome), plain(answer('seven')))
       assertNextFence(bench.store, 0, record.fence)

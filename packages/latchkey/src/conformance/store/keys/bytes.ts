@@ -1,4 +1,4 @@
-/** What goes in comes out: bodies, headers, fingerprints, notes. */
+/** What is stored comes back unchanged: bodies, headers, fingerprints, descriptions. */
 import assert from 'node:assert/strict'
 import type { Header, Outcome } from '../../../ports/outcome.ts'
 import type { StoreCase } from '../../store-harness.ts'
@@ -6,7 +6,7 @@ import { answer, bytes, own, plain, recordOf, request, retentionMs, retryNow, ro
 import { act, seen } from '../fixture.ts'
 
 const everyByte = Uint8Array.from({ length: 256 }, (_, byte) => byte)
-/** Under the cap of 1 MiB, over every page and packet size on the way. No pattern, so that nothing compresses it away. */
+/** Below the limit of 1 MiB, above every page and packet size on the way. Without a pattern, so that it does not compress. */
 const large = Uint8Array.from({ length: 900 * 1024 }, (_, at) => (Math.imul(at + 1, 2_654_435_761) >>> 13) & 0xff)
 
 const bodies: readonly (readonly [name: string, body: Uint8Array])[] = [

@@ -1,4 +1,4 @@
-/** What a store says of its own fitness. */
+/** What `check` reports about the database. */
 import assert from 'node:assert/strict'
 import type { StoreCase } from '../../store-harness.ts'
 import { own, request, seen } from '../fixture.ts'

@@ -1,4 +1,4 @@
-/** Who is granted, and who only sees. */
+/** Which claims are granted, and which only see the row. */
 import assert from 'node:assert/strict'
 import type { ClaimRequest, Store } from '../../../ports/store.ts'
 import type { StoreCase, StoreHarness } from '../../store-harness.ts'
@@ -6,7 +6,7 @@ import { answer, assertAbout, assertNextFence, bytes, expiresInMs, hourMs, ident
 import { minuteMs, newClaimId, otherFingerprint, own, recordOf, request, retentionMs, retryNow } from '../fixture.ts'
 import { rowIn, seen, still, won } from '../fixture.ts'
 
-/** Fifty at once over four handles, as four processes would; says who won. */
+/** Fifty claims at once over four handles, like four processes; returns the winners. */
 async function fifty(harness: StoreHarness, key: string, over: Partial<ClaimRequest> = {}) {
   const stores: Store[] = []
   for (let handle = 0; handle < 4; handle += 1) stores.push(await harness.open())
@@ -96,7 +96,7 @@ export const claimCases: readonly StoreCase[] = [
     async run(harness) {
       const store = await harness.open()
       const old = await rowIn['in_progress past its lease (hold)'](harness, store, 'a')
-      // The row's recovery decides, not what the new request would like.
+      // The row's recovery decides, not that of the new request.
       assert.equal((await fifty(harness, 'a', { recovery: 'rerun' })).length, 0)
       await store.sweep({ limit: 10, id: old.id })
       const record = await recordOf(store, old.id)
@@ -110,7 +110,7 @@ export const claimCases: readonly StoreCase[] = [
       const store = await harness.open()
       await rowIn['in_progress past its lease (rerun)'](harness, store, 'a')
       const [winners] = await Promise.all([fifty(harness, 'a'), store.sweep({ limit: 10 }), store.sweep({ limit: 10 })])
-      // Who came before the sweep took the lease over, who came after it retries: one of them.
+      // A claim before the sweep takes the lease over, one after it retries: exactly one is granted.
       assert.equal(winners.length, 1)
       const record = await recordOf(store, identity('a').id)
       assert.deepEqual([record.state, record.attempts, record.crashes], ['in_progress', 2, 1])

@@ -1,4 +1,4 @@
-/** How long a row lives, and what the reaper may take. */
+/** How long a row is retained, and what the reaper may delete. */
 import assert from 'node:assert/strict'
 import type { StoreCase } from '../../store-harness.ts'
 import { answer, assertAbout, assertNextFence, expiresInMs, hourMs, leaseMs, minuteMs } from '../fixture.ts'

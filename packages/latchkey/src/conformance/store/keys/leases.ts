@@ -1,4 +1,4 @@
-/** Leases: who keeps them alive, and what becomes of a row whose owner fell silent. */
+/** Leases: how they are renewed, and what happens to a row whose owner is silent. */
 import assert from 'node:assert/strict'
 import type { StoreCase } from '../../store-harness.ts'
 import { answer, assertAbout, assertNextFence, assertState, identity, leaseMs, minuteMs, notKnown } from '../fixture.ts'
@@ -133,7 +133,7 @@ export const leaseCases: readonly StoreCase[] = [
       for (let row = 0; row < 12; row += 1) claims.push(await own(store, `row ${row}`))
       await harness.advance(leaseMs + minuteMs)
       const swept: string[] = []
-      // A sweeper may step aside for rows another one is at, so they are asked until both find nothing.
+      // A sweeper may skip rows that another one has locked, so both sweep until neither finds any.
       for (let turn = 0; turn < 20; turn += 1) {
         const found = await Promise.all([store, second, store].map(sweeper => sweeper.sweep({ limit: 5 })))
         if (found.flat().length === 0) break

@@ -24,7 +24,7 @@ function idsOf(rows: readonly { readonly id: string }[]): string[] {
   return rows.map(row => row.id).toSorted()
 }
 
-/** Each pair is one text to a collation that folds case, pads, or normalises. */
+/** Each pair is equal to a collation that folds case, pads or normalises. */
 const lookalikes = [
   'pay',
   'Pay',
@@ -40,7 +40,7 @@ const lookalikes = [
   '\ud83d\udcb6',
 ]
 
-/** Whatever a scope may hold: see `scopeText`. It never holds U+0000 or half of a surrogate pair. */
+/** What a scope may contain: see `scopeText`. It never contains U+0000 or half of a surrogate pair. */
 export const unusualScopes: readonly string[] = [
   ...lookalikes,
   '',

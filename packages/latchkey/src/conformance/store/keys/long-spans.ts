@@ -1,4 +1,4 @@
-/** The longest spans that Latchkey allows, a century, and a little over: every store keeps them alike. */
+/** The longest spans that Latchkey allows, a century and a little more: every store handles them alike. */
 import assert from 'node:assert/strict'
 import type { StoreCase } from '../../store-harness.ts'
 import { openPhased, ownPhased, work } from '../steps/fixture.ts'
@@ -7,7 +7,7 @@ import { request, retryNow, rowIn, seen, uuidOf, won } from '../fixture.ts'
 
 const dayMs = 24 * hourMs
 const centuryMs = 36_525 * dayMs
-/** Maximum hold and retention together may be more than either. */
+/** The sum of maximum hold and retention may exceed either. */
 const longestMs = centuryMs + dayMs
 
 const coreCases: readonly StoreCase[] = [

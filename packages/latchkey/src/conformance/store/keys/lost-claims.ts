@@ -40,7 +40,7 @@ export const lostClaimCases: readonly StoreCase[] = [
       assert.deepEqual(await evidenceOf(store, claim.id), ['late-owner: never-happened, applied'])
       const state = { limit: 10, state: 'unknown' } as const
       assert.deepEqual((await store.list(state)).records, [])
-      // The reply to the first call was lost: the same again, and nothing more is said.
+      // The reply to the first call was lost: the same call again reports nothing more.
       assert.deepEqual(await store.releaseMany([lost(claim)]), [claim.claimId])
       assert.equal((await store.inspect(claim.id)).evidence.length, 1)
       assert.equal(won(await store.claim(request('swept'))).from, 'failed_retryable')

@@ -1,4 +1,4 @@
-/** What a person may do, and that it is written down with the act. */
+/** What an operator may do, and that each act is recorded in the same commit. */
 import assert from 'node:assert/strict'
 import type { StoreCase } from '../../store-harness.ts'
 import { act, answer, assertAbout, assertNextFence, assertState, expiresInMs, hourMs, identity } from '../fixture.ts'
@@ -78,7 +78,7 @@ export const operatorCases: readonly StoreCase[] = [
         assert.deepEqual(await store.settle(claim.id, verdict, act, retentionMs), { kind: 'settled' })
         const record = await recordOf(store, claim.id)
         assert.deepEqual([record.state, record.fence], [state, claim.fence])
-        // The owner before it stays refused.
+        // The previous owner is still refused.
         assert.equal(await store.complete(first, answer('late'), retentionMs), 'claim-lost')
       }
     },

@@ -30,7 +30,7 @@ const writes = {
 
 type Write = keyof typeof writes
 
-/** The state afterwards; `refused`: the answer is no and the row stands still; `said`: it already is what is asked for. */
+/** The state afterwards; `refused`: the write is refused and the row does not change; `said`: the row already is as requested. */
 type Expected = State | 'refused' | 'said'
 
 const running: Record<Write, Expected> = {
@@ -89,7 +89,7 @@ async function assertWrite(store: Store, claim: Claim, write: Write, expected: E
   const after = await store.read(claim.id)
   if (expected === 'refused' || expected === 'said') {
     if (expected === 'refused') assert.ok(no.includes(result), `expected a refusal, got ${result}`)
-    // Only `complete` promises what its repetition answers.
+    // Only `complete` specifies the result of a repetition.
     if (expected === 'said' && write === 'complete') assert.equal(result, 'written')
     assert.deepEqual(after && still(after), before && still(before))
     return
@@ -129,7 +129,7 @@ const wrongful: readonly StoreCase[] = stateNames.flatMap(state => [
     name: `refuses every write with the wrong fence to a row that is ${state}`,
     async run(harness) {
       const store = await harness.open()
-      // Who releases does not know the fence.
+      // The caller that releases does not know the fence.
       for (const write of writeNames.filter(name => !name.startsWith('release'))) {
         const claim = await rowIn[state](harness, store, `${state} ${write}`)
         await assertWrite(store, { ...claim, fence: claim.fence + 1 }, write, 'refused')

@@ -1,4 +1,4 @@
-/** A mark that stops all automatic work on a row, until a person takes it away. */
+/** A mark that stops all automatic work on a row until an operator removes it. */
 import assert from 'node:assert/strict'
 import type { StoreCase } from '../../store-harness.ts'
 import {

@@ -1,4 +1,4 @@
-/** Rows that change hands: only those that the claim names, so that its caller can be authorised before. */
+/** Rows that change owner: only those that the claim names, so that its caller can be authorised first. */
 import assert from 'node:assert/strict'
 import type { GrantedFrom, Store, TakeOver } from '../../../ports/store.ts'
 import type { StoreCase, StoreHarness } from '../../store-harness.ts'
@@ -16,13 +16,13 @@ import {
 import { own, recordOf, request, rowIn, seen, still, won } from '../fixture.ts'
 import { openPhased, ownPhased, phasedRequest, withIntent, work } from '../steps/fixture.ts'
 
-/** What a row that was granted to somebody else may be granted from. */
+/** The states from which a row of another caller may be granted. */
 const others: readonly (readonly ['failed_retryable' | 'in_progress past its lease (rerun)', GrantedFrom])[] = [
   ['failed_retryable', 'failed_retryable'],
   ['in_progress past its lease (rerun)', 'dead-lease'],
 ]
 
-/** Not the grant that is there, in one respect each. */
+/** Each differs from the current grant in one respect. */
 function strangers({ fence, claimId }: { fence: number; claimId: string }): readonly TakeOver[] {
   return ['none', { fence: fence + 1, claimId }, { fence: fence - 1, claimId }, { fence, claimId: newClaimId() }]
 }

@@ -1,10 +1,10 @@
-/** Rows that asked for a tombstone, and what is seen of one that is gone. */
+/** Rows with a tombstone, and what remains visible of one whose outcome is deleted. */
 import assert from 'node:assert/strict'
 import type { Claim, ClaimRequest, KeyRecord, Store } from '../../../ports/store.ts'
 import type { StoreHarness } from '../../store-harness.ts'
 import { answer, expiresInMs, hourMs, own, retentionMs } from '../fixture.ts'
 
-/** Longer than the retention, so that neither can be taken for the other. */
+/** Longer than the retention, so that the two cannot be confused. */
 export const tombstoneMs: number = 3 * expiresInMs
 export const pastRetentionMs: number = expiresInMs + hourMs
 
@@ -14,7 +14,7 @@ export async function completed(store: Store, key: string, over: Partial<ClaimRe
   return claim
 }
 
-/** Past its retention, its tombstone kept. */
+/** Past its retention, with its tombstone still retained. */
 export async function goneRow(harness: StoreHarness, store: Store, key: string): Promise<Claim> {
   const claim = await completed(store, key)
   await harness.advance(pastRetentionMs)

@@ -1,4 +1,4 @@
-/** A completed row whose answer is gone: known to have been, and never run again while its tombstone is kept. */
+/** A completed row whose outcome is deleted: known to have completed, and never run again while its tombstone is retained. */
 import assert from 'node:assert/strict'
 import type { StoreCase } from '../../store-harness.ts'
 import { act, answer, assertNextFence, expiresInMs, hourMs, identity, newClaimId, notKnown } from '../fixture.ts'

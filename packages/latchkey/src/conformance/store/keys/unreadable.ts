@@ -1,4 +1,4 @@
-/** Rows that this version cannot read: each is answered as such, and stands in nobody else's way. */
+/** Rows that this version cannot read: each is reported as such, and no other row is affected. */
 import assert from 'node:assert/strict'
 import type { KeyRecord, Store } from '../../../ports/store.ts'
 import type { Damage, SpoilableHarness, SpoilCase } from '../../store-harness.ts'
@@ -90,7 +90,7 @@ export const unreadableCases: readonly SpoilCase[] = [
       const { records } = await store.list({ limit: 100 })
       assert.deepEqual(records.map(({ id }) => id).toSorted(), ids.toSorted())
       const unreadable = records.filter(({ state }) => state === 'unreadable').map(({ id }) => id)
-      // A listing reads no outcomes.
+      // A listing does not read outcomes.
       assert.deepEqual(unreadable.toSorted(), ofCodes.map(damage => identity(damage).id).toSorted())
     },
   },

@@ -1,4 +1,4 @@
-/** What kept evidence does to a row that is unknown, and to no other. */
+/** What stored evidence does to an unknown row, and to no other. */
 import assert from 'node:assert/strict'
 import type { StoreCase } from '../../store-harness.ts'
 import { answer, assertNextFence, assertState, expiresInMs, hourMs, leaseMs, newClaimId, notKnown } from '../fixture.ts'

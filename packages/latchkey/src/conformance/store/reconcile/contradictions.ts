@@ -1,4 +1,4 @@
-/** Evidence, late owners and persons at the same moment: one of them settles the row. */
+/** Evidence, late owners and operators at the same time: one of them settles the row. */
 import assert from 'node:assert/strict'
 import type { StoreCase } from '../../store-harness.ts'
 import { act, answer, hourMs, plain, retentionMs, rowIn } from '../fixture.ts'

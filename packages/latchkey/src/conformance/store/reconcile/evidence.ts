@@ -1,4 +1,4 @@
-/** Evidence is kept, whatever the state of its row; messages are remembered beyond it. */
+/** Evidence is stored, whatever the state of its row; received messages outlive the row. */
 import assert from 'node:assert/strict'
 import type { Claim, Store } from '../../../ports/store.ts'
 import type { StoreCase, StoreHarness } from '../../store-harness.ts'

@@ -1,4 +1,4 @@
-/** What is said about rows, by whom, and what a case looks at afterwards. */
+/** Evidence about rows, its sources, and what a case checks afterwards. */
 import assert from 'node:assert/strict'
 import type { ApplyOptions, EffectRef, Finding, FoundVerdict } from '../../../ports/reconciliation.ts'
 import type { Lookup, LookupClaim, Subject } from '../../../ports/reconciliation.ts'
@@ -17,13 +17,13 @@ export const never = { kind: 'never-happened' } as const
 
 let refs = 0
 
-/** Said for the first time, unless a `ref` is given. */
+/** New evidence, unless a `ref` is given. */
 export function finding(verdict: FoundVerdict, over: Partial<Finding> = {}): Finding {
   refs += 1
   return { source: 'ledger', ref: `finding ${refs}`, verdict, ...over }
 }
 
-/** The sender's clock is nobody's here: its instants are only compared with each other. */
+/** Times of the sender's clock: they are only compared with each other. */
 export const signedAtMs: number = Date.UTC(2026, 0, 1)
 
 export function message(ref: string, signedLaterMs = 0, verdict: FoundVerdict = happened): Finding {
@@ -38,14 +38,14 @@ export function chargeOf({ id }: { readonly id: string }, over: Partial<EffectRe
   return { id, effect: { position: 0, name: 'charge', epoch: 0, ...over } }
 }
 
-/** Keeps, and insists on it. */
+/** Stores evidence, and fails unless it is new. */
 export async function kept(store: Store, subject: Subject, found: Finding): Promise<string> {
   const result = await store.reconciliation.keep(subject, found)
   assert.equal(result.kind, 'kept', `expected the evidence to be kept, got ${result.kind}`)
   return result.evidenceId
 }
 
-/** Keeps and applies; the kind of the answer. */
+/** Stores and applies evidence; returns the kind of the result. */
 export async function told(
   store: Store,
   subject: Subject,
@@ -56,7 +56,7 @@ export async function told(
   return (await store.reconciliation.apply(evidenceId, options)).kind
 }
 
-/** All evidence of a row, each in one line, sorted: several pieces may be of one instant. */
+/** All evidence of a row, one line each, sorted: several pieces may have the same time. */
 export async function evidenceOf(store: Store, id: string): Promise<readonly string[]> {
   const { evidence } = await store.inspect(id)
   return evidence
@@ -66,7 +66,7 @@ export async function evidenceOf(store: Store, id: string): Promise<readonly str
     .toSorted()
 }
 
-/** Phased work whose owner does not know what became of its charge. */
+/** Phased work whose owner does not know whether its charge happened. */
 export async function unknownCharge(bench: PhasedBench, key: string): Promise<Claim> {
   const claim = await withIntent(bench, key)
   assert.equal(await bench.store.fail(claim, notKnown), 'written')
@@ -82,7 +82,7 @@ export async function unknownAgain({ store, steps }: PhasedBench, key: string, e
   return claim
 }
 
-/** Phased work that says itself that its outcome is unknown: no effect is open. */
+/** Phased work that threw `outcomeUnknown`: no effect is open. */
 export async function unknownBetweenSteps({ store }: PhasedBench, key: string): Promise<Claim> {
   const claim = await ownPhased(store, key)
   assert.equal(await store.fail(claim, notKnown), 'written')
@@ -91,7 +91,7 @@ export async function unknownBetweenSteps({ store }: PhasedBench, key: string): 
 
 export const lookupLeaseMs: number = leaseMs
 
-/** What is due now for `payments.create`, unless another is asked for. */
+/** What is due now, by default for `payments.create`. */
 export function lookUp(
   store: Store,
   over: { operation?: string; firstInMs?: number; leaseMs?: number; limit?: number } = {},
@@ -106,7 +106,7 @@ export function claimOf({ id, fence, look }: LookupClaim): LookupClaim {
   return { id, fence, look }
 }
 
-/** The one look-up that is due, insisted on. */
+/** The one look-up that is due; fails unless there is one. */
 export async function onlyLookup(store: Store, firstInMs = 0): Promise<Lookup> {
   const [lookup, ...others] = await lookUp(store, { firstInMs })
   assert.ok(lookup, 'expected a look-up to be due, found none')
@@ -114,7 +114,7 @@ export async function onlyLookup(store: Store, firstInMs = 0): Promise<Lookup> {
   return lookup
 }
 
-/** An unknown row that nobody could tell anything about. */
+/** An unknown row whose look-ups were all in vain. */
 export async function givenUp(store: Store): Promise<Lookup> {
   const lookup = await onlyLookup(store)
   assert.equal(await store.reconciliation.giveUp(lookup, 'unresolved'), 'written')

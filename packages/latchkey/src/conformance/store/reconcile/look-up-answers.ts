@@ -1,4 +1,4 @@
-/** What who looks may say of an unknown row, and until when its word counts. */
+/** What the owner of a look-up may write about an unknown row, and for how long. */
 import assert from 'node:assert/strict'
 import type { LookupClaim } from '../../../ports/reconciliation.ts'
 import type { StoreCase } from '../../store-harness.ts'
@@ -7,7 +7,7 @@ import { recordOf, request, retentionMs, retryNow, rowIn, seen, still, won } fro
 import { applying, claimOf, evidenceOf, finding, givenUp, happened, kept, lookUp } from './fixture.ts'
 import { lookupLeaseMs, never, onlyLookup, quarantineMs, told, whole } from './fixture.ts'
 
-/** Look-ups that look like the owner's and are not. */
+/** Look-ups that resemble the owner's and are not. */
 function impostors(lookup: LookupClaim): readonly LookupClaim[] {
   const own = claimOf(lookup)
   return [

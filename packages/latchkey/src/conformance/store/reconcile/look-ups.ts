@@ -1,4 +1,4 @@
-/** Questions about unknown rows: when they are due, and who may ask. */
+/** Look-ups of unknown rows: when they are due, and which process gets them. */
 import assert from 'node:assert/strict'
 import type { StoreCase } from '../../store-harness.ts'
 import { act, answer, assertAbout, hourMs, identity, leaseMs, minuteMs } from '../fixture.ts'
@@ -119,7 +119,7 @@ export const lookupCases: readonly StoreCase[] = [
       const claims = []
       for (let row = 0; row < 12; row += 1) claims.push(await rowIn.unknown(harness, store, `row ${row}`))
       const granted: string[] = []
-      // Who asks may step aside for rows that another one is at, so they are asked until nobody finds any.
+      // A process may skip rows that another one has locked, so all ask until none finds any.
       for (let turn = 0; turn < 20; turn += 1) {
         const found = await Promise.all([store, second, store].map(each => lookUp(each, { limit: 5 })))
         if (found.flat().length === 0) break

@@ -1,4 +1,4 @@
-/** Phased work is settled at its open effect, and goes on from there. */
+/** Phased work is settled at its open effect and resumes from there. */
 import assert from 'node:assert/strict'
 import type { FoundVerdict } from '../../../ports/reconciliation.ts'
 import type { StoreCase } from '../../store-harness.ts'

@@ -1,4 +1,4 @@
-/** A person's verdict on phased work: about its open effect, or about the whole where none is open. */
+/** An operator's verdict on phased work: about its open effect, or about the outcome where none is open. */
 import assert from 'node:assert/strict'
 import type { StoreCase } from '../../store-harness.ts'
 import { act, assertNextFence, expiresInMs, hourMs, plain, recordOf, request, retentionMs, rowIn } from '../fixture.ts'

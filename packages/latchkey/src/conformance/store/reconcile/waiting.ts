@@ -1,4 +1,4 @@
-/** What is kept and could be applied, whose effect a downstream key is, and how much nobody knows. */
+/** Stored evidence that could be applied, the effect of a downstream key, and the number of unknown rows. */
 import assert from 'node:assert/strict'
 import type { Store } from '../../../ports/store.ts'
 import type { StoreCase } from '../../store-harness.ts'

@@ -1,4 +1,4 @@
-/** Work for later: written with its input in one commit, and begun by whoever claims it. */
+/** Deferred work: written with its input in one commit, and started by the worker that claims it. */
 import assert from 'node:assert/strict'
 import type { EnqueueRequest, KeyRecord, Store } from '../../../ports/store.ts'
 import type { StoreCase } from '../../store-harness.ts'

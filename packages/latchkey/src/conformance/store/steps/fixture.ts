@@ -22,7 +22,7 @@ export function phasedRequest(key: string, over: Partial<ClaimRequest> = {}): Cl
   return request(key, { recovery: 'resume', work, ...over })
 }
 
-/** What a worker asks for that found the row: it has no input to give. */
+/** The request of a worker that found the row: it has no input. */
 export function resumeRequest(key: string, over: Partial<ClaimRequest> = {}): ClaimRequest {
   return request(key, { recovery: 'resume', ...over })
 }
@@ -35,7 +35,7 @@ export interface PhaseOptions {
   readonly position?: number
   readonly name?: string
   readonly result?: string | undefined
-  /** What the work writes to the application's table. */
+  /** Written to the application's table by the work. */
   readonly value?: string
   readonly end?: 'commit' | 'rollback'
   readonly leaseMs?: number
@@ -70,7 +70,7 @@ export function charge(position: number, over: ChargeOptions = {}): Intent {
   return { position, name, epoch, key, windowMs }
 }
 
-/** The key that the provider is given for the charge of a row. */
+/** The downstream key of the charge of a row. */
 export function downstreamKey(key: string, epoch = 0): string {
   return uuidOf(`downstream ${key} charge ${epoch}`)
 }
@@ -102,7 +102,7 @@ export async function firstStep(steps: Steps<unknown>, id: string): Promise<stri
   return `${step.state} ${step.epoch}${step.repeatable ? ' repeatable' : ''}`
 }
 
-/** Claims that look like the owner's and are not. */
+/** Claims that resemble the owner's and are not. */
 export function impostors(claim: Claim): readonly Claim[] {
   return [
     { ...claim, fence: claim.fence + 1 },

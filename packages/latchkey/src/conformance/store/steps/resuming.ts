@@ -1,4 +1,4 @@
-/** Phased work whose owner is gone: who may go on with it, and with what. */
+/** Phased work whose owner is gone: which claim may resume it, and with what input. */
 import assert from 'node:assert/strict'
 import type { Store } from '../../../ports/store.ts'
 import type { StoreCase } from '../../store-harness.ts'

@@ -1,4 +1,4 @@
-/** The journal of phased work: what its owner writes, and that nobody else can. */
+/** The journal of phased work: what its owner writes, and that no other claim can. */
 import assert from 'node:assert/strict'
 import { sleep, systemClock } from '../../../ports/clock.ts'
 import type { Claim, OwnerResult } from '../../../ports/store.ts'
@@ -34,7 +34,7 @@ const ownerCalls: Record<string, (bench: PhasedBench, claim: Claim) => Promise<O
   recordResult: ({ steps }, claim) => steps.recordResult(claim, { position: 0, value: '"refused"' }, leaseMs),
 }
 
-/** What takes the right to write from an owner. */
+/** How an owner loses the right to write. */
 const losses: Record<string, (harness: StoreHarness, bench: PhasedBench, claim: Claim) => Promise<unknown>> = {
   failed: (_harness, { store }, claim) => store.fail(claim, retryNow),
   unknown: (_harness, { store }, claim) => store.fail(claim, notKnown),
