@@ -7,13 +7,13 @@ import { answer, atomicRequest } from '../fixture.ts'
 /** Long enough for a store that answers at once, shorter than an embedded store lets a transaction stay open. */
 export const answersAtOnceMs = 400
 
-export interface Bench {
+export interface AtomicFixture {
   readonly store: Store
   readonly transactor: Transactor<unknown>
   readonly business: BusinessTable
 }
 
-export async function open(harness: StoreHarness): Promise<Bench> {
+export async function open(harness: StoreHarness): Promise<AtomicFixture> {
   const store = await harness.open()
   assert.ok(store.transactor, `${store.name} says it is transactional but has no transactor`)
   assert.ok(harness.business, 'the harness of a transactional store needs a business table')
@@ -22,7 +22,7 @@ export async function open(harness: StoreHarness): Promise<Bench> {
 
 /** One atomic operation as the engine runs it: reserve, work, record. */
 export async function runAtomic(
-  { transactor, business }: Bench,
+  { transactor, business }: AtomicFixture,
   key: string,
   end: 'commit' | 'rollback' = 'commit',
 ): Promise<TransactionEnd> {

@@ -41,9 +41,9 @@ const cases: readonly Omit<StoreCase, 'needs'>[] = [
   {
     name: 'runs one of twelve simultaneous transactions of one identity',
     async run(harness) {
-      const benches = [await open(harness), await open(harness), await open(harness), await open(harness)]
-      await Promise.all(Array.from({ length: 3 }, () => benches.map(bench => runAtomic(bench, 'a'))).flat())
-      assert.deepEqual(await benches[0]?.business.values(), ['order for a'])
+      const fixtures = [await open(harness), await open(harness), await open(harness), await open(harness)]
+      await Promise.all(Array.from({ length: 3 }, () => fixtures.map(fixture => runAtomic(fixture, 'a'))).flat())
+      assert.deepEqual(await fixtures[0]?.business.values(), ['order for a'])
     },
   },
   {

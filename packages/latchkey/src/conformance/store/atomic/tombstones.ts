@@ -77,10 +77,10 @@ const cases: readonly Omit<StoreCase, 'needs'>[] = [
   {
     name: 'strips a tombstone of its input and its steps',
     async run(harness) {
-      const bench = await openPhased(harness)
-      const { store, steps } = bench
+      const fixture = await openPhased(harness)
+      const { store, steps } = fixture
       const claim = await ownPhased(store, 'a', { tombstoneMs })
-      await runPhase(bench, claim)
+      await runPhase(fixture, claim)
       await store.complete(claim, answer(), retentionMs)
       await harness.advance(pastRetentionMs)
       assert.equal(await store.reap({ limit: 10 }), 1)

@@ -11,38 +11,38 @@ const cases: readonly Omit<StoreCase, 'needs'>[] = [
   {
     name: 'commits key row and business row together, the row born completed',
     async run(harness) {
-      const bench = await open(harness)
+      const fixture = await open(harness)
       const asked = atomicRequest('a', { description: 'order 7' })
-      const end = await bench.transactor.transaction(async tx => {
-        assert.deepEqual(await bench.transactor.reserve(tx, asked), { kind: 'free', fence: 0, from: 'none' })
-        await bench.business.insert(tx, 'order 7')
-        assert.equal(await bench.transactor.record(tx, asked, answer('seven'), 0), 'recorded')
+      const end = await fixture.transactor.transaction(async tx => {
+        assert.deepEqual(await fixture.transactor.reserve(tx, asked), { kind: 'free', fence: 0, from: 'none' })
+        await fixture.business.insert(tx, 'order 7')
+        assert.equal(await fixture.transactor.record(tx, asked, answer('seven'), 0), 'recorded')
         return 'commit'
       })
       assert.deepEqual(end, { kind: 'committed' })
-      assert.deepEqual(await bench.business.values(), ['order 7'])
+      assert.deepEqual(await fixture.business.values(), ['order 7'])
       const record = await recordOf(await harness.open(), asked.identity.id)
       assert.deepEqual([record.state, record.claimId, record.attempts], ['completed', asked.claimId, 1])
       assert.deepEqual([record.description, record.expired], ['order 7', false])
       // Uncommitted work was rolled back, so it may run again.
       assert.equal(record.recovery, 'rerun')
       assert.deepEqual(record.outcome && plain(record.outcome), plain(answer('seven')))
-      assertNextFence(bench.store, 0, record.fence)
+      assertNextFence(fixture.store, 0, record.fence)
       assert.ok(record.completedAtMs !== undefined)
       assertAbout(record.expiresAtMs - record.completedAtMs, retentionMs)
-      const replayed = seen(await bench.store.claim(request('a')))
+      const replayed = seen(await fixture.store.claim(request('a')))
       assert.deepEqual(Buffer.from(replayed.fingerprint), Buffer.from(asked.fingerprint))
     },
   },
   {
     name: 'removes key row and business row together when the work says rollback',
     async run(harness) {
-      const bench = await open(harness)
-      assert.deepEqual(await runAtomic(bench, 'a', 'rollback'), { kind: 'rolled-back' })
-      assert.deepEqual(await bench.business.values(), [])
-      await assertState(bench.store, identity('a').id, undefined)
-      assert.deepEqual(await runAtomic(bench, 'a'), { kind: 'committed' })
-      assert.deepEqual(await bench.business.values(), ['order for a'])
+      const fixture = await open(harness)
+      assert.deepEqual(await runAtomic(fixture, 'a', 'rollback'), { kind: 'rolled-back' })
+      assert.deepEqual(await fixture.business.values(), [])
+      await assertState(fixture.store, identity('a').id, undefined)
+      assert.deepEqual(await runAtomic(fixture, 'a'), { kind: 'committed' })
+      assert.deepEqual(await fixture.business.values(), ['order for a'])
     },
   },
   {
@@ -167,18 +167,18 @@ const cases: readonly Omit<StoreCase, 'needs'>[] = [
   {
     name: 'lets transactions of different identities both commit',
     async run(harness) {
-      const bench = await open(harness)
-      const ends = await Promise.all(['a', 'b', 'c', 'd'].map(key => runAtomic(bench, key)))
+      const fixture = await open(harness)
+      const ends = await Promise.all(['a', 'b', 'c', 'd'].map(key => runAtomic(fixture, key)))
       assert.deepEqual(new Set(ends.map(end => end.kind)), new Set(['committed']))
-      assert.equal((await bench.business.values()).length, 4)
+      assert.equal((await fixture.business.values()).length, 4)
     },
   },
   {
     name: 'finds after a lost reply what was committed, and nothing where it was rolled back',
     async run(harness) {
-      const bench = await open(harness)
-      await runAtomic(bench, 'kept')
-      await runAtomic(bench, 'gone', 'rollback')
+      const fixture = await open(harness)
+      await runAtomic(fixture, 'kept')
+      await runAtomic(fixture, 'gone', 'rollback')
       const { transactor } = await open(harness)
       const kept = await transactor.readAfterCommit(identity('kept').id, 2_000)
       assert.deepEqual(kept?.outcome && plain(kept.outcome), plain(answer('kept')))

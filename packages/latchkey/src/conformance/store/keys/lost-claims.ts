@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import type { Claim, LostClaim } from '../../../ports/store.ts'
 import type { StoreCase } from '../../store-harness.ts'
-import { evidenceOf, finding, happened, kept, never, whole } from '../reconcile/fixture.ts'
+import { evidenceOf, finding, happened, storeEvidence, never, whole } from '../reconcile/fixture.ts'
 import { assertState, identity, leaseMs, minuteMs, newClaimId, own, recordOf, request, rowIn, won } from '../fixture.ts'
 import { openPhased, ownPhased } from '../steps/fixture.ts'
 
@@ -50,12 +50,12 @@ export const lostClaimCases: readonly StoreCase[] = [
     name: 'leaves an unknown row to the reconciler when kept evidence says that it happened, not when it denies it',
     async run(harness) {
       const store = await harness.open()
-      const told = await rowIn.unknown(harness, store, 'told')
+      const confirmed = await rowIn.unknown(harness, store, 'confirmed')
       const denied = await rowIn.unknown(harness, store, 'denied')
-      await kept(store, whole(told), finding(happened))
-      await kept(store, whole(denied), finding(never))
-      assert.deepEqual(await store.releaseMany([lost(told), lost(denied)]), [denied.claimId])
-      await assertState(store, told.id, 'unknown')
+      await storeEvidence(store, whole(confirmed), finding(happened))
+      await storeEvidence(store, whole(denied), finding(never))
+      assert.deepEqual(await store.releaseMany([lost(confirmed), lost(denied)]), [denied.claimId])
+      await assertState(store, confirmed.id, 'unknown')
       await assertState(store, denied.id, 'failed_retryable')
     },
   },

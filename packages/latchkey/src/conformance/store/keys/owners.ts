@@ -30,8 +30,8 @@ const writes = {
 
 type Write = keyof typeof writes
 
-/** The state afterwards; `refused`: the write is refused and the row does not change; `said`: the row already is as requested. */
-type Expected = State | 'refused' | 'said'
+/** The state afterwards; `refused`: the write is refused and the row does not change; `unchanged`: the row already is as requested. */
+type Expected = State | 'refused' | 'unchanged'
 
 const running: Record<Write, Expected> = {
   heartbeat: 'in_progress',
@@ -56,7 +56,7 @@ const table: Record<RowIn, Record<Write, Expected>> = {
   'in_progress past its lease (rerun)': running,
   completed: {
     heartbeat: 'refused',
-    complete: 'said',
+    complete: 'unchanged',
     'fail to failed_retryable': 'refused',
     'fail to unknown': 'refused',
     release: 'refused',
@@ -65,16 +65,16 @@ const table: Record<RowIn, Record<Write, Expected>> = {
   failed_retryable: {
     heartbeat: 'refused',
     complete: 'refused',
-    'fail to failed_retryable': 'said',
+    'fail to failed_retryable': 'unchanged',
     'fail to unknown': 'refused',
-    release: 'said',
-    'release many': 'said',
+    release: 'unchanged',
+    'release many': 'unchanged',
   },
   unknown: {
     heartbeat: 'refused',
     complete: 'completed',
     'fail to failed_retryable': 'failed_retryable',
-    'fail to unknown': 'said',
+    'fail to unknown': 'unchanged',
     release: 'refused',
     'release many': 'failed_retryable',
   },
@@ -87,10 +87,10 @@ async function assertWrite(store: Store, claim: Claim, write: Write, expected: E
   const before = await store.read(claim.id)
   const result = await writes[write](store, claim)
   const after = await store.read(claim.id)
-  if (expected === 'refused' || expected === 'said') {
+  if (expected === 'refused' || expected === 'unchanged') {
     if (expected === 'refused') assert.ok(no.includes(result), `expected a refusal, got ${result}`)
     // Only `complete` specifies the result of a repetition.
-    if (expected === 'said' && write === 'complete') assert.equal(result, 'written')
+    if (expected === 'unchanged' && write === 'complete') assert.equal(result, 'written')
     assert.deepEqual(after && still(after), before && still(before))
     return
   }

@@ -182,12 +182,12 @@ export const parkingCases: readonly StoreCase[] = [
     name: 'leaves the open intents of a parked row open, through the unparking too',
     needs: 'transactional',
     async run(harness) {
-      const bench = await openPhased(harness)
-      const claim = await withIntent(bench, 'a', 24 * hourMs)
-      await bench.store.park(claim, 'definition-changed')
-      assert.equal(await firstStep(bench.steps, claim.id), 'open 0 repeatable')
-      await bench.store.unpark(claim.id, act)
-      const next = won(await bench.store.claim(phasedRequest('a')))
+      const fixture = await openPhased(harness)
+      const claim = await withIntent(fixture, 'a', 24 * hourMs)
+      await fixture.store.park(claim, 'definition-changed')
+      assert.equal(await firstStep(fixture.steps, claim.id), 'open 0 repeatable')
+      await fixture.store.unpark(claim.id, act)
+      const next = won(await fixture.store.claim(phasedRequest('a')))
       assert.deepEqual([next.from, next.journal?.steps?.[0]?.state], ['failed_retryable', 'open'])
     },
   },
@@ -195,14 +195,14 @@ export const parkingCases: readonly StoreCase[] = [
     name: 'keeps the steps of a parked row, however old it is',
     needs: 'transactional',
     async run(harness) {
-      const bench = await openPhased(harness)
-      const claim = await ownPhased(bench.store, 'a')
-      await bench.steps.openIntent(claim, charge(0), leaseMs)
-      await bench.store.park(claim, 'poison')
+      const fixture = await openPhased(harness)
+      const claim = await ownPhased(fixture.store, 'a')
+      await fixture.steps.openIntent(claim, charge(0), leaseMs)
+      await fixture.store.park(claim, 'poison')
       await harness.advance(3 * expiresInMs)
-      assert.equal(await bench.store.reap({ limit: 10 }), 0)
-      seen(await bench.store.claim(phasedRequest('a')))
-      assert.equal(await firstStep(bench.steps, claim.id), 'open 0')
+      assert.equal(await fixture.store.reap({ limit: 10 }), 0)
+      seen(await fixture.store.claim(phasedRequest('a')))
+      assert.equal(await firstStep(fixture.steps, claim.id), 'open 0')
     },
   },
 ]

@@ -113,10 +113,10 @@ const transactionalCases: readonly StoreCase[] = [
     name: 'grants no row with an intent that may not be repeated, also where the claim names it',
     needs: 'transactional',
     async run(harness) {
-      const bench = await openPhased(harness)
-      const { fence, claimId } = await withIntent(bench, 'a')
+      const fixture = await openPhased(harness)
+      const { fence, claimId } = await withIntent(fixture, 'a')
       await harness.advance(leaseMs + minuteMs)
-      seen(await bench.store.claim(phasedRequest('a', { takeOver: { fence, claimId } })))
+      seen(await fixture.store.claim(phasedRequest('a', { takeOver: { fence, claimId } })))
     },
   },
   ...others.map(([state, from]): StoreCase => ({

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import type { StoreCase } from '../../store-harness.ts'
 import { act, answer, assertNextFence, expiresInMs, hourMs, identity, newClaimId, notKnown } from '../fixture.ts'
 import { otherFingerprint, own, recordOf, request, retentionMs, retryNow, seen, won } from '../fixture.ts'
-import { finding, happened, kept, told, whole } from '../reconcile/fixture.ts'
+import { finding, happened, storeEvidence, presentEvidence, whole } from '../reconcile/fixture.ts'
 import { assertGone, completed, goneRow, pastRetentionMs, tombstoneMs } from './tombstone-fixture.ts'
 
 export const tombstoneCases: readonly StoreCase[] = [
@@ -91,7 +91,7 @@ export const tombstoneCases: readonly StoreCase[] = [
       const claim = await own(store, 'a', { tombstoneMs })
       await store.fail(claim, notKnown)
       await store.settle(claim.id, happened, act, retentionMs)
-      const evidenceId = await kept(store, whole(claim), finding(happened))
+      const evidenceId = await storeEvidence(store, whole(claim), finding(happened))
       await harness.advance(pastRetentionMs)
       assert.equal(await store.reap({ limit: 10 }), 1)
       const { record, evidence, audit } = await store.inspect(claim.id)
@@ -106,7 +106,7 @@ export const tombstoneCases: readonly StoreCase[] = [
       const store = await harness.open()
       const claim = await own(store, 'a', { tombstoneMs })
       await store.fail(claim, notKnown)
-      assert.equal(await told(store, whole(claim), happened), 'settled')
+      assert.equal(await presentEvidence(store, whole(claim), happened), 'settled')
       await harness.advance(pastRetentionMs)
       assertGone(seen(await store.claim(request('a'))), claim)
     },

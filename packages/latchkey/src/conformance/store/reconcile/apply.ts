@@ -4,7 +4,7 @@ import type { StoreCase } from '../../store-harness.ts'
 import { answer, assertNextFence, assertState, expiresInMs, hourMs, leaseMs, newClaimId, notKnown } from '../fixture.ts'
 import { own, plain, recordOf, request, retentionMs, rowIn, seen, still, won } from '../fixture.ts'
 import { applying, charged, chargeOf, declined, evidenceOf, finding, givenUp, happened } from './fixture.ts'
-import { kept, message, never, quarantineMs, told, whole } from './fixture.ts'
+import { storeEvidence, message, never, quarantineMs, presentEvidence, whole } from './fixture.ts'
 
 export const applyingCases: readonly StoreCase[] = [
   {
@@ -13,7 +13,7 @@ export const applyingCases: readonly StoreCase[] = [
       const store = await harness.open()
       for (const verdict of [happened, declined]) {
         const claim = await rowIn.unknown(harness, store, verdict.kind)
-        const evidenceId = await kept(store, whole(claim), finding(verdict))
+        const evidenceId = await storeEvidence(store, whole(claim), finding(verdict))
         const { reconciliation } = await harness.open()
         assert.deepEqual(await reconciliation.apply(evidenceId, applying), { kind: 'settled', to: 'completed' })
         const { record, audit } = await store.inspect(claim.id)
@@ -34,7 +34,7 @@ export const applyingCases: readonly StoreCase[] = [
       const store = await harness.open()
       const claim = await rowIn.unknown(harness, store, 'a')
       await harness.advance(quarantineMs + hourMs)
-      const evidenceId = await kept(store, whole(claim), finding(never))
+      const evidenceId = await storeEvidence(store, whole(claim), finding(never))
       const applied = await store.reconciliation.apply(evidenceId, applying)
       assert.deepEqual(applied, { kind: 'settled', to: 'failed_retryable' })
       const record = await recordOf(store, claim.id)
@@ -51,7 +51,7 @@ export const applyingCases: readonly StoreCase[] = [
     async run(harness) {
       const store = await harness.open()
       const claim = await rowIn.unknown(harness, store, 'a')
-      const evidenceId = await kept(store, whole(claim), finding(happened))
+      const evidenceId = await storeEvidence(store, whole(claim), finding(happened))
       await store.reconciliation.apply(evidenceId, applying)
       const before = still(await recordOf(store, claim.id))
       for (const { reconciliation } of [store, await harness.open()])
@@ -68,7 +68,7 @@ export const applyingCases: readonly StoreCase[] = [
         const claim = await rowIn[state](harness, store, state)
         const before = still(await recordOf(store, claim.id))
         for (const verdict of [happened, declined, never]) {
-          const evidenceId = await kept(store, whole(claim), finding(verdict))
+          const evidenceId = await storeEvidence(store, whole(claim), finding(verdict))
           const applied = await store.reconciliation.apply(evidenceId, { ...applying, quarantineMs: 0 })
           assert.deepEqual(applied, { kind: 'not-applicable', state })
         }
@@ -83,7 +83,7 @@ export const applyingCases: readonly StoreCase[] = [
     async run(harness) {
       const store = await harness.open()
       const claim = await own(store, 'a')
-      const evidenceId = await kept(store, whole(claim), message('m'))
+      const evidenceId = await storeEvidence(store, whole(claim), message('m'))
       assert.equal((await store.reconciliation.apply(evidenceId, applying)).kind, 'not-applicable')
       await store.fail(claim, notKnown)
       const applied = await store.reconciliation.apply(evidenceId, applying)
@@ -103,7 +103,7 @@ export const applyingCases: readonly StoreCase[] = [
         [chargeOf(claim), happened],
         [chargeOf(claim), never],
       ] as const) {
-        const evidenceId = await kept(store, subject, finding(verdict))
+        const evidenceId = await storeEvidence(store, subject, finding(verdict))
         const applied = await store.reconciliation.apply(evidenceId, applying)
         assert.deepEqual(applied, { kind: 'not-applicable', state: 'unknown' })
       }
@@ -115,7 +115,7 @@ export const applyingCases: readonly StoreCase[] = [
     async run(harness) {
       const store = await harness.open()
       const claim = await rowIn.unknown(harness, store, 'a')
-      const evidenceId = await kept(store, whole(claim), finding(happened))
+      const evidenceId = await storeEvidence(store, whole(claim), finding(happened))
       const unheardOf = /^\d+$/.test(evidenceId) ? String(Number(evidenceId) + 1_000) : newClaimId()
       const applied = await store.reconciliation.apply(unheardOf, applying)
       assert.deepEqual(applied, { kind: 'not-applicable', state: undefined })
@@ -128,9 +128,9 @@ export const applyingCases: readonly StoreCase[] = [
       const { reconciliation } = store
       const claim = await rowIn.completed(harness, store, 'a')
       const old = [
-        await kept(store, whole(claim), finding(happened)),
-        await kept(store, whole(claim), message('m')),
-        await kept(store, whole(claim), finding(never)),
+        await storeEvidence(store, whole(claim), finding(happened)),
+        await storeEvidence(store, whole(claim), message('m')),
+        await storeEvidence(store, whole(claim), finding(never)),
       ]
       await harness.advance(expiresInMs + hourMs)
       const next = await rowIn.unknown(harness, store, 'a')
@@ -141,7 +141,7 @@ export const applyingCases: readonly StoreCase[] = [
         assert.equal((await reconciliation.apply(evidenceId, { ...applying, quarantineMs: 0 })).kind, 'not-applicable')
       assert.deepEqual(await reconciliation.waiting({ limit: 10 }), [])
       await assertState(store, next.id, 'unknown')
-      assert.equal(await told(store, whole(next), happened), 'settled')
+      assert.equal(await presentEvidence(store, whole(next), happened), 'settled')
     },
   },
   {
@@ -153,7 +153,7 @@ export const applyingCases: readonly StoreCase[] = [
         await givenUp(store)
         await harness.advance(quarantineMs + hourMs)
         assert.equal((await recordOf(store, claim.id)).parked, true)
-        assert.equal(await told(store, whole(claim), verdict), 'settled')
+        assert.equal(await presentEvidence(store, whole(claim), verdict), 'settled')
         const record = await recordOf(store, claim.id)
         assert.deepEqual([record.parked, record.fence], [false, claim.fence])
       }
@@ -168,7 +168,7 @@ export const applyingCases: readonly StoreCase[] = [
       const claim = await rowIn.unknown(harness, store, 'a')
       await harness.advance(3 * expiresInMs)
       assert.equal(await store.reap({ limit: 10 }), 0)
-      assert.equal(await told(store, whole(claim), happened), 'settled')
+      assert.equal(await presentEvidence(store, whole(claim), happened), 'settled')
       await harness.advance(retentionMs - hourMs)
       assert.equal(await store.reap({ limit: 10 }), 0)
       assert.equal(seen(await store.claim(request('a'))).expired, false)
@@ -183,7 +183,7 @@ export const applyingCases: readonly StoreCase[] = [
       for (const verdict of [happened, never]) {
         const claim = await rowIn.unknown(harness, store, verdict.kind)
         await harness.advance(quarantineMs + hourMs)
-        assert.equal(await told(store, whole(claim), verdict), 'settled')
+        assert.equal(await presentEvidence(store, whole(claim), verdict), 'settled')
         const before = still(await recordOf(store, claim.id))
         assert.equal(await store.complete(claim, answer('late'), retentionMs), 'claim-lost')
         assert.equal(await store.heartbeat(claim, leaseMs), 'claim-lost')

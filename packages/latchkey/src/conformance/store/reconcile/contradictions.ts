@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import type { StoreCase } from '../../store-harness.ts'
 import { act, answer, hourMs, plain, retentionMs, rowIn } from '../fixture.ts'
-import { applying, finding, happened, kept, never, quarantineMs, whole } from './fixture.ts'
+import { applying, finding, happened, storeEvidence, never, quarantineMs, whole } from './fixture.ts'
 
 export const contradictionCases: readonly StoreCase[] = [
   {
@@ -13,8 +13,8 @@ export const contradictionCases: readonly StoreCase[] = [
       for (let round = 0; round < 6; round += 1) {
         const claim = await rowIn.unknown(harness, store, `round ${round}`)
         await harness.advance(quarantineMs + hourMs)
-        const yes = await kept(store, whole(claim), finding(happened))
-        const no = await kept(store, whole(claim), finding(never))
+        const yes = await storeEvidence(store, whole(claim), finding(happened))
+        const no = await storeEvidence(store, whole(claim), finding(never))
         const results = await Promise.all([
           store.reconciliation.apply(yes, applying),
           second.reconciliation.apply(no, applying),
@@ -35,7 +35,7 @@ export const contradictionCases: readonly StoreCase[] = [
       const [store] = stores
       assert.ok(store)
       const claim = await rowIn.unknown(harness, store, 'a')
-      const evidenceId = await kept(store, whole(claim), finding(happened))
+      const evidenceId = await storeEvidence(store, whole(claim), finding(happened))
       const asked = Array.from({ length: 5 }, () => stores.map(each => each.reconciliation.apply(evidenceId, applying)))
       const results = await Promise.all(asked.flat())
       assert.equal(results.filter(result => result.kind === 'settled').length, 1)
@@ -49,7 +49,7 @@ export const contradictionCases: readonly StoreCase[] = [
       const second = await harness.open()
       for (let round = 0; round < 6; round += 1) {
         const claim = await rowIn.unknown(harness, store, `round ${round}`)
-        const evidenceId = await kept(store, whole(claim), finding(happened))
+        const evidenceId = await storeEvidence(store, whole(claim), finding(happened))
         const [applied, completed] = await Promise.all([
           second.reconciliation.apply(evidenceId, applying),
           store.complete(claim, answer('late'), retentionMs),
@@ -69,7 +69,7 @@ export const contradictionCases: readonly StoreCase[] = [
       const second = await harness.open()
       for (let round = 0; round < 6; round += 1) {
         const claim = await rowIn.unknown(harness, store, `round ${round}`)
-        const evidenceId = await kept(store, whole(claim), finding(happened))
+        const evidenceId = await storeEvidence(store, whole(claim), finding(happened))
         const [applied, settled] = await Promise.all([
           second.reconciliation.apply(evidenceId, applying),
           store.settle(claim.id, never, act, retentionMs),

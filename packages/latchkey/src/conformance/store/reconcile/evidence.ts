@@ -4,7 +4,7 @@ import type { Claim, Store } from '../../../ports/store.ts'
 import type { StoreCase, StoreHarness } from '../../store-harness.ts'
 import { assertAbout, expiresInMs, hourMs, identity, minuteMs, newClaimId, own, recordOf, rowIn } from '../fixture.ts'
 import { still } from '../fixture.ts'
-import { declined, evidenceOf, finding, givenUp, happened, kept, message, never, whole } from './fixture.ts'
+import { declined, evidenceOf, finding, givenUp, happened, storeEvidence, message, never, whole } from './fixture.ts'
 
 type MakeRow = (harness: StoreHarness, store: Store, key: string) => Promise<Pick<Claim, 'id'>>
 
@@ -32,8 +32,8 @@ export const evidenceCases: readonly StoreCase[] = [
       const store = await harness.open()
       const row = await makeRow(harness, store, state)
       const before = still(await recordOf(store, row.id))
-      await kept(store, whole(row), finding(happened))
-      await kept(await harness.open(), whole(row), finding(never))
+      await storeEvidence(store, whole(row), finding(happened))
+      await storeEvidence(await harness.open(), whole(row), finding(never))
       assert.deepEqual(still(await recordOf(store, row.id)), before)
       assert.deepEqual(await evidenceOf(store, row.id), ['ledger: happened', 'ledger: never-happened'])
     },
@@ -53,7 +53,7 @@ export const evidenceCases: readonly StoreCase[] = [
     async run(harness) {
       const store = await harness.open()
       const claim = await rowIn.in_progress(harness, store, 'a')
-      await kept(store, whole(claim), finding(declined, { source: 'look-up' }))
+      await storeEvidence(store, whole(claim), finding(declined, { source: 'look-up' }))
       const { evidence, audit } = await store.inspect(claim.id)
       const [first] = evidence
       assert.ok(first)
@@ -69,12 +69,12 @@ export const evidenceCases: readonly StoreCase[] = [
       const store = await harness.open()
       const { reconciliation } = await harness.open()
       const claim = await rowIn.in_progress(harness, store, 'a')
-      const evidenceId = await kept(store, whole(claim), finding(happened, { ref: 'r' }))
+      const evidenceId = await storeEvidence(store, whole(claim), finding(happened, { ref: 'r' }))
       for (const verdict of [happened, never]) {
         const again = await reconciliation.keep(whole(claim), finding(verdict, { ref: 'r' }))
         assert.deepEqual(again, { kind: 'duplicate', evidenceId })
       }
-      const other = await kept(store, whole(claim), finding(happened, { ref: 'r', source: 'look-up' }))
+      const other = await storeEvidence(store, whole(claim), finding(happened, { ref: 'r', source: 'look-up' }))
       assert.notEqual(other, evidenceId)
       assert.deepEqual(await evidenceOf(store, claim.id), ['ledger: happened', 'look-up: happened'])
     },
@@ -102,8 +102,8 @@ export const evidenceCases: readonly StoreCase[] = [
       const store = await harness.open()
       const claim = await rowIn.unknown(harness, store, 'a')
       const long = '\u00e9'.repeat(199)
-      const first = await kept(store, whole(claim), finding(happened, { ref: `${long}1` }))
-      const second = await kept(store, whole(claim), finding(happened, { ref: `${long}2` }))
+      const first = await storeEvidence(store, whole(claim), finding(happened, { ref: `${long}1` }))
+      const second = await storeEvidence(store, whole(claim), finding(happened, { ref: `${long}2` }))
       assert.notEqual(first, second)
     },
   },
@@ -113,7 +113,7 @@ export const evidenceCases: readonly StoreCase[] = [
       const store = await harness.open()
       const { reconciliation } = await harness.open()
       const claim = await rowIn.in_progress(harness, store, 'a')
-      await kept(store, whole(claim), message('m'))
+      await storeEvidence(store, whole(claim), message('m'))
       for (const laterMs of [0, -1, -hourMs])
         assert.deepEqual(await reconciliation.keep(whole(claim), message('m', laterMs)), { kind: 'replayed' })
       assert.deepEqual(await evidenceOf(store, claim.id), ['webhook: happened'])
@@ -125,7 +125,7 @@ export const evidenceCases: readonly StoreCase[] = [
       const store = await harness.open()
       const { reconciliation } = store
       const claim = await rowIn.in_progress(harness, store, 'a')
-      const evidenceId = await kept(store, whole(claim), message('m'))
+      const evidenceId = await storeEvidence(store, whole(claim), message('m'))
       await harness.advance(hourMs)
       assert.deepEqual(await reconciliation.keep(whole(claim), message('m', hourMs)), { kind: 'duplicate', evidenceId })
       for (const laterMs of [hourMs, minuteMs, 0])
@@ -165,7 +165,7 @@ export const evidenceCases: readonly StoreCase[] = [
       assert.deepEqual(await reconciliation.keep(subject, message('m')), { kind: 'replayed' })
       assert.deepEqual(await reconciliation.keep(subject, message('m', hourMs)), { kind: 'no-row' })
       assert.deepEqual(await evidenceOf(store, subject.id), [])
-      await kept(store, subject, message('another'))
+      await storeEvidence(store, subject, message('another'))
     },
   },
   {
@@ -173,7 +173,7 @@ export const evidenceCases: readonly StoreCase[] = [
     async run(harness) {
       const store = await harness.open()
       const claim = await rowIn.completed(harness, store, 'a')
-      await kept(store, whole(claim), message('m'))
+      await storeEvidence(store, whole(claim), message('m'))
       await harness.advance(expiresInMs + hourMs)
       assert.equal(await store.reap({ limit: 10 }), 1)
       await rowIn.unknown(harness, store, 'a')
@@ -186,7 +186,7 @@ export const evidenceCases: readonly StoreCase[] = [
     async run(harness) {
       const store = await harness.open()
       const claim = await rowIn.completed(harness, store, 'a')
-      const evidenceId = await kept(store, whole(claim), finding(happened))
+      const evidenceId = await storeEvidence(store, whole(claim), finding(happened))
       await harness.advance(expiresInMs + hourMs)
       await store.reap({ limit: 10 })
       assert.deepEqual(await evidenceOf(store, claim.id), [])

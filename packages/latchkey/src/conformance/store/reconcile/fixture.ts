@@ -4,7 +4,7 @@ import type { ApplyOptions, EffectRef, Finding, FoundVerdict } from '../../../po
 import type { Lookup, LookupClaim, Subject } from '../../../ports/reconciliation.ts'
 import type { Claim, Store } from '../../../ports/store.ts'
 import { answer, hourMs, leaseMs, notKnown, retentionMs } from '../fixture.ts'
-import { charge, downstreamKey, ownPhased, type PhasedBench, withIntent } from '../steps/fixture.ts'
+import { charge, downstreamKey, ownPhased, type PhasedFixture, withIntent } from '../steps/fixture.ts'
 
 export const quarantineMs: number = 3 * hourMs
 export const applying: ApplyOptions = { quarantineMs, retentionMs }
@@ -39,20 +39,20 @@ export function chargeOf({ id }: { readonly id: string }, over: Partial<EffectRe
 }
 
 /** Stores evidence, and fails unless it is new. */
-export async function kept(store: Store, subject: Subject, found: Finding): Promise<string> {
+export async function storeEvidence(store: Store, subject: Subject, found: Finding): Promise<string> {
   const result = await store.reconciliation.keep(subject, found)
   assert.equal(result.kind, 'kept', `expected the evidence to be kept, got ${result.kind}`)
   return result.evidenceId
 }
 
 /** Stores and applies evidence; returns the kind of the result. */
-export async function told(
+export async function presentEvidence(
   store: Store,
   subject: Subject,
   verdict: FoundVerdict,
   options: ApplyOptions = applying,
 ): Promise<string> {
-  const evidenceId = await kept(store, subject, finding(verdict))
+  const evidenceId = await storeEvidence(store, subject, finding(verdict))
   return (await store.reconciliation.apply(evidenceId, options)).kind
 }
 
@@ -67,14 +67,14 @@ export async function evidenceOf(store: Store, id: string): Promise<readonly str
 }
 
 /** Phased work whose owner does not know whether its charge happened. */
-export async function unknownCharge(bench: PhasedBench, key: string): Promise<Claim> {
-  const claim = await withIntent(bench, key)
-  assert.equal(await bench.store.fail(claim, notKnown), 'written')
+export async function unknownCharge(fixture: PhasedFixture, key: string): Promise<Claim> {
+  const claim = await withIntent(fixture, key)
+  assert.equal(await fixture.store.fail(claim, notKnown), 'written')
   return claim
 }
 
 /** The same row's next attempt, as unknown as the last. */
-export async function unknownAgain({ store, steps }: PhasedBench, key: string, epoch: number): Promise<Claim> {
+export async function unknownAgain({ store, steps }: PhasedFixture, key: string, epoch: number): Promise<Claim> {
   const claim = await ownPhased(store, key)
   const intent = charge(0, { epoch, key: downstreamKey(key, epoch) })
   assert.equal(await steps.openIntent(claim, intent, leaseMs), 'written')
@@ -83,7 +83,7 @@ export async function unknownAgain({ store, steps }: PhasedBench, key: string, e
 }
 
 /** Phased work that threw `outcomeUnknown`: no effect is open. */
-export async function unknownBetweenSteps({ store }: PhasedBench, key: string): Promise<Claim> {
+export async function unknownBetweenSteps({ store }: PhasedFixture, key: string): Promise<Claim> {
   const claim = await ownPhased(store, key)
   assert.equal(await store.fail(claim, notKnown), 'written')
   return claim

@@ -4,8 +4,8 @@ import type { LookupClaim } from '../../../ports/reconciliation.ts'
 import type { StoreCase } from '../../store-harness.ts'
 import { act, answer, assertAbout, assertNextFence, expiresInMs, hourMs, minuteMs, newClaimId } from '../fixture.ts'
 import { recordOf, request, retentionMs, retryNow, rowIn, seen, still, won } from '../fixture.ts'
-import { applying, claimOf, evidenceOf, finding, givenUp, happened, kept, lookUp } from './fixture.ts'
-import { lookupLeaseMs, never, onlyLookup, quarantineMs, told, whole } from './fixture.ts'
+import { applying, claimOf, evidenceOf, finding, givenUp, happened, storeEvidence, lookUp } from './fixture.ts'
+import { lookupLeaseMs, never, onlyLookup, quarantineMs, presentEvidence, whole } from './fixture.ts'
 
 /** Look-ups that resemble the owner's and are not. */
 function impostors(lookup: LookupClaim): readonly LookupClaim[] {
@@ -36,7 +36,7 @@ export const lookingCases: readonly StoreCase[] = [
       const before = still(await recordOf(store, claim.id))
       assert.equal(await reconciliation.postpone(claimOf(first), hourMs), 'claim-lost')
       assert.equal(await reconciliation.giveUp(claimOf(first), 'unresolved'), 'claim-lost')
-      const evidenceId = await kept(store, whole(claim), finding(happened, { source: 'look-up' }))
+      const evidenceId = await storeEvidence(store, whole(claim), finding(happened, { source: 'look-up' }))
       const stale = await reconciliation.apply(evidenceId, { ...applying, lookup: claimOf(first) })
       assert.deepEqual(stale, { kind: 'claim-lost' })
       assert.deepEqual(still(await recordOf(store, claim.id)), before)
@@ -52,7 +52,7 @@ export const lookingCases: readonly StoreCase[] = [
       const { reconciliation } = store
       const claim = await rowIn.unknown(harness, store, 'a')
       const lookup = await onlyLookup(store)
-      const evidenceId = await kept(store, whole(claim), finding(happened, { source: 'look-up' }))
+      const evidenceId = await storeEvidence(store, whole(claim), finding(happened, { source: 'look-up' }))
       const before = still(await recordOf(store, claim.id))
       for (const impostor of impostors(lookup)) {
         assert.equal(await reconciliation.postpone(impostor, 0), 'claim-lost')
@@ -110,7 +110,7 @@ export const lookingCases: readonly StoreCase[] = [
       await store.reconciliation.postpone(claimOf(lookup), 0)
       await harness.advance(2 * hourMs)
       assertAbout((await onlyLookup(store)).unknownForMs, quarantineMs + hourMs)
-      assert.equal(await told(store, whole(claim), never), 'settled')
+      assert.equal(await presentEvidence(store, whole(claim), never), 'settled')
     },
   },
   {
@@ -120,13 +120,13 @@ export const lookingCases: readonly StoreCase[] = [
       const { reconciliation } = store
       const claim = await rowIn.unknown(harness, store, 'a')
       const lookup = await onlyLookup(store)
-      const evidenceId = await kept(store, whole(claim), finding(never, { source: 'look-up' }))
+      const evidenceId = await storeEvidence(store, whole(claim), finding(never, { source: 'look-up' }))
       const early = await reconciliation.apply(evidenceId, { ...applying, lookup: claimOf(lookup) })
       assert.equal(early.kind, 'too-early')
       assert.equal(await reconciliation.postpone(claimOf(lookup), early.leftMs), 'written')
       await harness.advance(quarantineMs + minuteMs)
       const next = await onlyLookup(store)
-      const fresh = await kept(store, whole(claim), finding(never, { source: 'look-up' }))
+      const fresh = await storeEvidence(store, whole(claim), finding(never, { source: 'look-up' }))
       const late = await reconciliation.apply(fresh, { ...applying, lookup: claimOf(next) })
       assert.deepEqual(late, { kind: 'settled', to: 'failed_retryable' })
     },
@@ -200,7 +200,7 @@ export const lookingCases: readonly StoreCase[] = [
       const next = await onlyLookup(store)
       assertNextFence(store, first.fence, second.fence)
       assert.deepEqual([next.fence, next.tries, next.attempts], [second.fence, 1, 2])
-      const evidenceId = await kept(store, whole(second), finding(happened, { source: 'look-up' }))
+      const evidenceId = await storeEvidence(store, whole(second), finding(happened, { source: 'look-up' }))
       for (const stale of [older, old]) {
         assert.equal(await store.reconciliation.giveUp(claimOf(stale), 'unresolved'), 'claim-lost')
         const applied = await store.reconciliation.apply(evidenceId, { ...applying, lookup: claimOf(stale) })

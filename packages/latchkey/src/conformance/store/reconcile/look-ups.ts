@@ -3,8 +3,17 @@ import assert from 'node:assert/strict'
 import type { StoreCase } from '../../store-harness.ts'
 import { act, answer, assertAbout, hourMs, identity, leaseMs, minuteMs } from '../fixture.ts'
 import { newClaimId, notKnown, own, recordOf, retentionMs, rowIn, still } from '../fixture.ts'
-import { applying, charged, chargeOf, claimOf, evidenceOf, finding, happened, kept } from './fixture.ts'
-import { lookUp, lookupLeaseMs, never, onlyLookup, told, unknownBetweenSteps, unknownCharge, whole } from './fixture.ts'
+import { applying, charged, chargeOf, claimOf, evidenceOf, finding, happened, storeEvidence } from './fixture.ts'
+import {
+  lookUp,
+  lookupLeaseMs,
+  never,
+  onlyLookup,
+  presentEvidence,
+  unknownBetweenSteps,
+  unknownCharge,
+  whole,
+} from './fixture.ts'
 import { openPhased } from '../steps/fixture.ts'
 
 export const lookupCases: readonly StoreCase[] = [
@@ -23,8 +32,8 @@ export const lookupCases: readonly StoreCase[] = [
       const before = still(await recordOf(store, claim.id))
       const lookup = await onlyLookup(store, firstInMs)
       const { unknownForMs, createdAtMs, look, ...rest } = lookup
-      const told = { id: claim.id, fence: claim.fence, identity: identity('a'), tries: 1, attempts: 1 }
-      assert.deepEqual(rest, { ...told, effect: undefined })
+      const expected = { id: claim.id, fence: claim.fence, identity: identity('a'), tries: 1, attempts: 1 }
+      assert.deepEqual(rest, { ...expected, effect: undefined })
       assert.ok(Number.isSafeInteger(look))
       assertAbout(unknownForMs, 2 * hourMs + minuteMs)
       assertAbout(createdAtMs, (await recordOf(store, claim.id)).createdAtMs)
@@ -135,7 +144,7 @@ export const lookupCases: readonly StoreCase[] = [
       const settlers = {
         'a late owner': claim => store.complete(claim, answer(), retentionMs),
         'a person': claim => store.settle(claim.id, never, act, retentionMs),
-        evidence: claim => told(store, whole(claim), happened),
+        evidence: claim => presentEvidence(store, whole(claim), happened),
       } satisfies Record<string, (claim: Awaited<ReturnType<typeof own>>) => Promise<unknown>>
       for (const [who, settle] of Object.entries(settlers)) {
         const claim = await rowIn.unknown(harness, store, who)
@@ -154,29 +163,29 @@ export const lookupCases: readonly StoreCase[] = [
     name: 'tells which effect is in doubt, in which epoch, and of phased work between its steps that none is',
     needs: 'transactional',
     async run(harness) {
-      const bench = await openPhased(harness)
-      const { store } = bench
-      await unknownCharge(bench, 'a')
+      const fixture = await openPhased(harness)
+      const { store } = fixture
+      await unknownCharge(fixture, 'a')
       assert.deepEqual((await onlyLookup(store)).effect, { position: 0, name: 'charge', epoch: 0 })
-      await unknownBetweenSteps(bench, 'b')
+      await unknownBetweenSteps(fixture, 'b')
       assert.equal((await onlyLookup(store)).effect, undefined)
       const claim = { id: identity('a').id }
       await store.settle(claim.id, never, act, retentionMs)
       const next = await own(store, 'a', { recovery: 'resume' })
       const again = { position: 0, name: 'charge', epoch: 1, key: newClaimId(), windowMs: undefined }
-      await bench.steps.openIntent(next, again, leaseMs)
+      await fixture.steps.openIntent(next, again, leaseMs)
       await store.fail(next, notKnown)
       const lookup = await onlyLookup(store)
       assert.deepEqual(lookup.effect, { position: 0, name: 'charge', epoch: 1 })
       assert.ok(lookup.effect)
-      const evidenceId = await kept(store, { id: lookup.id, effect: lookup.effect }, finding(charged))
+      const evidenceId = await storeEvidence(store, { id: lookup.id, effect: lookup.effect }, finding(charged))
       const applied = await store.reconciliation.apply(evidenceId, { ...applying, lookup: claimOf(lookup) })
       assert.deepEqual(applied, { kind: 'settled', to: 'pending' })
       assert.deepEqual(await evidenceOf(store, claim.id), [
         'ledger: happened (charge), applied',
         'operator: never-happened (charge), applied',
       ])
-      assert.equal(await told(store, chargeOf(claim, { epoch: 1 }), charged), 'not-applicable')
+      assert.equal(await presentEvidence(store, chargeOf(claim, { epoch: 1 }), charged), 'not-applicable')
     },
   },
 ]

@@ -2,7 +2,17 @@
 import assert from 'node:assert/strict'
 import type { StoreCase } from '../../store-harness.ts'
 import { assertNextFence, assertState, hourMs, leaseMs, notKnown, own, recordOf, rowIn } from '../fixture.ts'
-import { applying, evidenceOf, finding, happened, kept, message, never, quarantineMs, told } from './fixture.ts'
+import {
+  applying,
+  evidenceOf,
+  finding,
+  happened,
+  storeEvidence,
+  message,
+  never,
+  quarantineMs,
+  presentEvidence,
+} from './fixture.ts'
 import { whole } from './fixture.ts'
 
 export const quarantineCases: readonly StoreCase[] = [
@@ -12,7 +22,7 @@ export const quarantineCases: readonly StoreCase[] = [
       const store = await harness.open()
       const claim = await rowIn.unknown(harness, store, 'a')
       await harness.advance(hourMs)
-      const early = await kept(store, whole(claim), finding(never))
+      const early = await storeEvidence(store, whole(claim), finding(never))
       const refused = await store.reconciliation.apply(early, applying)
       assert.equal(refused.kind, 'too-early')
       assert.ok(refused.leftMs > hourMs && refused.leftMs <= quarantineMs - hourMs, `left: ${refused.leftMs}`)
@@ -21,7 +31,7 @@ export const quarantineCases: readonly StoreCase[] = [
       await harness.advance(quarantineMs)
       assert.deepEqual(await store.reconciliation.apply(early, applying), { kind: 'too-early', leftMs: 0 })
       await assertState(store, claim.id, 'unknown')
-      assert.equal(await told(store, whole(claim), never), 'settled')
+      assert.equal(await presentEvidence(store, whole(claim), never), 'settled')
       assert.deepEqual(await evidenceOf(store, claim.id), ['ledger: never-happened', 'ledger: never-happened, applied'])
     },
   },
@@ -30,10 +40,10 @@ export const quarantineCases: readonly StoreCase[] = [
     async run(harness) {
       const store = await harness.open()
       const claim = await own(store, 'a', { leaseMs: 3 * leaseMs })
-      const before = await kept(store, whole(claim), finding(never))
+      const before = await storeEvidence(store, whole(claim), finding(never))
       await harness.advance(leaseMs)
       await store.fail(claim, notKnown)
-      const inside = await kept(store, whole(claim), message('m', 0, never))
+      const inside = await storeEvidence(store, whole(claim), message('m', 0, never))
       await harness.advance(quarantineMs + hourMs)
       assert.equal((await store.reconciliation.keep(whole(claim), message('m', hourMs, never))).kind, 'duplicate')
       for (const evidenceId of [before, inside])
@@ -51,11 +61,11 @@ export const quarantineCases: readonly StoreCase[] = [
       await store.fail(failed, notKnown)
       await store.sweep({ limit: 10 })
       await harness.advance(quarantineMs - hourMs)
-      assert.equal(await told(store, whole(failed), never), 'too-early')
-      assert.equal(await told(store, whole(dead), never), 'too-early')
+      assert.equal(await presentEvidence(store, whole(failed), never), 'too-early')
+      assert.equal(await presentEvidence(store, whole(dead), never), 'too-early')
       await harness.advance(2 * hourMs)
-      assert.equal(await told(store, whole(failed), never), 'settled')
-      assert.equal(await told(store, whole(dead), never), 'settled')
+      assert.equal(await presentEvidence(store, whole(failed), never), 'settled')
+      assert.equal(await presentEvidence(store, whole(dead), never), 'settled')
     },
   },
   {
@@ -66,7 +76,7 @@ export const quarantineCases: readonly StoreCase[] = [
       await harness.advance(quarantineMs - hourMs)
       await store.fail(claim, notKnown)
       await harness.advance(2 * hourMs)
-      assert.equal(await told(store, whole(claim), never), 'settled')
+      assert.equal(await presentEvidence(store, whole(claim), never), 'settled')
     },
   },
   {
@@ -75,10 +85,10 @@ export const quarantineCases: readonly StoreCase[] = [
       const store = await harness.open()
       const first = await rowIn.unknown(harness, store, 'a')
       await harness.advance(quarantineMs + hourMs)
-      assert.equal(await told(store, whole(first), never), 'settled')
+      assert.equal(await presentEvidence(store, whole(first), never), 'settled')
       const second = await rowIn.unknown(harness, store, 'a')
       assertNextFence(store, first.fence, second.fence)
-      assert.equal(await told(store, whole(second), never), 'too-early')
+      assert.equal(await presentEvidence(store, whole(second), never), 'too-early')
       await assertState(store, second.id, 'unknown')
     },
   },
@@ -87,7 +97,7 @@ export const quarantineCases: readonly StoreCase[] = [
     async run(harness) {
       const store = await harness.open()
       const claim = await rowIn.unknown(harness, store, 'a')
-      assert.equal(await told(store, whole(claim), happened), 'settled')
+      assert.equal(await presentEvidence(store, whole(claim), happened), 'settled')
     },
   },
 ]

@@ -13,10 +13,10 @@ const phased: readonly Omit<StoreCase, 'needs'>[] = [
   {
     name: "records the result of an open effect by a person's verdict, with evidence and audit, and the fence stays",
     async run(harness) {
-      const bench = await openPhased(harness)
-      const { store } = bench
+      const fixture = await openPhased(harness)
+      const { store } = fixture
       for (const verdict of [charged, refused]) {
-        const claim = await unknownCharge(bench, verdict.kind)
+        const claim = await unknownCharge(fixture, verdict.kind)
         assert.deepEqual(await store.settle(claim.id, verdict, act, retentionMs), { kind: 'settled' })
         const { record, audit } = await store.inspect(claim.id)
         assert.deepEqual([record?.state, record?.fence, record?.outcome], ['pending', claim.fence, undefined])
@@ -36,25 +36,25 @@ const phased: readonly Omit<StoreCase, 'needs'>[] = [
   {
     name: 'raises the epoch of an open effect that a person says never happened, at once, and the row waits',
     async run(harness) {
-      const bench = await openPhased(harness)
-      const { store } = bench
-      const claim = await unknownCharge(bench, 'a')
+      const fixture = await openPhased(harness)
+      const { store } = fixture
+      const claim = await unknownCharge(fixture, 'a')
       assert.deepEqual(await store.settle(claim.id, never, act, retentionMs), { kind: 'settled' })
       const record = await recordOf(store, claim.id)
       assert.deepEqual([record.state, record.fence], ['pending', claim.fence])
-      assert.equal(await firstStep(bench.steps, claim.id), 'again 1')
+      assert.equal(await firstStep(fixture.steps, claim.id), 'again 1')
       assert.deepEqual(await evidenceOf(store, claim.id), ['operator: never-happened (charge), applied'])
       assert.deepEqual(await store.settle(claim.id, never, act, retentionMs), { kind: 'wrong-state', state: 'pending' })
-      assert.equal(await firstStep(bench.steps, claim.id), 'again 1')
+      assert.equal(await firstStep(fixture.steps, claim.id), 'again 1')
     },
   },
   {
     name: 'refuses an outcome while an effect is open, and a result while none is, and changes nothing',
     async run(harness) {
-      const bench = await openPhased(harness)
-      const { store, steps } = bench
-      const open = await unknownCharge(bench, 'open')
-      const between = await unknownBetweenSteps(bench, 'between')
+      const fixture = await openPhased(harness)
+      const { store, steps } = fixture
+      const open = await unknownCharge(fixture, 'open')
+      const between = await unknownBetweenSteps(fixture, 'between')
       for (const [claim, verdict, needs, effect] of [
         [open, happened, 'value', 'charge'],
         [open, declined, 'value', 'charge'],
@@ -73,14 +73,14 @@ const phased: readonly Omit<StoreCase, 'needs'>[] = [
   {
     name: 'settles phased work between its steps by an outcome, or lets it go on',
     async run(harness) {
-      const bench = await openPhased(harness)
-      const { store } = bench
-      const done = await unknownBetweenSteps(bench, 'done')
+      const fixture = await openPhased(harness)
+      const { store } = fixture
+      const done = await unknownBetweenSteps(fixture, 'done')
       assert.deepEqual(await store.settle(done.id, happened, act, retentionMs), { kind: 'settled' })
       const record = await recordOf(store, done.id)
       assert.equal(record.state, 'completed')
       assert.deepEqual(record.outcome && plain(record.outcome), plain(happened.outcome))
-      const undone = await unknownBetweenSteps(bench, 'undone')
+      const undone = await unknownBetweenSteps(fixture, 'undone')
       assert.deepEqual(await store.settle(undone.id, never, act, retentionMs), { kind: 'settled' })
       assert.equal(won(await store.claim(resumeRequest('undone'))).from, 'pending')
     },
@@ -88,9 +88,9 @@ const phased: readonly Omit<StoreCase, 'needs'>[] = [
   {
     name: 'keeps settled phased work until somebody goes on with it, however long it was unknown',
     async run(harness) {
-      const bench = await openPhased(harness)
-      const { store } = bench
-      const claim = await unknownCharge(bench, 'a')
+      const fixture = await openPhased(harness)
+      const { store } = fixture
+      const claim = await unknownCharge(fixture, 'a')
       await harness.advance(3 * expiresInMs)
       await store.settle(claim.id, charged, act, retentionMs)
       await harness.advance(3 * expiresInMs)

@@ -4,7 +4,7 @@ import type { Store } from '../../../ports/store.ts'
 import type { StoreCase } from '../../store-harness.ts'
 import { act, answer, assertAbout, expiresInMs, hourMs, identity, leaseMs, minuteMs, newClaimId } from '../fixture.ts'
 import { notKnown, own, retentionMs, rowIn } from '../fixture.ts'
-import { applying, charged, chargeOf, declined, finding, givenUp, happened, kept, message } from './fixture.ts'
+import { applying, charged, chargeOf, declined, finding, givenUp, happened, storeEvidence, message } from './fixture.ts'
 import { never, unknownAgain, unknownBetweenSteps, unknownCharge, whole } from './fixture.ts'
 import { charge, downstreamKey, openPhased, ownPhased, withIntent } from '../steps/fixture.ts'
 
@@ -16,18 +16,18 @@ const phased: readonly Omit<StoreCase, 'needs'>[] = [
   {
     name: 'finds of evidence about phased work what tells the result of its open effect, in its epoch',
     async run(harness) {
-      const bench = await openPhased(harness)
-      const { store } = bench
-      const open = await withIntent(bench, 'a')
-      const early = await kept(store, chargeOf(open), message('m', 0, charged))
+      const fixture = await openPhased(harness)
+      const { store } = fixture
+      const open = await withIntent(fixture, 'a')
+      const early = await storeEvidence(store, chargeOf(open), message('m', 0, charged))
       assert.deepEqual(await waitingIds(store), [])
       await store.fail(open, notKnown)
       assert.deepEqual(await waitingIds(store), [early])
-      await kept(store, chargeOf(open, { epoch: 1 }), finding(charged))
-      await kept(store, chargeOf(open, { position: 1 }), finding(charged))
-      await kept(store, chargeOf(open), finding(happened))
-      await kept(store, whole(open), finding(happened))
-      await kept(store, chargeOf(open), finding(never))
+      await storeEvidence(store, chargeOf(open, { epoch: 1 }), finding(charged))
+      await storeEvidence(store, chargeOf(open, { position: 1 }), finding(charged))
+      await storeEvidence(store, chargeOf(open), finding(happened))
+      await storeEvidence(store, whole(open), finding(happened))
+      await storeEvidence(store, chargeOf(open), finding(never))
       assert.deepEqual(await waitingIds(store), [early])
       assert.equal((await store.reconciliation.apply(early, applying)).kind, 'settled')
       assert.deepEqual(await waitingIds(store), [])
@@ -36,24 +36,24 @@ const phased: readonly Omit<StoreCase, 'needs'>[] = [
   {
     name: 'finds of evidence about phased work without an open effect what tells an outcome',
     async run(harness) {
-      const bench = await openPhased(harness)
-      const claim = await unknownBetweenSteps(bench, 'a')
-      await kept(bench.store, whole(claim), finding(charged))
-      await kept(bench.store, chargeOf(claim), finding(charged))
-      const evidenceId = await kept(bench.store, whole(claim), finding(declined))
-      assert.deepEqual(await waitingIds(bench.store), [evidenceId])
+      const fixture = await openPhased(harness)
+      const claim = await unknownBetweenSteps(fixture, 'a')
+      await storeEvidence(fixture.store, whole(claim), finding(charged))
+      await storeEvidence(fixture.store, chargeOf(claim), finding(charged))
+      const evidenceId = await storeEvidence(fixture.store, whole(claim), finding(declined))
+      assert.deepEqual(await waitingIds(fixture.store), [evidenceId])
     },
   },
   {
     name: 'finds the effect that was given a downstream key, whatever state its row is in',
     async run(harness) {
-      const bench = await openPhased(harness)
-      const { store, steps } = bench
+      const fixture = await openPhased(harness)
+      const { store, steps } = fixture
       const { reconciliation } = await harness.open()
       const find = (key: string) => reconciliation.findEffect(downstreamKey(key))
       assert.equal(await find('a'), undefined)
-      const claim = await withIntent(bench, 'a')
-      await withIntent(bench, 'beside')
+      const claim = await withIntent(fixture, 'a')
+      await withIntent(fixture, 'beside')
       assert.deepEqual(await find('a'), chargeOf(claim))
       await steps.recordResult(claim, { position: 0, value: '1' }, leaseMs)
       assert.deepEqual(await find('a'), chargeOf(claim))
@@ -67,15 +67,15 @@ const phased: readonly Omit<StoreCase, 'needs'>[] = [
   {
     name: 'finds the effect by the key of its newest epoch, and never takes the key of an older one for it',
     async run(harness) {
-      const bench = await openPhased(harness)
-      const { store } = bench
+      const fixture = await openPhased(harness)
+      const { store } = fixture
       const { reconciliation } = store
-      const claim = await unknownCharge(bench, 'a')
+      const claim = await unknownCharge(fixture, 'a')
       await store.settle(claim.id, never, act, retentionMs)
       const between = await reconciliation.findEffect(downstreamKey('a', 0))
       assert.notEqual(between?.effect?.epoch, 1, 'the key was given in epoch 0')
       assert.equal(await reconciliation.findEffect(downstreamKey('a', 1)), undefined)
-      await unknownAgain(bench, 'a', 1)
+      await unknownAgain(fixture, 'a', 1)
       assert.deepEqual(await reconciliation.findEffect(downstreamKey('a', 1)), chargeOf(claim, { epoch: 1 }))
       const old = await reconciliation.findEffect(downstreamKey('a', 0))
       assert.notEqual(old?.effect?.epoch, 1, 'the key was given in epoch 0')
@@ -84,18 +84,18 @@ const phased: readonly Omit<StoreCase, 'needs'>[] = [
   {
     name: 'finds no effect of a row that is gone, and the new one where the key came back',
     async run(harness) {
-      const bench = await openPhased(harness)
-      const { store } = bench
+      const fixture = await openPhased(harness)
+      const { store } = fixture
       const find = (key: string) => store.reconciliation.findEffect(downstreamKey(key))
       for (const key of ['expired', 'reaped', 'forgotten']) {
-        await store.complete(await withIntent(bench, key), answer(), retentionMs)
+        await store.complete(await withIntent(fixture, key), answer(), retentionMs)
         if (key === 'forgotten') await store.forget(identity(key).id, act)
         else await harness.advance(expiresInMs + hourMs)
         if (key === 'reaped') await store.reap({ limit: 10 })
         if (key !== 'expired') assert.equal(await find(key), undefined, key)
         const next = await ownPhased(store, key)
         assert.equal(await find(key), undefined, key)
-        await bench.steps.openIntent(next, charge(0, { key: downstreamKey(key) }), leaseMs)
+        await fixture.steps.openIntent(next, charge(0, { key: downstreamKey(key) }), leaseMs)
         assert.deepEqual(await find(key), chargeOf(next), key)
       }
     },
@@ -111,13 +111,13 @@ export const waitingCases: readonly StoreCase[] = [
       const done = await rowIn.completed(harness, store, 'completed')
       const failed = await rowIn.failed_retryable(harness, store, 'failed')
       const running = await rowIn.in_progress(harness, store, 'running')
-      for (const claim of [done, failed, running]) await kept(store, whole(claim), finding(happened))
-      await kept(store, whole(unknown), finding(never))
-      await kept(store, whole(unknown), finding(charged))
-      await kept(store, chargeOf(unknown), finding(happened))
+      for (const claim of [done, failed, running]) await storeEvidence(store, whole(claim), finding(happened))
+      await storeEvidence(store, whole(unknown), finding(never))
+      await storeEvidence(store, whole(unknown), finding(charged))
+      await storeEvidence(store, chargeOf(unknown), finding(happened))
       assert.deepEqual(await store.reconciliation.waiting({ limit: 10 }), [])
-      const yes = await kept(store, whole(unknown), finding(happened))
-      const no = await kept(store, whole(unknown), message('m', 0, declined))
+      const yes = await storeEvidence(store, whole(unknown), finding(happened))
+      const no = await storeEvidence(store, whole(unknown), message('m', 0, declined))
       const found = await (await harness.open()).reconciliation.waiting({ limit: 10 })
       assert.deepEqual(found.map(each => each.evidenceId).toSorted(), [yes, no].toSorted())
       for (const { operation } of found) assert.equal(operation, 'payments.create')
@@ -133,8 +133,8 @@ export const waitingCases: readonly StoreCase[] = [
       const failed = await own(store, 'failed')
       const dead = await own(store, 'dead')
       const early = [
-        await kept(store, whole(failed), message('failed')),
-        await kept(store, whole(dead), message('dead')),
+        await storeEvidence(store, whole(failed), message('failed')),
+        await storeEvidence(store, whole(dead), message('dead')),
       ]
       assert.deepEqual(await waitingIds(store), [])
       await store.fail(failed, notKnown)
@@ -153,7 +153,7 @@ export const waitingCases: readonly StoreCase[] = [
       const store = await harness.open()
       const claim = await rowIn.unknown(harness, store, 'a')
       await givenUp(store)
-      const evidenceId = await kept(store, whole(claim), finding(happened))
+      const evidenceId = await storeEvidence(store, whole(claim), finding(happened))
       assert.deepEqual(await waitingIds(store), [evidenceId])
     },
   },

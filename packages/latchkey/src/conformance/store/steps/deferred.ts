@@ -7,7 +7,7 @@ import { act, answer, assertAbout, assertNextFence, assertState, atomicRequest, 
 import { hourMs, identity, leaseMs, minuteMs, newClaimId, notKnown, otherFingerprint, own } from '../fixture.ts'
 import { recordOf, request, retentionMs, retryNow, rowIn, seen, still, won } from '../fixture.ts'
 import { unusualScopes } from '../keys/listing.ts'
-import { applying, finding, happened, kept, never, whole } from '../reconcile/fixture.ts'
+import { applying, finding, happened, storeEvidence, never, whole } from '../reconcile/fixture.ts'
 import { openPhased, ownPhased, phasedRequest, resumeRequest, runPhase, work } from './fixture.ts'
 
 function job(key: string, over: Partial<EnqueueRequest> = {}): EnqueueRequest {
@@ -102,11 +102,11 @@ const cases: readonly Omit<StoreCase, 'needs'>[] = [
   {
     name: 'queues over an expired row as over none: the next fence, another input, no steps',
     async run(harness) {
-      const bench = await openPhased(harness)
-      const { store, steps } = bench
+      const fixture = await openPhased(harness)
+      const { store, steps } = fixture
       for (const key of ['completed', 'failed']) {
         const claim = await ownPhased(store, key)
-        await runPhase(bench, claim)
+        await runPhase(fixture, claim)
         if (key === 'failed') await store.fail(claim, retryNow)
         else await store.complete(claim, answer(), retentionMs)
         await harness.advance(expiresInMs + hourMs)
@@ -221,7 +221,7 @@ const cases: readonly Omit<StoreCase, 'needs'>[] = [
       const { store } = await openPhased(harness)
       const queued = await queue(store, 'a')
       for (const verdict of [happened, never]) {
-        const evidenceId = await kept(store, whole(queued), finding(verdict))
+        const evidenceId = await storeEvidence(store, whole(queued), finding(verdict))
         const applied = await store.reconciliation.apply(evidenceId, { ...applying, quarantineMs: 0 })
         assert.deepEqual(applied, { kind: 'not-applicable', state: 'pending' })
       }

@@ -3,17 +3,17 @@ import assert from 'node:assert/strict'
 import type { Intent, Step, Steps } from '../../../ports/steps.ts'
 import type { Claim, ClaimRequest, OwnerResult, Store } from '../../../ports/store.ts'
 import type { StoreHarness } from '../../store-harness.ts'
-import { open, type Bench } from '../atomic/fixture.ts'
+import { open, type AtomicFixture } from '../atomic/fixture.ts'
 import { leaseMs, newClaimId, own, request, uuidOf } from '../fixture.ts'
 
-export interface PhasedBench extends Bench {
+export interface PhasedFixture extends AtomicFixture {
   readonly steps: Steps<unknown>
 }
 
-export async function openPhased(harness: StoreHarness): Promise<PhasedBench> {
-  const bench = await open(harness)
-  assert.ok(bench.store.steps, `${bench.store.name} says it is transactional but keeps no steps`)
-  return { ...bench, steps: bench.store.steps }
+export async function openPhased(harness: StoreHarness): Promise<PhasedFixture> {
+  const fixture = await open(harness)
+  assert.ok(fixture.store.steps, `${fixture.store.name} says it is transactional but keeps no steps`)
+  return { ...fixture, steps: fixture.store.steps }
 }
 
 export const work = { version: 3, input: '{"amount":7,"text":"caf\u00e9 \\u0000 \ud83d\udcb6"}' } as const
@@ -43,7 +43,7 @@ export interface PhaseOptions {
 
 /** `claim-lost` by either check: rolled back. */
 export async function runPhase(
-  { transactor, steps, business }: PhasedBench,
+  { transactor, steps, business }: PhasedFixture,
   claim: Claim,
   { position = 0, name = 'record', result, value = 'row', end = 'commit', leaseMs: lease = leaseMs }: PhaseOptions = {},
 ): Promise<OwnerResult> {
@@ -77,7 +77,7 @@ export function downstreamKey(key: string, epoch = 0): string {
 
 /** A row whose owner opened an intent. */
 export async function withIntent(
-  { store, steps }: PhasedBench,
+  { store, steps }: PhasedFixture,
   key: string,
   windowMs?: number,
   over: Partial<ClaimRequest> = {},

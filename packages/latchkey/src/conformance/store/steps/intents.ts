@@ -8,39 +8,39 @@ const cases: readonly Omit<StoreCase, 'needs'>[] = [
   {
     name: 'tells that an open intent may be repeated for as long as the provider recognises its key, by its own clock',
     async run(harness) {
-      const bench = await openPhased(harness)
-      const claim = await withIntent(bench, 'deduplicated', 3 * hourMs)
-      const plain = await withIntent(bench, 'not deduplicated')
-      assert.equal(await firstStep(bench.steps, claim.id), 'open 0 repeatable')
-      assert.equal(await firstStep(bench.steps, plain.id), 'open 0')
+      const fixture = await openPhased(harness)
+      const claim = await withIntent(fixture, 'deduplicated', 3 * hourMs)
+      const plain = await withIntent(fixture, 'not deduplicated')
+      assert.equal(await firstStep(fixture.steps, claim.id), 'open 0 repeatable')
+      assert.equal(await firstStep(fixture.steps, plain.id), 'open 0')
       await harness.advance(2 * hourMs)
-      assert.equal(await firstStep(bench.steps, claim.id), 'open 0 repeatable')
+      assert.equal(await firstStep(fixture.steps, claim.id), 'open 0 repeatable')
       await harness.advance(2 * hourMs)
-      assert.equal(await firstStep(bench.steps, claim.id), 'open 0')
+      assert.equal(await firstStep(fixture.steps, claim.id), 'open 0')
     },
   },
   {
     name: 'counts the window of an intent that is opened again from its first try',
     async run(harness) {
-      const bench = await openPhased(harness)
-      const claim = await withIntent(bench, 'a', 3 * hourMs)
+      const fixture = await openPhased(harness)
+      const claim = await withIntent(fixture, 'a', 3 * hourMs)
       await harness.advance(2 * hourMs)
-      assert.equal(await bench.steps.openIntent(claim, charge(0, { windowMs: 3 * hourMs }), leaseMs), 'written')
-      assert.equal(await firstStep(bench.steps, claim.id), 'open 0 repeatable')
+      assert.equal(await fixture.steps.openIntent(claim, charge(0, { windowMs: 3 * hourMs }), leaseMs), 'written')
+      assert.equal(await firstStep(fixture.steps, claim.id), 'open 0 repeatable')
       await harness.advance(2 * hourMs)
-      assert.equal(await firstStep(bench.steps, claim.id), 'open 0')
+      assert.equal(await firstStep(fixture.steps, claim.id), 'open 0')
     },
   },
   {
     name: 'counts the window anew when what is known not to have happened is tried again',
     async run(harness) {
-      const bench = await openPhased(harness)
-      await bench.store.fail(await withIntent(bench, 'a', 3 * hourMs), retryNow)
+      const fixture = await openPhased(harness)
+      await fixture.store.fail(await withIntent(fixture, 'a', 3 * hourMs), retryNow)
       await harness.advance(2 * hourMs)
-      const next = await ownPhased(bench.store, 'a')
-      assert.equal(await bench.steps.openIntent(next, charge(0, { windowMs: 3 * hourMs }), leaseMs), 'written')
+      const next = await ownPhased(fixture.store, 'a')
+      assert.equal(await fixture.steps.openIntent(next, charge(0, { windowMs: 3 * hourMs }), leaseMs), 'written')
       await harness.advance(2 * hourMs)
-      assert.equal(await firstStep(bench.steps, next.id), 'open 0 repeatable')
+      assert.equal(await firstStep(fixture.steps, next.id), 'open 0 repeatable')
     },
   },
   {
@@ -59,67 +59,67 @@ const cases: readonly Omit<StoreCase, 'needs'>[] = [
   {
     name: 'never opens a step again that is done',
     async run(harness) {
-      const bench = await openPhased(harness)
-      const claim = await withIntent(bench, 'a')
-      await bench.steps.recordResult(claim, { position: 0, value: '1' }, leaseMs)
-      assert.equal(await bench.steps.openIntent(claim, charge(0), leaseMs), 'claim-lost')
-      assert.equal(await firstStep(bench.steps, claim.id), 'done 0')
-      assert.equal(await runPhase(bench, claim, { position: 0 }), 'claim-lost')
+      const fixture = await openPhased(harness)
+      const claim = await withIntent(fixture, 'a')
+      await fixture.steps.recordResult(claim, { position: 0, value: '1' }, leaseMs)
+      assert.equal(await fixture.steps.openIntent(claim, charge(0), leaseMs), 'claim-lost')
+      assert.equal(await firstStep(fixture.steps, claim.id), 'done 0')
+      assert.equal(await runPhase(fixture, claim, { position: 0 }), 'claim-lost')
     },
   },
   {
     name: 'turns an open intent to again, in the same epoch, when its owner proves that nothing happened',
     async run(harness) {
-      const bench = await openPhased(harness)
-      const claim = await ownPhased(bench.store, 'a')
-      await runPhase(bench, claim)
-      await bench.steps.openIntent(claim, charge(1, { epoch: 2, windowMs: hourMs }), leaseMs)
-      const beside = await withIntent(bench, 'beside')
-      assert.equal(await bench.store.fail(claim, retryNow), 'written')
-      const states = (await stepsOf(bench.steps, claim.id)).map(step => [step.state, step.epoch, step.repeatable])
+      const fixture = await openPhased(harness)
+      const claim = await ownPhased(fixture.store, 'a')
+      await runPhase(fixture, claim)
+      await fixture.steps.openIntent(claim, charge(1, { epoch: 2, windowMs: hourMs }), leaseMs)
+      const beside = await withIntent(fixture, 'beside')
+      assert.equal(await fixture.store.fail(claim, retryNow), 'written')
+      const states = (await stepsOf(fixture.steps, claim.id)).map(step => [step.state, step.epoch, step.repeatable])
       assert.deepEqual(states, [
         ['done', 0, false],
         ['again', 2, false],
       ])
-      assert.equal(await firstStep(bench.steps, beside.id), 'open 0')
+      assert.equal(await firstStep(fixture.steps, beside.id), 'open 0')
     },
   },
   {
     name: 'leaves an open intent open when its owner does not know, or lets the row go',
     async run(harness) {
-      const bench = await openPhased(harness)
-      const unknown = await withIntent(bench, 'unknown')
-      await bench.store.fail(unknown, notKnown)
-      assert.equal(await firstStep(bench.steps, unknown.id), 'open 0')
-      const released = await withIntent(bench, 'released')
-      await bench.store.release(released.id, released.claimId)
-      assert.equal(await firstStep(bench.steps, released.id), 'open 0')
+      const fixture = await openPhased(harness)
+      const unknown = await withIntent(fixture, 'unknown')
+      await fixture.store.fail(unknown, notKnown)
+      assert.equal(await firstStep(fixture.steps, unknown.id), 'open 0')
+      const released = await withIntent(fixture, 'released')
+      await fixture.store.release(released.id, released.claimId)
+      assert.equal(await firstStep(fixture.steps, released.id), 'open 0')
     },
   },
   {
     name: 'turns an open intent to again when the late owner of an unknown row proves that nothing happened',
     async run(harness) {
-      const bench = await openPhased(harness)
-      const claim = await withIntent(bench, 'a')
+      const fixture = await openPhased(harness)
+      const claim = await withIntent(fixture, 'a')
       await harness.advance(leaseMs + minuteMs)
-      assert.equal((await bench.store.sweep({ limit: 10 })).length, 1)
-      assert.equal(await bench.store.fail(claim, retryNow), 'written')
-      assert.equal(await firstStep(bench.steps, claim.id), 'again 0')
+      assert.equal((await fixture.store.sweep({ limit: 10 })).length, 1)
+      assert.equal(await fixture.store.fail(claim, retryNow), 'written')
+      assert.equal(await firstStep(fixture.steps, claim.id), 'again 0')
     },
   },
   {
     name: 'turns an open intent to again in the next epoch when a person says it never happened, and the fence stays',
     async run(harness) {
-      const bench = await openPhased(harness)
+      const fixture = await openPhased(harness)
       for (const expectedEpoch of [1, 2]) {
-        const claim = await ownPhased(bench.store, 'a')
-        await bench.steps.openIntent(claim, charge(0, { epoch: expectedEpoch - 1, windowMs: hourMs }), leaseMs)
-        await bench.store.fail(claim, notKnown)
-        assert.deepEqual(await bench.store.settle(claim.id, { kind: 'never-happened' }, act, retentionMs), {
+        const claim = await ownPhased(fixture.store, 'a')
+        await fixture.steps.openIntent(claim, charge(0, { epoch: expectedEpoch - 1, windowMs: hourMs }), leaseMs)
+        await fixture.store.fail(claim, notKnown)
+        assert.deepEqual(await fixture.store.settle(claim.id, { kind: 'never-happened' }, act, retentionMs), {
           kind: 'settled',
         })
-        assert.equal(await firstStep(bench.steps, claim.id), `again ${expectedEpoch}`)
-        assert.equal((await recordOf(bench.store, claim.id)).fence, claim.fence)
+        assert.equal(await firstStep(fixture.steps, claim.id), `again ${expectedEpoch}`)
+        assert.equal((await recordOf(fixture.store, claim.id)).fence, claim.fence)
       }
     },
   },

@@ -22,14 +22,14 @@ const cases: readonly Omit<StoreCase, 'needs'>[] = [
   {
     name: 'grants phased work with a dead lease, with its first input and the steps behind it, and counts the crash',
     async run(harness) {
-      const bench = await openPhased(harness)
-      const claim = await ownPhased(bench.store, 'a')
-      await runPhase(bench, claim, { result: '7' })
-      assert.equal(seen(await bench.store.claim(phasedRequest('a'))).state, 'in_progress')
+      const fixture = await openPhased(harness)
+      const claim = await ownPhased(fixture.store, 'a')
+      await runPhase(fixture, claim, { result: '7' })
+      assert.equal(seen(await fixture.store.claim(phasedRequest('a'))).state, 'in_progress')
       await harness.advance(leaseMs + minuteMs)
-      const next = won(await bench.store.claim(phasedRequest('a', { work: otherWork })))
+      const next = won(await fixture.store.claim(phasedRequest('a', { work: otherWork })))
       assert.deepEqual([next.from, next.attempt, next.crashes], ['dead-lease', 2, 1])
-      assertNextFence(bench.store, claim.fence, next.claim.fence)
+      assertNextFence(fixture.store, claim.fence, next.claim.fence)
       assert.deepEqual(next.journal?.work, work)
       assert.deepEqual(
         next.journal?.steps?.map(step => [step.name, step.state, step.value]),
@@ -40,27 +40,27 @@ const cases: readonly Omit<StoreCase, 'needs'>[] = [
   {
     name: 'grants it to a worker that has no input to give, and not to another request under the same key',
     async run(harness) {
-      const bench = await openPhased(harness)
-      await ownPhased(bench.store, 'a')
+      const fixture = await openPhased(harness)
+      await ownPhased(fixture.store, 'a')
       await harness.advance(leaseMs + minuteMs)
-      seen(await bench.store.claim(phasedRequest('a', { fingerprint: otherFingerprint })))
-      const next = won(await bench.store.claim(resumeRequest('a')))
+      seen(await fixture.store.claim(phasedRequest('a', { fingerprint: otherFingerprint })))
+      const next = won(await fixture.store.claim(resumeRequest('a')))
       assert.deepEqual(next.journal, { work, overdue: false, steps: [] })
     },
   },
   {
     name: 'grants it over an open intent that may be repeated, and never over one that may not',
     async run(harness) {
-      const bench = await openPhased(harness)
-      const repeatable = await withIntent(bench, 'repeatable', 24 * hourMs)
-      await withIntent(bench, 'window past', 2 * minuteMs)
-      await withIntent(bench, 'no window')
+      const fixture = await openPhased(harness)
+      const repeatable = await withIntent(fixture, 'repeatable', 24 * hourMs)
+      await withIntent(fixture, 'window past', 2 * minuteMs)
+      await withIntent(fixture, 'no window')
       await harness.advance(leaseMs + minuteMs)
       for (const key of ['window past', 'no window']) {
-        const record = seen(await bench.store.claim(phasedRequest(key)))
+        const record = seen(await fixture.store.claim(phasedRequest(key)))
         assert.deepEqual([record.state, record.crashes, record.fence], ['in_progress', 0, 1], key)
       }
-      const next = won(await bench.store.claim(phasedRequest('repeatable')))
+      const next = won(await fixture.store.claim(phasedRequest('repeatable')))
       assert.equal(next.claim.id, repeatable.id)
       const [step] = next.journal?.steps ?? []
       assert.deepEqual([step?.state, step?.repeatable], ['open', true])
@@ -69,42 +69,42 @@ const cases: readonly Omit<StoreCase, 'needs'>[] = [
   {
     name: 'grants it when its effects are done or known not to have happened',
     async run(harness) {
-      const bench = await openPhased(harness)
-      const done = await withIntent(bench, 'a')
-      await bench.steps.recordResult(done, { position: 0, value: '1' }, leaseMs)
+      const fixture = await openPhased(harness)
+      const done = await withIntent(fixture, 'a')
+      await fixture.steps.recordResult(done, { position: 0, value: '1' }, leaseMs)
       await harness.advance(leaseMs + minuteMs)
-      assert.equal(won(await bench.store.claim(phasedRequest('a'))).from, 'dead-lease')
-      await bench.store.fail(await withIntent(bench, 'b'), retryNow)
-      await ownPhased(bench.store, 'b')
+      assert.equal(won(await fixture.store.claim(phasedRequest('a'))).from, 'dead-lease')
+      await fixture.store.fail(await withIntent(fixture, 'b'), retryNow)
+      await ownPhased(fixture.store, 'b')
       await harness.advance(leaseMs + minuteMs)
-      const next = won(await bench.store.claim(phasedRequest('b')))
+      const next = won(await fixture.store.claim(phasedRequest('b')))
       assert.deepEqual([next.from, next.journal?.steps?.[0]?.state], ['dead-lease', 'again'])
     },
   },
   {
     name: 'gives every next attempt the journal, whatever ended the one before',
     async run(harness) {
-      const bench = await openPhased(harness)
-      const first = await ownPhased(bench.store, 'a')
-      await runPhase(bench, first, { result: '7' })
-      await bench.store.fail(first, { ...retryNow, dueInMs: 2 * hourMs })
-      seen(await bench.store.claim(phasedRequest('a')))
+      const fixture = await openPhased(harness)
+      const first = await ownPhased(fixture.store, 'a')
+      await runPhase(fixture, first, { result: '7' })
+      await fixture.store.fail(first, { ...retryNow, dueInMs: 2 * hourMs })
+      seen(await fixture.store.claim(phasedRequest('a')))
       await harness.advance(3 * hourMs)
-      const second = won(await bench.store.claim(phasedRequest('a', { work: otherWork })))
+      const second = won(await fixture.store.claim(phasedRequest('a', { work: otherWork })))
       assert.deepEqual([second.from, second.crashes, second.journal?.work], ['failed_retryable', 0, work])
-      await bench.store.release(second.claim.id, second.claim.claimId)
-      const third = won(await bench.store.claim(resumeRequest('a')))
+      await fixture.store.release(second.claim.id, second.claim.claimId)
+      const third = won(await fixture.store.claim(resumeRequest('a')))
       assert.deepEqual([third.journal?.work, third.journal?.steps?.length], [work, 1])
     },
   },
   {
     name: 'begins anew over an expired row: another input, no steps',
     async run(harness) {
-      const bench = await openPhased(harness)
-      const { store, steps } = bench
+      const fixture = await openPhased(harness)
+      const { store, steps } = fixture
       for (const key of ['completed', 'failed']) {
         const claim = await ownPhased(store, key)
-        await runPhase(bench, claim)
+        await runPhase(fixture, claim)
         await steps.openIntent(claim, charge(1), leaseMs)
         if (key === 'failed') await store.fail(claim, retryNow)
         else await store.complete(claim, answer(), retentionMs)
@@ -114,30 +114,30 @@ const cases: readonly Omit<StoreCase, 'needs'>[] = [
         assert.deepEqual([next.from, next.attempt, next.crashes], ['expired', 1, 0])
         assert.deepEqual(next.journal, { work: otherWork, overdue: false, steps: [] })
         assert.deepEqual(await steps.readJournal(claim.id), { work: otherWork, overdue: false, steps: [] })
-        assert.equal(await runPhase(bench, next.claim), 'written')
+        assert.equal(await runPhase(fixture, next.claim), 'written')
       }
     },
   },
   {
     name: 'keeps no input and no steps when work that is not phased begins over an expired row',
     async run(harness) {
-      const bench = await openPhased(harness)
-      const claim = await ownPhased(bench.store, 'a')
-      await runPhase(bench, claim)
-      await bench.store.complete(claim, answer(), retentionMs)
+      const fixture = await openPhased(harness)
+      const claim = await ownPhased(fixture.store, 'a')
+      await runPhase(fixture, claim)
+      await fixture.store.complete(claim, answer(), retentionMs)
       await harness.advance(expiresInMs + hourMs)
-      const plain = won(await bench.store.claim(request('a')))
+      const plain = won(await fixture.store.claim(request('a')))
       assert.deepEqual([plain.from, plain.journal], ['expired', undefined])
-      assert.equal(await bench.steps.readJournal(claim.id), undefined)
+      assert.equal(await fixture.steps.readJournal(claim.id), undefined)
     },
   },
   {
     name: 'sweeps dead phased work to unknown only over an open intent that may not be repeated',
     async run(harness) {
-      const bench = await openPhased(harness)
-      const { store } = bench
-      const held = [await withIntent(bench, 'no window'), await withIntent(bench, 'window past', 2 * minuteMs)]
-      const left = [await withIntent(bench, 'repeatable', 24 * hourMs), await ownPhased(store, 'between steps')]
+      const fixture = await openPhased(harness)
+      const { store } = fixture
+      const held = [await withIntent(fixture, 'no window'), await withIntent(fixture, 'window past', 2 * minuteMs)]
+      const left = [await withIntent(fixture, 'repeatable', 24 * hourMs), await ownPhased(store, 'between steps')]
       assert.deepEqual(await store.sweep({ limit: 10 }), [])
       await harness.advance(leaseMs + minuteMs)
       const swept = await store.sweep({ limit: 10 })
@@ -146,7 +146,7 @@ const cases: readonly Omit<StoreCase, 'needs'>[] = [
       for (const { id } of held) {
         const record = await recordOf(store, id)
         assert.deepEqual([record.state, record.crashes], ['unknown', 1])
-        assert.equal(await firstStep(bench.steps, id), 'open 0')
+        assert.equal(await firstStep(fixture.steps, id), 'open 0')
       }
       for (const { id } of left) {
         const record = await recordOf(store, id)
@@ -159,25 +159,25 @@ const cases: readonly Omit<StoreCase, 'needs'>[] = [
   {
     name: 'sweeps one phased row alone when it is named',
     async run(harness) {
-      const bench = await openPhased(harness)
-      const [claim, beside] = [await withIntent(bench, 'a'), await withIntent(bench, 'b')]
-      const between = await ownPhased(bench.store, 'c')
+      const fixture = await openPhased(harness)
+      const [claim, beside] = [await withIntent(fixture, 'a'), await withIntent(fixture, 'b')]
+      const between = await ownPhased(fixture.store, 'c')
       await harness.advance(leaseMs + minuteMs)
-      assert.deepEqual(await bench.store.sweep({ limit: 10, id: between.id }), [])
-      assert.equal((await bench.store.sweep({ limit: 10, id: claim.id })).length, 1)
-      await assertState(bench.store, claim.id, 'unknown')
-      await assertState(bench.store, beside.id, 'in_progress')
+      assert.deepEqual(await fixture.store.sweep({ limit: 10, id: between.id }), [])
+      assert.equal((await fixture.store.sweep({ limit: 10, id: claim.id })).length, 1)
+      await assertState(fixture.store, claim.id, 'unknown')
+      await assertState(fixture.store, beside.id, 'in_progress')
     },
   },
   {
     name: 'lists as resumable exactly the phased rows that a claim would be granted',
     async run(harness) {
-      const bench = await openPhased(harness)
-      const { store } = bench
+      const fixture = await openPhased(harness)
+      const { store } = fixture
       assert.deepEqual(await resumableIds(store), [])
       await ownPhased(store, 'dead between steps')
-      await withIntent(bench, 'dead, repeatable', 24 * hourMs)
-      await withIntent(bench, 'dead, not repeatable')
+      await withIntent(fixture, 'dead, repeatable', 24 * hourMs)
+      await withIntent(fixture, 'dead, not repeatable')
       await own(store, 'dead, rerun', { recovery: 'rerun' })
       await harness.advance(leaseMs + minuteMs)
       await ownPhased(store, 'alive')
@@ -189,7 +189,7 @@ const cases: readonly Omit<StoreCase, 'needs'>[] = [
       await store.complete(await ownPhased(store, 'completed'), answer(), retentionMs)
       const released = await ownPhased(store, 'released')
       await store.release(released.id, released.claimId)
-      await store.fail(await withIntent(bench, 'settled'), notKnown)
+      await store.fail(await withIntent(fixture, 'settled'), notKnown)
       await store.settle(identity('settled').id, { kind: 'never-happened' }, act, retentionMs)
       await store.park(await ownPhased(store, 'unparked'), 'poison')
       await store.unpark(identity('unparked').id, act)

@@ -6,11 +6,11 @@ import type { StoreCase, StoreHarness } from '../../store-harness.ts'
 import { answersAtOnceMs } from '../atomic/fixture.ts'
 import { act, answer, assertAbout, expiresInMs, hourMs, leaseMs, minuteMs, newClaimId } from '../fixture.ts'
 import { notKnown, own, recordOf, request, retentionMs, retryNow, still, won } from '../fixture.ts'
-import { charge, impostors, openPhased, ownPhased, phasedRequest, type PhasedBench } from './fixture.ts'
+import { charge, impostors, openPhased, ownPhased, phasedRequest, type PhasedFixture } from './fixture.ts'
 import { runPhase, stepsOf, withIntent, work } from './fixture.ts'
 
 /** Every call of a phased owner, on a row with an open intent at 0. */
-const ownerCalls: Record<string, (bench: PhasedBench, claim: Claim) => Promise<OwnerResult>> = {
+const ownerCalls: Record<string, (fixture: PhasedFixture, claim: Claim) => Promise<OwnerResult>> = {
   enterPhase: async ({ transactor, steps }, claim) => {
     let entered: OwnerResult = 'written'
     await transactor.transaction(async tx => {
@@ -35,7 +35,7 @@ const ownerCalls: Record<string, (bench: PhasedBench, claim: Claim) => Promise<O
 }
 
 /** How an owner loses the right to write. */
-const losses: Record<string, (harness: StoreHarness, bench: PhasedBench, claim: Claim) => Promise<unknown>> = {
+const losses: Record<string, (harness: StoreHarness, fixture: PhasedFixture, claim: Claim) => Promise<unknown>> = {
   failed: (_harness, { store }, claim) => store.fail(claim, retryNow),
   unknown: (_harness, { store }, claim) => store.fail(claim, notKnown),
   completed: (_harness, { store }, claim) => store.complete(claim, answer(), retentionMs),
@@ -47,15 +47,15 @@ const losses: Record<string, (harness: StoreHarness, bench: PhasedBench, claim: 
   },
 }
 
-async function assertRefused(bench: PhasedBench, claim: Claim, id: string, why: string): Promise<void> {
-  const before = still(await recordOf(bench.store, id))
-  const steps = await stepsOf(bench.steps, id)
+async function assertRefused(fixture: PhasedFixture, claim: Claim, id: string, why: string): Promise<void> {
+  const before = still(await recordOf(fixture.store, id))
+  const steps = await stepsOf(fixture.steps, id)
   for (const [call, write] of Object.entries(ownerCalls)) {
-    assert.equal(await write(bench, claim), 'claim-lost', `${call} of an owner that is ${why}`)
-    assert.deepEqual(still(await recordOf(bench.store, id)), before, `${call} of an owner that is ${why}`)
-    assert.deepEqual(await stepsOf(bench.steps, id), steps, `${call} of an owner that is ${why}`)
+    assert.equal(await write(fixture, claim), 'claim-lost', `${call} of an owner that is ${why}`)
+    assert.deepEqual(still(await recordOf(fixture.store, id)), before, `${call} of an owner that is ${why}`)
+    assert.deepEqual(await stepsOf(fixture.steps, id), steps, `${call} of an owner that is ${why}`)
   }
-  assert.deepEqual(await bench.business.values(), [])
+  assert.deepEqual(await fixture.business.values(), [])
 }
 
 const cases: readonly Omit<StoreCase, 'needs'>[] = [
@@ -75,15 +75,18 @@ const cases: readonly Omit<StoreCase, 'needs'>[] = [
   {
     name: 'keeps every step as it was written, in order, and gives them back',
     async run(harness) {
-      const bench = await openPhased(harness)
-      const { store, steps } = bench
+      const fixture = await openPhased(harness)
+      const { store, steps } = fixture
       const claim = await ownPhased(store, 'a')
       const odd = JSON.stringify({ text: '\0 \ud800 caf\u00e9 "', nested: [null, 1e21] })
-      assert.equal(await runPhase(bench, claim, { position: 0, name: 'record', result: odd }), 'written')
+      assert.equal(await runPhase(fixture, claim, { position: 0, name: 'record', result: odd }), 'written')
       assert.equal(await steps.openIntent(claim, charge(1), leaseMs), 'written')
       assert.equal(await steps.recordResult(claim, { position: 1, value: undefined }, leaseMs), 'written')
       for (let position = 2; position < 12; position += 1)
-        assert.equal(await runPhase(bench, claim, { position, name: 'n\u00e4chste', result: `${position}` }), 'written')
+        assert.equal(
+          await runPhase(fixture, claim, { position, name: 'n\u00e4chste', result: `${position}` }),
+          'written',
+        )
       assert.equal(await steps.openIntent(claim, charge(12, { epoch: 4, windowMs: hourMs }), leaseMs), 'written')
       const journal = await (await openPhased(harness)).steps.readJournal(claim.id)
       const done = { state: 'done', epoch: 0, repeatable: false }
@@ -108,21 +111,21 @@ const cases: readonly Omit<StoreCase, 'needs'>[] = [
   {
     name: 'commits business row, step and renewed lease of a phase together',
     async run(harness) {
-      const bench = await openPhased(harness)
-      const claim = await ownPhased(bench.store, 'a')
+      const fixture = await openPhased(harness)
+      const claim = await ownPhased(fixture.store, 'a')
       await harness.advance(leaseMs - minuteMs)
-      await bench.transactor.transaction(async tx => {
-        assert.equal(await bench.steps.enterPhase(tx, claim), 'written')
-        await bench.business.insert(tx, 'payment 7')
+      await fixture.transactor.transaction(async tx => {
+        assert.equal(await fixture.steps.enterPhase(tx, claim), 'written')
+        await fixture.business.insert(tx, 'payment 7')
         assert.equal(
-          await bench.steps.recordPhase(tx, claim, { position: 0, name: 'record', value: '7' }, 2 * leaseMs),
+          await fixture.steps.recordPhase(tx, claim, { position: 0, name: 'record', value: '7' }, 2 * leaseMs),
           'written',
         )
         return 'commit'
       })
-      assert.deepEqual(await bench.business.values(), ['payment 7'])
-      assert.equal((await stepsOf(bench.steps, claim.id)).length, 1)
-      const record = await recordOf(bench.store, claim.id)
+      assert.deepEqual(await fixture.business.values(), ['payment 7'])
+      assert.equal((await stepsOf(fixture.steps, claim.id)).length, 1)
+      const record = await recordOf(fixture.store, claim.id)
       assert.deepEqual([record.state, record.fence, record.claimId], ['in_progress', claim.fence, claim.claimId])
       assertAbout(record.leaseLeftMs, 2 * leaseMs)
     },
@@ -130,41 +133,41 @@ const cases: readonly Omit<StoreCase, 'needs'>[] = [
   {
     name: 'leaves no step, no business row and the old lease when a phase rolls back',
     async run(harness) {
-      const bench = await openPhased(harness)
-      const claim = await ownPhased(bench.store, 'a')
-      await runPhase(bench, claim, { end: 'rollback', leaseMs: 9 * leaseMs })
-      assert.deepEqual(await stepsOf(bench.steps, claim.id), [])
-      assert.deepEqual(await bench.business.values(), [])
-      assertAbout((await recordOf(bench.store, claim.id)).leaseLeftMs, leaseMs)
-      assert.equal(await runPhase(bench, claim), 'written')
+      const fixture = await openPhased(harness)
+      const claim = await ownPhased(fixture.store, 'a')
+      await runPhase(fixture, claim, { end: 'rollback', leaseMs: 9 * leaseMs })
+      assert.deepEqual(await stepsOf(fixture.steps, claim.id), [])
+      assert.deepEqual(await fixture.business.values(), [])
+      assertAbout((await recordOf(fixture.store, claim.id)).leaseLeftMs, leaseMs)
+      assert.equal(await runPhase(fixture, claim), 'written')
     },
   },
   {
     name: 'never remembers two phases at one position',
     async run(harness) {
-      const bench = await openPhased(harness)
-      const claim = await ownPhased(bench.store, 'a')
-      assert.equal(await runPhase(bench, claim, { value: 'once', result: '1' }), 'written')
-      assert.equal(await runPhase(bench, claim, { value: 'twice', result: '2' }), 'claim-lost')
-      assert.deepEqual(await bench.business.values(), ['once'])
-      const [step] = await stepsOf(bench.steps, claim.id)
+      const fixture = await openPhased(harness)
+      const claim = await ownPhased(fixture.store, 'a')
+      assert.equal(await runPhase(fixture, claim, { value: 'once', result: '1' }), 'written')
+      assert.equal(await runPhase(fixture, claim, { value: 'twice', result: '2' }), 'claim-lost')
+      assert.deepEqual(await fixture.business.values(), ['once'])
+      const [step] = await stepsOf(fixture.steps, claim.id)
       assert.equal(step?.value, '1')
     },
   },
   {
     name: 'lets a phase wait for the transaction of the same identity, and then enter',
     async run(harness) {
-      const bench = await openPhased(harness)
+      const fixture = await openPhased(harness)
       const second = await openPhased(harness)
-      const claim = await ownPhased(bench.store, 'a')
+      const claim = await ownPhased(fixture.store, 'a')
       const ended: string[] = []
       let waiting: Promise<unknown> | undefined
-      await bench.transactor.transaction(async tx => {
-        assert.equal(await bench.steps.enterPhase(tx, claim), 'written')
+      await fixture.transactor.transaction(async tx => {
+        assert.equal(await fixture.steps.enterPhase(tx, claim), 'written')
         waiting = runPhase(second, claim).then(result => ended.push(`second ${result}`))
         await sleep(systemClock, answersAtOnceMs)
-        await bench.business.insert(tx, 'first')
-        await bench.steps.recordPhase(tx, claim, { position: 1, name: 'first', value: undefined }, leaseMs)
+        await fixture.business.insert(tx, 'first')
+        await fixture.steps.recordPhase(tx, claim, { position: 1, name: 'first', value: undefined }, leaseMs)
         ended.push('first')
         return 'commit'
       })
@@ -175,61 +178,61 @@ const cases: readonly Omit<StoreCase, 'needs'>[] = [
   {
     name: 'refuses every step of who has another fence, another claim id or another row',
     async run(harness) {
-      const bench = await openPhased(harness)
-      const claim = await withIntent(bench, 'a')
-      for (const impostor of impostors(claim)) await assertRefused(bench, impostor, claim.id, 'an impostor')
+      const fixture = await openPhased(harness)
+      const claim = await withIntent(fixture, 'a')
+      for (const impostor of impostors(claim)) await assertRefused(fixture, impostor, claim.id, 'an impostor')
     },
   },
   {
     name: 'refuses every step of an owner whose row has left its hands',
     async run(harness) {
-      const bench = await openPhased(harness)
+      const fixture = await openPhased(harness)
       for (const [loss, lose] of Object.entries(losses)) {
-        const claim = await withIntent(bench, loss)
-        await lose(harness, bench, claim)
-        await assertRefused(bench, claim, claim.id, loss)
+        const claim = await withIntent(fixture, loss)
+        await lose(harness, fixture, claim)
+        await assertRefused(fixture, claim, claim.id, loss)
       }
     },
   },
   {
     name: 'refuses the phase of an owner that was replaced while it worked',
     async run(harness) {
-      const bench = await openPhased(harness)
-      const stale = await ownPhased(bench.store, 'a')
+      const fixture = await openPhased(harness)
+      const stale = await ownPhased(fixture.store, 'a')
       await harness.advance(leaseMs + minuteMs)
-      const next = await ownPhased(bench.store, 'a')
-      assert.equal(await runPhase(bench, stale, { value: 'stale' }), 'claim-lost')
-      assert.equal(await runPhase(bench, next, { value: 'next' }), 'written')
-      assert.equal(await bench.steps.openIntent(stale, charge(1), leaseMs), 'claim-lost')
-      assert.deepEqual(await bench.business.values(), ['next'])
+      const next = await ownPhased(fixture.store, 'a')
+      assert.equal(await runPhase(fixture, stale, { value: 'stale' }), 'claim-lost')
+      assert.equal(await runPhase(fixture, next, { value: 'next' }), 'written')
+      assert.equal(await fixture.steps.openIntent(stale, charge(1), leaseMs), 'claim-lost')
+      assert.deepEqual(await fixture.business.values(), ['next'])
     },
   },
   {
     name: 'lets an overdue owner that nobody replaced go on, and renews its lease',
     async run(harness) {
-      const bench = await openPhased(harness)
-      const claim = await ownPhased(bench.store, 'a')
+      const fixture = await openPhased(harness)
+      const claim = await ownPhased(fixture.store, 'a')
       const late = () => harness.advance(leaseMs + minuteMs)
-      const leased = async () => assertAbout((await recordOf(bench.store, claim.id)).leaseLeftMs, leaseMs)
+      const leased = async () => assertAbout((await recordOf(fixture.store, claim.id)).leaseLeftMs, leaseMs)
       await late()
-      assert.equal(await runPhase(bench, claim), 'written')
+      assert.equal(await runPhase(fixture, claim), 'written')
       await leased()
       await late()
-      assert.equal(await bench.steps.openIntent(claim, charge(1), leaseMs), 'written')
+      assert.equal(await fixture.steps.openIntent(claim, charge(1), leaseMs), 'written')
       await leased()
       await late()
-      assert.equal(await bench.steps.recordResult(claim, { position: 1, value: '1' }, leaseMs), 'written')
+      assert.equal(await fixture.steps.recordResult(claim, { position: 1, value: '1' }, leaseMs), 'written')
       await leased()
     },
   },
   {
     name: 'keeps the steps of completed work until the row is reaped or forgotten, and then no longer',
     async run(harness) {
-      const bench = await openPhased(harness)
-      const { store, steps } = bench
+      const fixture = await openPhased(harness)
+      const { store, steps } = fixture
       for (const key of ['reaped', 'forgotten']) {
         const claim = await ownPhased(store, key)
-        await runPhase(bench, claim)
+        await runPhase(fixture, claim)
         await store.complete(claim, answer(), retentionMs)
         assert.equal((await stepsOf(steps, claim.id)).length, 1)
         if (key === 'forgotten') await store.forget(claim.id, act)
