@@ -26,7 +26,7 @@ afterEach(() => latchkey.close())
 
 type Options = OperationOptions<Request> & { readonly onFailure?: 'rerun' | 'hold' }
 
-/** One route under these options, as a function of the key. The status of the answer is the status that the request asks for. */
+/** One route with these options, as a function of the key. The response has the status that the request names. */
 function route(options: Options): (key: string, headers?: Record<string, string>) => Promise<Response> {
   const operation = latchkey.guarded('orders.create', { onFailure: 'rerun', ...options })
   const handle = idempotent(operation, async (request: Request) => {

@@ -18,7 +18,7 @@ export interface Http2Answer {
 
 export async function sendOverHttp2(port: number, request: Http2Request): Promise<Http2Answer> {
   const session = connect(`http://127.0.0.1:${port}`)
-  // What breaks the connection is told by the streams on it.
+  // The streams report what breaks the connection.
   session.on('error', () => undefined)
   const ask = ({ method = 'POST', path, headers = {}, body }: Http2Request) =>
     new Promise<Omit<Http2Answer, 'next'>>((resolve, reject) => {
@@ -30,9 +30,9 @@ export async function sendOverHttp2(port: number, request: Http2Request): Promis
         answer = { status, headers: Object.fromEntries(Object.entries(rest).map(([k, v]) => [k, textOf(v)])) }
       })
       stream.on('data', chunk => (text += String(chunk)))
-      // A server that does not read on resets the stream after its answer.
+      // A server that stops reading resets the stream after its response.
       stream.on('error', () => undefined)
-      // Not `close`, which waits for what this side will never get rid of.
+      // Not `close`, which waits for data that this side can never send.
       stream.on('end', finish)
       stream.on('close', finish)
       stream.end(body)

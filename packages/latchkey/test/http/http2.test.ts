@@ -59,7 +59,7 @@ function koaApp(): Koa {
   return app
 }
 
-/** With a listener that gives a promise, which nobody waits for. */
+/** With a listener whose promise nothing awaits. */
 function http2(listener: (req: Http2ServerRequest, res: Http2ServerResponse) => Promise<void>): Server {
   return createHttp2Server((req, res) => void listener(req, res))
 }

@@ -34,7 +34,7 @@ const head = (...fields: string[]) =>
     .map(line => `${line}\r\n`)
     .join('') + '\r\n'
 
-/** Sends all of it, whatever the server answers, unless the server closes the connection. Gives the beginning of the answer. */
+/** Sends all of it, whatever the server answers, unless the server closes the connection. Returns the beginning of the response. */
 async function upload(port: number): Promise<string> {
   const socket = connect(port, '127.0.0.1')
   const answer = firstBytes(socket)
@@ -55,7 +55,7 @@ async function upload(port: number): Promise<string> {
 function firstBytes(socket: Socket): Promise<string> {
   return new Promise((resolve, reject) => {
     socket.once('data', data => resolve(String(data)))
-    // Behind an answer it is the server's good right.
+    // After its response the server may do so.
     socket.on('error', reject)
     socket.on('close', () => reject(new Error('closed without an answer')))
   })

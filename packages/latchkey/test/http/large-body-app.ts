@@ -1,4 +1,4 @@
-/** An application whose covered handler never reads its body, on the adapter that it is told. */
+/** An application whose idempotent handler never reads its body, on the adapter given as argument. */
 import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { getRequestListener } from '@hono/node-server'
@@ -25,7 +25,7 @@ function served(handle: Parameters<typeof getRequestListener>[0]): RequestListen
   return (req, res) => void listener(req, res)
 }
 
-/** A parser that lets the body pass by, as one that writes uploads to a disk does. */
+/** A parser that does not retain the body, like one that writes uploads to disk. */
 function passBy(req: NodeJS.ReadableStream): Promise<void> {
   if (unread === 'unread') return Promise.resolve()
   return new Promise((resolve, reject) => {

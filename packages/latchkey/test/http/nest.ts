@@ -1,4 +1,4 @@
-/** Conformance apps in Nest. The library is handed in: one suite runs with the newest, another with the version before. */
+/** Conformance apps in Nest. The library is a parameter: one suite runs with the newest, another with the previous version. */
 import { createReadStream } from 'node:fs'
 import { Readable } from 'node:stream'
 import type * as NestCommon from '@nestjs/common'

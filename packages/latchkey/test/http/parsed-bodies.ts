@@ -1,7 +1,7 @@
-/** JSON bodies that a parser's result must not mix up, and what Latchkey says of them in the log. */
+/** JSON bodies that must not be confused once parsed, and what Latchkey reports about them. */
 import { silentTelemetry, type Telemetry } from '../../src/ports/telemetry.ts'
 
-/** Two bodies each that differ although one looks like the other. */
+/** Pairs of bodies that differ although they look alike. */
 export const lookalikes: readonly (readonly [string, string])[] = [
   ['5', '"5"'],
   ['true', '"true"'],
@@ -10,7 +10,7 @@ export const lookalikes: readonly (readonly [string, string])[] = [
   ['{"a":1}', '"{\\"a\\":1}"'],
 ]
 
-/** 18 KB of arrays, each inside of the other. */
+/** 18 KB of nested arrays. */
 export const deep: string = '['.repeat(9_000) + ']'.repeat(9_000)
 
 export function reportsInto(reports: string[]): Telemetry {

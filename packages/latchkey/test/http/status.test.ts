@@ -133,7 +133,7 @@ describe('the status resource', () => {
     for (const tenant of ['acme/a,b', 'acme/a/b', 'acme,a%2Fb', 'acme/a%2Fb', 'acme,a/b,']) {
       expect([tenant, (await get(`/operations/${id}`, tenant)).status]).toEqual([
         tenant,
-        // An empty part is no scope at all.
+        // An empty part is not a scope.
         tenant.endsWith(',') ? 500 : 404,
       ])
     }

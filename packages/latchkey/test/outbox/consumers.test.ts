@@ -1,22 +1,22 @@
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { createLatchkey } from '../../src/engine/latchkey.ts'
 import { createRelay, functionTarget, type Target } from '../../src/outbox/index.ts'
-import { type Bench, message, openBench } from './fixture.ts'
+import { type OutboxFixture, message, openFixture } from './fixture.ts'
 
-let bench: Bench
+let fixture: OutboxFixture
 beforeEach(async () => {
-  bench = await openBench()
+  fixture = await openFixture()
 })
-afterEach(() => bench.close())
+afterEach(() => fixture.close())
 
-/** A consumer's inbox is a guarded operation of its own, under the message's dedup id. */
+/** A consumer's inbox is a separate guarded operation, keyed by the message's dedup id. */
 function consumer(name: string, handle: () => Promise<void> | void): Target {
-  const latchkey = createLatchkey({ store: bench.store, scope: () => 'consumers' })
+  const latchkey = createLatchkey({ store: fixture.store, scope: () => 'consumers' })
   const inbox = latchkey.guarded(name, { onFailure: 'rerun' })
   return functionTarget(({ dedupId }) => inbox.run({ scope: 'consumers', key: dedupId, input: null }, handle))
 }
 
-const relay = (target: Target) => createRelay({ outbox: bench.store.outbox, targets: { orders: target } })
+const relay = (target: Target) => createRelay({ outbox: fixture.store.outbox, targets: { orders: target } })
 
 it('keeps a message whose consumer failed, and delivers it again', async () => {
   let runs = 0
@@ -24,9 +24,9 @@ it('keeps a message whose consumer failed, and delivers it again', async () => {
     runs += 1
     if (runs === 1) throw new Error('the mail server is down')
   })
-  await bench.append(message('m'))
+  await fixture.append(message('m'))
   expect(await relay(target).relayOnce()).toMatchObject({ delivered: 0, failed: 1 })
-  bench.makeDue()
+  fixture.makeDue()
   expect(await relay(target).relayOnce()).toMatchObject({ delivered: 1 })
   expect(runs).toBe(2)
 })
@@ -37,9 +37,9 @@ it('lets each of two consumers process one message once, however often it is del
   const target = functionTarget(async (each, options) => {
     for (const one of both) await one.deliver(each, options)
   })
-  await bench.append(message('m'))
+  await fixture.append(message('m'))
   await relay(target).relayOnce()
-  await bench.append(message('m'))
+  await fixture.append(message('m'))
   await relay(target).relayOnce()
   expect(seen).toEqual(['mailer', 'ledger'])
 })

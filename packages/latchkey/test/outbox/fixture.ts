@@ -6,13 +6,13 @@ import type { NewMessage } from '../../src/ports/outbox.ts'
 import type { SqliteStore } from '../../src/stores/sqlite/index.ts'
 import { sqliteHarness } from '../sqlite/fixture.ts'
 
-export interface Bench {
+export interface OutboxFixture {
   readonly store: SqliteStore
   readonly clock: Clock
   append(...messages: NewMessage[]): Promise<void>
-  /** Everything that waits for its time is due. */
+  /** Makes everything due that waits for its time. */
   makeDue(): void
-  /** Every lease of a lane has run out. */
+  /** Expires the lease of every lane. */
   expireLeases(): void
   close(): Promise<void>
 }
@@ -21,7 +21,7 @@ export function message(dedupId: string, over: Partial<NewMessage> = {}): NewMes
   return { topic: 'orders', aggregate: undefined, dedupId, payload: Buffer.from('{}'), headers: {}, ...over }
 }
 
-export async function openBench(): Promise<Bench> {
+export async function openFixture(): Promise<OutboxFixture> {
   const harness = await sqliteHarness(path => new Database(path))
   const store = await harness.open()
   const outside = new Database(harness.path)

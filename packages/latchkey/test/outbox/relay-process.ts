@@ -1,4 +1,4 @@
-/** A relay process. Started by fork with a JSON argument; begins when it is told to; relays until it is disconnected. */
+/** A relay process. Forked with a JSON argument; starts at the first message; relays until it is disconnected. */
 import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
 import { createRelay, httpTarget } from '../../src/outbox/index.ts'
@@ -8,7 +8,7 @@ export interface RelayArgument {
   readonly database: string
   readonly consumer: string
   readonly leaseMs: number
-  /** Kills itself, as by kill -9, when that many messages were delivered and not yet acknowledged to the outbox. */
+  /** Kills itself with SIGKILL when that many messages were delivered and the last is not settled yet. */
   readonly dieAfter?: number
 }
 

@@ -3,22 +3,22 @@ import { afterEach, beforeEach, expect, it, vi } from 'vitest'
 import { createRelay, functionTarget, type RelayOptions, type RelayTurn } from '../../src/outbox/index.ts'
 import type { DeliveryOptions, DeliveryResult } from '../../src/ports/broker.ts'
 import type { Batch, Message, Outbox } from '../../src/ports/outbox.ts'
-import { type Bench, message, openBench } from './fixture.ts'
+import { type OutboxFixture, message, openFixture } from './fixture.ts'
 
-let bench: Bench
+let fixture: OutboxFixture
 beforeEach(async () => {
-  bench = await openBench()
+  fixture = await openFixture()
 })
-afterEach(() => bench.close())
+afterEach(() => fixture.close())
 
 type Deliver = (message: Message, options: DeliveryOptions) => DeliveryResult | Promise<DeliveryResult>
 const takesAll: Deliver = () => ({ kind: 'delivered' })
 
 function relay(deliver: Deliver, over: Partial<RelayOptions> = {}) {
-  return createRelay({ outbox: bench.store.outbox, targets: { orders: functionTarget(deliver) }, ...over })
+  return createRelay({ outbox: fixture.store.outbox, targets: { orders: functionTarget(deliver) }, ...over })
 }
 
-/** Turns until nothing is left to do now. */
+/** Runs turns until nothing is left to do now. */
 async function drain(turns: { relayOnce(): Promise<RelayTurn> }): Promise<readonly RelayTurn[]> {
   const all: RelayTurn[] = []
   for (;;) {
@@ -33,19 +33,19 @@ it('is idle when there is nothing to do', async () => {
 })
 
 it('delivers and keeps what the downstream calls the message', async () => {
-  await bench.append(message('m', { headers: { a: 'b' } }))
+  await fixture.append(message('m', { headers: { a: 'b' } }))
   const seen: Message[] = []
   const target = functionTarget(each => (seen.push(each), 'evt_1'))
   const turn = await relay(takesAll, { targets: { orders: target } }).relayOnce()
   expect(turn).toMatchObject({ kind: 'worked', delivered: 1, failed: 0, parked: 0, held: 0 })
   expect(seen).toMatchObject([{ dedupId: 'm', topic: 'orders', headers: { a: 'b' }, attempts: 0 }])
-  expect(await bench.store.outbox.downstreamId(seen[0]?.position ?? '')).toBe('evt_1')
+  expect(await fixture.store.outbox.downstreamId(seen[0]?.position ?? '')).toBe('evt_1')
 })
 
 it('delivers several aggregates at once, within its bound, and each in order', async () => {
   const aggregates = Array.from({ length: 60 }, (_, index) => `g${index}`)
   for (const turn of [1, 2, 3]) {
-    await bench.append(...aggregates.map(aggregate => message(`${aggregate}-${turn}`, { aggregate })))
+    await fixture.append(...aggregates.map(aggregate => message(`${aggregate}-${turn}`, { aggregate })))
   }
   let running = 0
   let most = 0
@@ -67,16 +67,22 @@ it('delivers several aggregates at once, within its bound, and each in order', a
 })
 
 it('tries again with growing waits, then parks with the history, and tells', async () => {
-  await bench.append(message('m'))
-  const settle = vi.spyOn(bench.store.outbox, 'settle')
+  await fixture.append(message('m'))
+  const settle = vi.spyOn(fixture.store.outbox, 'settle')
   const report = vi.fn()
   const telemetry = { count() {}, observe() {}, report }
   const tried = relay(() => Promise.reject(Object.assign(new Error('secret'), { code: 'ECONNRESET' })), {
-    ...{ attemptsMax: 4, backoffMs: 1_000, backoffMsMax: 3_000, clock: { ...bench.clock, random: () => 1 }, telemetry },
+    ...{
+      attemptsMax: 4,
+      backoffMs: 1_000,
+      backoffMsMax: 3_000,
+      clock: { ...fixture.clock, random: () => 1 },
+      telemetry,
+    },
   })
   for (let turn = 0; turn < 6; turn += 1) {
     await drain(tried)
-    bench.makeDue()
+    fixture.makeDue()
   }
   const ends = settle.mock.calls.flatMap(([, { ends }]) => ends)
   expect(ends.map(end => end.kind === 'failed' && end.next)).toEqual([
@@ -85,7 +91,7 @@ it('tries again with growing waits, then parks with the history, and tells', asy
     { kind: 'retry', dueInMs: 3_000 },
     { kind: 'park' },
   ])
-  const [parked] = await bench.store.outbox.parked({ limit: 10 })
+  const [parked] = await fixture.store.outbox.parked({ limit: 10 })
   expect(parked).toMatchObject({ dedupId: 'm', attempts: 4, cause: 'ECONNRESET' })
   expect(parked?.history).toHaveLength(4)
   expect(report).toHaveBeenCalledTimes(1)
@@ -93,14 +99,14 @@ it('tries again with growing waits, then parks with the history, and tells', asy
 })
 
 it('waits at least as long as the target asks for', async () => {
-  await bench.append(message('m'))
-  const settle = vi.spyOn(bench.store.outbox, 'settle')
+  await fixture.append(message('m'))
+  const settle = vi.spyOn(fixture.store.outbox, 'settle')
   await drain(relay(() => ({ kind: 'failed', error: 'HTTP 429', retryAfterMs: 120_000 })))
   expect(settle.mock.calls[0]?.[1].ends).toMatchObject([{ next: { kind: 'retry', dueInMs: 120_000 } }])
 })
 
 it('parks at once what the target refuses for good; its aggregate waits, the others go on', async () => {
-  await bench.append(
+  await fixture.append(
     ...['bad', 'after'].map(id => message(id, { aggregate: 'a' })),
     message('other', { aggregate: 'b' }),
   )
@@ -111,11 +117,11 @@ it('parks at once what the target refuses for good; its aggregate waits, the oth
   }
   await drain(relay(deliver))
   expect([...seen].sort()).toEqual(['bad', 'other'])
-  expect(await bench.store.outbox.lag()).toMatchObject({ waiting: 1, parked: 1 })
+  expect(await fixture.store.outbox.lag()).toMatchObject({ waiting: 1, parked: 1 })
 })
 
 it('goes on with the aggregate where it is told to skip', async () => {
-  await bench.append(...['bad', 'after'].map(id => message(id, { aggregate: 'a' })))
+  await fixture.append(...['bad', 'after'].map(id => message(id, { aggregate: 'a' })))
   const seen: string[] = []
   const deliver: Deliver = ({ dedupId }) => {
     seen.push(dedupId)
@@ -126,13 +132,13 @@ it('goes on with the aggregate where it is told to skip', async () => {
 })
 
 it('gives up on a delivery that takes too long, also when the target heeds no signal', async () => {
-  await bench.append(message('m'))
+  await fixture.append(message('m'))
   const turns = await drain(relay(() => new Promise(() => {}), { timeoutMs: 30 }))
   expect(turns).toMatchObject([{ kind: 'worked', failed: 1 }])
 })
 
 it('shows a target that looks late that its delivery was given up', async () => {
-  await bench.append(message('m'))
+  await fixture.append(message('m'))
   const late = new Promise<unknown>(resolve => {
     const deliver: Deliver = async (_, options) => {
       await delay(300)
@@ -146,30 +152,30 @@ it('shows a target that looks late that its delivery was given up', async () => 
 })
 
 it('fails a message whose topic has no target, unless there is one for all others', async () => {
-  await bench.append(message('m', { topic: 'constructor' }))
+  await fixture.append(message('m', { topic: 'constructor' }))
   expect(await drain(relay(takesAll))).toMatchObject([{ failed: 1 }])
-  bench.makeDue()
+  fixture.makeDue()
   expect(await drain(relay(takesAll, { targets: { '*': functionTarget(() => undefined) } }))).toMatchObject([
     { delivered: 1 },
   ])
 })
 
 it('delivers again, with the same dedup id, what was delivered and not settled', async () => {
-  await bench.append(message('m'))
+  await fixture.append(message('m'))
   const seen: string[] = []
   const deliver: Deliver = ({ dedupId }) => (seen.push(dedupId), { kind: 'delivered' })
-  vi.spyOn(bench.store.outbox, 'settle').mockRejectedValueOnce(new Error('the store is gone'))
+  vi.spyOn(fixture.store.outbox, 'settle').mockRejectedValueOnce(new Error('the store is gone'))
   await expect(relay(deliver).relayOnce()).rejects.toThrow('the store is gone')
   await expect.poll(() => drain(relay(deliver))).toMatchObject([{ delivered: 1 }])
   expect(seen).toEqual(['m', 'm'])
 })
 
 it('stops delivering, and settles nothing, when another relay has taken its lane', async () => {
-  await bench.append(...[1, 2, 3].map(turn => message(`m${turn}`, { aggregate: 'a' })))
+  await fixture.append(...[1, 2, 3].map(turn => message(`m${turn}`, { aggregate: 'a' })))
   const seen: string[] = []
   const slow: Deliver = async ({ dedupId }, { signal }) => {
     seen.push(dedupId)
-    bench.expireLeases()
+    fixture.expireLeases()
     expect(await relay(takesAll).relayOnce()).toMatchObject({ kind: 'worked', delivered: 3 })
     await new Promise(resolve => signal.addEventListener('abort', resolve))
     return { kind: 'failed', error: 'aborted' }
@@ -177,11 +183,11 @@ it('stops delivering, and settles nothing, when another relay has taken its lane
   // The lease is renewed every second, which is when the relay learns that it is lost.
   expect(await relay(slow, { leaseMs: 3_000 }).relayOnce()).toMatchObject({ kind: 'lease-lost', delivered: 0 })
   expect(seen).toEqual(['m1'])
-  expect(await bench.store.outbox.lag()).toMatchObject({ waiting: 0, parked: 0 })
+  expect(await fixture.store.outbox.lag()).toMatchObject({ waiting: 0, parked: 0 })
 })
 
 it('keeps its lane while a delivery takes several leases', async () => {
-  await bench.append(message('m'))
+  await fixture.append(message('m'))
   const slow: Deliver = async () => (await delay(3_500), { kind: 'delivered' })
   expect(await relay(slow, { leaseMs: 2_000 }).relayOnce()).toMatchObject({ kind: 'worked', delivered: 1 })
 })
@@ -190,21 +196,21 @@ it.each([
   ['slow', 200, [10, 10, 10]],
   ['quick', 0, [25, 5]],
 ])('gives the lane back after some %s batches, so that others get their turn', async (_, batchMs, delivered) => {
-  await bench.append(...Array.from({ length: 30 }, (_, index) => message(`m${index}`, { aggregate: 'a' })))
+  await fixture.append(...Array.from({ length: 30 }, (_, index) => message(`m${index}`, { aggregate: 'a' })))
   let nowMs = 0
-  const clock = { ...bench.clock, monotonicMs: () => nowMs }
+  const clock = { ...fixture.clock, monotonicMs: () => nowMs }
   const turns = relay(() => ((nowMs += batchMs), { kind: 'delivered' }), { batch: 1, clock })
   expect((await drain(turns)).map(turn => turn.kind === 'worked' && turn.delivered)).toEqual(delivered)
 })
 
 it('parks the message that kills its relays, and delivers the rest', async () => {
-  await bench.append(
+  await fixture.append(
     ...['poison', 'after'].map(id => message(id, { aggregate: 'a' })),
     message('other', { aggregate: 'b' }),
   )
   const seen: string[] = []
-  // A process that dies here neither settles nor gives back its lane.
-  const outbox = { ...bench.store.outbox, settle: () => new Promise<never>(() => {}) }
+  // A process that dies here neither settles nor releases its lane.
+  const outbox = { ...fixture.store.outbox, settle: () => new Promise<never>(() => {}) }
   for (let turn = 0; turn < 10; turn += 1) {
     let dead = false
     const deliver: Deliver = ({ dedupId }) => {
@@ -213,20 +219,20 @@ it('parks the message that kills its relays, and delivers the rest', async () =>
       return { kind: 'delivered' }
     }
     const dying = createRelay({
-      outbox: { ...outbox, settle: (...given) => (dead ? outbox.settle() : bench.store.outbox.settle(...given)) },
+      outbox: { ...outbox, settle: (...given) => (dead ? outbox.settle() : fixture.store.outbox.settle(...given)) },
       targets: { '*': functionTarget(deliver) },
     })
     for (let lanes = 0; lanes < 8 && !dead; lanes += 1) await Promise.race([dying.relayOnce(), delay(200)])
-    bench.expireLeases()
-    bench.makeDue()
+    fixture.expireLeases()
+    fixture.makeDue()
   }
-  expect(await bench.store.outbox.parked({ limit: 10 })).toMatchObject([{ dedupId: 'poison', crashes: 4 }])
+  expect(await fixture.store.outbox.parked({ limit: 10 })).toMatchObject([{ dedupId: 'poison', crashes: 4 }])
   expect(seen).toContain('other')
   expect(seen).not.toContain('after')
 })
 
 it('calls its fault points around every delivery', async () => {
-  await bench.append(message('m'))
+  await fixture.append(message('m'))
   const steps: string[] = []
   const faultPoint = Symbol.for('latchkey.faultPoint')
   Reflect.set(globalThis, faultPoint, (name: string) => void steps.push(name))
@@ -254,9 +260,9 @@ it('refuses a wrong policy at construction', () => {
   expect(() => relay(takesAll, { targets: noTarget })).toThrow(/orders/)
 })
 
-/** Reads ahead, as stores do for which a commit takes its time. */
+/** Reads ahead, as stores do whose commits take a while. */
 function readingAhead(seen: string[]): Outbox<unknown> {
-  const { outbox } = bench.store
+  const { outbox } = fixture.store
   const ahead = async (
     lease: Parameters<Outbox<unknown>['next']>[0],
     { limit, after }: { limit: number; after: string },
@@ -272,7 +278,7 @@ function readingAhead(seen: string[]): Outbox<unknown> {
 }
 
 it('reads ahead while a batch is settled, and delivers that only when it is', async () => {
-  await bench.append(...[1, 2, 3, 4, 5].map(turn => message(`m${turn}`, { aggregate: 'a' })))
+  await fixture.append(...[1, 2, 3, 4, 5].map(turn => message(`m${turn}`, { aggregate: 'a' })))
   const seen: string[] = []
   const outbox = readingAhead(seen)
   const settle: typeof outbox.settle = async (...args) => {
@@ -291,20 +297,22 @@ it('reads ahead while a batch is settled, and delivers that only when it is', as
 })
 
 it('delivers nothing of what it read ahead when the batch before could not be settled', async () => {
-  await bench.append(...[1, 2, 3, 4].map(turn => message(`m${turn}`, { aggregate: 'a' })))
+  await fixture.append(...[1, 2, 3, 4].map(turn => message(`m${turn}`, { aggregate: 'a' })))
   const seen: string[] = []
   const outbox = readingAhead(seen)
   const deliver: Deliver = ({ dedupId }) => (seen.push(dedupId), { kind: 'delivered' })
   const lost = relay(deliver, { outbox: { ...outbox, settle: async () => 'lease-lost' }, batch: 2 })
   expect(await lost.relayOnce()).toMatchObject({ kind: 'lease-lost', delivered: 0 })
   const gone = { ...outbox, settle: () => Promise.reject(new Error('the store is gone')) }
-  bench.expireLeases()
+  fixture.expireLeases()
   await expect(relay(deliver, { outbox: gone, batch: 2 }).relayOnce()).rejects.toThrow('the store is gone')
   expect(seen).toEqual(['m1', 'm2', 'ahead', 'm1', 'm2', 'ahead'])
 })
 
 it('reads again, instead of ahead, behind a message that failed', async () => {
-  await bench.append(...[1, 2, 3, 4].map(turn => message(`m${turn}`, { aggregate: turn % 2 === 0 ? 'a' : undefined })))
+  await fixture.append(
+    ...[1, 2, 3, 4].map(turn => message(`m${turn}`, { aggregate: turn % 2 === 0 ? 'a' : undefined })),
+  )
   const seen: string[] = []
   const deliver: Deliver = ({ dedupId }) => {
     seen.push(dedupId)
@@ -312,5 +320,5 @@ it('reads again, instead of ahead, behind a message that failed', async () => {
   }
   await drain(relay(deliver, { outbox: readingAhead(seen), batch: 2 }))
   expect(seen.filter(text => text !== 'ahead').toSorted()).toEqual(['m1', 'm2', 'm3'])
-  expect(await bench.store.outbox.lag()).toMatchObject({ waiting: 1, parked: 1 })
+  expect(await fixture.store.outbox.lag()).toMatchObject({ waiting: 1, parked: 1 })
 })

@@ -22,7 +22,7 @@ describePostgres('four relay processes on one PostgreSQL', database => {
 
   beforeAll(async () => {
     pool = new pg.Pool({ connectionString: database.url, max: 5 })
-    // The database is dropped by force when the suite ends, which the last idle connections may still live to see.
+    // The database is dropped by force when the suite ends, while the last idle connections may still be open.
     pool.on('error', () => {})
     store = postgresStore({ pool })
     await store.migrate()

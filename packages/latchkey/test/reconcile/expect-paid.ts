@@ -1,14 +1,14 @@
 import { expect } from 'vitest'
-import { request, type Stage } from './fixture.ts'
+import { request, type ReconcileFixture } from './fixture.ts'
 
-/** It ended once, with the charge that the provider has in its books. */
-export async function expectPaid(stage: Stage, label: string): Promise<void> {
-  const { provider } = stage
+/** It ended once, with the charge in the provider's ledger. */
+export async function expectPaid(fixture: ReconcileFixture, label: string): Promise<void> {
+  const { provider } = fixture
   expect(provider.charges.map(charge => charge.label)).toEqual([label])
-  expect(await stage.pay.run(request(label))).toMatchObject({
+  expect(await fixture.pay.run(request(label))).toMatchObject({
     status: 201,
     value: { charge: provider.charges[0]?.id },
   })
-  expect(stage.receipts()).toBe(1)
-  expect(await stage.place.businessRows(`${label}/receipt`)).toBe(1)
+  expect(fixture.receipts()).toBe(1)
+  expect(await fixture.place.businessRows(`${label}/receipt`)).toBe(1)
 }

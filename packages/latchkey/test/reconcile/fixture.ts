@@ -1,4 +1,4 @@
-/** A payment whose provider does not recognise keys, so that a lost answer is unknown; and every way to find out. */
+/** A payment whose provider does not recognise keys, so that a lost answer is unknown; and every way to settle it. */
 import { createHmac } from 'node:crypto'
 import { createLatchkey, isLatchkeyError, json, type Latchkey, type PhasedOperation } from 'latchkey'
 import { createReconciler, type EffectVerdict, type Reconciler, standardWebhooks } from 'latchkey/reconcile'
@@ -16,7 +16,7 @@ export interface Charge {
   readonly label: string
 }
 
-/** Books of its own, and a switch for what becomes of the next answers. */
+/** Its own ledger, and a switch for what happens to the next answers. */
 export interface Provider {
   readonly charges: Charge[]
   /** The downstream keys of all calls, in order. */
@@ -26,7 +26,7 @@ export interface Provider {
   find(key: string): Charge | undefined
 }
 
-export interface Stage {
+export interface ReconcileFixture {
   readonly place: Place
   readonly telemetry: ReturnType<typeof recordingTelemetry>
   readonly latchkey: Latchkey<unknown, unknown>
@@ -35,10 +35,10 @@ export interface Stage {
   readonly reconcile: Reconciler
   /** How often the phase after the charge ran. */
   receipts(): number
-  /** Asks for a payment whose answer is lost; gives the id of the row, which is unknown then. */
+  /** Requests a payment whose answer is lost; returns the id of the row, which is then unknown. */
   unknownPayment(label: string, fault?: Provider['faults'][number]): Promise<string>
   stateOf(id: string): Promise<string | undefined>
-  /** Started; stopped when the stage closes. Polling is so rare that only hints are seen, unless it is said otherwise. */
+  /** Started; stopped when the fixture closes. By default polling is so rare that only hints have an effect. */
   work(options?: WorkersOptions): Promise<Workers>
   close(): Promise<void>
 }
@@ -46,8 +46,8 @@ export interface Stage {
 export const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
 const rarely = 600_000
 
-export async function openStage(name: string): Promise<Stage> {
-  // What another test leaves unknown in the same database is none of this one's business.
+export async function openFixture(name: string): Promise<ReconcileFixture> {
+  // Rows that another test leaves unknown in the same database must not matter here.
   const operation = `payments.${crypto.randomUUID()}`
   const place = await openPlace(name)
   const telemetry = recordingTelemetry()
@@ -119,14 +119,14 @@ async function chargeAt(provider: Provider, { key, label }: { key: string; label
   return charge
 }
 
-/** What an honest look-up says. */
+/** What a correct look-up returns. */
 export function verdictOf(provider: Provider, key: string): EffectVerdict {
   const charge = provider.find(key)
   return charge === undefined ? { kind: 'never-happened' } : { kind: 'happened', value: charge }
 }
 
-/** The webhook of a stage's provider, as it is mounted. */
-export function mountWebhook({ reconcile }: Stage): (request: Request) => Promise<Response> {
+/** The webhook of a fixture's provider, as it is mounted. */
+export function mountWebhook({ reconcile }: ReconcileFixture): (request: Request) => Promise<Response> {
   return reconcile.webhook<{ charge: Charge }>({
     name: 'provider',
     verify: standardWebhooks({ secrets: [secret] }),

@@ -1,26 +1,29 @@
-/** How an unknown payment ends by comparing the ledgers, whichever store keeps it. */
+/** How an unknown payment ends by comparing the ledgers, on any store. */
 import { expect, it } from 'vitest'
 import { eventually } from '../engine/fixture.ts'
 import { expectPaid } from './expect-paid.ts'
-import { request, type Stage } from './fixture.ts'
+import { request, type ReconcileFixture } from './fixture.ts'
 
 const soon = { everyMs: 20 }
 
-export function itSettlesByComparing(stageOf: () => Promise<Stage>): void {
-  /** Both sides of one label, so that the tests of a shared database do not meet. */
-  function declare(stage: Stage, { label, everyMs = 3_600_000 }: { label: string; everyMs?: number }): void {
-    stage.reconcile.ledger<{ label: string }, { label: string; key: string }>(`books-${label}`, {
+export function itSettlesByComparing(openOne: () => Promise<ReconcileFixture>): void {
+  /** Both sides filtered by one label, so that tests on a shared database do not interfere. */
+  function declare(
+    fixture: ReconcileFixture,
+    { label, everyMs = 3_600_000 }: { label: string; everyMs?: number },
+  ): void {
+    fixture.reconcile.ledger<{ label: string }, { label: string; key: string }>(`books-${label}`, {
       everyMs,
       async *ours() {
         yield { key: label, value: { label } }
       },
       async *theirs() {
-        for (const charge of stage.provider.charges) yield { key: charge.label, value: charge }
+        for (const charge of fixture.provider.charges) yield { key: charge.label, value: charge }
       },
       same: (ours, theirs) => ours.label === theirs.label,
       prove: ({ theirs }) => {
         if (theirs === undefined) {
-          const id = stage.latchkey.identify({ scope: 'acme', operation: stage.pay.name, key: label })
+          const id = fixture.latchkey.identify({ scope: 'acme', operation: fixture.pay.name, key: label })
           return { id, verdict: { kind: 'never-happened' } }
         }
         return { downstreamKey: theirs.key, verdict: { kind: 'happened', value: theirs } }
@@ -29,44 +32,44 @@ export function itSettlesByComparing(stageOf: () => Promise<Stage>): void {
   }
 
   it('settles without a webhook and without a look-up, when it is due', async () => {
-    const stage = await stageOf()
-    declare(stage, { label: 'compared' })
-    const id = await stage.unknownPayment('compared')
-    await stage.work({ reconciler: { use: stage.reconcile, ...soon } })
-    await eventually(async () => (await stage.stateOf(id)) === 'completed')
-    await expectPaid(stage, 'compared')
-    expect((await stage.latchkey.inspect({ id })).evidence).toMatchObject([{ source: 'ledger', applied: true }])
-    await eventually(async () => (await stage.place.store.reconciliation.lastLedger('books-compared')) !== undefined)
-    expect(await stage.place.store.reconciliation.lastLedger('books-compared')).toMatchObject({
+    const fixture = await openOne()
+    declare(fixture, { label: 'compared' })
+    const id = await fixture.unknownPayment('compared')
+    await fixture.work({ reconciler: { use: fixture.reconcile, ...soon } })
+    await eventually(async () => (await fixture.stateOf(id)) === 'completed')
+    await expectPaid(fixture, 'compared')
+    expect((await fixture.latchkey.inspect({ id })).evidence).toMatchObject([{ source: 'ledger', applied: true }])
+    await eventually(async () => (await fixture.place.store.reconciliation.lastLedger('books-compared')) !== undefined)
+    expect(await fixture.place.store.reconciliation.lastLedger('books-compared')).toMatchObject({
       compared: 1,
       settled: 1,
     })
-    // Again, by hand: nothing is in doubt any more.
-    expect(await stage.reconcile.compare('books-compared')).toMatchObject({ compared: 1, missing: 0, settled: 0 })
+    // Again, on demand: nothing is in doubt any more.
+    expect(await fixture.reconcile.compare('books-compared')).toMatchObject({ compared: 1, missing: 0, settled: 0 })
   })
 
   it('believes that something is missing only where it became unknown a quarantine before', async () => {
-    const stage = await stageOf()
-    declare(stage, { label: 'missing' })
-    stage.reconcile.register(stage.pay, {
+    const fixture = await openOne()
+    declare(fixture, { label: 'missing' })
+    fixture.reconcile.register(fixture.pay, {
       quarantineMs: 700,
       backoffMs: [3_600_000],
       lookup: () => ({ kind: 'still-unknown' }),
     })
-    const id = await stage.unknownPayment('missing', 'lost-before')
-    const early = await stage.reconcile.compare('books-missing')
+    const id = await fixture.unknownPayment('missing', 'lost-before')
+    const early = await fixture.reconcile.compare('books-missing')
     expect(early).toMatchObject({ missing: 1, settled: 0, examples: [{ kind: 'missing', key: 'missing' }] })
-    expect(await stage.stateOf(id)).toBe('unknown')
-    await eventually(async () => (await stage.reconcile.compare('books-missing')).settled === 1)
-    expect(await stage.stateOf(id)).toBe('pending')
-    expect(await stage.pay.run(request('missing'))).toMatchObject({ status: 201 })
-    expect(new Set(stage.provider.calls).size).toBe(2)
+    expect(await fixture.stateOf(id)).toBe('unknown')
+    await eventually(async () => (await fixture.reconcile.compare('books-missing')).settled === 1)
+    expect(await fixture.stateOf(id)).toBe('pending')
+    expect(await fixture.pay.run(request('missing'))).toMatchObject({ status: 201 })
+    expect(new Set(fixture.provider.calls).size).toBe(2)
   })
 
   it('settles nothing as missing when a side breaks its order, and names side and key', async () => {
-    const stage = await stageOf()
-    const id = await stage.unknownPayment('unsorted')
-    stage.reconcile.register(stage.pay, {
+    const fixture = await openOne()
+    const id = await fixture.unknownPayment('unsorted')
+    fixture.reconcile.register(fixture.pay, {
       quarantineMs: 1,
       backoffMs: [3_600_000],
       lookup: () => ({ kind: 'still-unknown' }),
@@ -79,7 +82,7 @@ export function itSettlesByComparing(stageOf: () => Promise<Stage>): void {
         closed.push(name)
       }
     }
-    stage.reconcile.ledger<string, string>('unsorted', {
+    fixture.reconcile.ledger<string, string>('unsorted', {
       everyMs: 3_600_000,
       ours: () => side('ours', ['unsorted', 'z']),
       // It is there, but not where it belongs.
@@ -88,15 +91,15 @@ export function itSettlesByComparing(stageOf: () => Promise<Stage>): void {
       prove: ({ key, theirs }) =>
         key === 'unsorted' && theirs === undefined ? { id, verdict: { kind: 'never-happened' } } : undefined,
     })
-    await expect(stage.reconcile.compare('unsorted')).rejects.toThrow('theirs gave the key "unsorted" after "y"')
-    expect(await stage.stateOf(id)).toBe('unknown')
-    expect((await stage.latchkey.inspect({ id })).evidence).toEqual([])
+    await expect(fixture.reconcile.compare('unsorted')).rejects.toThrow('theirs gave the key "unsorted" after "y"')
+    expect(await fixture.stateOf(id)).toBe('unknown')
+    expect((await fixture.latchkey.inspect({ id })).evidence).toEqual([])
     expect(closed.sort()).toEqual(['ours', 'theirs'])
-    expect(stage.telemetry.counted('reconcile.failed')).toBe(1)
+    expect(fixture.telemetry.counted('reconcile.failed')).toBe(1)
   })
 
   it('is run by one of several processes, and gives its place up when its worker is drained', async () => {
-    const [one, other] = [await stageOf(), await stageOf()]
+    const [one, other] = [await openOne(), await openOne()]
     let runs = 0
     let closed = 0
     const hanging = async function* (signal: AbortSignal): AsyncGenerator<{ key: string; value: string }> {
@@ -108,8 +111,8 @@ export function itSettlesByComparing(stageOf: () => Promise<Stage>): void {
         closed += 1
       }
     }
-    for (const stage of [one, other]) {
-      stage.reconcile.ledger('shared', {
+    for (const fixture of [one, other]) {
+      fixture.reconcile.ledger('shared', {
         everyMs: 3_600_000,
         ours: hanging,
         async *theirs() {

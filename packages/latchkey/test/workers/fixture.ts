@@ -1,4 +1,4 @@
-/** Workers on a memory store with a clock that leaps: rows in every state, and what telemetry heard. */
+/** Workers on a memory store with a fake clock: rows in every state, and recorded telemetry. */
 import { createLatchkey, type Latchkey } from '../../src/engine/latchkey.ts'
 import { identify, singleTenant } from '../../src/engine/identity.ts'
 import type { Recovery, RowState, State, Store } from '../../src/ports/store.ts'
@@ -13,7 +13,7 @@ export interface Scene {
   readonly telemetry: ReturnType<typeof recordingTelemetry>
   readonly latchkey: Latchkey<unknown, unknown>
   workers(options?: WorkersOptions): Workers
-  /** A row in a state, under a lease of 1 s and a retention of 10 s. Gives its id. */
+  /** A row in a state, with a lease of 1 s and a retention of 10 s. Returns its id. */
   row(key: string, state: State, recovery?: Recovery): Promise<string>
   stateOf(id: string): Promise<RowState | undefined>
 }

@@ -1,6 +1,6 @@
 /**
  * A process with workers and two operations. Every run of a definition or handler is written to a table of its own connection.
- * Started by fork with a JSON argument; tells what it counts; begins a guarded request when it is sent one; drains at SIGTERM.
+ * Forked with a JSON argument; reports what it counts; starts a guarded request for each message; drains at SIGTERM.
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import { createLatchkey, json, singleTenant } from 'latchkey'
@@ -63,11 +63,11 @@ async function end(): Promise<void> {
   await workers.stop()
   await place.close()
   tell({ kind: 'ended', drained: drained.every(end => end.drained) })
-  // Nothing else may keep the process: it ends by itself.
+  // Nothing else may keep the process alive: it ends by itself.
   process.off('disconnect', exit)
   process.disconnect()
 }
-// The test is gone, so nobody would end this.
+// The test has ended, so nothing else would end this process.
 const exit = () => process.exit(1)
 process.once('disconnect', exit)
 process.once('SIGTERM', () => void end())

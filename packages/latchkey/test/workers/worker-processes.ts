@@ -1,4 +1,4 @@
-/** Worker processes on one place, and rows whose owners are dead. */
+/** Worker processes on one database, and rows whose owners are dead. */
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
@@ -10,7 +10,7 @@ import type { FromWorker, Work, WorkerArgument } from './worker-process.ts'
 export interface WorkerProcess {
   /** The identities counted under a metric, in order. */
   counted(metric: string): (string | undefined)[]
-  /** Begins a guarded request in that process. */
+  /** Starts a guarded request in that process. */
   request(work: Work): void
   /** SIGTERM; how it ended. */
   terminate(): Promise<{ code: number | null; signal: string | null; drained: boolean | undefined }>
@@ -44,7 +44,7 @@ async function end(child: ChildProcess, signal: NodeJS.Signals, exited: Promise<
   await exited
 }
 
-/** A row as a process leaves it that died right after its claim. Its lease has run out when this returns. */
+/** A row whose owner died right after its claim. Its lease has expired when this returns. */
 export async function abandonedRow(store: Store, work: Work, recovery: Recovery = 'resume'): Promise<string> {
   const operation = recovery === 'resume' ? 'work' : 'hold'
   const identity = identify({ scope: 'acme', operation, key: work.label })
