@@ -43,8 +43,8 @@ export const reconcileMutants: readonly Mutant[] = [
     patches: [
       {
         file: `${folder}/webhooks/handler.ts`,
-        find: `verdict: verdict(operation), delivery: { signedAtMs } }`,
-        replace: 'verdict: verdict(operation) }',
+        find: '${name}:${id}`, verdict, delivery: { signedAtMs } }',
+        replace: '${name}:${id}`, verdict }',
       },
     ],
     caughtBy: [settling('changes nothing and answers 400 when one is forged, stale or replayed'), simulation],

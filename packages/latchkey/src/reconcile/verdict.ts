@@ -62,6 +62,13 @@ export function checkedVerdict(what: string, given: unknown, outcomeVersion: num
   )
 }
 
+/** As `checkedVerdict`, for evidence that arrives unasked: it must prove something. */
+export function provenVerdict(what: string, given: unknown, outcomeVersion: number): FoundVerdict {
+  const verdict = checkedVerdict(what, given, outcomeVersion)
+  if (verdict !== 'still-unknown') return verdict
+  throw misconfigured(`${what} is still-unknown: return undefined where nothing is proven`)
+}
+
 function checkedOutcome(what: string, given: unknown, version: number): Outcome {
   const { status, headers, body } = (given ?? {}) as { [Name in keyof Outcome]?: unknown }
   const isStatus = typeof status === 'number' && Number.isInteger(status) && status >= 200 && status <= 599

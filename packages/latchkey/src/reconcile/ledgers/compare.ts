@@ -8,7 +8,7 @@ import { present } from '../evidence.ts'
 import { type LedgerEntry, type LedgerPair, mergeLedgers } from './merge.ts'
 import type { ReconcilerContext } from '../host.ts'
 import { findSubject, type FoundSubject } from '../find-subject.ts'
-import { checkedVerdict, type EvidenceInput } from '../verdict.ts'
+import { type EvidenceInput, provenVerdict } from '../verdict.ts'
 
 export interface LedgerOptions<Ours, Theirs> {
   /** How often the workers compare, whatever the number of processes. `compare` compares at once. */
@@ -107,16 +107,11 @@ interface UncheckedProof {
 
 function checkedProof(context: ReconcilerContext, { ledger: { name }, run, key, evidence }: UncheckedProof): Proof {
   const what = `the verdict that the ledger ${name} proves`
-  const check = (outcomeVersion: number) => {
-    const verdict = checkedVerdict(what, evidence.verdict, outcomeVersion)
-    if (verdict !== 'still-unknown') return verdict
-    throw misconfigured(`${what} is still-unknown: return undefined where a pair proves nothing`)
-  }
   const short = key.length > 64 ? createHash('sha256').update(key).digest('base64url') : key
   return {
     evidence,
-    negative: check(0).kind === 'never-happened',
-    verdict: operation => check(context.retentionOf(operation).outcomeVersion),
+    negative: provenVerdict(what, evidence.verdict, 0).kind === 'never-happened',
+    verdict: operation => provenVerdict(what, evidence.verdict, context.retentionOf(operation).outcomeVersion),
     refs: { once: `${name}:${run.run}:${short}`, always: `${name}:${short}` },
   }
 }

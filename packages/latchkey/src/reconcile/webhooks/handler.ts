@@ -1,14 +1,13 @@
 /** Takes a provider's webhooks as evidence: verified, deduplicated, stored, applied. A fetch handler, for every adapter. */
 import { checkOptions, type ChecksOf } from '../../ports/check-options.ts'
-import { isLatchkeyError, misconfigured, unreachable } from '../../ports/errors.ts'
+import { isLatchkeyError, misconfigured } from '../../ports/errors.ts'
 import { anything, callable } from '../../ports/option-kinds.ts'
-import type { FoundVerdict } from '../../ports/reconciliation.ts'
 import { within } from '../../engine/store/call.ts'
-import { present, type PresentResult } from '../evidence.ts'
+import { present } from '../evidence.ts'
 import type { ReconcilerContext } from '../host.ts'
-import type { VerifyWebhook, Verified } from './signatures.ts'
-import { findSubject, type FoundSubject } from '../find-subject.ts'
-import { checkedVerdict, type EvidenceInput } from '../verdict.ts'
+import type { VerifyWebhook } from './signatures.ts'
+import { findSubject } from '../find-subject.ts'
+import { type EvidenceInput, provenVerdict } from '../verdict.ts'
 import { failed, notPost, received, refused, type RefusedWhy, storeDown, tooLarge } from './answer.ts'
 
 export interface WebhookOptions<Event> {
@@ -47,8 +46,6 @@ const evidenceMsMax = 10_000
 
 const webhookChecks: ChecksOf<WebhookOptions<unknown>> = { name: anything, verify: callable, evidence: callable }
 
-type Genuine = Extract<Verified, { kind: 'genuine' }>
-
 function checked<Event>(options: WebhookOptions<Event>): WebhookOptions<Event> {
   checkOptions('webhook', options, webhookChecks)
   const { name, verify, evidence } = options
@@ -79,10 +76,21 @@ export function webhookHandler<Event>(context: ReconcilerContext, options: Webho
     // The signature is valid, so the event has the type that the application declares for this sender.
     const given = await within(context.clock, evidenceMsMax, async () => evidence(verified.event as Event))
     if (given === undefined) return received()
-    const verdict = verdictReader(context, name, given)
+    const what = `the verdict of the webhook ${name}`
+    // First without a row, so that a wrong verdict fails whatever the row; then with its operation's outcome version.
+    provenVerdict(what, given?.verdict, 0)
     const found = await findSubject(context, given)
     if (found === undefined) return unknownRow()
-    return answer(await presentMessage(context, { name, verified, found, verdict }))
+    const { subject, operation } = found
+    const { id, signedAtMs } = verified
+    const verdict = provenVerdict(what, given.verdict, context.retentionOf(operation).outcomeVersion)
+    const finding = { source: 'webhook', ref: `${name}:${id}`, verdict, delivery: { signedAtMs } } as const
+    // It was true when it was signed.
+    const ageMs = Math.max(0, context.clock.nowMs() - signedAtMs)
+    const presented = await present(context, { subject, operation, finding, ageMs })
+    if (presented.kind === 'replayed') return refuse('replayed')
+    // Stored evidence is received, whether it could be applied or not.
+    return presented.kind === 'no-row' ? unknownRow() : received()
   }
 
   /** Reported, because it may be about an abandoned downstream key; accepted, because another delivery would find no more. */
@@ -90,23 +98,6 @@ export function webhookHandler<Event>(context: ReconcilerContext, options: Webho
     context.telemetry.count('reconcile.refused', { detail: `${name}: no-row` })
     context.telemetry.report('a webhook refers to a row that does not exist', { detail: name })
     return received()
-  }
-
-  function answer(presented: PresentResult): Response {
-    switch (presented.kind) {
-      case 'replayed':
-        return refuse('replayed')
-      case 'no-row':
-        return unknownRow()
-      case 'settled':
-      case 'applied-before':
-      case 'too-early':
-      case 'not-applicable':
-      case 'claim-lost':
-        return received()
-      default:
-        return unreachable(presented)
-    }
   }
 
   function fail(cause: 'store' | 'evidence' | 'host', error: unknown): Response {
@@ -131,46 +122,8 @@ export function webhookHandler<Event>(context: ReconcilerContext, options: Webho
   return handler
 }
 
-/** Checks the verdict now, and again with the operation's outcome version, which is known once its row is found. */
-function verdictReader(
-  context: ReconcilerContext,
-  name: string,
-  given: EvidenceInput,
-): (operation: string) => FoundVerdict {
-  const what = `the verdict of the webhook ${name}`
-  const check = (outcomeVersion: number) => {
-    const verdict = checkedVerdict(what, given?.verdict, outcomeVersion)
-    if (verdict !== 'still-unknown') return verdict
-    throw misconfigured(`${what} is still-unknown: return undefined where an event proves nothing`)
-  }
-  check(0)
-  return operation => check(context.retentionOf(operation).outcomeVersion)
-}
-
-interface VerifiedMessage {
-  readonly name: string
-  readonly verified: Genuine
-  readonly found: FoundSubject
-  readonly verdict: (operation: string) => FoundVerdict
-}
-
-function presentMessage(
-  context: ReconcilerContext,
-  { name, verified, found, verdict }: VerifiedMessage,
-): Promise<PresentResult> {
-  const { subject, operation } = found
-  const { id, signedAtMs } = verified
-  return present(context, {
-    subject,
-    operation,
-    finding: { source: 'webhook', ref: `${name}:${id}`, verdict: verdict(operation), delivery: { signedAtMs } },
-    // It was true when it was signed.
-    ageMs: Math.max(0, context.clock.nowMs() - signedAtMs),
-  })
-}
-
 /** Stops at the limit; the server discards the rest. */
-export async function readBounded(
+async function readBounded(
   body: ReadableStream<Uint8Array> | null,
   bytesMax: number,
 ): Promise<Uint8Array | 'too-large'> {

@@ -36,7 +36,7 @@ export const noBeginning = -1
  * The first four bytes of a name as a number that sorts as the name does, or `noBeginning` where bytes do not show the order: at an
  * escape, or at a character outside ASCII.
  */
-export function beginningOf({ out, outWords }: JsonCursor, start: number): number {
+function beginningOf({ out, outWords }: JsonCursor, start: number): number {
   const word = outWords.getInt32(start)
   if ((word & 0x80808080) === 0 && areOrdinary(word)) return word
   let beginning = 0
