@@ -9,13 +9,13 @@ const signed = (test: string): NamedTest => ({ path: `${folder}/webhooks/signatu
 const phased = (test: string): NamedTest => ({ path: 'packages/latchkey/test/phased/sqlite.test.ts', test })
 const deferred = (test: string): NamedTest => ({ path: 'packages/latchkey/test/deferred/sqlite.test.ts', test })
 
-const quarantine = 'quarantineMs: quarantineMs(operation) + ageMs,'
+const quarantine = 'quarantineMs: quarantineMs(operation) + ageMs(),'
 const never = settling('believes "never happened" only after the quarantine, and then tries once more with another key')
 
 export const reconcileMutants: readonly Mutant[] = [
   {
     name: 'reconcile: no quarantine, a negative verdict believed at once',
-    patches: [{ file: `${folder}/evidence.ts`, find: quarantine, replace: 'quarantineMs: 0 * ageMs,' }],
+    patches: [{ file: `${folder}/evidence.ts`, find: quarantine, replace: 'quarantineMs: 0 * ageMs(),' }],
     caughtBy: [never, simulation],
   },
   {
@@ -24,7 +24,7 @@ export const reconcileMutants: readonly Mutant[] = [
       {
         file: `${folder}/evidence.ts`,
         find: quarantine,
-        replace: 'quarantineMs: quarantineMs(operation) + 0 * ageMs,',
+        replace: 'quarantineMs: quarantineMs(operation) + 0 * ageMs(),',
       },
     ],
     caughtBy: [webhooks('takes a negative for as old as its signature, not as young as its arrival')],

@@ -7,7 +7,7 @@ export interface PresentedEvidence {
   readonly subject: Subject
   readonly finding: Finding
   /** How long ago it was found: a "never happened" counts from then, not from when it is applied. */
-  readonly ageMs: number
+  readonly ageMs: () => number
   readonly lookup?: LookupClaim
 }
 
@@ -21,7 +21,8 @@ export async function present(context: ReconcilerContext, evidence: PresentedEvi
   const kept = await call('keep evidence', () => store.reconciliation.keep(subject, finding))
   if (kept.kind === 'replayed' || kept.kind === 'no-row') return kept
   const options = {
-    quarantineMs: quarantineMs(operation) + ageMs,
+    // Asked after it was stored: the store compares the time of storing, which may be long after the finding.
+    quarantineMs: quarantineMs(operation) + ageMs(),
     retentionMs: retentionOf(operation).retentionMs,
     ...(lookup === undefined ? {} : { lookup }),
   }

@@ -65,7 +65,7 @@ async function settle(context: ReconcilerContext, task: LookUpTask, verdict: Fou
   const finding = { source: 'look-up', ref: `${lookup.fence}:${lookup.look}`, verdict } as const
   const { operation } = lookup.identity
   const subject = { id: lookup.id, effect: lookup.effect }
-  const presented = await present(context, { operation, subject, finding, ageMs: ageMs(), lookup })
+  const presented = await present(context, { operation, subject, finding, ageMs, lookup })
   const next = afterwards(presented)
   if (next === 'unfit') {
     const error = new TypeError(`the verdict does not fit the row: ${'outcome' in verdict ? 'an outcome' : 'a value'}`)

@@ -127,7 +127,7 @@ async function presentProof(context: ReconcilerContext, proof: Proof, beganAtMs:
   if (ref === undefined) return false
   const { subject, operation } = found
   const finding = { source: 'ledger', ref, verdict: proof.verdict(operation) } as const
-  const ageMs = context.clock.monotonicMs() - beganAtMs
+  const ageMs = () => context.clock.monotonicMs() - beganAtMs
   const presented = await present(context, { subject, operation, finding, ageMs })
   // A turn of the reconciler may apply it as soon as it is stored.
   return presented.kind === 'settled' || (presented.kind === 'applied-before' && !presented.keptBefore)

@@ -86,7 +86,7 @@ export function webhookHandler<Event>(context: ReconcilerContext, options: Webho
     const verdict = provenVerdict(what, given.verdict, context.retentionOf(operation).outcomeVersion)
     const finding = { source: 'webhook', ref: `${name}:${id}`, verdict, delivery: { signedAtMs } } as const
     // It was true when it was signed.
-    const ageMs = Math.max(0, context.clock.nowMs() - signedAtMs)
+    const ageMs = () => Math.max(0, context.clock.nowMs() - signedAtMs)
     const presented = await present(context, { subject, operation, finding, ageMs })
     if (presented.kind === 'replayed') return refuse('replayed')
     // Stored evidence is received, whether it could be applied or not.
