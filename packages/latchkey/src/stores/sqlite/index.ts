@@ -1,80 +1,13 @@
-/** SQLite: the embedded store. Durable, transactional, and safe between the processes of one machine. */
 import { checkOptions, type ChecksOf } from '../../ports/check-options.ts'
-import { systemClock, type Clock } from '../../ports/clock.ts'
 import { misconfigured } from '../../ports/errors.ts'
 import { callable, count, having, text, waitedMs } from '../../ports/option-kinds.ts'
-import type { Outbox } from '../../ports/outbox.ts'
-import type { Steps } from '../../ports/steps.ts'
-import type { ClaimResult, EnqueueResult, Store, StoreCheck, Transactor } from '../../ports/store.ts'
-import { forget, inspect, list, resumable, sweep } from './keys/operator.ts'
-import { openDatabase } from './connection/database.ts'
-import type { SqliteDatabase } from './driver.ts'
-import { enqueue, notQueued } from './keys/enqueue.ts'
-import { claim, notGranted } from './keys/claim.ts'
-import { sqliteOutbox } from './outbox/index.ts'
-import { complete, fail, heartbeat, release } from './keys/owner.ts'
-import { releaseMany } from './keys/release-many.ts'
-import { park, unpark } from './keys/park.ts'
-import { reap } from './keys/reap.ts'
-import { sqliteReconciliation } from './reconcile/index.ts'
-import { knownScopes } from './connection/open-transactions.ts'
-import { settle } from './reconcile/settle.ts'
-import { sqliteSteps } from './steps/steps.ts'
-import type { SqliteTx } from './connection/transaction.ts'
-import { sqliteTransactor } from './atomic/transactor.ts'
+import { openSqliteStore, type SqliteStore, type SqliteStoreOptions } from './store.ts'
 
-export { sqliteMigrations } from './migrations/index.ts'
-export type { Migration } from '../shared/migrations.ts'
 export type { SqliteDatabase, SqliteParameter, SqliteRow, SqliteStatement, SqliteValue } from './driver.ts'
 export type { SqliteTx } from './connection/transaction.ts'
-
-export interface SqliteStoreOptions {
-  /**
-   * The database file; it is created where it does not exist, its directory is not. `:memory:` is refused. Must be on a
-   * local disk: SQLite's locks do not work over a network.
-   */
-  readonly path: string
-  /**
-   * Opens one handle: `path => new DatabaseSync(path)` (node:sqlite, from Node 22), `path => new Database(path)` (libsql,
-   * better-sqlite3). Called twice, because Latchkey never writes on a handle of the application. Use the driver that the
-   * application itself uses for this file: two SQLite libraries in one process undo each other's file locks.
-   */
-  readonly open: (path: string) => SqliteDatabase
-  /**
-   * How long a transaction may stay open while its handler works; then it is rolled back and the handler's tx refuses.
-   * Default 2,000: every other writer of the file waits meanwhile. Raise it for one slow job, not for a busy server.
-   */
-  readonly transactionMs?: number
-  /**
-   * How long a write waits for the writers before it, in this process and in others. Default 3,000; then it is refused with
-   * `overloaded`. Lower it where clients give up sooner.
-   */
-  readonly waitMs?: number
-  /** How many writes may wait; one more is refused at once. Default 10,000: more than can be written within `waitMs`. */
-  readonly waitersMax?: number
-  /** Local deadlines and the spread of retries; never a lease. Default: the process's clock. Replace it in tests. */
-  readonly clock?: Clock
-}
-
-export interface SqliteStore extends Store<SqliteTx> {
-  readonly transactor: Transactor<SqliteTx>
-  readonly steps: Steps<SqliteTx>
-  readonly outbox: Outbox<SqliteTx>
-  /**
-   * Creates or upgrades the tables. Safe from several processes at once, and cheap when there is nothing to do. Refuses, and changes nothing,
-   * in a file whose tables of these names are somebody else's, or that a newer release has changed beyond this one.
-   */
-  migrate(): Promise<void>
-  check(): Promise<StoreCheck>
-  /**
-   * Runs the application's own writes, on its own handle, when no transaction of Latchkey is open in this process and no
-   * other starts, so that they do not meet SQLITE_BUSY. The turn ends with `work`, or after `transactionMs`. Inside, hand
-   * over a transaction of your own (`operation.run({ tx: db, … })`); an operation without one would wait for this turn.
-   */
-  exclusive<T>(work: () => T | Promise<T>): Promise<T>
-  /** Lets the write under way finish, refuses the others, closes the handles. */
-  close(): Promise<void>
-}
+export type { Migration } from '../shared/migrations.ts'
+export type { SqliteStore, SqliteStoreOptions } from './store.ts'
+export { sqliteMigrations } from './migrations/index.ts'
 
 const sqliteChecks: ChecksOf<SqliteStoreOptions> = {
   // The empty one is a database in memory: refused where it is opened.
@@ -86,72 +19,10 @@ const sqliteChecks: ChecksOf<SqliteStoreOptions> = {
   clock: having('a clock', 'monotonicMs', 'after', 'random'),
 }
 
+/** SQLite: the embedded store. Durable, transactional, and safe between the processes of one machine. */
 export function sqliteStore(options: SqliteStoreOptions): SqliteStore {
   checkOptions('sqliteStore', options, sqliteChecks)
-  const { path, open, transactionMs = 2_000, waitMs = 3_000, waitersMax = 10_000, clock = systemClock } = options
-  if (path === undefined) throw misconfigured('sqliteStore: path is missing: the database file')
-  if (open === undefined) throw misconfigured('sqliteStore: open is missing: path => new Database(path)')
-  const database = openDatabase({ path, open, clock, waitMs, waitersMax })
-  const scopes = knownScopes()
-  return {
-    name: 'sqlite',
-    traits: {
-      transactional: true,
-      durable: true,
-      clock: 'store',
-      processes: 'many',
-      fence: 'dense',
-      connections: undefined,
-      queueMsMax: waitMs,
-    },
-    transactor: sqliteTransactor({ database, scopes, transactionMs }),
-    steps: sqliteSteps(database, scopes),
-    outbox: sqliteOutbox(database, scopes),
-    reconciliation: sqliteReconciliation(database),
-
-    // A duplicate is answered without the write lock, also while another key's transaction is open.
-    claim: request =>
-      database.lookOrWrite<ClaimResult>(request.identity.id, {
-        seen: (record, handle) => notGranted(handle, record, request),
-        write: handle => claim(handle, request),
-      }),
-    enqueue: request =>
-      database.lookOrWrite<EnqueueResult>(request.identity.id, {
-        seen: notQueued,
-        write: handle => enqueue(handle, request),
-      }),
-    read: id => database.look(id, record => record),
-    heartbeat: (owned, leaseMs) => database.write(handle => heartbeat(handle, owned, leaseMs)),
-    complete: (owned, outcome, retentionMs) =>
-      database.write(handle => complete(handle, owned, { outcome, retentionMs })),
-    fail: (owned, failure) => database.write(handle => fail(handle, owned, failure)),
-    release: (id, claimId) => database.write(handle => release(handle, id, claimId)),
-    releaseMany: claims => database.write(handle => releaseMany(handle, claims)),
-
-    sweep: which => database.write(handle => sweep(handle, which)),
-    resumable: which => database.read(handle => resumable(handle, which)),
-    park: (owned, cause) => database.write(handle => park(handle, owned, cause)),
-    reap: which => database.write(handle => reap(handle, which)),
-
-    list: listing => database.read(handle => list(handle, listing)),
-    inspect: id => database.snapshot(handle => inspect(handle, id)),
-    settle: (id, verdict, act, retentionMs) =>
-      database.write(handle => settle(handle, id, { verdict, act, retentionMs })),
-    forget: (id, act) => database.write(handle => forget(handle, id, act)),
-    unpark: (id, act) => database.write(handle => unpark(handle, id, act)),
-
-    check: () => database.check(),
-    migrate: () => database.migrate(),
-    async exclusive(work) {
-      const leave = await database.enter(waitMs)
-      const cancel = clock.after(transactionMs, leave)
-      try {
-        return await work()
-      } finally {
-        cancel()
-        leave()
-      }
-    },
-    close: () => database.close(),
-  }
+  if (options.path === undefined) throw misconfigured('sqliteStore: path is missing: the database file')
+  if (options.open === undefined) throw misconfigured('sqliteStore: open is missing: path => new Database(path)')
+  return openSqliteStore(options)
 }

@@ -4,7 +4,8 @@ import { type SqliteHarness, sqliteHarness } from '../../../../test/sqlite/fixtu
 import { atomicRequest, claimRequest, hourMs, identity, outcome } from '../../../../test/sqlite/requests.ts'
 import { isLatchkeyError } from '../../../ports/errors.ts'
 import type { Claim, ClaimRequest } from '../../../ports/store.ts'
-import { listSql, resumableSql } from '../keys/operator.ts'
+import { listSql } from '../keys/operator.ts'
+import { resumableSql } from '../keys/resumable.ts'
 import { sqliteMigrations, type SqliteStore } from '../index.ts'
 
 let harness: SqliteHarness
