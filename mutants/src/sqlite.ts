@@ -95,7 +95,11 @@ export const sqliteMutants: readonly Mutant[] = [
   {
     name: 'sqlite: takeover of a hold row',
     patches: [
-      { file: `${folder}/keys/claim.ts`, find: `recovery === 'rerun' ||`, replace: `recovery !== 'resume' ||` },
+      {
+        file: 'packages/latchkey/src/stores/shared/grant.ts',
+        find: `recovery === 'rerun' ||`,
+        replace: `recovery !== 'resume' ||`,
+      },
     ],
     caughtBy: [
       conforms('grants a held row to none of fifty after its lease, and sweeps it to unknown'),

@@ -38,6 +38,16 @@ export function packOutcome({ status, version, headers, body }: Outcome, fence: 
   return joined(parts)
 }
 
+/** Larger ones would crowd the pages that every claim reads and writes. */
+const packedBytesMax = 1_024
+
+/** For the row of its key. Undefined: it is too large, and is stored apart. */
+export function packedOutcome(outcome: Outcome, fence: number): Buffer | undefined {
+  if ((outcome.body?.length ?? 0) > packedBytesMax) return undefined
+  const packed = packOutcome(outcome, fence)
+  return packed.length > packedBytesMax ? undefined : packed
+}
+
 /** Undefined: it belongs to another grant of the row. */
 export function unpackOutcome(bytes: Uint8Array, fence: number): Outcome | undefined {
   const reader = readerOf(bytes)

@@ -1,4 +1,4 @@
-/** Who gets a row: the rule, the claim of guarded and phased work, the reservation and the record of an atomic one. */
+/** The claim of guarded and phased work, and the reservation and the record of an atomic one. */
 import type { Outcome } from '../../../ports/outcome.ts'
 import type { Journal, UnreadableJournal } from '../../../ports/steps.ts'
 import type {
@@ -8,51 +8,30 @@ import type {
   GrantedFrom,
   KeyRecord,
   Reservation,
-  TakeOver,
 } from '../../../ports/store.ts'
 import type { Handle } from '../connection/handle.ts'
 import { deleteJournal, isStuck, keepInput, readJournal } from '../steps/journal.ts'
 import { addOwned, type NewRow, putRow, readNowMs, readRecord } from './row.ts'
-import { packedOutcome, putOutcome } from './outcome.ts'
+import { grantedFrom as grantedByRule, grantedRow } from '../../shared/grant.ts'
+import { packedOutcome } from '../../shared/packed-outcome.ts'
+import { putOutcome } from './outcome.ts'
 
-type Asked = Pick<ClaimRequest, 'fingerprint' | 'takeOver'>
+type GrantRequest = Pick<ClaimRequest, 'fingerprint' | 'takeOver'>
 
 /** Why the row may be granted to this request; `undefined`: it may not. */
-export function grantedFrom(
+function grantedFrom(
   handle: Handle,
   record: KeyRecord | undefined,
-  { fingerprint, takeOver }: Asked,
+  { fingerprint, takeOver }: GrantRequest,
 ): GrantedFrom | undefined {
-  if (record === undefined) return 'none'
-  if (record.expired) return 'expired'
-  if (!mayTakeOver(record, takeOver)) return undefined
-  // Before the state: a key reused for another request is never granted, not even over a dead lease.
-  if (record.parked || !sameBytes(record.fingerprint, fingerprint)) return undefined
-  switch (record.state) {
-    case 'pending':
-    case 'failed_retryable':
-      return record.dueInMs <= 0 ? record.state : undefined
-    case 'in_progress':
-      return record.leaseLeftMs <= 0 && mayGoOn(handle, record) ? 'dead-lease' : undefined
-    default:
-      return undefined
-  }
-}
-
-function mayTakeOver({ fence, claimId }: KeyRecord, takeOver: TakeOver | undefined): boolean {
-  if (takeOver === undefined) return true
-  return takeOver !== 'none' && takeOver.fence === fence && takeOver.claimId === claimId
-}
-
-function mayGoOn(handle: Handle, { id, recovery }: KeyRecord): boolean {
-  return recovery === 'rerun' || (recovery === 'resume' && !isStuck(handle, id))
+  return grantedByRule(record, { fingerprint, takeOver, isStuck: id => isStuck(handle, id) })
 }
 
 /** What a request that cannot be granted gets to see. A look without the write lock: a grant is decided under it, once more. */
 export function notGranted(
   handle: Handle,
   record: KeyRecord | undefined,
-  asked: Asked,
+  asked: GrantRequest,
 ): Extract<ClaimResult, { kind: 'seen' }> | undefined {
   if (record === undefined || grantedFrom(handle, record, asked) !== undefined) return undefined
   return { kind: 'seen', record }
@@ -141,28 +120,4 @@ export function record(
   if (before?.expired) deleteJournal(handle, row.id)
   if (packed === undefined) putOutcome(handle, row, { outcome: answer.outcome, byOwner: true })
   return 'recorded'
-}
-
-/** An expired row counts as absent: only its fence lives on, and a late owner of it never matches again. */
-function grantedRow(record: KeyRecord | undefined, request: ClaimRequest | AtomicRequest, nowMs: number) {
-  const before = record?.expired ? undefined : record
-  const deadLease = before?.state === 'in_progress' ? 1 : 0
-  return {
-    id: request.identity.id,
-    scope: request.identity.scope,
-    operation: request.identity.operation,
-    fingerprint: request.fingerprint,
-    fence: (record?.fence ?? 0) + 1,
-    claimId: request.claimId,
-    attempts: (before?.attempts ?? 0) + 1,
-    crashes: (before?.crashes ?? 0) + deadLease,
-    createdAtMs: before?.createdAtMs ?? nowMs,
-    tombstoneMs: request.tombstoneMs,
-    description: request.description ?? before?.description,
-    lastErrorCode: before?.lastErrorCode,
-  }
-}
-
-function sameBytes(left: Uint8Array, right: Uint8Array): boolean {
-  return left.length === right.length && left.every((byte, at) => byte === right[at])
 }

@@ -1,6 +1,7 @@
 /** Work for later: the row waits for a worker, with its input beside it. */
 import type { EnqueueRequest, EnqueueResult, KeyRecord } from '../../../ports/store.ts'
 import type { Handle } from '../connection/handle.ts'
+import { queuedRow } from '../../shared/grant.ts'
 import { deleteJournal, keepInput } from '../steps/journal.ts'
 import { putRow, readNowMs, readRecord } from './row.ts'
 
@@ -14,19 +15,13 @@ export function enqueue(handle: Handle, request: EnqueueRequest): EnqueueResult 
   if (before !== undefined && !before.expired) return { kind: 'seen', record: before }
   const nowMs = readNowMs(handle)
   putRow(handle, {
-    ...request.identity,
-    ...{ state: 'pending', recovery: 'resume', lockedUntilMs: undefined, completedAtMs: undefined },
-    fingerprint: request.fingerprint,
-    fence: (before?.fence ?? 0) + 1,
-    claimId: request.claimId,
-    attempts: 0,
-    crashes: 0,
+    state: 'pending',
+    recovery: 'resume',
+    lockedUntilMs: undefined,
     dueAtMs: nowMs,
-    createdAtMs: nowMs,
+    completedAtMs: undefined,
     expiresAtMs: nowMs + request.expiresInMs,
-    tombstoneMs: request.tombstoneMs,
-    description: request.description,
-    lastErrorCode: undefined,
+    ...queuedRow(before, request, nowMs),
   })
   // What an earlier life of the row left behind is no step of this one.
   deleteJournal(handle, request.identity.id)

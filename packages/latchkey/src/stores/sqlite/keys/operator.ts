@@ -1,6 +1,8 @@
 /** What people do with rows: list, inspect and forget them. */
 import type { Act, ForgetResult, Inspection, Listing, Page, WrongState } from '../../../ports/store.ts'
+import { forgetDetail } from '../../shared/audit-detail.ts'
 import { rowStateOf, stateCodes } from '../../shared/codes.ts'
+import { pageOf, pageSize } from '../../shared/listing.ts'
 import type { SqliteParameter } from '../driver.ts'
 import type { Handle } from '../connection/handle.ts'
 import { deleteJournal } from '../steps/journal.ts'
@@ -9,8 +11,6 @@ import { addAudit, auditOf, evidenceOf } from '../reconcile/evidence-and-audit.t
 import { nowMsSql } from '../migrations/index.ts'
 
 const { in_progress: inProgress, completed } = stateCodes
-
-const listLimitMax = 1_000
 
 const unusualSql = `k.state <> ${inProgress} AND k.state <> ${completed}`
 
@@ -29,12 +29,10 @@ export function listSql({ state, parked, operation }: Listing): string {
 
 export function list(handle: Handle, listing: Listing): Page {
   const { operation, limit, after } = listing
-  const size = Math.max(1, Math.min(limit, listLimitMax))
+  const size = pageSize(limit)
   const parameters: SqliteParameter[] = [after ?? '', size + 1]
   if (operation !== undefined) parameters.push(storable(operation))
-  const found = handle.rows(listSql(listing), parameters)
-  const records = found.slice(0, size).map(recordFrom)
-  return { records, next: found.length > size ? records.at(-1)?.id : undefined }
+  return pageOf(handle.rows(listSql(listing), parameters).map(recordFrom), size)
 }
 
 export function inspect(handle: Handle, id: string): Inspection {
@@ -46,14 +44,14 @@ const forgetSql = `
   DELETE FROM latchkey_keys WHERE id = ?1 AND (
     state = ${completed} OR state NOT IN (${Object.values(stateCodes).join(', ')})
     OR ${foreignRecoverySql} AND NOT (state = ${inProgress} AND locked_until_ms > ${nowMsSql}))
-  RETURNING fence`
+  RETURNING operation, fence`
 
 export function forget(handle: Handle, id: string, act: Act): ForgetResult {
   const [row] = handle.rows(forgetSql, [id])
   if (row === undefined) return refusal(handle, id)
   handle.rows('DELETE FROM latchkey_outcomes WHERE id = ?1', [id])
   deleteJournal(handle, id)
-  const detail = `fence ${Number(row.fence)}`
+  const detail = forgetDetail({ operation: String(row.operation), fence: Number(row.fence) })
   addAudit(handle, id, { by: act.by, reason: act.reason, act: 'forget', atMs: readNowMs(handle), detail })
   return { kind: 'forgotten' }
 }

@@ -2,18 +2,7 @@
 import type { Outcome } from '../../../ports/outcome.ts'
 import type { Claim } from '../../../ports/store.ts'
 import { headersToText } from '../../shared/outcome-codec.ts'
-import { packOutcome } from '../../shared/packed-outcome.ts'
 import type { Handle } from '../connection/handle.ts'
-
-/** Larger ones would crowd the pages that every claim reads and writes. */
-const packedBytesMax = 1_024
-
-/** For the row of its key. Undefined: too large. */
-export function packedOutcome(outcome: Outcome, fence: number): Buffer | undefined {
-  if ((outcome.body?.length ?? 0) > packedBytesMax) return undefined
-  const packed = packOutcome(outcome, fence)
-  return packed.length > packedBytesMax ? undefined : packed
-}
 
 // by_operator: anybody but the owner, since there is more evidence than an operator's.
 const putOutcomeSql = `

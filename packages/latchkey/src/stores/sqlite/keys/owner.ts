@@ -6,7 +6,8 @@ import type { Handle } from '../connection/handle.ts'
 import { allowAgain } from '../steps/journal.ts'
 import { readNowMs, storable } from './row.ts'
 import { addEvidence, hasSettled } from '../reconcile/evidence-and-audit.ts'
-import { packedOutcome, putOutcome } from './outcome.ts'
+import { packedOutcome } from '../../shared/packed-outcome.ts'
+import { putOutcome } from './outcome.ts'
 
 const { pending, in_progress: inProgress, completed, failed_retryable: failedRetryable, unknown } = stateCodes
 

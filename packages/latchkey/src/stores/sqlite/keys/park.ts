@@ -1,5 +1,6 @@
 /** Taking a row out of all automatic work, and giving it back. */
 import type { Act, Claim, OwnerResult, UnparkResult } from '../../../ports/store.ts'
+import { unparkDetail } from '../../shared/audit-detail.ts'
 import { stateCodes } from '../../shared/codes.ts'
 import type { Handle } from '../connection/handle.ts'
 import { readNowMs, storable } from './row.ts'
@@ -31,7 +32,7 @@ const unparkSql = `
   SET parked_at_ms = NULL, crashes = 0, expires_at_ms = ?2 + (expires_at_ms - created_at_ms),
       due_at_ms = CASE WHEN state IN (${pending}, ${failedRetryable}) THEN ?2 END
   WHERE id = ?1 AND parked_at_ms IS NOT NULL
-  RETURNING last_error_code, state`
+  RETURNING last_error_code, fence, state`
 
 export function unpark(handle: Handle, id: string, { by, reason }: Act): UnparkResult {
   const atMs = readNowMs(handle)
@@ -41,6 +42,8 @@ export function unpark(handle: Handle, id: string, { by, reason }: Act): UnparkR
     return { kind: found.length === 1 ? 'not-parked' : 'not-found' }
   }
   if (row.state === unknown) askAgain(handle, id, atMs)
-  addAudit(handle, id, { by, reason, act: 'unpark', atMs, detail: `parked for ${String(row.last_error_code)}` })
+  const lastErrorCode = row.last_error_code === null ? undefined : String(row.last_error_code)
+  const detail = unparkDetail({ lastErrorCode, fence: Number(row.fence) })
+  addAudit(handle, id, { by, reason, act: 'unpark', atMs, detail })
   return { kind: 'unparked' }
 }

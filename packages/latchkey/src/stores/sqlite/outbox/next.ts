@@ -1,6 +1,7 @@
 /** What a relay delivers next. */
 import type { Batch, LaneLease, Message } from '../../../ports/outbox.ts'
-import { crashesUntilSuspect, headersFrom, probeDelayMaxMs } from '../../shared/outbox-message.ts'
+import { bulkBatch, probeDelayMs, retriesMax, suspectBatch } from '../../shared/outbox-batch.ts'
+import { crashesUntilSuspect, headersFrom } from '../../shared/outbox-message.ts'
 import type { Database } from '../connection/database.ts'
 import type { SqliteRow } from '../driver.ts'
 import type { Handle } from '../connection/handle.ts'
@@ -37,18 +38,18 @@ export async function nextBatch(database: Database, lease: LaneLease, limit: num
     const [lane] = handle.rows(laneSql, leaseValues(lease))
     if (lane === undefined) return 'lease-lost'
     if (Number(lane.crashes) >= crashesUntilSuspect || lane.suspects === 1) return 'suspects'
-    return bulkBatch(handle, lease, limit)
+    return freshAndRetries(handle, lease, limit)
   })
-  return usual === 'suspects' ? database.write(handle => suspectBatch(handle, lease, limit)) : usual
+  return usual === 'suspects' ? database.write(handle => nextSuspect(handle, lease, limit)) : usual
 }
 
-function suspectBatch(handle: Handle, lease: LaneLease, limit: number): Batch | 'lease-lost' {
+function nextSuspect(handle: Handle, lease: LaneLease, limit: number): Batch | 'lease-lost' {
   const [lane] = handle.rows(laneSql, leaseValues(lease))
   if (lane === undefined) return 'lease-lost'
   if (Number(lane.crashes) >= crashesUntilSuspect) quarantine(handle, lease, limit)
   const message = probe(handle, lease)
-  if (message === undefined) return bulkBatch(handle, lease, limit)
-  return { messages: [message], behind: [], through: undefined, more: true }
+  if (message === undefined) return freshAndRetries(handle, lease, limit)
+  return suspectBatch(message)
 }
 
 const quarantineSql = `
@@ -77,8 +78,7 @@ function probe(handle: Handle, { lane }: LaneLease): Message | undefined {
   const [row] = handle.rows(chooseSql, [lane])
   if (row === undefined) return undefined
   const message = messageFrom(row)
-  const delayMs = Math.min(1_000 * 2 ** Math.min(message.crashes, 20), probeDelayMaxMs)
-  handle.rows(countSql, [Number(row.id), readNowMs(handle) + delayMs])
+  handle.rows(countSql, [Number(row.id), readNowMs(handle) + probeDelayMs(message.crashes)])
   handle.rows(probingSql, [lane])
   return message
 }
@@ -100,17 +100,12 @@ const freshSql = `
     ORDER BY o.id LIMIT ?2) AS o
   ORDER BY o.id`
 
-function bulkBatch(handle: Handle, { lane }: LaneLease, limit: number): Batch {
-  // Half for those that failed before, so that many of them do not keep new ones waiting.
-  const retriesMax = Math.ceil(limit / 2)
-  const retries = handle.rows(retriesSql, [lane, retriesMax])
-  const freshMax = limit - retries.length
-  const fresh = handle.rows(freshSql, [lane, freshMax])
-  const last = fresh.at(-1)
-  return {
-    messages: [...retries, ...fresh.filter(row => row.blocked !== 1)].map(messageFrom),
-    behind: fresh.filter(row => row.blocked === 1).map(row => String(row.id)),
-    through: last && String(last.id),
-    more: fresh.length === freshMax || retries.length === retriesMax,
-  }
+function freshAndRetries(handle: Handle, { lane }: LaneLease, limit: number): Batch {
+  const retries = handle.rows(retriesSql, [lane, retriesMax(limit)]).map(messageFrom)
+  const fresh = handle.rows(freshSql, [lane, limit - retries.length])
+  return bulkBatch({
+    limit,
+    retries,
+    fresh: fresh.map(row => ({ message: messageFrom(row), blocked: row.blocked === 1 })),
+  })
 }

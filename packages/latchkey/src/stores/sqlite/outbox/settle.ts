@@ -1,6 +1,7 @@
 /** The end of a batch, in one transaction. */
 import type { DeliveryEnd, LaneLease, LaneResult, Settlement } from '../../../ports/outbox.ts'
-import { historyFrom, historyMax, wakeMax } from '../../shared/outbox-message.ts'
+import { waitingPositions, withFailure } from '../../shared/outbox-batch.ts'
+import { historyFrom, wakeMax } from '../../shared/outbox-message.ts'
 import type { Handle } from '../connection/handle.ts'
 import { readNowMs, storable } from '../keys/row.ts'
 import { isMineSql, leaseValues } from './lanes.ts'
@@ -17,15 +18,13 @@ export function settleBatch(handle: Handle, lease: LaneLease, { batch, ends, the
   const lockedUntilMs = then.kind === 'keep' ? Math.ceil(nowMs + then.leaseMs) : null
   // First and fenced: who lost the lane writes nothing at all.
   if (handle.rows(laneSql, [...leaseValues(lease), cursor, lockedUntilMs]).length === 0) return 'lease-lost'
-  const ended = new Set(ends.map(end => end.position))
-  const held = batch.messages.map(message => message.position).filter(position => !ended.has(position))
   const freed = new Set<string>()
   for (const end of ends) {
     const aggregate = end.kind === 'delivered' ? deliver(handle, end, nowMs) : setAside(handle, end, nowMs)
     if (aggregate !== null) freed.add(aggregate)
   }
   // After the others: whether something stands before them is seen in the table.
-  for (const position of inOrder([...batch.behind, ...held])) standBehind(handle, position, nowMs)
+  for (const position of inOrder(waitingPositions(batch, ends))) standBehind(handle, position, nowMs)
   for (const aggregate of freed) handle.rows(wakeSql, [lease.lane, aggregate, nowMs])
   return 'written'
 }
@@ -62,7 +61,7 @@ function setAside(handle: Handle, { position, error, next, aggregate }: End<'fai
   const id = Number(position)
   const cause = storable(error)
   const before = historyFrom(handle.rows(historySql, [id])[0]?.history ?? '[]')
-  const history = [...before, { atMs: nowMs, error: cause }].slice(-historyMax)
+  const history = withFailure(before, { atMs: nowMs, error: cause })
   const dueAtMs = next.kind === 'retry' ? Math.ceil(nowMs + next.dueInMs) : null
   const parkedAtMs = next.kind === 'park' ? nowMs : null
   const values = [id, aggregate === 'block', dueAtMs, parkedAtMs, cause, JSON.stringify(history)]

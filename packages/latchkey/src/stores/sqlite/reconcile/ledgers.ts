@@ -1,6 +1,8 @@
 /** Runs of ledger comparisons: one at a time under each name, by number and lease. */
 import type { LastLedgerRun, LedgerCounts, LedgerRun, Reconciliation } from '../../../ports/reconciliation.ts'
 import type { OwnerResult } from '../../../ports/store.ts'
+import { ledgerDueInMs, type LedgerTimes } from '../../shared/ledger-run.ts'
+import type { SqliteRow } from '../driver.ts'
 import type { Handle } from '../connection/handle.ts'
 import { readNowMs, storable } from '../keys/row.ts'
 
@@ -21,14 +23,20 @@ export function beginLedger(
   const nowMs = readNowMs(handle)
   const [last] = handle.rows(runSql, [storable(name)])
   if (last !== undefined) {
-    const everyAtMs = Number(last.began_at_ms) + everyMs
-    // A run that failed comes again sooner; one that is asked for at once need not wait for that either.
-    const dueAtMs = last.retry_at_ms === null ? everyAtMs : Math.min(everyAtMs, Number(last.retry_at_ms))
-    const inMs = Math.ceil(Math.max(dueAtMs, Number(last.held_until_ms ?? 0)) - nowMs)
+    const inMs = ledgerDueInMs(timesOf(last), everyMs, nowMs)
     if (inMs > 0) return { kind: 'not-due', inMs }
   }
   const [begun] = handle.rows(beginSql, [storable(name), nowMs, Math.ceil(nowMs + leaseMs)])
   return { kind: 'begun', run: { name, run: Number(begun?.run) } }
+}
+
+function timesOf(row: SqliteRow): LedgerTimes {
+  const instant = (value: unknown) => (value === null ? undefined : Number(value))
+  return {
+    beganAtMs: Number(row.began_at_ms),
+    heldUntilMs: instant(row.held_until_ms),
+    retryAtMs: instant(row.retry_at_ms),
+  }
 }
 
 const renewSql = `
