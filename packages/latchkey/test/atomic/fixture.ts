@@ -6,7 +6,9 @@ import Database from 'libsql'
 import pg from 'pg'
 import type { Attempt, Work } from '../../src/engine/answer.ts'
 import type { AtomicExecution } from '../../src/engine/execution.ts'
+import { systemClock } from '../../src/ports/clock.ts'
 import type { Store } from '../../src/ports/store.ts'
+import { memoryStore, type MemoryTx } from '../../src/stores/memory/index.ts'
 import { postgresStore } from '../../src/stores/postgres/index.ts'
 import { type SqliteStore, sqliteStore, type SqliteStoreOptions, type SqliteTx } from '../../src/stores/sqlite/index.ts'
 import { idOf } from '../engine/fixture.ts'
@@ -149,6 +151,31 @@ export async function sqliteShop(options: Partial<SqliteStoreOptions> = {}): Pro
       outside.close()
       await rm(directory, { recursive: true })
     },
+  }
+}
+
+export async function memoryShop(): Promise<Shop> {
+  let aheadMs = 0
+  const clock = { ...systemClock, monotonicMs: () => systemClock.monotonicMs() + aheadMs }
+  const store = memoryStore({ clock, waitMs: 20_000, transactionMs: 20_000 })
+  return {
+    store,
+    another: async () => store,
+    // What the store's transactor hands out has tables of ours.
+    order: async (tx, sku) => (tx as MemoryTx).table('orders').set(crypto.randomUUID(), sku),
+    async committed(name) {
+      const orders = store.table<string>('orders').entries()
+      const record = await store.read(idOf(name))
+      return counts({
+        orders: orders.filter(([, sku]) => sku === name).length,
+        keys: record === undefined ? 0 : 1,
+        outcomes: record?.outcome === undefined ? 0 : 1,
+      })
+    },
+    advance: async ms => {
+      aheadMs += ms
+    },
+    close: async () => {},
   }
 }
 

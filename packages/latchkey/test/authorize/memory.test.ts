@@ -5,7 +5,7 @@ import { answered, executeRequest, faultyStore, latchkeyOn, operationName, told 
 import { itAuthorisesBeforeARowChangesHands } from './replay.cases.ts'
 
 describe('a row of somebody else, in memory', () => {
-  itAuthorisesBeforeARowChangesHands(async () => ({ store: memoryStore(), close: async () => {} }), 'guarded')
+  itAuthorisesBeforeARowChangesHands(async () => ({ store: memoryStore(), close: async () => {} }))
 
   it.each([
     ['one claim where nobody has to be asked', undefined, 1],

@@ -7,7 +7,7 @@ describePostgres('a row of somebody else, on PostgreSQL', database => {
     const place = await openPlace(database.url)
     await place.migrate()
     return place
-  }, 'all')
+  })
 })
 
 describePostgres('a row of somebody else, on PostgreSQL without group commit', database => {
@@ -15,5 +15,5 @@ describePostgres('a row of somebody else, on PostgreSQL without group commit', d
     const place = await openPlace(withoutBatching(database.url))
     await place.migrate()
     return place
-  }, 'all')
+  })
 })

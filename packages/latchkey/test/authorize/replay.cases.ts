@@ -90,7 +90,7 @@ const refusals: readonly (readonly [string, () => unknown])[] = [
   ],
 ]
 
-export function itAuthorisesBeforeARowChangesHands(open: () => Promise<Ground>, kinds: 'all' | 'guarded'): void {
+export function itAuthorisesBeforeARowChangesHands(open: () => Promise<Ground>): void {
   let ground: Ground
   let rows = 0
   beforeAll(async () => {
@@ -98,7 +98,7 @@ export function itAuthorisesBeforeARowChangesHands(open: () => Promise<Ground>, 
   })
   afterAll(() => ground.close())
 
-  const cases = [...guardedKinds, ...(kinds === 'all' ? transactionalKinds : [])].flatMap(kind =>
+  const cases = [...guardedKinds, ...transactionalKinds].flatMap(kind =>
     leftBy(kind).map(left => [`${kind.name}, over a row that is ${left}`, kind, left] as const),
   )
   describe.each(cases)('%s', (_, kind, left) => {
@@ -167,7 +167,6 @@ export function itAuthorisesBeforeARowChangesHands(open: () => Promise<Ground>, 
     await latchkey.close()
   })
 
-  if (kinds === 'guarded') return
   it.each(refusals)('accepts no deferred work of others again when authorizeReplay gives %s', async (_, said) => {
     const latchkey = createLatchkey<unknown, unknown>({ store: ground.store, scope: () => 'acme' })
     const report = latchkey.deferred(operationName, { deadlineMs: hour }, async () => json(201, {}))

@@ -12,5 +12,5 @@ describe('a row of somebody else, on SQLite', () => {
     const place = await openPlace(join(directory, 'shop.db'))
     await place.migrate()
     return place
-  }, 'all')
+  })
 })

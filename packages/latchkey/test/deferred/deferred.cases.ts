@@ -86,6 +86,8 @@ export function itDefers(placeName: () => string): void {
   it('ends in a kept 408 when nobody began it in time, and never runs', async () => {
     const stage = await stageOf({ deadlineMs: 1 })
     await stage.ask('overdue')
+    const id = stage.latchkey.identify(rowOf('overdue'))
+    await eventually(async () => (await stage.place.store.steps?.readJournal(id))?.overdue === true)
     await eventually(async () => (await stage.work()).includes('completed'))
     expect(await stage.ask('overdue')).toMatchObject({
       kind: 'done',

@@ -3,6 +3,7 @@ import { singleTenant } from '../../src/engine/identity.ts'
 import { createLatchkey } from '../../src/engine/latchkey.ts'
 import type { Store } from '../../src/ports/store.ts'
 import { memoryStore } from '../../src/stores/memory/index.ts'
+import { withoutTransactions } from '../memory/fixture.ts'
 
 const store = memoryStore()
 const latchkey = () => createLatchkey({ store, scope: singleTenant })
@@ -97,9 +98,9 @@ describe('an operation', () => {
     expect(() => withConnections(undefined).guarded('orders.create', { onFailure: 'hold' })).not.toThrow()
   })
 
-  it('refuses atomic on the memory store, which has no transactions', () => {
-    expect(store).toMatchObject({ traits: { transactional: false }, transactor: undefined })
-    expect(() => latchkey().atomic('orders.create')).toThrow(misconfigured('the memory store has no transactions'))
+  it('refuses atomic on a store that has no transactions', () => {
+    const plain = createLatchkey({ store: withoutTransactions(store), scope: singleTenant })
+    expect(() => plain.atomic('orders.create')).toThrow(misconfigured('the plain store has no transactions'))
   })
 
   it('refuses wrong durations when it is declared, not at the first request', () => {

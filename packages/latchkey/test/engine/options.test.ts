@@ -240,7 +240,9 @@ const tables: readonly [owner: string, take: Take, right: Options, refusals: rea
     {},
     [
       [{ clok: clock }, 'unknown option clok: did you mean clock?'],
-      [{ clock }, 'clock must be a clock with nowMs, monotonicMs (got an object)'],
+      [{ clock }, 'clock must be a clock with nowMs, monotonicMs, after (got an object)'],
+      [{ transactionMs: 0 }, 'transactionMs must be'],
+      [{ waitMs: -1 }, 'waitMs must be'],
     ],
   ],
   [

@@ -1,7 +1,8 @@
-/** Where the processes of one test meet: a PostgreSQL database or a SQLite file, with the test's own two tables. */
+/** Where the processes of one test meet: a PostgreSQL database or a SQLite file, with the test's own two tables; or one process alone, in memory. */
 import Database from 'libsql'
 import pg from 'pg'
 import type { Store } from 'latchkey'
+import { memoryStore, type MemoryStore, type MemoryTx } from 'latchkey/stores/memory'
 import { postgresStore } from 'latchkey/stores/postgres'
 import { sqliteStore } from 'latchkey/stores/sqlite'
 
@@ -24,8 +25,9 @@ export function withoutBatching(url: string): string {
   return `${url}${batchingOff}`
 }
 
-/** A URL is PostgreSQL, anything else a SQLite file. */
-export function openPlace(place: string): Promise<Place> {
+/** A URL is PostgreSQL, `memory:name` a memory store of this process, anything else a SQLite file. */
+export async function openPlace(place: string): Promise<Place> {
+  if (place.startsWith('memory:')) return memoryPlace(place)
   return place.startsWith('postgres') ? postgresPlace(place) : sqlitePlace(place)
 }
 
@@ -82,5 +84,32 @@ async function sqlitePlace(path: string): Promise<Place> {
       reader.close()
       await store.close()
     },
+  }
+}
+
+interface Memory {
+  readonly store: MemoryStore
+  readonly executions: Map<string, number>
+}
+
+/** By their names: opened again, a place is the same. */
+const memories = new Map<string, Memory>()
+
+function memoryPlace(name: string): Place {
+  const memory = memories.get(name) ?? { store: memoryStore(), executions: new Map() }
+  memories.set(name, memory)
+  const { store, executions } = memory
+  return {
+    store,
+    migrate: async () => {},
+    countExecution: async label => void executions.set(label, (executions.get(label) ?? 0) + 1),
+    executions: async label => executions.get(label) ?? 0,
+    // What the store's transactor hands out has tables of ours.
+    insert: async (tx, label) => (tx as MemoryTx).table('business').set(crypto.randomUUID(), label),
+    businessRows: async label => {
+      const rows = store.table<string>('business').entries()
+      return rows.filter(([, value]) => value === label).length
+    },
+    close: async () => {},
   }
 }

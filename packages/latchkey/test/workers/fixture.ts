@@ -6,6 +6,7 @@ import { memoryStore } from '../../src/stores/memory/index.ts'
 import { createWorkers, type Workers, type WorkersOptions } from '../../src/workers/index.ts'
 import { leapingClock } from '../engine/fake-clock.ts'
 import { recordingTelemetry } from '../engine/fixture.ts'
+import { withoutTransactions } from '../memory/fixture.ts'
 
 export interface Scene {
   readonly clock: ReturnType<typeof leapingClock>
@@ -18,9 +19,10 @@ export interface Scene {
   stateOf(id: string): Promise<RowState | undefined>
 }
 
-export function scene(): Scene {
+export function scene({ transactional = true } = {}): Scene {
   const clock = leapingClock()
-  const store = memoryStore({ clock })
+  const inMemory = memoryStore({ clock })
+  const store: Store = transactional ? inMemory : withoutTransactions(inMemory)
   const telemetry = recordingTelemetry()
   const latchkey = createLatchkey({ store, scope: singleTenant, telemetry })
   return {

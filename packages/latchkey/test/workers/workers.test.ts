@@ -5,10 +5,10 @@ import { eventually } from '../engine/fixture.ts'
 import { scene } from './fixture.ts'
 
 it('runs what the store has work for, and tells the health of each', async () => {
-  const { workers } = scene()
-  const all = workers()
   // A store without transactions has neither phased work nor an outbox.
-  expect(Object.keys(all.health())).toEqual(['sweeper', 'reaper'])
+  expect(Object.keys(scene({ transactional: false }).workers().health())).toEqual(['sweeper', 'reaper'])
+  const all = scene().workers()
+  expect(Object.keys(all.health())).toEqual(['sweeper', 'resumer', 'reaper'])
   all.start()
   await eventually(() => Object.values(all.health()).every(({ turns }) => turns > 0))
   expect(all.health().sweeper).toMatchObject({ running: true, failures: 0, lastError: undefined })
@@ -36,13 +36,13 @@ it.each([
 })
 
 it('refuses the name of a worker that there is not, and one that has nothing to do here', () => {
-  const { workers } = scene()
+  const { workers } = scene({ transactional: false })
   // A name from a configuration file is not checked by the compiler.
   expect(() => workers({ only: ['sweepr' as 'sweeper'] })).toThrow("(got 'sweepr'): did you mean 'sweeper'?")
   expect(() => workers({ only: ['resumer'] })).toThrow('the resumer has nothing to do on a store without transactions')
   expect(() => workers({ only: ['relay'] })).toThrow('the relay has nothing to do without relay: { targets }')
   expect(() => workers({ relay: { targets: {} } })).toThrow(
-    'relay needs an outbox, which the memory store does not have',
+    'relay needs an outbox, which the plain store does not have',
   )
 })
 

@@ -1,15 +1,30 @@
 /** What the store holds. Everything that changes it does so without an await between its reading and its writing. */
+import type { Clock } from '../../ports/clock.ts'
 import type { LedgerCounts } from '../../ports/reconciliation.ts'
-import type { Notes } from './reconcile/evidence-and-audit.ts'
-import type { Row } from './row.ts'
+import type { LedgerTimes } from '../shared/ledger-run.ts'
+import type { Row } from './keys/row.ts'
+import { emptyOutbox, type OutboxTables, type StoredMessage } from './outbox/lanes.ts'
+import { evidenceLog, type EvidenceLog } from './reconcile/evidence-and-audit.ts'
+import type { JournalRow } from './steps/journal.ts'
+import { draftOf, type Draft, type Table } from './table.ts'
 
-export interface Tables {
-  readonly rows: Map<string, Row>
-  readonly notes: Notes
-  /** Messages by source and ref; they are remembered beyond the rows they speak of. */
+/** What a transaction may write. */
+export interface Writable {
+  readonly rows: Table<Row>
+  readonly journals: Table<JournalRow>
+  /** The application's own. */
+  table(name: string): Table<unknown>
+  /** A message gets its position when it is committed. */
+  append(message: Omit<StoredMessage, 'position'>): void
+  now(): number
+}
+
+export interface Tables extends Writable {
+  readonly log: EvidenceLog
+  /** Messages by source and ref; they are remembered beyond the rows they are about. */
   readonly received: Map<string, Received>
   readonly ledgers: Map<string, Ledger>
-  now(): number
+  readonly outbox: OutboxTables
 }
 
 export interface Received {
@@ -18,12 +33,63 @@ export interface Received {
   readonly signedAtMs: number
 }
 
-export interface Ledger {
+export interface Ledger extends LedgerTimes {
   readonly run: number
-  readonly beganAtMs: number
-  /** Present while a run is under way. */
-  readonly heldUntilMs: number | undefined
-  readonly retryAtMs: number | undefined
   /** Of the last run that came to its end. */
   readonly last: (LedgerCounts & { readonly finishedAtMs: number }) | undefined
+}
+
+export function createTables(clock: Clock): Tables {
+  const outbox = emptyOutbox()
+  const applicationTables = new Map<string, Map<string, unknown>>()
+  return {
+    rows: new Map(),
+    journals: new Map(),
+    log: evidenceLog(),
+    received: new Map(),
+    ledgers: new Map(),
+    outbox,
+    now: steadyTime(clock),
+    table(name) {
+      const table = applicationTables.get(name) ?? new Map<string, unknown>()
+      applicationTables.set(name, table)
+      return table
+    },
+    append: outbox.add,
+  }
+}
+
+/** Dates from the wall clock, progress from the monotonic one: setting the machine's clock ends no lease. */
+function steadyTime(clock: Clock): () => number {
+  const offsetMs = clock.nowMs() - clock.monotonicMs()
+  return () => Math.floor(offsetMs + clock.monotonicMs())
+}
+
+export interface TablesDraft extends Writable {
+  isStale(): boolean
+  apply(): void
+}
+
+export function draftTables(below: Writable): TablesDraft {
+  const rows = draftOf(below.rows)
+  const journals = draftOf(below.journals)
+  const applicationTables = new Map<string, Draft<unknown>>()
+  const messages: Parameters<Writable['append']>[0][] = []
+  const drafts = () => [rows, journals, ...applicationTables.values()]
+  return {
+    rows,
+    journals,
+    now: below.now,
+    table(name) {
+      const table = applicationTables.get(name) ?? draftOf(below.table(name))
+      applicationTables.set(name, table)
+      return table
+    },
+    append: message => void messages.push(message),
+    isStale: () => drafts().some(draft => draft.isStale()),
+    apply() {
+      for (const draft of drafts()) draft.apply()
+      for (const message of messages) below.append(message)
+    },
+  }
 }

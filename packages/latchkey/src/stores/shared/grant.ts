@@ -63,7 +63,8 @@ export function grantedRow(
     id: request.identity.id,
     scope: request.identity.scope,
     operation: request.identity.operation,
-    fingerprint: request.fingerprint,
+    // A copy: the caller may reuse its bytes.
+    fingerprint: new Uint8Array(request.fingerprint),
     fence: (record?.fence ?? 0) + 1,
     claimId: request.claimId,
     attempts: (before?.attempts ?? 0) + 1,
@@ -81,7 +82,7 @@ export function queuedRow(before: KeyRecord | undefined, request: EnqueueRequest
     id: request.identity.id,
     scope: request.identity.scope,
     operation: request.identity.operation,
-    fingerprint: request.fingerprint,
+    fingerprint: new Uint8Array(request.fingerprint),
     fence: (before?.fence ?? 0) + 1,
     claimId: request.claimId,
     attempts: 0,

@@ -1,5 +1,5 @@
 /** Evidence and audit by identity. They outlive the row, so they are kept beside it. */
-import type { EvidenceSource, FoundVerdict } from '../../../ports/reconciliation.ts'
+import type { EffectRef, EvidenceSource, FoundVerdict } from '../../../ports/reconciliation.ts'
 import type { AuditEntry, Evidence } from '../../../ports/store.ts'
 
 /** Evidence that was kept under a name, and may still be applied. */
@@ -7,12 +7,22 @@ export interface NamedEvidence extends Evidence {
   readonly evidenceId: string
   readonly id: string
   readonly ref: string
+  readonly effectRef: EffectRef | undefined
   readonly found: FoundVerdict
 }
 
-export interface Notes {
+export interface LateOwner extends Pick<Evidence, 'verdict' | 'applied' | 'atMs'> {
+  readonly id: string
+  readonly claimId: string
+}
+
+type Entry = Evidence | NamedEvidence | (Evidence & { readonly claimId: string })
+
+export interface EvidenceLog {
   addEvidence(id: string, entry: Evidence): void
-  /** Its number. */
+  /** A late owner that repeats itself after a lost reply is one piece of evidence. */
+  addLateOwner(entry: LateOwner): void
+  /** Gives its number. */
   addNamed(entry: Omit<NamedEvidence, 'evidenceId'>): string
   addAudit(id: string, entry: AuditEntry): void
   evidenceOf(id: string): readonly Evidence[]
@@ -21,28 +31,33 @@ export interface Notes {
   findNamed(id: string, source: EvidenceSource, ref: string): NamedEvidence | undefined
   namedOf(id: string): readonly NamedEvidence[]
   markApplied(entry: NamedEvidence): void
-  /** What was said of an earlier life of the key keeps its place and loses its name. */
+  /** Evidence about an earlier generation of the row keeps its place and loses its name. */
   unname(entry: NamedEvidence): void
   /** The reaper ends a row's evidence with the row; its audit is kept for good. */
   dropEvidence(id: string): void
 }
 
-export function createNotes(): Notes {
-  const evidence = new Map<string, readonly (Evidence | NamedEvidence)[]>()
+export function evidenceLog(): EvidenceLog {
+  const evidence = new Map<string, readonly Entry[]>()
   const named = new Map<string, NamedEvidence>()
   const audit = new Map<string, readonly AuditEntry[]>()
   let numbers = 0
-  const add = (id: string, entry: Evidence) => void evidence.set(id, [...(evidence.get(id) ?? []), entry])
-  const replace = (before: NamedEvidence, after: Evidence) => {
-    const all = evidence.get(before.id) ?? []
-    evidence.set(
+  const entriesOf = (id: string) => evidence.get(id) ?? []
+  const add = (id: string, entry: Entry) => void evidence.set(id, [...entriesOf(id), entry])
+  const replace = (before: NamedEvidence, after: Evidence) =>
+    void evidence.set(
       before.id,
-      all.map(each => (each === before ? after : each)),
+      entriesOf(before.id).map(each => (each === before ? after : each)),
     )
-  }
-  const namedOf = (id: string) => (evidence.get(id) ?? []).filter(each => 'evidenceId' in each)
+  const namedOf = (id: string) => entriesOf(id).filter(each => 'evidenceId' in each)
   return {
     addEvidence: add,
+    addLateOwner({ id, claimId, verdict, applied, atMs }) {
+      const isKnown = entriesOf(id).some(
+        each => 'claimId' in each && each.claimId === claimId && each.verdict === verdict,
+      )
+      if (!isKnown) add(id, { source: 'late-owner', verdict, effect: undefined, applied, atMs, claimId })
+    },
     addNamed(entry) {
       numbers += 1
       const kept = { ...entry, evidenceId: String(numbers) }
@@ -51,7 +66,7 @@ export function createNotes(): Notes {
       return kept.evidenceId
     },
     addAudit: (id, entry) => void audit.set(id, [...(audit.get(id) ?? []), entry]),
-    evidenceOf: id => (evidence.get(id) ?? []).map(told),
+    evidenceOf: id => entriesOf(id).map(plainEvidence),
     auditOf: id => audit.get(id) ?? [],
     find: evidenceId => named.get(evidenceId),
     findNamed: (id, source, ref) => namedOf(id).find(each => each.source === source && each.ref === ref),
@@ -63,7 +78,7 @@ export function createNotes(): Notes {
     },
     unname(entry) {
       named.delete(entry.evidenceId)
-      replace(entry, told(entry))
+      replace(entry, plainEvidence(entry))
     },
     dropEvidence(id) {
       for (const { evidenceId } of namedOf(id)) named.delete(evidenceId)
@@ -73,6 +88,6 @@ export function createNotes(): Notes {
 }
 
 /** Without what only the store needs. */
-function told({ source, verdict, effect, atMs, applied }: Evidence): Evidence {
+function plainEvidence({ source, verdict, effect, atMs, applied }: Evidence): Evidence {
   return { source, verdict, effect, atMs, applied }
 }

@@ -1,17 +1,18 @@
-/** How unknown rows are settled, for guarded work. */
+/** How unknown rows are settled. */
 import type { Reconciliation } from '../../../ports/reconciliation.ts'
-import { apply, forgetDeliveries, keep, waiting } from './evidence.ts'
+import { findEffect } from '../steps/journal.ts'
+import type { Tables } from '../tables.ts'
+import { apply, waiting } from './apply.ts'
+import { forgetDeliveries, keep } from './keep.ts'
 import { beginLedger, endLedger, lastLedger, renewLedger } from './ledgers.ts'
 import { giveUp, lookups, nextLookUpInMs, postpone, unknowns } from './look-ups.ts'
-import type { Tables } from '../tables.ts'
 
 export function memoryReconciliation(tables: Tables): Reconciliation {
   return {
     keep: async (subject, finding) => keep(tables, subject, finding),
     apply: async (evidenceId, options) => apply(tables, evidenceId, options),
     waiting: async which => waiting(tables, which),
-    // Effects belong to phased work, which needs a database.
-    findEffect: async () => undefined,
+    findEffect: async downstreamKey => findEffect(tables, downstreamKey),
 
     lookups: async which => lookups(tables, which),
     postpone: async (lookup, inMs) => postpone(tables, lookup, inMs),

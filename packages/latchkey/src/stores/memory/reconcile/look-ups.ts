@@ -1,7 +1,8 @@
 /** Questions to a provider about unknown rows, each with a number that fences it. */
 import type { Lookup, LookupClaim, UnknownSummary } from '../../../ports/reconciliation.ts'
 import type { OwnerResult } from '../../../ports/store.ts'
-import type { Doubt, Row } from '../row.ts'
+import type { Doubt, Row } from '../keys/row.ts'
+import { openEffect } from '../steps/journal.ts'
 import type { Tables } from '../tables.ts'
 
 export interface LookupOptions {
@@ -28,26 +29,27 @@ export function lookups(tables: Tables, { operation, firstInMs, leaseMs, limit }
 }
 
 /** Due again when the lease is over. */
-function granted({ rows, now }: Tables, row: UnknownRow, untilMs: number): Lookup {
+function granted(tables: Tables, row: UnknownRow, untilMs: number): Lookup {
   const look = row.doubt.look + 1
   const tries = row.doubt.tries + 1
-  rows.set(row.id, { ...row, doubt: { ...row.doubt, look, tries, lookUpAtMs: untilMs, looking: true } })
+  tables.rows.set(row.id, { ...row, doubt: { ...row.doubt, look, tries, lookUpAtMs: untilMs, looking: true } })
   const { id, scope, operation, fence, createdAtMs, attempts } = row
-  const unknownForMs = now() - row.doubt.sinceMs
+  const unknownForMs = tables.now() - row.doubt.sinceMs
   const identity = { id, scope, operation }
-  return { id, fence, look, tries, identity, unknownForMs, createdAtMs, attempts, effect: undefined }
+  const effect = openEffect(tables, row)
+  return { id, fence, look, tries, identity, unknownForMs, createdAtMs, attempts, effect }
 }
 
-function lookedAt({ rows }: Tables, { id, fence, look }: LookupClaim): UnknownRow | undefined {
+function heldBy({ rows }: Tables, { id, fence, look }: LookupClaim): UnknownRow | undefined {
   const row = rows.get(id)
   if (row?.doubt === undefined || row.fence !== fence || row.doubt.look !== look) return undefined
   return { ...row, doubt: row.doubt }
 }
 
 export function postpone(tables: Tables, lookup: LookupClaim, inMs: number): OwnerResult {
-  const row = lookedAt(tables, lookup)
+  const row = heldBy(tables, lookup)
   if (row === undefined || row.parked) return 'claim-lost'
-  // The same word again after a lost reply changes nothing.
+  // The reply to the first write was lost.
   if (!row.doubt.looking) return 'written'
   const doubt = { ...row.doubt, looking: false, lookUpAtMs: tables.now() + inMs }
   tables.rows.set(row.id, { ...row, doubt })
@@ -55,9 +57,9 @@ export function postpone(tables: Tables, lookup: LookupClaim, inMs: number): Own
 }
 
 export function giveUp(tables: Tables, lookup: LookupClaim, cause: string): OwnerResult {
-  const row = lookedAt(tables, lookup)
+  const row = heldBy(tables, lookup)
   if (row === undefined) return 'claim-lost'
-  // The same word again after a lost reply; but not after a person has made the row due.
+  // The reply to the first write was lost; but not after a person has made the row due.
   if (!row.doubt.looking) return row.parked ? 'written' : 'claim-lost'
   tables.rows.set(row.id, { ...row, parked: true, lastErrorCode: cause, doubt: { ...row.doubt, looking: false } })
   return 'written'

@@ -1,6 +1,7 @@
 /** One key's row in memory, and the rules that only look at it. Rows are never changed in place, only replaced. */
-import type { Outcome } from '../../ports/outcome.ts'
-import type { Claim, ClaimRequest, GrantedFrom, KeyRecord, Recovery, State, TakeOver } from '../../ports/store.ts'
+import type { Outcome } from '../../../ports/outcome.ts'
+import type { Claim, KeyRecord, Recovery, State } from '../../../ports/store.ts'
+import type { Writable } from '../tables.ts'
 
 export interface Row {
   readonly id: string
@@ -31,78 +32,27 @@ export interface Row {
   readonly doubt: Doubt | undefined
 }
 
-/** Since when nobody knows, and who asks about it. */
+/** Since when the row is unknown, and the look-ups about it. */
 export interface Doubt {
   readonly sinceMs: number
   readonly look: number
   readonly tries: number
-  /** Absent: nobody looked yet, and when the first one does is the asker's to say. */
+  /** Absent: no look-up was granted yet; its caller decides when the first one is due. */
   readonly lookUpAtMs: number | undefined
   /** A look-up is under way. */
   readonly looking: boolean
-}
-
-/** Why this claim may be granted; `undefined`: it may not. */
-export function grantedOver(
-  row: Row,
-  { fingerprint, takeOver }: Pick<ClaimRequest, 'fingerprint' | 'takeOver'>,
-  nowMs: number,
-): GrantedFrom | undefined {
-  if (isExpired(row, nowMs)) return 'expired'
-  if (!mayTakeOver(row, takeOver)) return undefined
-  // Before the state: a key reused for another request is never granted, not even over a dead lease.
-  if (row.parked || !sameBytes(row.fingerprint, fingerprint)) return undefined
-  switch (row.state) {
-    case 'pending':
-    case 'failed_retryable':
-      return row.dueAtMs <= nowMs ? row.state : undefined
-    case 'in_progress':
-      // No steps are kept here, so no intent is ever open.
-      return row.recovery !== 'hold' && isDead(row, nowMs) ? 'dead-lease' : undefined
-    default:
-      return undefined
-  }
-}
-
-function mayTakeOver({ fence, claimId }: Row, takeOver: TakeOver | undefined): boolean {
-  if (takeOver === undefined) return true
-  return takeOver !== 'none' && takeOver.fence === fence && takeOver.claimId === claimId
-}
-
-/** The row after a grant. An expired row counts as absent: only its fence lives on. */
-export function grantedRow(row: Row | undefined, request: ClaimRequest, from: GrantedFrom, nowMs: number): Row {
-  const before = from === 'expired' ? undefined : row
-  return {
-    id: request.identity.id,
-    scope: request.identity.scope,
-    operation: request.identity.operation,
-    state: 'in_progress',
-    recovery: request.recovery,
-    fingerprint: new Uint8Array(request.fingerprint),
-    fence: (row?.fence ?? 0) + 1,
-    claimId: request.claimId,
-    attempts: (before?.attempts ?? 0) + 1,
-    crashes: (before?.crashes ?? 0) + (from === 'dead-lease' ? 1 : 0),
-    parked: false,
-    lockedUntilMs: nowMs + request.leaseMs,
-    dueAtMs: nowMs,
-    createdAtMs: before?.createdAtMs ?? nowMs,
-    completedAtMs: undefined,
-    expiresAtMs: nowMs + request.expiresInMs,
-    tombstoneMs: request.tombstoneMs,
-    stripped: false,
-    description: request.description ?? before?.description,
-    lastErrorCode: before?.lastErrorCode,
-    outcome: undefined,
-    answeredBy: undefined,
-    doubt: undefined,
-  }
 }
 
 /** Every way into `unknown`. */
 export function unknownRow(row: Row, nowMs: number): Row {
   const doubt = { sinceMs: nowMs, look: 0, tries: 0, lookUpAtMs: undefined, looking: false }
   return { ...row, state: 'unknown', doubt }
+}
+
+/** Proven: nothing happened. Phased work has steps behind it and continues; guarded work begins again. */
+export function untriedRow(row: Row, dueAtMs: number): Row & { state: 'pending' | 'failed_retryable' } {
+  const state = row.recovery === 'resume' ? 'pending' : 'failed_retryable'
+  return { ...row, state, dueAtMs, parked: false, doubt: undefined }
 }
 
 /** Moves the expiry only if the answer would live shorter than promised: nothing shortens a row's life. */
@@ -153,6 +103,11 @@ export function strippedRow(row: Row): Row {
   return { ...row, stripped: true, expiresAtMs: expiresAtMs + tombstoneMs, outcome: undefined, answeredBy: undefined }
 }
 
+export function readRecord({ rows, now }: Pick<Writable, 'rows' | 'now'>, id: string): KeyRecord | undefined {
+  const row = rows.get(id)
+  return row && toRecord(row, now())
+}
+
 export function toRecord(row: Row, nowMs: number): KeyRecord {
   const gone = isGone(row, nowMs)
   // Member by member: leaving some out of a spread takes ten times as long, and a replay does little else.
@@ -190,8 +145,4 @@ export function copyOutcome({ status, headers, body, version }: Outcome): Outcom
     body: body && new Uint8Array(body),
     version,
   }
-}
-
-function sameBytes(left: Uint8Array, right: Uint8Array): boolean {
-  return Buffer.compare(left, right) === 0
 }

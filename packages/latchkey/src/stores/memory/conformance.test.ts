@@ -1,0 +1,10 @@
+import { describe, it } from 'vitest'
+import { memoryHarness } from '../../../test/memory/fixture.ts'
+import { checkStoreModel } from '../../../test/properties/store-properties.ts'
+import { runStoreCases } from '../../conformance/index.ts'
+
+describe('memory store', () => {
+  runStoreCases(memoryHarness, it, ['many-processes'])
+
+  it('agrees with the model, whatever callers do', () => checkStoreModel(memoryHarness, { numRuns: 1_000 }))
+})

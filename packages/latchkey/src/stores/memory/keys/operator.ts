@@ -1,0 +1,35 @@
+/** What people do with rows: list, inspect and forget them. */
+import type { Act, ForgetResult, Inspection, Listing, Page } from '../../../ports/store.ts'
+import { forgetDetail } from '../../shared/audit-detail.ts'
+import { pageOf, pageSize } from '../../shared/listing.ts'
+import type { Tables } from '../tables.ts'
+import { readRecord, toRecord } from './row.ts'
+
+/** Ordered by id, so that a page continues where the last one ended whatever happened to the rows in between. */
+export function list({ rows, now }: Tables, { state, parked, operation, limit, after }: Listing): Page {
+  const size = pageSize(limit)
+  const found = [...rows.values()]
+    .filter(row => state === undefined || row.state === state)
+    .filter(row => parked === undefined || row.parked)
+    .filter(row => operation === undefined || row.operation === operation)
+    .filter(row => after === undefined || row.id > after)
+    .sort((left, right) => (left.id < right.id ? -1 : 1))
+    .slice(0, size + 1)
+    .map(row => ({ ...toRecord(row, now()), outcome: undefined }))
+  return pageOf(found, size)
+}
+
+export function inspect(tables: Tables, id: string): Inspection {
+  const { log } = tables
+  return { record: readRecord(tables, id), evidence: log.evidenceOf(id), audit: log.auditOf(id) }
+}
+
+export function forget({ rows, journals, log, now }: Tables, id: string, { by, reason }: Act): ForgetResult {
+  const row = rows.get(id)
+  if (row === undefined) return { kind: 'not-found' }
+  if (row.state !== 'completed') return { kind: 'wrong-state', state: row.state }
+  rows.delete(id)
+  journals.delete(id)
+  log.addAudit(id, { by, reason, act: 'forget', atMs: now(), detail: forgetDetail(row) })
+  return { kind: 'forgotten' }
+}

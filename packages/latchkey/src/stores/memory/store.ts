@@ -1,0 +1,107 @@
+/** The store in memory, assembled. Each call runs without an await between its reading and its writing, which makes it atomic. */
+import type { Clock } from '../../ports/clock.ts'
+import type { Outbox } from '../../ports/outbox.ts'
+import type { Steps } from '../../ports/steps.ts'
+import type { Store, Transactor } from '../../ports/store.ts'
+import { openTransactions } from './atomic/open-transactions.ts'
+import { copyingTable, type MemoryTable, type MemoryTx } from './atomic/transaction.ts'
+import { memoryTransactor } from './atomic/transactor.ts'
+import { turnQueue } from './atomic/turn-queue.ts'
+import { claim } from './keys/claim.ts'
+import { enqueue } from './keys/enqueue.ts'
+import { forget, inspect, list } from './keys/operator.ts'
+import { complete, fail, heartbeat, release } from './keys/owner.ts'
+import { park, unpark } from './keys/park.ts'
+import { reap } from './keys/reap.ts'
+import { releaseMany } from './keys/release-many.ts'
+import { resumable } from './keys/resumable.ts'
+import { readRecord } from './keys/row.ts'
+import { sweep } from './keys/sweep.ts'
+import { memoryOutbox } from './outbox/index.ts'
+import { memoryReconciliation } from './reconcile/index.ts'
+import { settle } from './reconcile/settle.ts'
+import { memorySteps } from './steps/steps.ts'
+import type { Tables } from './tables.ts'
+
+export interface MemoryStoreOptions {
+  /** Where time comes from. Default: the process's clock. Replace it in a test that lets leases run out. */
+  readonly clock?: Clock
+  /**
+   * How long a transaction may stay open while its handler works; then it is rolled back and the handler's tx refuses.
+   * Default 2,000: every other transaction waits meanwhile. Raise it to step through a handler in a debugger.
+   */
+  readonly transactionMs?: number
+  /** How long a transaction waits for those before it. Default 3,000; then it is refused with `overloaded`. */
+  readonly waitMs?: number
+}
+
+export interface MemoryStore extends Store<MemoryTx> {
+  readonly transactor: Transactor<MemoryTx>
+  readonly steps: Steps<MemoryTx>
+  readonly outbox: Outbox<MemoryTx>
+  /** A table that handlers write through `tx.table(name)`, as it is committed. */
+  table<Value>(name: string): Pick<MemoryTable<Value>, 'get' | 'entries'>
+  /**
+   * A transaction of the application's own, to be handed in as `operation.run({ tx, … }, …)`. It commits when `work` resolves,
+   * and rolls back and rejects with the same error when it rejects.
+   */
+  transaction<T>(work: (tx: MemoryTx) => Promise<T>): Promise<T>
+}
+
+/** `tables` are handed in, so that a simulation can watch what becomes of them. */
+export function openMemoryStore(tables: Tables, options: Required<MemoryStoreOptions>): MemoryStore {
+  const { clock, transactionMs, waitMs } = options
+  const transactions = openTransactions()
+  const queue = turnQueue(clock)
+  const transactor = memoryTransactor({ tables, queue, clock, transactionMs, waitMs }, transactions)
+  return {
+    name: 'memory',
+    traits: {
+      transactional: true,
+      durable: false,
+      clock: 'process',
+      processes: 'one',
+      fence: 'dense',
+      connections: undefined,
+    },
+    transactor,
+    steps: memorySteps(tables, transactions),
+    outbox: memoryOutbox(tables, transactions),
+    reconciliation: memoryReconciliation(tables),
+
+    claim: async request => claim(tables, request),
+    enqueue: async request => enqueue(tables, request),
+    read: async id => readRecord(tables, id),
+    heartbeat: async (owned, leaseMs) => heartbeat(tables, owned, leaseMs),
+    complete: async (owned, outcome, retentionMs) => complete(tables, owned, { outcome, retentionMs }),
+    fail: async (owned, failure) => fail(tables, owned, failure),
+    release: async (id, claimId) => release(tables, id, claimId),
+    releaseMany: async claims => releaseMany(tables, claims),
+
+    sweep: async which => sweep(tables, which),
+    resumable: async which => resumable(tables, which),
+    park: async (owned, cause) => park(tables, owned, cause),
+    reap: async which => reap(tables, which),
+
+    list: async listing => list(tables, listing),
+    inspect: async id => inspect(tables, id),
+    settle: async (id, verdict, act, retentionMs) => settle(tables, id, { verdict, act, retentionMs }),
+    forget: async (id, act) => forget(tables, id, act),
+    unpark: async (id, act) => unpark(tables, id, act),
+
+    table: <Value>(name: string) => copyingTable<Value>(work => work(tables.table(name))),
+    transaction: work => transaction(transactor, work),
+  }
+}
+
+async function transaction<T>(transactor: Transactor<MemoryTx>, work: (tx: MemoryTx) => Promise<T>): Promise<T> {
+  let value: { readonly of: T } | undefined
+  const end = await transactor.transaction(async tx => {
+    await transactor.adopt(tx)
+    value = { of: await work(tx) }
+    return 'commit'
+  })
+  if (end.kind === 'conflict') throw end.cause
+  // It was committed, so the work has resolved.
+  return (value as { readonly of: T }).of
+}

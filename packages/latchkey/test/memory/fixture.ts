@@ -1,0 +1,48 @@
+/** The store conformance harness over a memory store whose clock is moved by hand. */
+import type { StoreHarness } from '../../src/conformance/index.ts'
+import { systemClock } from '../../src/ports/clock.ts'
+import type { Store } from '../../src/ports/store.ts'
+import { memoryStore, type MemoryStore, type MemoryTx } from '../../src/stores/memory/index.ts'
+
+export interface MemoryHarness extends StoreHarness {
+  readonly store: MemoryStore
+}
+
+export async function memoryHarness(): Promise<MemoryHarness> {
+  // Stands still unless it is advanced: the edges, where nothing is left, are met exactly.
+  let nowMs = Date.UTC(2026, 0, 1)
+  const clock = { ...systemClock, nowMs: () => nowMs, monotonicMs: () => nowMs }
+  // Generous: on a busy machine no transaction is to be refused for want of time.
+  const store = memoryStore({ clock, waitMs: 20_000, transactionMs: 20_000 })
+  let orders = 0
+  return {
+    store,
+    open: async () => store,
+    advance: async ms => {
+      nowMs += ms
+    },
+    business: {
+      async insert(tx, value) {
+        // A transaction begins with its first reservation; adopting it begins it, too.
+        const { table } = await store.transactor.adopt(tx)
+        table('orders').set(String((orders += 1)), value)
+      },
+      // The store hands out its own tx.
+      send: async (tx, command) => (tx as MemoryTx)[commands[command]](),
+      values: async () =>
+        store
+          .table<string>('orders')
+          .entries()
+          .map(([, value]) => value),
+    },
+    close: async () => {},
+  }
+}
+
+const commands = { BEGIN: 'begin', COMMIT: 'commit', ROLLBACK: 'rollback' } as const
+
+/** The same store, as one that has no transactions and so neither steps nor an outbox. */
+export function withoutTransactions(store: Store): Store {
+  const traits = { ...store.traits, transactional: false }
+  return { ...store, name: 'plain', traits, transactor: undefined, steps: undefined, outbox: undefined }
+}
