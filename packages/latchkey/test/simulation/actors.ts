@@ -3,13 +3,13 @@ import type { Answer } from '../../src/engine/answer.ts'
 import { downstreamKey } from '../../src/engine/execution.ts'
 import { json } from '../../src/engine/steps/json.ts'
 import type { FoundVerdict } from '../../src/ports/reconciliation.ts'
+import type { Database } from './database.ts'
 import type { History } from './history.ts'
-import type { ModelRow } from './model-row.ts'
-import type { ModelStore } from './model-store.ts'
 import { type Asked, askedFor, operationNames, type OperationName } from './operations.ts'
 import type { Plan } from './plan.ts'
 import type { Entry, Provider } from './provider.ts'
 import type { Runs } from './runs.ts'
+import type { StoredRow } from './stored-row.ts'
 import type { World } from './world.ts'
 
 /** `gone`: the connection broke, and nobody knows what became of it. */
@@ -58,44 +58,57 @@ function isFinal(answer: Answer): boolean {
 export interface OperatorOptions {
   readonly plan: Pick<Plan, 'lookUps'>
   readonly world: World
-  readonly store: ModelStore
+  readonly database: Database
   readonly history: History
   readonly provider: Provider
   readonly runs: Runs
 }
 
 const settledRetentionMs = 60_000
+const act = { by: 'operator', reason: 'simulated' } as const
 
 /** Knows the truth, and speaks only when nothing can change it any more: the quarantine, without guessing its length. */
-export function startOperator({ plan, world, store, history, provider, runs }: OperatorOptions): void {
+export function startOperator({ plan, world, database, history, provider, runs }: OperatorOptions): void {
   const unknownSinceMs = new Map<string, number>()
 
-  function look(): void {
-    for (const [id, row] of store.rows) {
+  const start = () => {
+    look().catch(error => history.break(`the operator failed: ${String(error)}`))
+  }
+
+  async function look(): Promise<void> {
+    for (const [id, row] of [...database.rows]) {
       if (row.state !== 'unknown') unknownSinceMs.delete(id)
-      if (row.parked && world.chance.happens(0.5)) store.unpark(id)
-      else if (row.state === 'unknown' && isForAPerson(row)) settle(id, row)
+      if (row.parked && world.chance.happens(0.5)) await unpark(id)
+      else if (row.state === 'unknown' && isForAPerson(row)) await settle(id, row)
     }
-    world.at(world.chance.between(3_000, 12_000), look)
+    world.at(world.chance.between(3_000, 12_000), start)
+  }
+
+  async function unpark(id: string): Promise<void> {
+    await database.serve({ by: 'operator', what: 'unpark' }, store => store.unpark(id, act))
   }
 
   /** Where questions are asked, a person waits for the end of them, mostly. */
-  function isForAPerson({ parked }: ModelRow): boolean {
+  function isForAPerson({ parked }: StoredRow): boolean {
     return parked || !plan.lookUps || world.chance.happens(0.05)
   }
 
-  function settle(id: string, row: ModelRow): void {
+  async function settle(id: string, row: StoredRow): Promise<void> {
     const sinceMs = unknownSinceMs.get(id) ?? world.nowMs()
     unknownSinceMs.set(id, sinceMs)
     if (runs.anyBefore(id, sinceMs) || provider.underWay(id)) return
     const open = row.steps.find(step => step.state === 'open')
     const key = open?.key ?? downstreamKey(id, 'work')
     const entry = provider.entry({ key, sinceMs: row.createdAtMs })
-    const settled = store.settle(id, verdictOf(entry, open !== undefined), settledRetentionMs)
+    const verdict = verdictOf(entry, open !== undefined)
+    const evidence = { source: 'operator', verdict, atMs: database.now() } as const
+    const settled = await database.serve({ by: 'operator', what: `settle ${verdict.kind}`, evidence }, store =>
+      store.settle(id, verdict, act, settledRetentionMs),
+    )
     if (settled.kind !== 'settled') history.break(`an operator's word is refused: ${settled.kind} ${id}`)
   }
 
-  world.at(5_000, look)
+  world.at(5_000, start)
 }
 
 function verdictOf(entry: Entry | undefined, ofEffect: boolean): FoundVerdict {

@@ -12,13 +12,13 @@
  * I18  a forged message changes nothing, a recorded one is taken once
  */
 import { transitions } from '../../src/engine/rules/transitions.ts'
-import { isExpired, isGone, isOverdue, isStuck, type ModelRow } from './model-row.ts'
-import type { AppliedEvidence, Change } from './model-tables.ts'
+import type { AppliedEvidence, Change } from './database.ts'
 import { quarantineMs } from './provider.ts'
+import { isExpired, isGone, isOverdue, isStuck, type StoredRow } from './stored-row.ts'
 
 export interface Truth {
   readonly nowMs: number
-  /** How often the provider has acted for an effect of this row's present life. */
+  /** How often the provider has acted for an effect of this generation of the row. */
   executions(effect: string): number
   /** What it answered, refusals included. */
   results(effect: string): readonly string[]
@@ -36,7 +36,7 @@ export function checkChange(change: Change, truth: Truth, broken: (rule: string)
       row.by.includes(by) &&
       row.fence === (rose ? 'rises' : 'stays'),
   )
-  const operation = (before ?? after)?.identity.operation
+  const operation = (before ?? after)?.operation
   const fail = (text: string) => broken(`${text}: ${what} by ${by} of ${operation} ${id}`)
   if (rule === undefined) fail(`illegal transition ${before?.state} → ${after?.state}`)
   if (after === undefined) {
@@ -58,7 +58,7 @@ export function checkChange(change: Change, truth: Truth, broken: (rule: string)
 
 type Fail = (text: string) => void
 
-function mayBeGranted(before: ModelRow, after: ModelRow, nowMs: number): boolean {
+function mayBeGranted(before: StoredRow, after: StoredRow, nowMs: number): boolean {
   if (isGone(before, nowMs)) return false
   if (isExpired(before, nowMs)) return after.steps.length === 0
   if (before.parked || Buffer.compare(before.fingerprint, after.fingerprint) !== 0) return false
@@ -66,21 +66,21 @@ function mayBeGranted(before: ModelRow, after: ModelRow, nowMs: number): boolean
   return isOverdue(before, nowMs) && before.recovery !== 'hold' && !isStuck(before, nowMs)
 }
 
-function checkSteps(before: ModelRow, after: ModelRow, fail: Fail): void {
+function checkSteps(before: StoredRow, after: StoredRow, fail: Fail): void {
   for (const step of before.steps) {
     const now = after.steps.find(other => other.position === step.position)
-    if (step.state === 'done' && (now?.state !== 'done' || now.result !== step.result)) fail('I10 a done step changes')
+    if (step.state === 'done' && (now?.state !== 'done' || now.value !== step.value)) fail('I10 a done step changes')
     if (now !== undefined && now.epoch < step.epoch) fail('I10 an epoch falls')
   }
   const added = after.steps.find(step => !before.steps.some(other => other.position === step.position))
   const ahead = after.steps.filter(step => step.state === 'done' && step.position < (added?.position ?? 0))
   if (added !== undefined && ahead.length < added.position) fail(`I10 ${added.name} before what is ahead of it is done`)
-  const byOwner = after.state === 'completed' && after.saidBy === 'owner'
+  const byOwner = after.state === 'completed' && after.answeredBy === 'owner'
   if (byOwner && after.steps.some(step => step.state !== 'done')) fail('I10 completed with a step that is not done')
 }
 
 /** Nothing of it is left but that it was. */
-function isStripped(before: ModelRow, after: ModelRow, nowMs: number): boolean {
+function isStripped(before: StoredRow, after: StoredRow, nowMs: number): boolean {
   return isGone(before, nowMs) && !before.stripped && after.stripped && after.outcome === undefined
 }
 
@@ -119,7 +119,7 @@ function checkEvidence({ before, after, by, evidence }: Change, truth: Truth, fa
 
 /** What evidence says is what the provider did, and its result is the provider's. */
 function checkTruth(
-  before: ModelRow,
+  before: StoredRow,
   { verdict }: AppliedEvidence,
   { truth, fail }: { truth: Truth; fail: Fail },
 ): void {

@@ -7,10 +7,10 @@ import { downstreamKey } from '../../src/engine/execution.ts'
 import type { Outcome } from '../../src/ports/outcome.ts'
 import type { Attributes } from '../../src/ports/telemetry.ts'
 import { checkChange, type Truth } from './change-rules.ts'
-import type { Change } from './model-tables.ts'
-import { isRepeatable, isTooLate, type ModelRow } from './model-row.ts'
-import type { Written } from './model-transactions.ts'
+import type { Change } from './database.ts'
 import type { Asked } from './operations.ts'
+import { isRepeatable, isTooLate, type StoredRow } from './stored-row.ts'
+import type { Written } from './transactions.ts'
 
 export interface Run {
   readonly id: string
@@ -19,7 +19,7 @@ export interface Run {
 
 interface Grant {
   readonly fence: number
-  readonly life: number
+  readonly generation: number
   readonly fingerprint: string
 }
 
@@ -31,7 +31,7 @@ export interface History {
   /** Something that a good set of seeds meets at least once. */
   saw(what: string): void
   changed(change: Change): void
-  journalRead(row: ModelRow): void
+  journalRead(row: StoredRow): void
   committed(writes: readonly Written[]): void
   asked(asked: Asked): void
   /** The handler or the definition begins. */
@@ -51,7 +51,7 @@ export interface HistoryOptions {
   /** The longest time between the grant, which looks at an open intent's window, and the call that it allows. */
   readonly callsWithinMs: number
   readonly now: () => number
-  readonly rowOf: (id: string) => ModelRow | undefined
+  readonly rowOf: (id: string) => StoredRow | undefined
   /** A call to the provider is under way for this row. */
   readonly underWay: (id: string) => boolean
 }
@@ -68,7 +68,7 @@ interface Facts {
   readonly doubts: Set<string>
   /** Grants of work that was too late to begin. */
   readonly tooLate: Set<string>
-  /** What the provider answered, by life and effect. */
+  /** What the provider answered, by generation and effect. */
   readonly results: Map<string, readonly string[]>
   broken: string | undefined
 }
@@ -120,14 +120,14 @@ function grantOf({ grants }: Facts, { id, fence }: Run): Grant | undefined {
   return grants.get(id)?.findLast(grant => grant.fence === fence)
 }
 
-function lifeOf({ grants }: Facts, id: string): number {
-  return grants.get(id)?.at(-1)?.life ?? 0
+function generationOf({ grants }: Facts, id: string): number {
+  return grants.get(id)?.at(-1)?.generation ?? 0
 }
 
 /** The owner of the row learns about its steps. */
-function noteDoubts({ doubts }: Facts, { identity, life, fence, steps }: ModelRow, nowMs: number): void {
+function noteDoubts({ doubts }: Facts, { id, generation, fence, steps }: StoredRow, nowMs: number): void {
   for (const step of steps) {
-    if (step.state === 'open' && !isRepeatable(step, nowMs)) doubts.add(`${identity.id} ${life} ${fence} ${step.name}`)
+    if (step.state === 'open' && !isRepeatable(step, nowMs)) doubts.add(`${id} ${generation} ${fence} ${step.name}`)
   }
 }
 
@@ -138,7 +138,7 @@ function ofRows(facts: Facts, { now, underWay }: HistoryOptions): OfRows {
   return {
     changed(change) {
       const { id, before, after, what } = change
-      const place = (effect: string) => `${id} life ${after?.life} ${effect}`
+      const place = (effect: string) => `${id} generation ${after?.generation} ${effect}`
       const truth: Truth = {
         nowMs: now(),
         executions: effect => counts.get(place(effect)) ?? 0,
@@ -147,15 +147,15 @@ function ofRows(facts: Facts, { now, underWay }: HistoryOptions): OfRows {
       }
       checkChange(change, truth, rule => fail(facts, rule))
       if (after !== undefined && after.fence !== before?.fence) {
-        const { fence, life } = after
+        const { fence, generation } = after
         const fingerprint = Buffer.from(after.fingerprint).toString('hex')
-        grants.set(id, [...(grants.get(id) ?? []), { fence, life, fingerprint }])
+        grants.set(id, [...(grants.get(id) ?? []), { fence, generation, fingerprint }])
         noteDoubts(facts, after, now())
         const begins = after.state === 'in_progress' && after.steps.length === 0
-        if (begins && isTooLate(after, now())) facts.tooLate.add(`${id} ${life} ${fence}`)
+        if (begins && isTooLate(after, now())) facts.tooLate.add(`${id} ${generation} ${fence}`)
       }
       if (after?.state === 'completed' && (before?.state !== 'completed' || before.fence !== after.fence)) {
-        once(facts, `${id} life ${after.life} completed`, 'I1 one completion')
+        once(facts, `${id} generation ${after.generation} completed`, 'I1 one completion')
         outcomes.set(id, [...(outcomes.get(id) ?? []), bytesOf(after.outcome)])
       }
       const opened = after?.steps.find(step => what === `intent ${step.name}`)
@@ -168,7 +168,7 @@ function ofRows(facts: Facts, { now, underWay }: HistoryOptions): OfRows {
     },
     committed(writes) {
       for (const { id, name } of writes)
-        once(facts, `${id} life ${lifeOf(facts, id)} wrote ${name}`, 'I1 business rows')
+        once(facts, `${id} generation ${generationOf(facts, id)} wrote ${name}`, 'I1 business rows')
     },
   }
 }
@@ -183,8 +183,8 @@ function ofRuns(facts: Facts, { rowOf }: HistoryOptions): Pick<History, 'asked' 
       const grant = grantOf(facts, run)
       if (grant === undefined) return fail(facts, `I3 a run without a grant: ${run.id} fence ${run.fence}`)
       if (inputs.get(grant.fingerprint) !== run.amount) fail(facts, `I15 a mismatch runs: ${run.id}`)
-      once(facts, `${run.id} life ${grant.life} fence ${run.fence} started`, 'one run per grant')
-      if (facts.tooLate.has(`${run.id} ${grant.life} ${run.fence}`))
+      once(facts, `${run.id} generation ${grant.generation} fence ${run.fence} started`, 'one run per grant')
+      if (facts.tooLate.has(`${run.id} ${grant.generation} ${run.fence}`))
         fail(facts, `I14 work past its deadline runs: ${run.id}`)
       if (rowOf(run.id)?.fence !== run.fence) count(facts.seen, 'a replaced owner began to run')
     },
@@ -209,29 +209,30 @@ function ofTheProvider(facts: Facts, { now, rowOf, callsWithinMs }: HistoryOptio
   let results = 0
   return {
     called({ id, fence, effect, key }) {
-      const life = grantOf(facts, { id, fence })?.life
-      if (facts.doubts.has(`${id} ${life} ${fence} ${effect}`)) fail(facts, `I8 ${effect} of ${id} is called in doubt`)
+      const generation = grantOf(facts, { id, fence })?.generation
+      if (facts.doubts.has(`${id} ${generation} ${fence} ${effect}`))
+        fail(facts, `I8 ${effect} of ${id} is called in doubt`)
       const open = rowOf(id)?.steps.find(step => step.name === effect && step.state === 'open')
       const isOwner = rowOf(id)?.fence === fence
       if (open !== undefined && isOwner && key !== downstreamKey(id, effect, 'uuid', open.epoch))
         fail(facts, `I9 ${effect} of ${id} is called with the key of another epoch`)
-      if (open?.windowMs === undefined) return
-      const lateMs = now() - open.openedAtMs - open.windowMs
+      if (open?.repeatUntilMs === undefined) return
+      const lateMs = now() - open.repeatUntilMs
       if (lateMs >= callsWithinMs) fail(facts, `I8 ${effect} of ${id} is called ${lateMs} ms after its window`)
     },
     arrived({ id, effect, key }) {
       if (!facts.intents.has(key)) fail(facts, `I9 no intent before the call: ${effect} of ${id}`)
     },
     acted({ id, fence, effect, kind }) {
-      const life = grantOf(facts, { id, fence })?.life
-      const place = `${id} life ${life} ${effect}`
+      const generation = grantOf(facts, { id, fence })?.generation
+      const place = `${id} generation ${generation} ${effect}`
       const result = `${effect} ${kind} ${(results += 1)}`
       facts.results.set(place, [...(facts.results.get(place) ?? []), result])
       if (kind === 'declined') return result
       const times = count(facts.counts, place)
       // An operator says "never happened" only if that is so: a second execution is never explained, but where it is harmless.
-      const harmless = rowOf(id)?.identity.operation === 'rerun'
-      if (times > 1 && !harmless) fail(facts, `I8 executed ${times} times: ${effect} of ${id} life ${life}`)
+      const harmless = rowOf(id)?.operation === 'rerun'
+      if (times > 1 && !harmless) fail(facts, `I8 executed ${times} times: ${effect} of ${id} generation ${generation}`)
       return result
     },
   }

@@ -7,8 +7,8 @@ import type { Process, World } from './world.ts'
 export type Fate = 'arrives' | 'call lost' | 'reply lost'
 
 export interface Network {
-  /** `serve` is one atomic step of the server; it answers at once, or later if it waits for a lock. */
-  call<T>(process: Process, label: string, serve: (answer: (value: T) => void) => void): Promise<T>
+  /** `serve` is one atomic step of the server, which answers at once, or later if it waits for a lock. */
+  call<T>(process: Process, label: string, serve: () => T | Promise<T>): Promise<T>
   fate(): Fate
   /** How long one way takes. */
   wayMs(): number
@@ -18,7 +18,8 @@ export interface Network {
 
 export class ConnectionLost extends Error {}
 
-export function network(world: World): Network {
+/** `broken`: the server itself failed, which is a bug of the simulation or of the store. */
+export function network(world: World, broken: (rule: string) => void): Network {
   const { chance } = world
   let outUntilMs = 0
   const net: Network = {
@@ -41,11 +42,14 @@ export function network(world: World): Network {
         if (fate === 'call lost') return lose()
         world.at(net.wayMs(), () => {
           if (!process.alive && chance.happens(0.3)) return
-          serve(value => {
+          const answer = (value: Awaited<ReturnType<typeof serve>>) => {
             world.tell(() => `  ${label} of ${process.name}: ${brief(value)}`)
             if (fate === 'reply lost') return lose()
             world.deliver(process, net.wayMs(), () => resolve(value))
-          })
+          }
+          Promise.resolve(serve()).then(answer, (error: unknown) =>
+            broken(`the database failed: ${label}: ${String(error)}`),
+          )
         })
       }),
   }

@@ -12,7 +12,7 @@ import type { Definition } from '../../src/engine/steps/run-definition.ts'
 import type { PhasedExecution } from '../../src/engine/steps/phased-execution.ts'
 import { notExecuted } from '../../src/ports/errors.ts'
 import type { History } from './history.ts'
-import type { ModelTx } from './model-transactions.ts'
+import type { ServerTx } from './transactions.ts'
 import type { Network } from './network.ts'
 import type { Plan } from './plan.ts'
 import { callTimeoutMs, type Provider } from './provider.ts'
@@ -75,7 +75,7 @@ export interface Offered {
   execute(asked: Asked): Promise<Answer>
 }
 
-export function declareOperations(latchkey: Latchkey<ModelTx, unknown>, shop: Shop): Offered {
+export function declareOperations(latchkey: Latchkey<ServerTx, unknown>, shop: Shop): Offered {
   const { plan, version } = shop
   const short = { retentionMs: shortRetentionMs, allowShortRetention: true, leaseMs, holdMsMax }
   const kept = plan.tombstones
@@ -129,7 +129,7 @@ async function guardedWork(shop: Shop, x: GuardedExecution, { id, amount }: Inpu
 
 async function atomicWork(
   { net, process }: Shop,
-  { tx, fence }: AtomicExecution<ModelTx>,
+  { tx, fence }: AtomicExecution<ServerTx>,
   { id }: Input,
 ): Promise<Attempt> {
   await write({ net, process }, tx, { id, name: 'order', value: `order ${fence}` })
@@ -137,14 +137,11 @@ async function atomicWork(
 }
 
 /** A statement of the application. */
-function write({ net, process }: Pick<Shop, 'net' | 'process'>, tx: ModelTx, row: ModelTx['writes'][number]) {
-  return net.call<void>(process, `write ${row.name}`, answer => {
-    tx.writes.push(row)
-    answer(undefined)
-  })
+function write({ net, process }: Pick<Shop, 'net' | 'process'>, tx: ServerTx, row: ServerTx['writes'][number]) {
+  return net.call(process, `write ${row.name}`, () => void tx.writes.push(row))
 }
 
-type Pay = Definition<ModelTx, Input>
+type Pay = Definition<ServerTx, Input>
 
 function payWithDedup(shop: Shop): Pay {
   return async (x, input) => {
@@ -175,10 +172,10 @@ function exportFile(shop: Shop): Pay {
 
 interface InPhase {
   readonly input: Input
-  readonly x: PhasedExecution<ModelTx>
+  readonly x: PhasedExecution<ServerTx>
 }
 
-async function writeOrder(shop: Shop, tx: ModelTx, { input, x }: InPhase): Promise<string> {
+async function writeOrder(shop: Shop, tx: ServerTx, { input, x }: InPhase): Promise<string> {
   const value = `order ${x.fence}`
   await write(shop, tx, { id: input.id, name: 'order', value })
   return value
@@ -190,7 +187,7 @@ interface Effect {
   readonly windowMs: number | undefined
 }
 
-function effect(shop: Shop, x: PhasedExecution<ModelTx>, given: Effect): Promise<string> {
+function effect(shop: Shop, x: PhasedExecution<ServerTx>, given: Effect): Promise<string> {
   const dedup = given.windowMs === undefined ? {} : { dedup: { windowMs: given.windowMs } }
   const { id, operation, fence } = x
   const call = { id, operation, effect: given.name, fence, windowMs: given.windowMs, intended: true }

@@ -4,7 +4,7 @@ import { standardWebhooks } from '../../src/reconcile/webhooks/signatures.ts'
 import type { EffectVerdict, OutcomeVerdict, EvidenceInput } from '../../src/reconcile/verdict.ts'
 import { json } from '../../src/engine/steps/json.ts'
 import type { Latchkey } from '../../src/engine/latchkey.ts'
-import type { ModelTx } from './model-transactions.ts'
+import type { ServerTx } from './transactions.ts'
 import type { Offered, Shop } from './operations.ts'
 import { type Found, quarantineMs } from './provider.ts'
 import { type Message, type Said, secret } from './webhooks.ts'
@@ -20,7 +20,7 @@ export interface Reconciling {
   take(message: Message): Promise<number>
 }
 
-export function startReconciling(latchkey: Latchkey<ModelTx, unknown>, offered: Offered, shop: Shop): Reconciling {
+export function startReconciling(latchkey: Latchkey<ServerTx, unknown>, offered: Offered, shop: Shop): Reconciling {
   const { provider, process, plan } = shop
   const reconcile = createReconciler(latchkey)
   // Where nobody ever answers, the end is to come within the run.

@@ -1,26 +1,43 @@
-/** Reconciliation of the model over the network. No books are compared here. */
+/** Reconciliation over the network. No ledgers are compared here. */
 import type { Reconciliation } from '../../src/ports/reconciliation.ts'
-import type { Place } from './remote-store.ts'
+import { askDatabase, type Place } from './ask-database.ts'
+import type { Cause } from './database.ts'
 import type { Process } from './world.ts'
 
-export function remoteReconciliation({ net, store }: Place, process: Process): Reconciliation {
-  const ask = <T>(label: string, serve: () => T): Promise<T> => net.call(process, label, answer => answer(serve()))
+const reconciler = (what: string): Cause => ({ by: 'reconciler', what })
+
+export function remoteReconciliation(place: Place, process: Process): Reconciliation {
+  const { ask, change } = askDatabase(place, process)
   return {
-    keep: (subject, finding) => ask(`keep ${finding.source}`, () => store.keep(subject, finding)),
-    apply: (evidenceId, options) => ask('apply', () => store.apply(evidenceId, options)),
-    waiting: options => ask('waiting', () => store.waiting(options)),
-    findEffect: downstreamKey => ask('find effect', () => store.findEffect(downstreamKey)),
-    lookups: options => ask(`look-ups ${options.operation}`, () => store.lookups(options)),
-    postpone: (lookup, inMs) => ask('postpone', () => store.postpone(lookup, inMs)),
-    giveUp: (lookup, cause) => ask('give up', () => store.giveUp(lookup, cause)),
-    nextLookUpInMs: id => ask('next look-up', () => store.nextLookUpInMs(id)),
-    unknowns: () => ask('unknowns', () => store.unknowns()),
-    forgetDeliveries: options => ask('forget deliveries', () => store.forgetDeliveries(options)),
+    keep: (subject, finding) =>
+      ask(`keep ${finding.source}`, ({ reconciliation }) => reconciliation.keep(subject, finding)),
+    apply: (evidenceId, options) =>
+      change('apply', applied(place, evidenceId), ({ reconciliation }) => reconciliation.apply(evidenceId, options)),
+    waiting: options => ask('waiting', ({ reconciliation }) => reconciliation.waiting(options)),
+    findEffect: downstreamKey => ask('find effect', ({ reconciliation }) => reconciliation.findEffect(downstreamKey)),
+    lookups: options =>
+      change(`look-ups ${options.operation}`, reconciler('look-up'), ({ reconciliation }) =>
+        reconciliation.lookups(options),
+      ),
+    postpone: (lookup, inMs) =>
+      change('postpone', reconciler('postpone'), ({ reconciliation }) => reconciliation.postpone(lookup, inMs)),
+    giveUp: (lookup, cause) =>
+      change('give up', reconciler('give-up'), ({ reconciliation }) => reconciliation.giveUp(lookup, cause)),
+    nextLookUpInMs: id => ask('next look-up', ({ reconciliation }) => reconciliation.nextLookUpInMs(id)),
+    unknowns: () => ask('unknowns', ({ reconciliation }) => reconciliation.unknowns()),
+    forgetDeliveries: options =>
+      ask('forget deliveries', ({ reconciliation }) => reconciliation.forgetDeliveries(options)),
     beginLedger: notSimulated,
     renewLedger: notSimulated,
     endLedger: notSimulated,
     lastLedger: notSimulated,
   }
+}
+
+function applied({ database }: Place, evidenceId: string): Cause {
+  const evidence = database.evidence(evidenceId)
+  const by = evidence?.source === 'late-owner' ? 'late owner' : 'reconciler'
+  return { by, what: `apply ${evidence?.source} ${evidence?.verdict.kind}`, evidence }
 }
 
 async function notSimulated(): Promise<never> {

@@ -1,27 +1,24 @@
-/** The model as a `Store` of one process: every call goes over the network. */
+/** The database as a `Store` of one process: every call goes over the network. */
 import type { Outbox } from '../../src/ports/outbox.ts'
+import type { FoundVerdict } from '../../src/ports/reconciliation.ts'
 import type { Steps } from '../../src/ports/steps.ts'
 import type { Store, TransactionEnd, Transactor } from '../../src/ports/store.ts'
-import type { History } from './history.ts'
-import type { ModelStore } from './model-store.ts'
-import type { ModelTransactions, ModelTx } from './model-transactions.ts'
-import { ConnectionLost, type Network } from './network.ts'
+import { askDatabase, type Place } from './ask-database.ts'
+import type { Cause } from './database.ts'
+import { ConnectionLost } from './network.ts'
 import { remoteReconciliation } from './remote-reconciliation.ts'
-import type { Process, World } from './world.ts'
+import type { ServerTx } from './transactions.ts'
+import type { Process } from './world.ts'
 
-export interface Place {
-  readonly world: World
-  readonly net: Network
-  readonly store: ModelStore
-  readonly transactions: ModelTransactions
-  readonly history: History
-}
-
-export function remoteStore(place: Place, process: Process): Store<ModelTx> {
-  const { net, store } = place
-  const ask = <T>(label: string, serve: () => T): Promise<T> => net.call(process, label, answer => answer(serve()))
+export function remoteStore(place: Place, process: Process): Store<ServerTx> {
+  const { ask, change } = askDatabase(place, process)
+  const owner = (what: string, verdict: FoundVerdict = { kind: 'never-happened' }): Cause => ({
+    by: 'owner',
+    what,
+    evidence: { source: 'late-owner', verdict },
+  })
   return {
-    name: 'model',
+    name: 'simulated',
     traits: {
       transactional: true,
       durable: true,
@@ -34,56 +31,64 @@ export function remoteStore(place: Place, process: Process): Store<ModelTx> {
     steps: steps(place, process),
     outbox: outbox(place, process),
     reconciliation: remoteReconciliation(place, process),
-    claim: request => ask('claim', () => store.claim(request)),
-    enqueue: request => ask('enqueue', () => store.enqueue(request)),
-    read: id => ask('read', () => store.read(id)),
-    heartbeat: (claim, leaseMs) => ask('heartbeat', () => store.heartbeat(claim, leaseMs)),
-    complete: (claim, outcome, retentionMs) => ask('complete', () => store.complete(claim, outcome, retentionMs)),
-    fail: (claim, failure) => ask(`fail ${failure.to}`, () => store.fail(claim, failure)),
-    release: (id, claimId) => ask('release', () => store.release(id, claimId)),
-    releaseMany: claims => ask('release many', () => store.releaseMany(claims)),
-    sweep: options => ask('sweep', () => store.sweep(options)),
-    resumable: options => ask('resumable', () => store.resumable(options)),
-    park: (claim, cause) => ask(`park ${cause}`, () => store.park(claim, cause)),
-    reap: options => ask('reap', () => store.reap(options)),
+    claim: request => change('claim', { by: 'request', what: 'claim' }, store => store.claim(request)),
+    enqueue: request => change('enqueue', { by: 'request', what: 'enqueue' }, store => store.enqueue(request)),
+    read: id => ask('read', store => store.read(id)),
+    heartbeat: (claim, leaseMs) => change('heartbeat', owner('heartbeat'), store => store.heartbeat(claim, leaseMs)),
+    complete: (claim, outcome, retentionMs) =>
+      change('complete', owner('complete', { kind: 'happened', outcome }), store =>
+        store.complete(claim, outcome, retentionMs),
+      ),
+    fail: (claim, failure) =>
+      change(`fail ${failure.to}`, owner(`fail ${failure.errorCode}`), store => store.fail(claim, failure)),
+    release: (id, claimId) => change('release', owner('release'), store => store.release(id, claimId)),
+    releaseMany: claims => change('release many', owner('release'), store => store.releaseMany(claims)),
+    sweep: options => change('sweep', { by: 'sweeper', what: 'sweep' }, store => store.sweep(options)),
+    resumable: options => ask('resumable', store => store.resumable(options)),
+    park: (claim, cause) => change(`park ${cause}`, owner(`park ${cause}`), store => store.park(claim, cause)),
+    reap: options => change('reap', { by: 'reaper', what: 'reap' }, store => store.reap(options)),
     list: notSimulated,
-    inspect: id => ask('inspect', () => ({ record: store.read(id), evidence: store.evidenceOf(id), audit: [] })),
+    inspect: id => ask('inspect', store => store.inspect(id)),
     settle: notSimulated,
     forget: notSimulated,
     unpark: notSimulated,
   }
 }
 
-/** The operator of the simulation acts on the model itself. */
+/** The operator of the simulation acts on the database itself. */
 async function notSimulated(): Promise<never> {
   throw new Error('not part of the simulation')
 }
 
-function steps({ net, store, transactions, history }: Place, process: Process): Steps<ModelTx> {
-  const ask = <T>(label: string, serve: () => T): Promise<T> => net.call(process, label, answer => answer(serve()))
+function steps(place: Place, process: Process): Steps<ServerTx> {
+  const { net, database, transactions, history } = place
+  const { ask, change } = askDatabase(place, process)
   return {
     readJournal: id =>
-      ask('read journal', () => {
-        const row = store.rows.get(id)
+      ask('read journal', store => {
+        const row = database.rows.get(id)
         if (row !== undefined) history.journalRead(row)
-        return store.journal(id)
+        return store.steps.readJournal(id)
       }),
-    enterPhase: (tx, claim) => net.call(process, 'enter phase', answer => transactions.enterPhase(tx, claim, answer)),
+    enterPhase: (tx, claim) => net.call(process, 'enter phase', () => transactions.enterPhase(tx, claim)),
     recordPhase: (tx, claim, phase, leaseMs) =>
-      ask(`record phase ${phase.name}`, () => transactions.recordPhase(tx, claim, phase, leaseMs)),
+      net.call(process, `record phase ${phase.name}`, () => transactions.recordPhase(tx, claim, phase, leaseMs)),
     openIntent: (claim, intent, leaseMs) =>
-      ask(`intent ${intent.name}`, () => store.openIntent(claim, intent, leaseMs)),
-    recordResult: (claim, effect, leaseMs) => ask('result', () => store.recordResult(claim, effect, leaseMs)),
+      change(`intent ${intent.name}`, { by: 'owner', what: `intent ${intent.name}` }, store =>
+        store.steps.openIntent(claim, intent, leaseMs),
+      ),
+    recordResult: (claim, effect, leaseMs) =>
+      change('result', { by: 'owner', what: 'result' }, store => store.steps.recordResult(claim, effect, leaseMs)),
   }
 }
 
-function outbox({ net }: Place, process: Process): Outbox<ModelTx> {
+function outbox({ net }: Place, process: Process): Outbox<ServerTx> {
   return {
     lanes: 1,
-    append: (tx, { topic, aggregate = '', payload }) =>
-      net.call(process, `append to ${topic}`, answer => {
-        tx.writes.push({ id: aggregate, name: `outbox ${topic}`, value: Buffer.from(payload).toString() })
-        answer(undefined)
+    append: (tx, message) =>
+      net.call(process, `append to ${message.topic}`, () => {
+        const { topic, aggregate = '', payload } = message
+        tx.writes.push({ id: aggregate, name: `outbox ${topic}`, value: Buffer.from(payload).toString(), message })
       }),
     leaseLane: notSimulated,
     renewLane: notSimulated,
@@ -99,13 +104,13 @@ function outbox({ net }: Place, process: Process): Outbox<ModelTx> {
   }
 }
 
-function transactor(place: Place, process: Process): Transactor<ModelTx> {
-  const { world, net, store, transactions } = place
+function transactor(place: Place, process: Process): Transactor<ServerTx> {
+  const { world, net, transactions } = place
   /** The server notices a lost connection by and by, and holds the locks until then. */
-  const hangUp = (tx: ModelTx) => world.at(net.noticedAfterMs(), () => transactions.rollback(tx))
+  const hangUp = (tx: ServerTx) => world.at(net.noticedAfterMs(), () => transactions.rollback(tx))
   return {
     async transaction(work) {
-      const tx = await net.call<ModelTx>(process, 'begin', answer => answer(transactions.begin()))
+      const tx = await net.call(process, 'begin', transactions.begin)
       const died = () => hangUp(tx)
       process.onCrash.add(died)
       try {
@@ -122,29 +127,32 @@ function transactor(place: Place, process: Process): Transactor<ModelTx> {
     },
     adopt: notSimulated,
     endOf: () => 'open',
-    reserve: (tx, request) => net.call(process, 'reserve', answer => answer(transactions.reserve(tx, request))),
+    reserve: (tx, request) => net.call(process, 'reserve', () => transactions.reserve(tx, request)),
     record: (tx, request, outcome, reservedFence) =>
-      net.call(process, 'record', answer => answer(transactions.record(tx, request, outcome, reservedFence))),
-    readAfterCommit: id =>
-      net.call(process, 'read after commit', answer => transactions.whenFree(id, () => answer(store.read(id)))),
+      net.call(process, 'record', () => transactions.record(tx, request, outcome, reservedFence)),
+    readAfterCommit: id => net.call(process, 'read after commit', () => transactions.readWhenFree(id)),
   }
 }
 
 /** COMMIT is sent: from here on only the server knows how it ends. */
-function commit({ world, net, transactions }: Place, process: Process, tx: ModelTx): Promise<TransactionEnd> {
+function commit({ world, net, transactions, history }: Place, process: Process, tx: ServerTx): Promise<TransactionEnd> {
   return new Promise(resolve => {
     if (!process.alive) return
     const fate = net.fate()
     world.tell(() => `${process.name} → COMMIT${fate === 'arrives' ? '' : ` (${fate})`}`)
     const tell = (delayMs: number, end: TransactionEnd) => world.deliver(process, delayMs, () => resolve(end))
     const doubt = () => tell(net.noticedAfterMs(), { kind: 'commit-unknown', cause: new ConnectionLost('COMMIT') })
-    world.at(net.wayMs(), () => {
-      const rolledBack = fate === 'call lost' || world.chance.happens(world.faults.conflict)
-      if (rolledBack) transactions.rollback(tx)
-      const end = rolledBack ? 'conflict' : transactions.commit(tx)
+    const broken = (error: unknown) => history.break(`a COMMIT failed: ${String(error)}`)
+    const answer = (end: 'committed' | 'conflict' | 'rolled-back') => {
       world.tell(() => `  COMMIT of ${process.name}: ${end}`)
       if (fate !== 'arrives') return doubt()
       tell(net.wayMs(), end === 'conflict' ? { kind: end, cause: new Error('serialization failure') } : { kind: end })
+    }
+    world.at(net.wayMs(), () => {
+      const rolledBack = fate === 'call lost' || world.chance.happens(world.faults.conflict)
+      if (!rolledBack) return void transactions.commit(tx).then(answer, broken)
+      transactions.rollback(tx)
+      answer('conflict')
     })
   })
 }

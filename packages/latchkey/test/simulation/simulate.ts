@@ -2,10 +2,10 @@
 import type { Answer } from '../../src/engine/answer.ts'
 import { startClient, startOperator } from './actors.ts'
 import { createFleet, type Fleet } from './fleet.ts'
-import { isExpired, type ModelRow } from './model-row.ts'
 import { askedFor, operationNames } from './operations.ts'
 import { noFaults } from './plan.ts'
 import { setStage, type Stage } from './stage.ts'
+import { isExpired, type StoredRow } from './stored-row.ts'
 
 export interface Simulated {
   readonly violation: string | undefined
@@ -66,42 +66,42 @@ async function act(run: Run): Promise<void> {
 
 /** I16: nobody waits, no lease is dead, and what can go on by itself has ended. */
 async function rest(run: Run): Promise<void> {
-  const { world, store, history } = run.stage
+  const { world, database, history } = run.stage
   const deadlineMs = world.nowMs() + restWithinMs
   const { lookUps, webhooks } = run.stage.plan
   // What somebody knows and wrote down is used.
-  const unused = () => ((lookUps || webhooks) && store.waiting({ limit: 1 }).length > 0 ? 1 : 0)
+  const unused = () => (lookUps || webhooks) && database.hasWaitingEvidence()
   const restless = () => {
-    for (const row of store.rows.values()) if (!isAtRest(row, { nowMs: world.nowMs(), lookUps })) return row
+    for (const row of database.rows.values()) if (!isAtRest(row, { nowMs: database.now(), lookUps })) return row
     return undefined
   }
-  const rested = () => run.clients === 0 && restless() === undefined && unused() === 0
+  const rested = () => run.clients === 0 && restless() === undefined && !unused()
   await until(run, () => rested() || world.nowMs() >= deadlineMs)
   if (history.broken() !== undefined || rested()) return
   const late = restless()
-  const who = late && `${late.identity.operation} ${late.state} ${late.identity.id}`
-  history.break(`I16 no rest: ${run.clients} clients, ${unused()} evidence waits, ${who}`)
+  const who = late && `${late.operation} ${late.state} ${late.id}`
+  history.break(`I16 no rest: ${run.clients} clients, ${unused() ? 'evidence waits' : 'no evidence waits'}, ${who}`)
 }
 
 /** A guarded row that failed waits for its client, who may never come; phased work is gone on with, and what is unknown is asked about. */
-function isAtRest(row: ModelRow, { nowMs, lookUps }: { nowMs: number; lookUps: boolean }): boolean {
+function isAtRest(row: StoredRow, { nowMs, lookUps }: { nowMs: number; lookUps: boolean }): boolean {
   if (row.state === 'in_progress' || (row.state === 'pending' && !row.parked)) return false
   if (row.state === 'unknown') return row.parked || !lookUps
-  const resumes = row.recovery === 'resume' && row.work !== undefined
+  const resumes = row.recovery === 'resume' && row.hasInput
   return row.state !== 'failed_retryable' || row.parked || !resumes || isExpired(row, nowMs)
 }
 
 /** Every row once more: nothing is in the way of an answer now. */
 async function askForEverything(run: Run): Promise<void> {
   const { stage, fleet } = run
-  const { world, plan, history, store } = stage
+  const { world, plan, history, database } = stage
   const deadlineMs = world.nowMs() + restWithinMs
   const heard: (Answer | 'gone')[] = []
   let asked = 0
   for (const operation of operationNames) {
     for (let key = 1; key <= plan.keys; key++) {
       const again = askedFor(operation, `key ${key}`, 1)
-      if (!store.rows.has(again.request.identity.id)) continue
+      if (!database.rows.has(again.request.identity.id)) continue
       asked += 1
       fleet.send(again, answer => void heard.push(answer))
     }
