@@ -94,8 +94,8 @@ export const loadMutants: readonly Mutant[] = [
     name: 'load: every claim of a key is written to the SQLite file',
     patches: [
       {
-        file: `${source}/stores/sqlite/connection/look-then-write.ts`,
-        find: 'if (twins.begin(id, again)) ',
+        file: `${source}/stores/sqlite/connection/read-then-write.ts`,
+        find: 'if (writes.begin(id, again)) ',
         replace: '',
       },
     ],

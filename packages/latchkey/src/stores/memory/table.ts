@@ -1,4 +1,4 @@
-/** Rows by key, and drafts of them: a transaction writes to its own draft, and nobody else sees that before the commit. */
+/** Rows by key, and drafts of them: a transaction writes to its own draft, which no other caller sees before the commit. */
 
 /** What a Map is, and a draft of one. */
 export interface Table<Value> {

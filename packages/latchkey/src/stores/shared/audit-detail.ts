@@ -1,4 +1,4 @@
-/** What the audit says beside who acted and why: enough to find the row in logs once it is gone. */
+/** What the audit holds beside who acted and why: enough to find the row in logs once it is gone. */
 import type { KeyRecord } from '../../ports/store.ts'
 
 export function forgetDetail({ operation, fence }: Pick<KeyRecord, 'operation' | 'fence'>): string {

@@ -13,7 +13,7 @@ export interface Migration {
 export interface AppliedStep {
   readonly version: number
   readonly name: string
-  /** The step that a process must at least know to share the tables after this one. Absent: nobody has said so. */
+  /** The step that a process must at least know to share the tables after this one. Absent: the step does not declare one. */
   readonly sharedFrom: number | undefined
 }
 
@@ -36,7 +36,7 @@ export type StepsFault =
 
 /**
  * What is wrong with the steps that a database has; undefined: nothing. A step of a later release is not wrong by itself: the processes of a
- * rolling deployment share one database, and each step says how old they may be.
+ * rolling deployment share one database, and each step declares how old they may be.
  */
 export function stepsFault(known: readonly Migration[], applied: readonly AppliedStep[]): StepsFault | undefined {
   const names = new Map(known.map(({ version, name }) => [version, name]))

@@ -9,7 +9,7 @@ export function retriesMax(limit: number): number {
 
 export interface FreshMessage {
   readonly message: Message
-  /** An earlier message of its aggregate is aside: this one is set aside, too. */
+  /** An earlier message of its aggregate is aside: this one is set aside behind it. */
   readonly blocked: boolean
 }
 

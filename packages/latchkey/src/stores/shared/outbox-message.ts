@@ -1,4 +1,4 @@
-/** What the SQL outboxes share: which lane a message belongs to, what can be kept, and how its headers are spelled. */
+/** What the outboxes share: the lane of a message, what can be stored, and how its headers are written. */
 import { createHash } from 'node:crypto'
 import { misconfigured } from '../../ports/errors.ts'
 import type { FailedDelivery, NewMessage } from '../../ports/outbox.ts'
@@ -50,7 +50,7 @@ function checkName(what: string, value: string): void {
   if (sound && !/[\0\p{Surrogate}]/u.test(value)) return
   const shown = JSON.stringify(value)?.slice(0, 40)
   throw misconfigured(
-    `the ${what} of an outbox message is ${shown}, and must be 1 to ${nameLengthMax} characters of sound Unicode without U+0000`,
+    `the ${what} of an outbox message must be 1 to ${nameLengthMax} characters of valid Unicode without U+0000 (got ${shown})`,
   )
 }
 

@@ -12,7 +12,7 @@ export function headersToText(headers: readonly Header[]): string {
 export function headersFromText(text: string): readonly Header[] {
   const value: unknown = JSON.parse(text)
   if (!Array.isArray(value) || !value.every(isHeader)) {
-    throw new LatchkeyError('invariant', `stored headers are no list of [name, value] pairs: ${text.slice(0, 80)}`)
+    throw new LatchkeyError('invariant', `stored headers are not a list of [name, value] pairs: ${text.slice(0, 80)}`)
   }
   return value
 }

@@ -87,8 +87,8 @@ function readHeaders(reader: Reader): readonly Header[] {
     throw new LatchkeyError('invariant', `a stored header has code ${position}, which this version does not know`)
   }
   const count = reader.varint()
-  // Each takes two bytes at least: a count that is no count must not make a list of that length.
-  if (count > reader.left() / 2) throw new LatchkeyError('invariant', `a stored outcome says it has ${count} headers`)
+  // Each takes two bytes at least: a damaged count must not make a list of that length.
+  if (count > reader.left() / 2) throw new LatchkeyError('invariant', `a stored outcome claims ${count} headers`)
   return Array.from({ length: count }, (): Header => [text(commonNames), text(commonValues)])
 }
 

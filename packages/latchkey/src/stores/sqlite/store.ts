@@ -5,7 +5,7 @@ import type { Steps } from '../../ports/steps.ts'
 import type { ClaimResult, EnqueueResult, Store, StoreCheck, Transactor } from '../../ports/store.ts'
 import { sqliteTransactor } from './atomic/transactor.ts'
 import { openDatabase } from './connection/database.ts'
-import { knownScopes } from './connection/open-transactions.ts'
+import { openTransactions } from './connection/open-transactions.ts'
 import type { SqliteTx } from './connection/transaction.ts'
 import type { SqliteDatabase } from './driver.ts'
 import { claim, notGranted } from './keys/claim.ts'
@@ -56,7 +56,7 @@ export interface SqliteStore extends Store<SqliteTx> {
   readonly outbox: Outbox<SqliteTx>
   /**
    * Creates or upgrades the tables. Safe from several processes at once, and cheap when there is nothing to do. Refuses, and changes nothing,
-   * in a file whose tables of these names are somebody else's, or that a newer release has changed beyond this one.
+   * in a file whose tables of these names Latchkey did not make, or that a newer release has changed beyond this one.
    */
   migrate(): Promise<void>
   check(): Promise<StoreCheck>
@@ -73,7 +73,7 @@ export interface SqliteStore extends Store<SqliteTx> {
 export function openSqliteStore(options: SqliteStoreOptions): SqliteStore {
   const { path, open, transactionMs = 2_000, waitMs = 3_000, waitersMax = 10_000, clock = systemClock } = options
   const database = openDatabase({ path, open, clock, waitMs, waitersMax })
-  const scopes = knownScopes()
+  const transactions = openTransactions()
   return {
     name: 'sqlite',
     traits: {
@@ -85,23 +85,23 @@ export function openSqliteStore(options: SqliteStoreOptions): SqliteStore {
       connections: undefined,
       queueMsMax: waitMs,
     },
-    transactor: sqliteTransactor({ database, scopes, transactionMs }),
-    steps: sqliteSteps(database, scopes),
-    outbox: sqliteOutbox(database, scopes),
+    transactor: sqliteTransactor({ database, transactions, transactionMs }),
+    steps: sqliteSteps(database, transactions),
+    outbox: sqliteOutbox(database, transactions),
     reconciliation: sqliteReconciliation(database),
 
     // A duplicate is answered without the write lock, also while another key's transaction is open.
     claim: request =>
-      database.lookOrWrite<ClaimResult>(request.identity.id, {
+      database.readOrWrite<ClaimResult>(request.identity.id, {
         seen: (record, handle) => notGranted(handle, record, request),
         write: handle => claim(handle, request),
       }),
     enqueue: request =>
-      database.lookOrWrite<EnqueueResult>(request.identity.id, {
+      database.readOrWrite<EnqueueResult>(request.identity.id, {
         seen: notQueued,
         write: handle => enqueue(handle, request),
       }),
-    read: id => database.look(id, record => record),
+    read: id => database.readRow(id, record => record),
     heartbeat: (owned, leaseMs) => database.write(handle => heartbeat(handle, owned, leaseMs)),
     complete: (owned, outcome, retentionMs) =>
       database.write(handle => complete(handle, owned, { outcome, retentionMs })),

@@ -101,7 +101,7 @@ export function openTransaction({ tables, queue, clock, transactionMs, waitMs }:
     if (stage.kind === 'ended') throw stage.error
     const isStale = drafts[0].isStale()
     if (!isStale) {
-      // What nobody ended is committed with the whole.
+      // A nested one that was not ended is committed with the whole.
       for (const nested of drafts.toReversed()) nested.apply()
     }
     end(isStale ? 'rolled-back' : 'committed', over())

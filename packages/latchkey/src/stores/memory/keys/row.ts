@@ -55,7 +55,7 @@ export function untriedRow(row: Row, dueAtMs: number): Row & { state: 'pending' 
   return { ...row, state, dueAtMs, parked: false, doubt: undefined }
 }
 
-/** Moves the expiry only if the answer would live shorter than promised: nothing shortens a row's life. */
+/** Moves the expiry only if the answer would be kept for less time than promised: nothing shortens it. */
 export function completedRow(
   row: Row,
   answer: { outcome: Outcome; retentionMs: number; by: 'owner' | 'evidence' },

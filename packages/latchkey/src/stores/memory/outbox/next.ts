@@ -52,7 +52,7 @@ export function newAside(message: StoredMessage): Aside {
   return { message, blocks: false, suspect: false, ...untried }
 }
 
-/** Counted before it is tried: if the relay dies of it, nobody else could. */
+/** Counted before it is tried: if the relay dies of it, no other process could. */
 function probe(lane: Lane, suspect: Aside, nowMs: number): Message {
   const { message, crashes } = suspect
   const dueAtMs = nowMs + probeDelayMs(crashes)

@@ -10,8 +10,8 @@ import type { SqliteDatabase } from '../driver.ts'
 import { asStoreError, faultError, faultOf, unavailable } from './errors.ts'
 import { groupCommit, type ShortWrite } from './group-commit.ts'
 import type { Handle } from './handle.ts'
-import { type LookOrWrite, lookThenWrite } from './look-then-write.ts'
-import { gatherLooks } from '../keys/read-batch.ts'
+import { type ReadOrWrite, readThenWrite } from './read-then-write.ts'
+import { gatherReads } from '../keys/read-batch.ts'
 import { applyMigrations, schemaFault } from '../migrations/index.ts'
 import { writeQueue } from './write-queue.ts'
 
@@ -29,10 +29,10 @@ export interface Database {
   readonly atomic: Connection
   /** One statement, at once, also while a transaction of this process is open. */
   read<T>(work: (handle: Handle) => T): Promise<T>
-  /** The row of one identity, as `read` would find it; shares its statement with others that ask in the same turn. */
-  look<T>(id: string, then: (record: KeyRecord | undefined, handle: Handle) => T): Promise<T>
-  /** As `look`, and as `write` where that gives `undefined`. */
-  lookOrWrite<T>(id: string, ways: LookOrWrite<T>): Promise<T>
+  /** The row of one identity, as `read` would find it; shares its statement with other calls of the same turn. */
+  readRow<T>(id: string, then: (record: KeyRecord | undefined, handle: Handle) => T): Promise<T>
+  /** As `readRow`, and as `write` where that gives `undefined`. */
+  readOrWrite<T>(id: string, ways: ReadOrWrite<T>): Promise<T>
   /** As `read`, for several statements that must see the same moment. */
   snapshot<T>(work: (handle: Handle) => T): Promise<T>
   /** Begins and ends without an await, after the writers before it. Shares its transaction with others that wait. */
@@ -42,7 +42,7 @@ export interface Database {
   /** The turn to write, for longer than one turn of the event loop. The function it gives ends it. */
   enter(limitMs: number): Promise<() => void>
   /** Runs it; a driver's error becomes one of ours. */
-  told<T>(run: () => Promise<T>): Promise<T>
+  translateErrors<T>(run: () => Promise<T>): Promise<T>
   /** The same file, as SQLite names it. */
   isSameFile(name: string): boolean
   migrate(): Promise<void>
@@ -54,20 +54,20 @@ export function openDatabase({ path, open, clock, waitMs, waitersMax }: Database
   const file = checkPath(path)
   const own = connect(file, open)
   const atomic = connect(file, open)
-  const looks = gatherLooks({ own, clock, waitMs })
-  const queue = writeQueue<ShortWrite>({ clock, waitersMax, beforeTurn: looks.flush })
+  const reads = gatherReads({ own, clock, waitMs })
+  const queue = writeQueue<ShortWrite>({ clock, waitersMax, beforeTurn: reads.flush })
   const commit = groupCommit({ own, queue, clock })
   const gate = createGate({ own, file, clock, waitMs })
 
-  const told = async <T>(run: () => Promise<T>): Promise<T> => {
+  const translateErrors = async <T>(run: () => Promise<T>): Promise<T> => {
     try {
       return await run()
     } catch (error) {
       throw asStoreError(error, file)
     }
   }
-  const whenReady = <T>(run: () => Promise<T>) => (gate.isReady() ? run() : told(gate.ready).then(run))
-  const looking = <T>(work: () => T) => whenReady(() => told(() => untilFree(clock, waitMs, work)))
+  const whenReady = <T>(run: () => Promise<T>) => (gate.isReady() ? run() : translateErrors(gate.ready).then(run))
+  const reading = <T>(work: () => T) => whenReady(() => translateErrors(() => untilFree(clock, waitMs, work)))
   /** What a driver throws becomes one of our errors, without an async function around every call. */
   const promised = <T>(start: (done: (value: T) => void, failed: (error: unknown) => void) => void) =>
     new Promise<T>((resolve, reject) => start(resolve, error => reject(asStoreError(error, file))))
@@ -75,42 +75,42 @@ export function openDatabase({ path, open, clock, waitMs, waitersMax }: Database
     promised<T>((committed, failed) => commit(limitMs, { work, committed, failed }))
   const writing = <T>(limitMs: number, work: (handle: Handle) => T) => whenReady(() => written(limitMs, work))
 
-  const lookOrWrite = lookThenWrite({ looks, commit, clock, waitMs, waitersMax })
+  const readOrWrite = readThenWrite({ reads, commit, clock, waitMs, waitersMax })
 
   return {
     clock,
     waitMs,
     atomic,
-    told,
-    read: work => looking(() => work(own.handle)),
-    snapshot: work => looking(() => oneTransaction(own, 'BEGIN', () => work(own.handle))),
+    translateErrors,
+    read: work => reading(() => work(own.handle)),
+    snapshot: work => reading(() => oneTransaction(own, 'BEGIN', () => work(own.handle))),
     write: work => writing(waitMs, work),
     readAfterWriters: writing,
-    look: (id, then) =>
+    readRow: (id, then) =>
       whenReady(() =>
-        promised((done, failed) => looks.join({ id, found: (record, handle) => done(then(record, handle)), failed })),
+        promised((done, failed) => reads.join({ id, found: (record, handle) => done(then(record, handle)), failed })),
       ),
-    lookOrWrite: (id, ways) => whenReady(() => promised((done, failed) => lookOrWrite(id, ways, { done, failed }))),
+    readOrWrite: (id, ways) => whenReady(() => promised((done, failed) => readOrWrite(id, ways, { done, failed }))),
     enter: limitMs => whenReady(() => queue.enter(limitMs)),
     isSameFile: name => name !== '' && realpathSync(name) === realpathSync(file),
     migrate: () =>
-      told(async () => {
+      translateErrors(async () => {
         await gate.useFile()
         await written(waitMs, handle => migrateOwn(handle, file))
       }),
-    check: () => told(gate.check),
+    check: () => translateErrors(gate.check),
     async close() {
       if (!gate.shut()) return
       // A transaction that does not end in time is rolled back by SQLite when its connection closes.
       await queue.close(waitMs)
-      looks.flush()
+      reads.flush()
       atomic.close()
       own.close()
     },
   }
 }
 
-/** Changes nothing that is somebody else's, or beyond this release. */
+/** Changes no tables that Latchkey did not make, or that a newer release has changed. */
 function migrateOwn(handle: Handle, file: string): void {
   const fault = schemaFault(handle)
   if (fault?.kind === 'foreign' || fault?.kind === 'newer') throw faultError(faultOf(fault, file))
@@ -144,13 +144,13 @@ interface Gate {
   shut(): boolean
 }
 
-/** Looks at the file until it was found fit once; then costs nothing. A file that is migrated later is found later. */
+/** Checks the file until it was found fit once; then costs nothing. A file that is migrated later is found fit later. */
 function createGate(options: { own: Connection; file: string; clock: Clock; waitMs: number }): Gate {
   const { own, file, clock, waitMs } = options
   let inWal = false
   let migrated = false
   let open = true
-  // Shared by all who come before it ends, so that nobody overtakes: the queue of writers is first come, first served.
+  // Shared by all calls that come before it ends, so that none overtakes another: the queue of writers is first come, first served.
   let checking: Promise<StoreCheck> | undefined
   const useFile = async () => {
     if (!open) throw unavailable('the SQLite store is closed')
@@ -158,14 +158,14 @@ function createGate(options: { own: Connection; file: string; clock: Clock; wait
     await untilFree(clock, waitMs, () => useWriteAheadLog(own.handle, file))
     inWal = true
   }
-  const look = async (): Promise<StoreCheck> => {
+  const inspect = async (): Promise<StoreCheck> => {
     await useFile()
     const fault = await untilFree(clock, waitMs, () => schemaFault(own.handle))
     if (fault !== undefined) return faultOf(fault, file)
     migrated = true
     return { kind: 'fit' }
   }
-  const check = () => (checking ??= look().finally(() => (checking = undefined)))
+  const check = () => (checking ??= inspect().finally(() => (checking = undefined)))
   return {
     useFile,
     check: async () => (open && migrated ? { kind: 'fit' } : check()),

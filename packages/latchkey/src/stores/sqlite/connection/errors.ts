@@ -14,7 +14,7 @@ export function isBusy(error: unknown): boolean {
   return code !== undefined && (code % 256 === busyCode || code % 256 === protocolCode)
 }
 
-/** This transaction read before somebody else committed, so it can never write: trying again in it is useless. */
+/** This transaction read before another one committed, so it can never write: trying again in it is useless. */
 export function isStaleSnapshot(error: unknown): boolean {
   return resultCode(error) === snapshotCode
 }
@@ -54,7 +54,7 @@ export function faultOf(fault: SchemaFault, path: string): StoreFault {
     const message = `the SQLite file ${path} has tables named latchkey_… that Latchkey did not make (${named}): give it another file`
     return { kind: 'foreign', message }
   }
-  const message = `a newer release of Latchkey has migrated the SQLite file ${path} (${named}), and processes of this release cannot share it: run the newer release here, too, or give this one another file`
+  const message = `a newer release of Latchkey has migrated the SQLite file ${path} (${named}), and processes of this release cannot share it: run the newer release here as well, or give this one another file`
   return { kind: 'newer', message }
 }
 

@@ -1,12 +1,12 @@
 /**
- * Short writes that wait at the same time share one transaction, and so one sync to the disk. Whoever comes first in the
- * queue leads: it takes the lock, runs the others' work after its own, commits, and only then is any of them told.
+ * Short writes that wait at the same time share one transaction, and so one sync to the disk. The first in the queue leads: it
+ * takes the lock, runs the others' work after its own and commits; only then does any of them get its result.
  */
 import type { Clock } from '../../../ports/clock.ts'
 import { type Connection, untilFree } from './open.ts'
 import type { Handle } from './handle.ts'
 import { readNowMs } from '../keys/row.ts'
-import type { Waiting, WriteQueue } from './write-queue.ts'
+import type { Waiter, WriteQueue } from './write-queue.ts'
 
 /** More share little more: at this size the sync is a small part of the work. */
 const membersMax = 256
@@ -15,53 +15,57 @@ const membersMax = 256
 const batchMs = 10
 
 /** A write that begins and ends without an await, so that others may come before and after it in one transaction. */
-export interface ShortWrite extends Waiting {
+export interface ShortWrite extends Waiter {
   readonly deadlineMs: number
   /** Happens again after a rollback: the work may depend on nothing but the file and the store's clock. */
   run(handle: Handle): void
-  /** It is on the disk: tells the value of the last run. */
+  /** It is on the disk: reports the value of the last run. */
   committed(): void
 }
 
-interface Parts {
+interface GroupCommitOptions {
   readonly own: Connection
   readonly queue: WriteQueue<ShortWrite>
   readonly clock: Clock
 }
 
-export interface Wanted<T> {
+export interface WriteRequest<T> {
   work(handle: Handle): T
   committed(value: T): void
   failed(error: unknown): void
 }
 
 /** Throws when there is no room for it. */
-export type GroupCommit = <T>(limitMs: number, wanted: Wanted<T>) => void
+export type GroupCommit = <T>(limitMs: number, wanted: WriteRequest<T>) => void
 
-export function groupCommit(parts: Parts): GroupCommit {
+export function groupCommit(parts: GroupCommitOptions): GroupCommit {
   const { queue, clock } = parts
-  return <T>(limitMs: number, wanted: Wanted<T>) => {
-    let tell = () => {}
+  return <T>(limitMs: number, wanted: WriteRequest<T>) => {
+    let report = () => {}
     const write: ShortWrite = {
       deadlineMs: clock.monotonicMs() + limitMs,
       lead: done => void commit(parts, [write], queue.takeWrites()).finally(done),
       run(handle) {
         const value = wanted.work(handle)
-        tell = () => wanted.committed(value)
+        report = () => wanted.committed(value)
       },
-      committed: () => tell(),
+      committed: () => report(),
       failed: error => wanted.failed(error),
     }
     queue.join(write, limitMs)
   }
 }
 
-/** Settles every one of them, and whoever of the company it took along; the company is taken once the lock is there. */
-async function commit(parts: Parts, members: readonly ShortWrite[], company: Iterable<ShortWrite> = []): Promise<void> {
+/** Settles every member, and the `company` that it took along once it had the lock. */
+async function commit(
+  parts: GroupCommitOptions,
+  members: readonly ShortWrite[],
+  company: Iterable<ShortWrite> = [],
+): Promise<void> {
   const { own, clock } = parts
   const leftMs = Math.min(...members.map(member => member.deadlineMs)) - clock.monotonicMs()
   try {
-    const tried = await untilFree(clock, leftMs, () => together(own, clock, { members, company }))
+    const tried = await untilFree(clock, leftMs, () => tryTogether(own, clock, { members, company }))
     if (tried.kind === 'committed') for (const member of tried.members) member.committed()
     else await inParts(parts, tried)
   } catch (error) {
@@ -69,16 +73,16 @@ async function commit(parts: Parts, members: readonly ShortWrite[], company: Ite
   }
 }
 
-type Tried =
+type CommitAttempt =
   | { readonly kind: 'committed'; readonly members: readonly ShortWrite[] }
   | { readonly kind: 'undone'; readonly members: readonly ShortWrite[]; readonly culprit: ShortWrite | undefined }
 
-/** Throws for a single one, as its own transaction would: then nobody was taken along. */
-function together(
+/** Throws for a single one, as its own transaction would: then no other write was taken along. */
+function tryTogether(
   own: Connection,
   clock: Clock,
   given: { members: readonly ShortWrite[]; company: Iterable<ShortWrite> },
-): Tried {
+): CommitAttempt {
   const members = [...given.members]
   let running: ShortWrite | undefined
   own.handle.exec('BEGIN IMMEDIATE')
@@ -101,8 +105,11 @@ function together(
   }
 }
 
-/** All that is left of the neighbours' work is undone as well: without the one that threw they are tried once more. */
-async function inParts(parts: Parts, { members, culprit }: Extract<Tried, { kind: 'undone' }>): Promise<void> {
+/** The rollback undid the others' work as well: without the one that threw they are tried once more. */
+async function inParts(
+  parts: GroupCommitOptions,
+  { members, culprit }: Extract<CommitAttempt, { kind: 'undone' }>,
+): Promise<void> {
   const half = members.length >> 1
   const [first, second] =
     culprit === undefined

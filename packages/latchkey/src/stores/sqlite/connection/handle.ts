@@ -77,9 +77,9 @@ function plainRow(given: unknown): SqliteRow {
 }
 
 export function isInTransaction(database: SqliteDatabase): boolean {
-  const told = database.inTransaction ?? database.isTransaction
-  if (told !== undefined) return told
-  // node:sqlite before Node 22.16 does not say; SQLite refuses a transaction within a transaction.
+  const known = database.inTransaction ?? database.isTransaction
+  if (known !== undefined) return known
+  // node:sqlite before Node 22.16 does not report it; SQLite refuses a transaction within a transaction.
   try {
     database.exec('BEGIN')
   } catch {

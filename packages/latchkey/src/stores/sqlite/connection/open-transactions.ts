@@ -1,25 +1,26 @@
 /** Which open transaction a `tx` belongs to. Shared by everything that is handed one. */
 import { LatchkeyError } from '../../../ports/errors.ts'
-import type { Scope, SqliteTx } from './transaction.ts'
+import type { OpenTransaction, SqliteTx } from './transaction.ts'
 
-export interface Scopes {
-  add(scope: Scope): void
-  find(tx: object): Scope | undefined
+export interface OpenTransactions {
+  add(transaction: OpenTransaction): void
+  find(tx: object): OpenTransaction | undefined
   /** Throws `not-a-transaction` for anything else. */
-  of(tx: unknown): Scope
+  of(tx: unknown): OpenTransaction
 }
 
-export function knownScopes(): Scopes {
-  const scopes = new WeakMap<SqliteTx, Scope>()
+export function openTransactions(): OpenTransactions {
+  const transactions = new WeakMap<SqliteTx, OpenTransaction>()
   // Any object may be asked for in a WeakMap.
-  const find = (tx: object) => scopes.get(tx as SqliteTx)
+  const find = (tx: object) => transactions.get(tx as SqliteTx)
   return {
-    add: scope => void scopes.set(scope.tx, scope),
+    add: transaction => void transactions.set(transaction.tx, transaction),
     find,
-    of: tx => (typeof tx === 'object' && tx !== null && find(tx)) || noTransaction('this is no tx of this store'),
+    of: tx =>
+      (typeof tx === 'object' && tx !== null && find(tx)) || notATransaction('this tx was not opened by this store'),
   }
 }
 
-export function noTransaction(reason: string): never {
+export function notATransaction(reason: string): never {
   throw new LatchkeyError('not-a-transaction', `an open transaction on the store's SQLite file is needed: ${reason}`)
 }

@@ -37,8 +37,8 @@ export function connect(path: string, open: (path: string) => SqliteDatabase): C
 }
 
 /**
- * While somebody mends the log that a killed process left, or closes the file as its last user, even the first look at it is refused. Nobody
- * can be told of that later, so opening waits, and blocks.
+ * While another process repairs the log that a killed one left, or closes the file as its last user, even the first read is refused.
+ * Opening cannot report that later, so it waits, and blocks.
  */
 const openWaitMs = 5_000
 
@@ -75,11 +75,11 @@ function opened(path: string, open: (path: string) => SqliteDatabase): SqliteDat
 export function checkPath(path: string): string {
   if (typeof path !== 'string' || path === '' || path.includes(':memory:') || path.includes('mode=memory')) {
     throw misconfigured(
-      `sqliteStore: path is ${JSON.stringify(path)}, and must be a file: every handle on :memory: has a database of its own`,
+      `sqliteStore: path must be a file (got ${JSON.stringify(path)}): every handle on :memory: has a database of its own`,
     )
   }
   if (path.startsWith('file:')) {
-    throw misconfigured(`sqliteStore: path is ${path}, and must be a plain path, not a URI`)
+    throw misconfigured(`sqliteStore: path must be a plain path, not a URI (got ${path})`)
   }
   const file = resolve(path)
   const directory = dirname(file)
@@ -100,7 +100,7 @@ function checkWritable(needed: string): void {
   }
 }
 
-/** Readers go on while somebody writes: only in this mode. It stays with the file, and is cheap to ask for again. */
+/** Only in this mode do readers continue while another connection writes. It stays with the file, and is cheap to ask for again. */
 export function useWriteAheadLog(handle: Handle, path: string): void {
   const mode = handle.query('PRAGMA journal_mode = WAL')[0]?.journal_mode
   if (mode === 'wal') return

@@ -26,7 +26,7 @@ export interface SqliteTx {
 }
 
 /** One open transaction, seen from inside the store. */
-export interface Scope {
+export interface OpenTransaction {
   readonly tx: SqliteTx
   /** Ours: begins it, if it has not begun yet. The application's: takes the write lock, which a plain BEGIN has not. */
   begin(): Promise<void>
@@ -40,7 +40,7 @@ export interface Scope {
   use<T>(work: (handle: Handle) => T): T
 }
 
-export interface OwnScope extends Scope {
+export interface OwnTransaction extends OpenTransaction {
   /** Rejects when the transaction was open for too long; it is rolled back then. */
   readonly overdue: Promise<never>
   commit(): TransactionEnd
@@ -58,16 +58,16 @@ function over(cause?: unknown): LatchkeyError {
 }
 
 /**
- * Not begun at once: until it has looked at its identity, a duplicate holds no lock and waits for nobody. `begin` waits for
+ * Not begun at once: until it has read its identity, a duplicate holds no lock and waits for no other writer. `begin` waits for
  * the writers before it.
  */
-export function ownScope(database: Database, transactionMs: number): OwnScope {
+export function ownTransaction(database: Database, transactionMs: number): OwnTransaction {
   const { atomic, clock } = database
   let phase: Phase = { kind: 'idle' }
   let beginning: Promise<void> | undefined
   let hasEndedInside = false
-  let tellOverdue: (error: LatchkeyError) => void = () => {}
-  const overdue = new Promise<never>((_, reject) => (tellOverdue = reject))
+  let reportOverdue: (error: LatchkeyError) => void = () => {}
+  const overdue = new Promise<never>((_, reject) => (reportOverdue = reject))
   overdue.catch(() => undefined)
 
   const end = (error: LatchkeyError) => {
@@ -84,11 +84,11 @@ export function ownScope(database: Database, transactionMs: number): OwnScope {
   const expire = () => {
     const error = openForTooLong(transactionMs)
     rollback(error)
-    tellOverdue(error)
+    reportOverdue(error)
   }
   const start = () =>
     whenFirst(database, done => {
-      // Whoever asked may have given up while this one waited for its turn.
+      // The caller may have given up while this one waited for its turn.
       if (phase.kind === 'ended') throw phase.error
       atomic.handle.exec('BEGIN IMMEDIATE')
       const cancel = clock.after(transactionMs, expire)
@@ -145,7 +145,7 @@ async function whenFirst({ clock, waitMs, enter }: Database, begin: (done: () =>
 }
 
 /** The application's own handle, already proven to be in a transaction on our file. Its end is the application's affair. */
-export function adoptedScope(database: Database, own: SqliteDatabase): Scope {
+export function adoptedTransaction(database: Database, own: SqliteDatabase): OpenTransaction {
   const handle = handleOf(own)
   const use = <T>(work: (handle: Handle) => T): T => {
     if (!handle.inTransaction()) throw over()
@@ -196,7 +196,7 @@ function txOver(use: <T>(work: (handle: Handle) => T) => T): SqliteTx {
 function openForTooLong(transactionMs: number): LatchkeyError {
   return unavailable(
     `the transaction was open for ${transactionMs} ms and was rolled back: nothing it did has happened. ` +
-      'It keeps every other writer of the file waiting; make the handler shorter, or raise transactionMs',
+      'Every other writer of the file waits for it; make the handler shorter, or raise transactionMs',
   )
 }
 

@@ -1,35 +1,35 @@
 /**
- * SQLite has one writer. Inside a process the writers stand in this queue instead of meeting each other's locks: first
- * come, first served, nobody blocks the event loop, and nobody writes inside another's open transaction.
+ * SQLite has one writer. Inside a process the writers stand in this queue instead of meeting each other's locks: first come, first
+ * served. None of them blocks the event loop, and none writes inside another's open transaction.
  */
 import type { Clock } from '../../../ports/clock.ts'
 import { overloaded, unavailable } from './errors.ts'
 import { values, type LinkedList, type ListNode, append, remove } from '../../../ports/linked-list.ts'
 
 /** What stands in the queue. */
-export interface Waiting {
+export interface Waiter {
   /** Its turn has come; `done` ends it, and does nothing when called again. */
   lead(done: () => void): void
   failed(error: unknown): void
 }
 
-/** `Write`: a write so short that whoever has the turn may take it along. */
-export interface WriteQueue<Write extends Waiting> {
+/** `Write`: a write so short that the writer whose turn it is may take it along. */
+export interface WriteQueue<Write extends Waiter> {
   /** Waits for the turn, at most `limitMs`. The function it gives ends the turn; calling it again does nothing. */
   enter(limitMs: number): Promise<() => void>
   /** Stands in the queue, at most `limitMs`, until it may lead, is taken along, or has failed. */
   join(write: Write, limitMs: number): void
   /**
-   * Every short write that waits, also those behind somebody who wants a turn of their own: taken along, they delay
-   * nobody by a sync. Each leaves the queue as it is iterated over; the others keep their places.
+   * Every short write that waits, also those behind a longer turn: taken along, they cost it no sync. Each leaves the queue as it
+   * is iterated over; the others keep their places.
    */
   takeWrites(): Iterable<Write>
-  /** Turns away everybody who waits and everybody who comes; whoever has the turn may finish, at most `limitMs`. */
+  /** Refuses every writer that waits or comes later; the one whose turn it is may finish, within `limitMs`. */
   close(limitMs: number): Promise<void>
 }
 
 interface Place<Write> extends ListNode<Place<Write>> {
-  readonly waiting: Waiting
+  readonly waiter: Waiter
   readonly write: Write | undefined
   cancel: () => void
 }
@@ -37,11 +37,11 @@ interface Place<Write> extends ListNode<Place<Write>> {
 export interface QueueOptions {
   readonly clock: Clock
   readonly waitersMax: number
-  /** Called before each turn: whoever comes now shares it. */
+  /** Called before each turn: what it adds to the queue shares the turn. */
   readonly beforeTurn?: () => void
 }
 
-export function writeQueue<Write extends Waiting>(options: QueueOptions): WriteQueue<Write> {
+export function writeQueue<Write extends Waiter>(options: QueueOptions): WriteQueue<Write> {
   const { clock, waitersMax, beforeTurn = () => {} } = options
   const line: LinkedList<Place<Write>> = { first: undefined, last: undefined, length: 0 }
   let taken = false
@@ -53,14 +53,14 @@ export function writeQueue<Write extends Waiting>(options: QueueOptions): WriteQ
   }
   const refuse = (place: Place<Write>, error: Error) => {
     leave(place)
-    place.waiting.failed(error)
+    place.waiter.failed(error)
   }
   const next = () => {
     beforeTurn()
     const place = line.first
     if (place === undefined) return void (taken = false)
     leave(place)
-    place.waiting.lead(turn())
+    place.waiter.lead(turn())
   }
   const turn = () => {
     let over = false
@@ -71,8 +71,8 @@ export function writeQueue<Write extends Waiting>(options: QueueOptions): WriteQ
       setImmediate(next)
     }
   }
-  const stand = (waiting: Waiting, limitMs: number, write?: Write) => {
-    const place: Place<Write> = { waiting, write, cancel: () => {}, before: undefined, next: undefined }
+  const stand = (waiter: Waiter, limitMs: number, write?: Write) => {
+    const place: Place<Write> = { waiter, write, cancel: () => {}, before: undefined, next: undefined }
     place.cancel = clock.after(limitMs, () => refuse(place, overloaded(waitedTooLong(limitMs))))
     append(line, place)
   }
@@ -93,7 +93,7 @@ export function writeQueue<Write extends Waiting>(options: QueueOptions): WriteQ
     join(write, limitMs) {
       checkRoom()
       stand(write, limitMs, write)
-      // Not at once, though nobody has the turn: what else comes in this turn of the event loop shares the sync.
+      // Not at once, though the turn is free: what else comes in this turn of the event loop shares the sync.
       if (!taken) setImmediate(next)
       taken = true
     },

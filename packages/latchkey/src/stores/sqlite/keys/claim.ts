@@ -76,7 +76,7 @@ function won(handle: Handle, request: ClaimRequest, { row, from }: { row: Grante
   return journal === undefined ? granted : { ...granted, journal }
 }
 
-/** What an earlier life of the row left behind is no step of this one. */
+/** What an earlier generation of the row left behind is not a step of this one. */
 function openJournal(
   handle: Handle,
   { identity, work }: ClaimRequest,

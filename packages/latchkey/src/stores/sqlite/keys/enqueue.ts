@@ -23,7 +23,7 @@ export function enqueue(handle: Handle, request: EnqueueRequest): EnqueueResult 
     expiresAtMs: nowMs + request.expiresInMs,
     ...queuedRow(before, request, nowMs),
   })
-  // What an earlier life of the row left behind is no step of this one.
+  // What an earlier generation of the row left behind is not a step of this one.
   deleteJournal(handle, request.identity.id)
   keepInput(handle, request.identity.id, request.work)
   return { kind: 'queued' }

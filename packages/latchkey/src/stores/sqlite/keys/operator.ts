@@ -39,7 +39,7 @@ export function inspect(handle: Handle, id: string): Inspection {
   return { record: readRecord(handle, id), evidence: evidenceOf(handle, id), audit: auditOf(handle, id) }
 }
 
-// Or nobody here knows what the row is for. With a lease that still runs it is left to the process that does.
+// An unreadable row as well: this version does not know what it is for. While its lease runs it is left to the process that does.
 const forgetSql = `
   DELETE FROM latchkey_keys WHERE id = ?1 AND (
     state = ${completed} OR state NOT IN (${Object.values(stateCodes).join(', ')})

@@ -52,7 +52,7 @@ export function complete(
   const packed = packedOutcome(outcome, claim.fence)
   const values = [claim.id, claim.fence, claim.claimId, nowMs, keepUntilMs, packed ?? null]
   const inTime = handle.run(completeInTimeSql, values) === 1
-  const before = inTime ? undefined : lookAt(handle, claim)
+  const before = inTime ? undefined : readBefore(handle, claim)
   const written = inTime || handle.run(completeSql, values) === 1
   if (written && packed === undefined) putOutcome(handle, claim, { outcome, byOwner: true })
   if (inTime) return 'written'
@@ -67,7 +67,7 @@ export function complete(
   return 'claim-lost'
 }
 
-// Phased work that is unknown has steps behind it: it goes on, where guarded work begins again.
+// Phased work that is unknown has steps behind it: it continues, where guarded work begins again.
 const failSql = `
   UPDATE latchkey_keys SET
     state = CASE WHEN state = ${unknown} AND recovery = ${recoveryCodes.resume} THEN ${pending} ELSE ?4 END,
@@ -78,7 +78,7 @@ const failSql = `
 
 export function fail(handle: Handle, claim: Claim, { to, errorCode, dueInMs }: Failure): OwnerResult {
   const nowMs = readNowMs(handle)
-  const before = lookAt(handle, claim)
+  const before = readBefore(handle, claim)
   const dueAtMs = to === 'failed_retryable' ? Math.ceil(nowMs + dueInMs) : null
   const code = storable(errorCode)
   const written = handle.rows(failSql, [claim.id, claim.fence, claim.claimId, stateCodes[to], dueAtMs, code])
@@ -88,7 +88,7 @@ export function fail(handle: Handle, claim: Claim, { to, errorCode, dueInMs }: F
     if (before?.state === 'unknown') addEvidence(handle, claim.id, { ...evidence, applied: true })
     return 'written'
   }
-  // The same word again after a lost reply, or after the sweeper said it first.
+  // Written already: the reply was lost, or the sweeper was first.
   if (before?.isOwner && before.state === to) return 'written'
   if (before?.isOwner && before.state === 'pending' && hasSettled(handle, claim, evidence.verdict)) return 'written'
   addEvidence(handle, claim.id, { ...evidence, applied: false })
@@ -105,20 +105,20 @@ export function release(handle: Handle, id: string, claimId: string): 'released'
   return released.length === 1 ? 'released' : 'not-yours'
 }
 
-interface Glance {
+interface RowBefore {
   readonly state: RowState
   readonly isOwner: boolean
   readonly byOwner: boolean
 }
 
-const glanceSql = `
+const beforeSql = `
   SELECT k.state, k.fence = ?2 AND k.claim_id = ?3 AS is_owner, k.outcome IS NOT NULL OR o.by_operator = 0 AS by_owner
   FROM latchkey_keys AS k LEFT JOIN latchkey_outcomes AS o ON o.id = k.id AND o.fence = k.fence
   WHERE k.id = ?1`
 
-/** The row before the write, to tell a late answer from an answer in time. The write itself is guarded on its own. */
-function lookAt(handle: Handle, claim: Claim): Glance | undefined {
-  const [row] = handle.rows(glanceSql, [claim.id, claim.fence, claim.claimId])
+/** The row before the write, to distinguish a late answer from one in time. The write itself is guarded on its own. */
+function readBefore(handle: Handle, claim: Claim): RowBefore | undefined {
+  const [row] = handle.rows(beforeSql, [claim.id, claim.fence, claim.claimId])
   if (row === undefined) return undefined
   return { state: rowStateOf(Number(row.state)), isOwner: row.is_owner === 1, byOwner: row.by_owner === 1 }
 }

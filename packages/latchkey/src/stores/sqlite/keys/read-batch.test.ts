@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { type SqliteHarness, sqliteHarness } from '../../../../test/sqlite/fixture.ts'
 import { claimRequest, hourMs, identity, outcome } from '../../../../test/sqlite/requests.ts'
 import type { SqliteStore } from '../index.ts'
-import { looksSql } from './read-batch.ts'
+import { readManySql } from './read-batch.ts'
 
 const range = (count: number) => Array.from({ length: count }, (_, at) => at)
 
@@ -23,7 +23,7 @@ const open = (path: string) => {
     const statement = prepare(sql)
     const all = statement.all.bind(statement)
     statement.all = (...parameters: unknown[]) => {
-      if (sql === looksSql) {
+      if (sql === readManySql) {
         looks += 1
         beforeLook()
       } else beforeOther(sql)
@@ -155,7 +155,7 @@ describe('rows that are asked for in one turn of the event loop', () => {
 
   it('are found by the index, also when there are more of them than rows', async () => {
     await harness.open()
-    const steps = outside.prepare(`EXPLAIN QUERY PLAN ${looksSql}`).all(['[]']) as { detail: string }[]
+    const steps = outside.prepare(`EXPLAIN QUERY PLAN ${readManySql}`).all(['[]']) as { detail: string }[]
     expect(steps.map(({ detail }) => detail)).toEqual([
       expect.stringContaining('SCAN asked'),
       expect.stringContaining('SEARCH k USING INDEX sqlite_autoindex_latchkey_keys_1 (id=?)'),

@@ -12,65 +12,65 @@ import { readRecord } from './row.ts'
 import { nowMsSql } from '../migrations/index.ts'
 
 /** At this number they do not wait for the end of the turn. */
-const looksMax = 256
+const readsMax = 256
 
 /** `found` gets to see the row, and may ask more of the same connection at once. What it throws goes to `failed`. */
-export interface Look {
+export interface RowRead {
   readonly id: string
   found(record: KeyRecord | undefined, handle: Handle): void
   failed(error: unknown): void
 }
 
-export interface Looks {
-  join(look: Look): void
-  /** Does not wait for the end of the turn: unless the file is locked, everybody has been told when this returns. */
+export interface RowReads {
+  join(read: RowRead): void
+  /** Does not wait for the end of the turn: unless the file is locked, every read has been answered when this returns. */
   flush(): void
 }
 
-export function gatherLooks(options: { own: Connection; clock: Clock; waitMs: number }): Looks {
+export function gatherReads(options: { own: Connection; clock: Clock; waitMs: number }): RowReads {
   const { own, clock, waitMs } = options
-  let waiting: Look[] = []
+  let waiting: RowRead[] = []
   const flush = () => {
-    let left: readonly Look[] = waiting
+    let left: readonly RowRead[] = waiting
     waiting = []
     if (left.length === 0) return
     const run = () => {
-      const locked = lookTogether(own.handle, left)
-      left = locked.map(({ look }) => look)
+      const locked = readTogether(own.handle, left)
+      left = locked.map(({ read }) => read)
       if (locked[0] !== undefined) throw locked[0].error
     }
     try {
       run()
     } catch {
       // With patience, should the file be locked.
-      untilFree(clock, waitMs, run).catch((error: unknown) => left.forEach(look => look.failed(error)))
+      untilFree(clock, waitMs, run).catch((error: unknown) => left.forEach(read => read.failed(error)))
     }
   }
   return {
     flush,
-    join(look) {
-      if (waiting.push(look) === 1) setImmediate(flush)
-      else if (waiting.length >= looksMax) flush()
+    join(read) {
+      if (waiting.push(read) === 1) setImmediate(flush)
+      else if (waiting.length >= readsMax) flush()
     },
   }
 }
 
-/** Those that met a lock were told nothing. One row that cannot be read is nobody else's error. */
-function lookTogether(handle: Handle, looks: readonly Look[]): readonly { look: Look; error: unknown }[] {
-  const seen = see(handle, looks)
-  const locked: { look: Look; error: unknown }[] = []
-  for (const look of looks) {
+/** Gives back those that met a lock, unanswered. A row that cannot be read fails only its own reader. */
+function readTogether(handle: Handle, reads: readonly RowRead[]): readonly { read: RowRead; error: unknown }[] {
+  const found = findMany(handle, reads)
+  const locked: { read: RowRead; error: unknown }[] = []
+  for (const read of reads) {
     try {
-      look.found(recordIn(handle, look.id, seen), handle)
+      read.found(recordIn(handle, read.id, found), handle)
     } catch (error) {
-      if (isBusy(error)) locked.push({ look, error })
-      else look.failed(error)
+      if (isBusy(error)) locked.push({ read, error })
+      else read.failed(error)
     }
   }
   return locked
 }
 
-interface Seen {
+interface FoundRows {
   readonly nowMs: number
   readonly rows: ReadonlyMap<string, FoundRow>
 }
@@ -86,23 +86,23 @@ type FoundRow = readonly [
 type Maybe = number | null
 
 // CROSS: the identities first, each found by the index, however many there are of either.
-export const looksSql: string = `
+export const readManySql: string = `
   SELECT ${nowMsSql} AS now_ms, json_group_array(json_array(k.id, k.scope, k.operation, k.claim_id, hex(k.fingerprint),
     k.state, k.recovery, k.fence, k.attempts, k.crashes, k.created_at_ms, k.expires_at_ms,
     k.locked_until_ms, k.due_at_ms, k.completed_at_ms, k.parked_at_ms, k.gone_at_ms,
     k.tombstone_ms, k.description, k.last_error_code, CASE WHEN k.outcome IS NOT NULL THEN hex(k.outcome) END)) AS found
   FROM json_each(?1) AS asked CROSS JOIN latchkey_keys AS k ON k.id = asked.value`
 
-function see(handle: Handle, looks: readonly Look[]): Seen {
+function findMany(handle: Handle, reads: readonly RowRead[]): FoundRows {
   // Each row once, however many ask for it.
-  const ids = JSON.stringify([...new Set(looks.map(({ id }) => id))])
-  const [row] = handle.rows(looksSql, [ids])
+  const ids = JSON.stringify([...new Set(reads.map(({ id }) => id))])
+  const [row] = handle.rows(readManySql, [ids])
   // The statement makes the text, from columns of a STRICT table.
   const found = JSON.parse(String(row?.found)) as readonly FoundRow[]
   return { nowMs: Number(row?.now_ms), rows: new Map(found.map(one => [one[0], one])) }
 }
 
-function recordIn(handle: Handle, id: string, { rows, nowMs }: Seen): KeyRecord | undefined {
+function recordIn(handle: Handle, id: string, { rows, nowMs }: FoundRows): KeyRecord | undefined {
   const row = rows.get(id)
   if (row === undefined) return undefined
   const record = recordOf(columnsOf(row), nowMs)

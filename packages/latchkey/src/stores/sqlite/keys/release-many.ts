@@ -7,10 +7,10 @@ import { addEvidence } from '../reconcile/evidence-and-audit.ts'
 
 const { in_progress: inProgress, failed_retryable: failedRetryable, unknown } = stateCodes
 
-const lookSql = `
+const readSql = `
   SELECT state, fence FROM latchkey_keys WHERE id = ?1 AND claim_id = ?2 AND recovery <> ${recoveryCodes.resume}`
 
-// What a reconciler would apply stands in the way; evidence of an earlier life of the key says nothing about this one.
+// What a reconciler would apply stands in the way; evidence about an earlier generation of the row does not.
 const releaseSql = `
   UPDATE latchkey_keys SET state = ${failedRetryable}, due_at_ms = ?3, locked_until_ms = NULL, parked_at_ms = NULL
   WHERE id = ?1 AND claim_id = ?2 AND recovery <> ${recoveryCodes.resume} AND (state = ${inProgress} OR state = ${unknown}
@@ -23,7 +23,7 @@ export function releaseMany(handle: Handle, claims: readonly LostClaim[]): reado
 }
 
 function isOver(handle: Handle, { id, claimId }: LostClaim, nowMs: number): boolean {
-  const [row] = handle.rows(lookSql, [id, claimId])
+  const [row] = handle.rows(readSql, [id, claimId])
   if (row === undefined) return false
   if (row.state === failedRetryable) return true
   if (handle.run(releaseSql, [id, claimId, nowMs]) === 0) return false

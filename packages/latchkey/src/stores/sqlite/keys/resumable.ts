@@ -9,7 +9,7 @@ const { pending, in_progress: inProgress, failed_retryable: failedRetryable } = 
 const { resume } = recoveryCodes
 
 /**
- * An expired row counts as absent: going on with it would be another life, without its input. A row without an input was given
+ * An expired row counts as absent: continuing it would be another generation, without its input. A row without an input was given
  * back by a worker that found it so.
  */
 export const resumableSql: string = `

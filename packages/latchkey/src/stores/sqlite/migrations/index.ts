@@ -19,7 +19,7 @@ import { sharedFromColumn } from './0006-shared-from.ts'
 export const nowMsSql: string = `CAST(ROUND(unixepoch('subsec') * 1000) AS INTEGER)`
 
 /**
- * The SQL text of every step, for those who run migrations with a tool of their own. Each runs in one transaction and
+ * The SQL text of every step, for applications that run migrations with a tool of their own. Each runs in one transaction and
  * records itself. The file must be in WAL mode; the store sees to that when it opens it.
  */
 export const sqliteMigrations: readonly Migration[] = [
@@ -72,7 +72,7 @@ export function schemaFault(handle: Handle): SchemaFault | undefined {
 
 const stepColumns = ['version', 'name', 'applied_at_ms']
 
-/** Empty also where the table is somebody else's. */
+/** Empty also where Latchkey did not make the table. */
 function appliedSteps(handle: Handle): readonly AppliedStep[] {
   const columns = handle
     .query(`SELECT name FROM pragma_table_info('latchkey_migrations')`)

@@ -8,21 +8,21 @@ import { nextBatch } from './next.ts'
 import { settleBatch } from './settle.ts'
 import { laneCount } from '../migrations/0003-outbox.ts'
 import { nowMsSql } from '../migrations/index.ts'
-import type { Scopes } from '../connection/open-transactions.ts'
+import type { OpenTransactions } from '../connection/open-transactions.ts'
 import type { SqliteTx } from '../connection/transaction.ts'
 
 const appendSql = `
   INSERT INTO latchkey_outbox (lane, aggregate, dedup_id, topic, payload, headers, created_at_ms)
   VALUES (?1, ?2, ?3, ?4, ?5, ?6, ${nowMsSql})`
 
-export function sqliteOutbox(database: Database, scopes: Scopes): Outbox<SqliteTx> {
+export function sqliteOutbox(database: Database, transactions: OpenTransactions): Outbox<SqliteTx> {
   return {
     lanes: laneCount,
     append: (tx, message) =>
-      database.told(async () => {
+      database.translateErrors(async () => {
         const { lane, aggregate, dedupId, topic, payload, headerText } = storableMessage(message, laneCount)
         const values = [lane, aggregate ?? null, dedupId, topic, payload, headerText]
-        scopes.of(tx).use(handle => handle.rows(appendSql, values))
+        transactions.of(tx).use(handle => handle.rows(appendSql, values))
       }),
     async leaseLane(asked) {
       // An idle relay only reads, and waits for no writer.

@@ -73,7 +73,7 @@ const chooseSql = `
 const countSql = 'UPDATE latchkey_outbox_parked SET crashes = crashes + 1, due_at_ms = ?2 WHERE id = ?1'
 const probingSql = 'UPDATE latchkey_outbox_lanes SET probing = 1 WHERE lane = ?1'
 
-/** Counted before it is tried: if the relay dies of it, nobody else could. One at a time, the earliest first. */
+/** Counted before it is tried: if the relay dies of it, no other process could. One at a time, the earliest first. */
 function probe(handle: Handle, { lane }: LaneLease): Message | undefined {
   const [row] = handle.rows(chooseSql, [lane])
   if (row === undefined) return undefined

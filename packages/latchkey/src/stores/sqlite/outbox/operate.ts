@@ -21,7 +21,7 @@ export function parked(handle: Handle, { limit, after }: { limit: number; after?
   }))
 }
 
-/** What people hand in is not always a position; one that is none names no message. */
+/** What people hand in is not always a position. */
 function rowid(position: string | undefined): number | undefined {
   return position !== undefined && /^\d{1,15}$/.test(position) ? Number(position) : undefined
 }
@@ -82,7 +82,7 @@ const lagSql = `
     SELECT * FROM (SELECT o.created_at_ms FROM latchkey_outbox_parked AS p
       JOIN latchkey_outbox AS o ON o.id = p.id WHERE p.parked_at_ms IS NULL LIMIT ${lagCountMax}))`
 
-/** Nothing is held back: what is committed here has nobody before it who still might. */
+/** Nothing is held back: there is one writer, so no earlier transaction can still commit. */
 export function lag(handle: Handle): OutboxLag {
   const [row] = handle.rows(lagSql)
   const oldestMs = Math.max(0, Number(row?.oldest_ms ?? 0))

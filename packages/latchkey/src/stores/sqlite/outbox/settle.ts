@@ -16,7 +16,7 @@ export function settleBatch(handle: Handle, lease: LaneLease, { batch, ends, the
   const nowMs = readNowMs(handle)
   const cursor = batch.through === undefined ? null : Number(batch.through)
   const lockedUntilMs = then.kind === 'keep' ? Math.ceil(nowMs + then.leaseMs) : null
-  // First and fenced: who lost the lane writes nothing at all.
+  // First and fenced: a relay that lost the lane writes nothing at all.
   if (handle.rows(laneSql, [...leaseValues(lease), cursor, lockedUntilMs]).length === 0) return 'lease-lost'
   const freed = new Set<string>()
   for (const end of ends) {

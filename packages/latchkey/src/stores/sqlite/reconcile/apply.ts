@@ -11,7 +11,7 @@ const { unknown } = stateCodes
 const { open } = stepStateCodes
 
 /**
- * The evidence `e` is of this life of the row `k`, about what is in doubt there, and of the kind that it needs: the value of
+ * The evidence `e` is of this generation of the row `k`, about what is in doubt there, and of the kind that it needs: the value of
  * the open effect, or an outcome where none is open.
  */
 const fitsSql = `

@@ -1,4 +1,4 @@
-/** Evidence and audit. Written only inside the transaction of the act they tell about. */
+/** Evidence and audit. Written only inside the transaction of the act they describe. */
 import type { Outcome } from '../../../ports/outcome.ts'
 import type { EffectRef } from '../../../ports/reconciliation.ts'
 import type { AuditEntry, Claim, Evidence } from '../../../ports/store.ts'
@@ -9,7 +9,7 @@ import { storable } from '../keys/row.ts'
 export interface NewEvidence extends Omit<Evidence, 'effect'> {
   /** The late owner's grant. */
   readonly claim?: Claim
-  /** The source's own name for it. Evidence without one is told to people only and never applied again. */
+  /** The source's own name for it. Evidence without one is shown to people only and never applied again. */
   readonly ref?: string
   readonly effect?: EffectRef | undefined
   readonly outcome?: Outcome | undefined
@@ -22,7 +22,7 @@ const addEvidenceSql = `
   VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)
   ON CONFLICT DO NOTHING RETURNING seq`
 
-/** Its number; `undefined`: it was said before. */
+/** Its number; `undefined`: it was there before. */
 export function addEvidence(handle: Handle, id: string, entry: NewEvidence): number | undefined {
   const { source, verdict, applied, atMs, claim, ref, effect, outcome, result } = entry
   const headers = outcome ? headersToText(outcome.headers) : null
@@ -37,7 +37,7 @@ export function addEvidence(handle: Handle, id: string, entry: NewEvidence): num
 const hasSettledSql = `
   SELECT seq FROM latchkey_evidence WHERE id = ?1 AND claim_id = ?2 AND verdict = ?3 AND applied = 1`
 
-/** The same word of this late owner has moved the row before. */
+/** The same evidence of this late owner has moved the row before. */
 export function hasSettled(handle: Handle, claim: Claim, verdict: Evidence['verdict']): boolean {
   return handle.rows(hasSettledSql, [claim.id, claim.claimId, verdict]).length === 1
 }

@@ -3,9 +3,9 @@ import type { Finding, KeepResult, Subject } from '../../../ports/reconciliation
 import type { Handle } from '../connection/handle.ts'
 import { readNowMs, storable } from '../keys/row.ts'
 import { addEvidence } from './evidence-and-audit.ts'
-import { said } from './settle.ts'
+import { contentOf } from './settle.ts'
 
-const lifeSql = 'SELECT created_at_ms FROM latchkey_keys WHERE id = ?1'
+const createdSql = 'SELECT created_at_ms FROM latchkey_keys WHERE id = ?1'
 export const namedSql: string = 'SELECT seq, at_ms FROM latchkey_evidence WHERE id = ?1 AND source = ?2 AND ref = ?3'
 
 export function keep(handle: Handle, { id, effect }: Subject, { source, ref, verdict, delivery }: Finding): KeepResult {
@@ -14,15 +14,15 @@ export function keep(handle: Handle, { id, effect }: Subject, { source, ref, ver
   // Also where there is no row: a row that begins later is not what the message is about.
   const atMs = delivery === undefined ? nowMs : receive(handle, { source, ref: name, ...delivery, nowMs })
   if (atMs === undefined) return { kind: 'replayed' }
-  const [row] = handle.rows(lifeSql, [id])
+  const [row] = handle.rows(createdSql, [id])
   if (row === undefined || atMs < Number(row.created_at_ms)) return { kind: 'no-row' }
   const [known] = handle.rows(namedSql, [id, source, name])
   if (known !== undefined && Number(known.at_ms) >= Number(row.created_at_ms)) {
     return { kind: 'duplicate', evidenceId: String(known.seq) }
   }
-  // What was said of an earlier life of the key was something else, whatever its name.
+  // Evidence about an earlier generation of the row was about something else, whatever its name.
   if (known !== undefined) handle.rows('UPDATE latchkey_evidence SET ref = NULL WHERE seq = ?1', [Number(known.seq)])
-  const entry = { source, verdict: verdict.kind, applied: false, atMs, ref: name, effect, ...said(verdict) }
+  const entry = { source, verdict: verdict.kind, applied: false, atMs, ref: name, effect, ...contentOf(verdict) }
   return { kind: 'kept', evidenceId: String(addEvidence(handle, id, entry)) }
 }
 
@@ -32,7 +32,7 @@ const receiveSql = `
   WHERE excluded.signed_at_ms > r.signed_at_ms
   RETURNING at_ms`
 
-/** When the message came for the first time; `undefined`: this delivery of it is known, so somebody recorded it. */
+/** When the message came for the first time; `undefined`: this delivery is known, so it was recorded and sent again. */
 function receive(
   handle: Handle,
   { source, ref, signedAtMs, nowMs }: { source: string; ref: string; signedAtMs: number; nowMs: number },

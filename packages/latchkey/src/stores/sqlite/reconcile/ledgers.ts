@@ -6,7 +6,7 @@ import type { SqliteRow } from '../driver.ts'
 import type { Handle } from '../connection/handle.ts'
 import { readNowMs, storable } from '../keys/row.ts'
 
-type Begun = Awaited<ReturnType<Reconciliation['beginLedger']>>
+type BeginResult = Awaited<ReturnType<Reconciliation['beginLedger']>>
 type LedgerEnd = Parameters<Reconciliation['endLedger']>[1]
 
 const runSql = 'SELECT run, began_at_ms, held_until_ms, retry_at_ms FROM latchkey_ledger_runs WHERE name = ?1'
@@ -19,7 +19,7 @@ export function beginLedger(
   handle: Handle,
   name: string,
   { everyMs, leaseMs }: { everyMs: number; leaseMs: number },
-): Begun {
+): BeginResult {
   const nowMs = readNowMs(handle)
   const [last] = handle.rows(runSql, [storable(name)])
   if (last !== undefined) {
@@ -67,7 +67,7 @@ export function endLedger(handle: Handle, { name, run }: LedgerRun, end: LedgerE
       ? handle.rows(finishSql, [...owner, nowMs, ...countsOf(end.counts)])
       : handle.rows(failSql, [...owner, Math.ceil(nowMs + end.retryInMs)])
   if (ended.length === 1) return 'written'
-  // Ended before: the reply to the same word was lost.
+  // Ended before: the reply to the first write was lost.
   return handle.rows(isLastSql, owner).length === 1 ? 'written' : 'claim-lost'
 }
 

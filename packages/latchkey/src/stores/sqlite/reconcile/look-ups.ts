@@ -20,7 +20,7 @@ export const dueSql: string = `
   WHERE l.operation = ?1 AND l.look_up_at_ms <= ?2 AND (l.look > 0 OR l.since_ms <= ?2 - ?3)
   ORDER BY l.look_up_at_ms LIMIT ?4`
 
-// Due again when the lease is over, and behind the others: a look-up that kills its process holds up nobody else's.
+// Due again when the lease is over, and behind the others: a look-up that kills its process delays no other.
 const grantSql = `
   UPDATE latchkey_lookups SET look = look + 1, tries = tries + 1, look_up_at_ms = ?2, looked_until_ms = ?2 WHERE id = ?1`
 
@@ -59,7 +59,7 @@ const endedSql = `
 export function postpone(handle: Handle, { id, fence, look }: LookupClaim, inMs: number): OwnerResult {
   const nextAtMs = Math.ceil(readNowMs(handle) + inMs)
   if (handle.rows(postponeSql, [id, fence, look, nextAtMs]).length === 1) return 'written'
-  // The same word again after a lost reply.
+  // The reply to the first write was lost.
   const [ended] = handle.rows(endedSql, [id, fence, look])
   return ended !== undefined && ended.look_up_at_ms !== null ? 'written' : 'claim-lost'
 }
@@ -75,7 +75,7 @@ export function giveUp(handle: Handle, { id, fence, look }: LookupClaim, cause: 
     handle.rows(parkSql, [id, readNowMs(handle), storable(cause)])
     return 'written'
   }
-  // The same word again after a lost reply; but not after a person has made the row due.
+  // The reply to the first write was lost; but not after a person has made the row due.
   const [ended] = handle.rows(endedSql, [id, fence, look])
   return ended?.look_up_at_ms === null ? 'written' : 'claim-lost'
 }

@@ -74,13 +74,20 @@ export function settle(
   settleUnknown(handle, { id, fence: Number(row.fence), phased, effect }, { verdict, retentionMs, atMs })
   // A person speaks about the whole row, whatever else of it is open.
   if (verdict.kind === 'never-happened') allowAgain(handle, id, 'next-epoch')
-  addEvidence(handle, id, { source: 'operator', verdict: verdict.kind, applied: true, atMs, effect, ...said(verdict) })
+  addEvidence(handle, id, {
+    source: 'operator',
+    verdict: verdict.kind,
+    applied: true,
+    atMs,
+    effect,
+    ...contentOf(verdict),
+  })
   addAudit(handle, id, { by: act.by, reason: act.reason, act: 'settle', atMs, detail: verdict.kind })
   return { kind: 'settled' }
 }
 
 /** What a verdict holds beside its kind. */
-export function said(verdict: FoundVerdict): Pick<NewEvidence, 'outcome' | 'result'> {
+export function contentOf(verdict: FoundVerdict): Pick<NewEvidence, 'outcome' | 'result'> {
   if ('outcome' in verdict) return { outcome: verdict.outcome }
   return 'value' in verdict ? { result: verdict.value } : {}
 }

@@ -10,7 +10,7 @@ import { nowMsSql } from '../migrations/index.ts'
 const { open, again, done } = stepStateCodes
 const { phase, effect } = stepKindCodes
 
-/** The row `k` has an open intent that may not be repeated: nobody can go on with it. */
+/** The row `k` has an open intent that may not be repeated: nobody can continue with it. */
 export const stuckSql: string = `
   EXISTS (SELECT 1 FROM latchkey_steps AS s
     WHERE s.id = k.id AND s.state = ${open} AND (s.repeat_until_ms IS NULL OR s.repeat_until_ms <= ${nowMsSql}))`
@@ -57,7 +57,7 @@ export function addPhase(handle: Handle, id: string, { position, name, value: re
   return handle.rows(addPhaseSql, [id, position, storable(name), result ?? null]).length === 1
 }
 
-// An open intent may have reached the provider, so its window goes on from its first try; one that is known not to have
+// An open intent may have reached the provider, so its window counts from its first try; one that is known not to have
 // happened begins anew.
 const putIntentSql = `
   INSERT INTO latchkey_steps AS s (id, position, name, kind, state, epoch, opened_at_ms, repeat_until_ms,

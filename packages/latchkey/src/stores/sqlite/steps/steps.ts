@@ -5,23 +5,23 @@ import type { Database } from '../connection/database.ts'
 import type { Handle } from '../connection/handle.ts'
 import { addPhase, finishEffect, putIntent, readJournal } from './journal.ts'
 import { heartbeat, isOwner } from '../keys/owner.ts'
-import type { Scopes } from '../connection/open-transactions.ts'
+import type { OpenTransactions } from '../connection/open-transactions.ts'
 import type { SqliteTx } from '../connection/transaction.ts'
 
-export function sqliteSteps(database: Database, scopes: Scopes): Steps<SqliteTx> {
+export function sqliteSteps(database: Database, transactions: OpenTransactions): Steps<SqliteTx> {
   return {
     readJournal: id => database.snapshot(handle => readJournal(handle, id)),
 
     enterPhase: (tx, claim) =>
-      database.told(async () => {
-        const scope = scopes.of(tx)
-        // From here on this transaction is the only writer: whoever would take the row over waits until it has ended.
-        await scope.begin()
-        return scope.use(handle => (isOwner(handle, claim) ? 'written' : 'claim-lost'))
+      database.translateErrors(async () => {
+        const transaction = transactions.of(tx)
+        // From here on this transaction is the only writer: a claim that would take the row over waits until it has ended.
+        await transaction.begin()
+        return transaction.use(handle => (isOwner(handle, claim) ? 'written' : 'claim-lost'))
       }),
     recordPhase: (tx, claim, phase, leaseMs) =>
-      database.told(async () =>
-        scopes.of(tx).use(handle => owned(handle, { claim, leaseMs }, () => addPhase(handle, claim.id, phase))),
+      database.translateErrors(async () =>
+        transactions.of(tx).use(handle => owned(handle, { claim, leaseMs }, () => addPhase(handle, claim.id, phase))),
       ),
 
     openIntent: (claim, intent, leaseMs) =>
@@ -31,7 +31,7 @@ export function sqliteSteps(database: Database, scopes: Scopes): Steps<SqliteTx>
   }
 }
 
-/** `write` is false when the step does not fit the journal: the lease then stays as it was, too. */
+/** `write` is false when the step does not fit the journal: the lease stays as it was then. */
 function owned(
   handle: Handle,
   { claim, leaseMs }: { claim: Claim; leaseMs: number },
