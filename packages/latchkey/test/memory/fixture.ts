@@ -23,7 +23,7 @@ export async function memoryHarness(): Promise<MemoryHarness> {
     },
     business: {
       async insert(tx, value) {
-        // A transaction begins with its first reservation; adopting it begins it, too.
+        // A transaction begins with its first reservation; adopting it begins it as well.
         const { table } = await store.transactor.adopt(tx)
         table('orders').set(String((orders += 1)), value)
       },

@@ -5,9 +5,9 @@ import type { StoreHarness } from '../../src/conformance/index.ts'
 import type { Actor } from '../../src/engine/rules/transitions.ts'
 import type { Outcome } from '../../src/ports/outcome.ts'
 import type { Claim, Store } from '../../src/ports/store.ts'
-import { isOld } from './settling-model.ts'
+import { isOld } from './settle-model.ts'
 import { viewOfJournal, viewOfModel } from './journal-model.ts'
-import { assertLegal, standings } from './legal.ts'
+import { assertLegal, standings } from './legal-transitions.ts'
 import { view, viewOf } from './row-view.ts'
 import type { ModelClaim, StoreModel } from './store-model.ts'
 import { idOf, keys, text } from './store-names.ts'
@@ -64,7 +64,7 @@ async function compare(model: StoreModel, store: Store): Promise<void> {
   }
 }
 
-/** What the store notes itself, and what becomes of the evidence of an ended life, is its own affair. */
+/** What the store notes itself, and what becomes of the evidence of an ended generation, is its own affair. */
 async function compareEvidence(model: StoreModel, store: Store, key: string): Promise<void> {
   const pieces = model.evidence.pieces.filter(piece => piece.key === key)
   if (pieces.some(piece => isOld(model, piece))) return
@@ -120,7 +120,7 @@ export function inTurn(...steps: readonly fc.Arbitrary<StoreCommand>[]): fc.Arbi
 }
 
 export const latest = fc.constant({ nth: 0, spoil: 'no' })
-export const somebodyClaimed = (model: StoreModel) => model.claims.length > 0
+export const hasClaims = (model: StoreModel) => model.claims.length > 0
 export function agrees(actual: string, foreseen: string): void {
   if (foreseen !== 'open') assert.equal(actual, foreseen)
 }

@@ -3,35 +3,35 @@ import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import type { Finding, FoundVerdict, Subject } from '../../src/ports/reconciliation.ts'
 import { answerOf, halfTicks, inTurn, key, type Real, spans, step, type StoreCommand } from './command.ts'
-import { lifeOf, type ModelPiece } from './evidence-model.ts'
-import * as expected from './settling-model.ts'
+import { generationOf, type ModelPiece } from './evidence-model.ts'
+import * as expected from './settle-model.ts'
 import { expired, gone, type StoreModel } from './store-model.ts'
 import { downstreamKeyOf, idOf } from './store-names.ts'
 
 /** Mostly what the row needs, so that much is settled. */
-const said = fc.record({
+const claimed = fc.record({
   verdict: fc.constantFrom('happened', 'happened', 'declined', 'never-happened', 'never-happened'),
   fits: fc.constantFrom(true, true, true, false),
   about: fc.constantFrom('doubt', 'doubt', 'doubt', 'whole', 'other epoch'),
 })
-type Said = typeof said extends fc.Arbitrary<infer Value> ? Value : never
+type Claimed = typeof claimed extends fc.Arbitrary<infer Value> ? Value : never
 
-export type Told = Pick<ModelPiece, 'verdict' | 'tells' | 'value' | 'effect'>
+export type Statement = Pick<ModelPiece, 'verdict' | 'gives' | 'value' | 'effect'>
 
-export function toldOf(model: StoreModel, key: string, { verdict, fits, about }: Said): Told {
+export function statementOf(model: StoreModel, key: string, { verdict, fits, about }: Claimed): Statement {
   const doubt = expected.effectInDoubt(model.rows.get(key))
-  const tells = (doubt === undefined) === fits ? 'outcome' : 'result'
+  const gives = (doubt === undefined) === fits ? 'outcome' : 'result'
   const other = { position: doubt?.position ?? 0, epoch: (doubt?.epoch ?? 0) + 1 }
   const effect = about === 'whole' ? undefined : about === 'doubt' ? doubt : other
-  return { verdict, tells: verdict === 'never-happened' ? undefined : tells, value: '"found"', effect }
+  return { verdict, gives: verdict === 'never-happened' ? undefined : gives, value: '"found"', effect }
 }
 
-export function verdictOf({ verdict, tells, value }: Omit<Told, 'effect'>): FoundVerdict {
+export function verdictOf({ verdict, gives, value }: Omit<Statement, 'effect'>): FoundVerdict {
   if (verdict === 'never-happened') return { kind: verdict }
-  return tells === 'outcome' ? { kind: verdict, outcome: answerOf(value) } : { kind: verdict, value: value }
+  return gives === 'outcome' ? { kind: verdict, outcome: answerOf(value) } : { kind: verdict, value: value }
 }
 
-function subjectOf(key: string, { effect }: Told): Subject {
+function subjectOf(key: string, { effect }: Statement): Subject {
   return { id: idOf(key), effect: effect && { ...effect, name: 'charge' } }
 }
 
@@ -52,7 +52,7 @@ function rowOf(model: StoreModel, { key, any }: { key: string; any: boolean }): 
 const keep = step({
   name: 'keep',
   by: [],
-  input: fc.record({ about, said, again: fc.constantFrom(false, false, true) }),
+  input: fc.record({ about, claimed, again: fc.constantFrom(false, false, true) }),
   when: (model, { about }) => !isOver(model, rowOf(model, about)),
   async run(model, { store }, { about, ...rest }) {
     const input = { key: rowOf(model, about), ...rest }
@@ -60,46 +60,59 @@ const keep = step({
     const known = evidence.pieces.findLast(piece => piece.key === input.key && piece.source === 'ledger')
     const again = input.again && known !== undefined && !expected.isOld(model, known)
     if (!again) evidence.refs += 1
-    const told = toldOf(model, input.key, input.said)
+    const statement = statementOf(model, input.key, input.claimed)
     const ref = again ? known.ref : `finding ${evidence.refs}`
-    const finding: Finding = { source: 'ledger', ref, verdict: verdictOf(told) }
-    const result = await store.reconciliation.keep(subjectOf(input.key, told), finding)
+    const finding: Finding = { source: 'ledger', ref, verdict: verdictOf(statement) }
+    const result = await store.reconciliation.keep(subjectOf(input.key, statement), finding)
     const foreseen = again ? 'duplicate' : model.rows.has(input.key) ? 'kept' : 'no-row'
     assert.equal(result.kind, foreseen)
     if (again) assert.equal('evidenceId' in result && result.evidenceId, known.evidenceId)
-    if (result.kind === 'kept') addPiece(model, input.key, { ...told, source: 'ledger', ref, ...result })
+    if (result.kind === 'kept') addPiece(model, input.key, { ...statement, source: 'ledger', ref, ...result })
   },
 })
 
-type NewPiece = Told & Pick<ModelPiece, 'source' | 'ref' | 'evidenceId'>
+type NewPiece = Statement & Pick<ModelPiece, 'source' | 'ref' | 'evidenceId'>
 
 function addPiece(model: StoreModel, key: string, piece: NewPiece): void {
-  const { verdict, tells, value, effect, source, ref, evidenceId } = piece
-  const life = lifeOf(model.evidence, key)
-  const kept = { key, life, source, ref, at: model.nowMs, verdict, tells, value, effect, evidenceId, applied: false }
+  const { verdict, gives, value, effect, source, ref, evidenceId } = piece
+  const generation = generationOf(model.evidence, key)
+  const kept = {
+    key,
+    generation,
+    source,
+    ref,
+    at: model.nowMs,
+    verdict,
+    gives,
+    value,
+    effect,
+    evidenceId,
+    applied: false,
+  }
   model.evidence.pieces.push(kept)
 }
 
 const deliver = step({
   name: 'deliver',
   by: [],
-  input: fc.record({ key, said, nth: fc.nat({ max: 2 }), signedAt: fc.nat({ max: 5 }) }),
+  input: fc.record({ key, claimed, nth: fc.nat({ max: 2 }), signedAt: fc.nat({ max: 5 }) }),
   when: (model, { key, nth }) => {
     const known = model.evidence.messages.get(`message ${nth} of ${key}`)
     return !isOver(model, key) && !(known && expected.isOnTheEdge(model, { key, ...known }))
   },
-  async run(model, { store }, { key, said, nth, signedAt }) {
+  async run(model, { store }, { key, claimed, nth, signedAt }) {
     const ref = `message ${nth} of ${key}`
-    const told = toldOf(model, key, said)
+    const statement = statementOf(model, key, claimed)
     const delivery = { signedAtMs: Date.UTC(2026, 0, 1) + signedAt }
-    const finding: Finding = { source: 'webhook', ref, verdict: verdictOf(told), delivery }
-    const result = await store.reconciliation.keep(subjectOf(key, told), finding)
+    const finding: Finding = { source: 'webhook', ref, verdict: verdictOf(statement), delivery }
+    const result = await store.reconciliation.keep(subjectOf(key, statement), finding)
     const message = expected.receive(model, { key, ref, signedAt })
     const known = model.evidence.pieces.some(piece => piece.ref === ref && !expected.isOld(model, piece))
     const row = model.rows.get(key)
-    const isAbout = message !== undefined && row !== undefined && !expected.isOld(model, { key, life: message.life })
+    const isAbout =
+      message !== undefined && row !== undefined && !expected.isOld(model, { key, generation: message.generation })
     assert.equal(result.kind, message ? (isAbout ? (known ? 'duplicate' : 'kept') : 'no-row') : 'replayed')
-    if (result.kind === 'kept') addPiece(model, key, { ...told, source: 'webhook', ref, ...result })
+    if (result.kind === 'kept') addPiece(model, key, { ...statement, source: 'webhook', ref, ...result })
   },
 })
 
@@ -109,7 +122,7 @@ const applyAny = (nth: fc.Arbitrary<number>) =>
     by: ['reconciler'],
     input: fc.record({
       nth,
-      // Never none: within one tick the model does not know whether a row became unknown before or after it was said.
+      // Never none: within one tick the model does not know whether a row became unknown before or after the evidence came.
       quarantineMs: fc.constantFrom(1, 3).map(halfTicks),
       retentionMs: spans,
       asLookup: fc.constantFrom('no', 'no', 'held', 'invented'),
@@ -150,7 +163,7 @@ function assertApplied(
   piece: ModelPiece,
   { result, foreseen }: { result: Result; foreseen: expected.Applied },
 ): void {
-  // Of an earlier life: whether it is still known that it was applied, the port leaves open.
+  // Of an earlier generation: whether it is still known that it was applied, the port leaves open.
   if (expected.isOld(model, piece)) return assert.ok(['not-applicable', foreseen].includes(result.kind))
   assert.equal(result.kind, foreseen)
   if (result.kind === 'not-applicable') assert.equal(result.state, model.rows.get(piece.key)?.state)

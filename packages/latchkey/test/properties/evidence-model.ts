@@ -1,14 +1,14 @@
-/** What the model remembers of what was said: pieces of evidence by the life of their row, messages beyond it, look-ups. */
+/** What the model remembers of evidence: its pieces by the generation of their row, messages beyond it, look-ups. */
 
 export interface ModelPiece {
   readonly key: string
-  readonly life: number
+  readonly generation: number
   readonly source: 'ledger' | 'webhook'
   readonly ref: string
   readonly at: number
   readonly verdict: 'happened' | 'declined' | 'never-happened'
-  /** Of what was said: the whole answer, or the value of an effect. */
-  readonly tells: 'outcome' | 'result' | undefined
+  /** What it is about: the whole answer, or the value of an effect. */
+  readonly gives: 'outcome' | 'result' | undefined
   readonly value: string
   readonly effect: { readonly position: number; readonly epoch: number } | undefined
   /** The store's name for it. */
@@ -18,7 +18,7 @@ export interface ModelPiece {
 
 export interface ModelMessage {
   readonly at: number
-  readonly life: number
+  readonly generation: number
   signedAt: number
 }
 
@@ -30,7 +30,7 @@ export interface ModelLookup {
 
 export interface EvidenceModel {
   /** Rises with every row that begins under a key. */
-  readonly lives: Map<string, number>
+  readonly generations: Map<string, number>
   readonly messages: Map<string, ModelMessage>
   pieces: ModelPiece[]
   lookups: ModelLookup[]
@@ -38,15 +38,15 @@ export interface EvidenceModel {
 }
 
 export function noEvidence(): EvidenceModel {
-  return { lives: new Map(), messages: new Map(), pieces: [], lookups: [], refs: 0 }
+  return { generations: new Map(), messages: new Map(), pieces: [], lookups: [], refs: 0 }
 }
 
-export function lifeOf({ lives }: EvidenceModel, key: string): number {
-  return lives.get(key) ?? 0
+export function generationOf({ generations }: EvidenceModel, key: string): number {
+  return generations.get(key) ?? 0
 }
 
 export function endLife(evidence: EvidenceModel, key: string): void {
-  evidence.lives.set(key, lifeOf(evidence, key) + 1)
+  evidence.generations.set(key, generationOf(evidence, key) + 1)
 }
 
 /** The reaper ends a row's evidence with its answer. */

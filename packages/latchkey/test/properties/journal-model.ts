@@ -27,7 +27,7 @@ export function begun(work: string, deadlineAt: number | undefined): ModelJourna
   return { work, deadlineAt, steps: new Map() }
 }
 
-/** What was begun keeps its input; an absent or expired row has no journal to go on with. */
+/** What was begun keeps its input; an absent or expired row has no journal to continue. */
 export function goOn(journal: ModelJournal | undefined, work: string | undefined): ModelJournal | undefined {
   return journal ?? (work === undefined ? undefined : begun(work, undefined))
 }

@@ -3,11 +3,11 @@ import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { advance, halfTicks, inTurn, spans, step, type StoreCommand } from './command.ts'
 import type { ModelLookup } from './evidence-model.ts'
-import * as expected from './settling-model.ts'
+import * as expected from './settle-model.ts'
 import type { StoreModel } from './store-model.ts'
 import { idOf, keys } from './store-names.ts'
 
-/** One for all, as the reconciler of an operation has: the port does not say what another one would find. */
+/** One for all, as the reconciler of an operation has: the port leaves open what another one would find. */
 const firstInMs = halfTicks(1)
 
 const lookups = step({
@@ -34,11 +34,11 @@ const lookups = step({
   },
 })
 
-/** Who has answered is not heard again: what a repeated word is answered, the port leaves open. */
+/** A look-up that ended is not ended again: the port leaves open what the repetition gets. */
 function takeLookup({ evidence }: StoreModel, nth: number): ModelLookup {
   const lookup = evidence.lookups[evidence.lookups.length - 1 - (nth % evidence.lookups.length)]
   assert.ok(lookup)
-  // A forgotten key begins again at fence 1 and look 1, so a look-up of its first life can be equal to one of its second.
+  // A forgotten key begins again at fence 1 and look 1, so a look-up of its first generation can be equal to one of its second.
   const isSame = (each: ModelLookup) =>
     each.key === lookup.key && each.fence === lookup.fence && each.look === lookup.look
   evidence.lookups = evidence.lookups.filter(each => !isSame(each))
@@ -50,20 +50,21 @@ const answer = step({
   by: ['reconciler'],
   input: fc.record({
     nth: fc.nat({ max: 5 }),
-    says: fc.constantFrom('postpone', 'postpone', 'give up'),
+    end: fc.constantFrom('postpone', 'postpone', 'give up'),
     inMs: fc.constantFrom(0, 1, 3).map(halfTicks),
     spoil: fc.constantFrom(0, 0, 0, 1),
   }),
   when: ({ evidence }) => evidence.lookups.length > 0,
-  async run(model, { store }, { nth, says, inMs, spoil }) {
+  async run(model, { store }, { nth, end, inMs, spoil }) {
     const lookup = takeLookup(model, nth)
     const row = spoil === 0 ? expected.lookedAt(model, lookup) : undefined
     const claim = { id: idOf(lookup.key), fence: lookup.fence, look: lookup.look + 100 * spoil }
     const { reconciliation } = store
-    const told = says === 'postpone' ? reconciliation.postpone(claim, inMs) : reconciliation.giveUp(claim, 'unresolved')
-    assert.equal(await told, row ? 'written' : 'claim-lost')
+    const written =
+      end === 'postpone' ? reconciliation.postpone(claim, inMs) : reconciliation.giveUp(claim, 'unresolved')
+    assert.equal(await written, row ? 'written' : 'claim-lost')
     if (!row?.doubt) return
-    if (says === 'postpone') row.doubt.lookUpAt = model.nowMs + inMs
+    if (end === 'postpone') row.doubt.lookUpAt = model.nowMs + inMs
     else Object.assign(row, { parked: true, errorCode: 'unresolved' })
   },
 })

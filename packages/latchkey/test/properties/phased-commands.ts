@@ -1,7 +1,7 @@
 /** Steps of phased work, and the mark that stops it. */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
-import { act, claimFrom, key, latest, pick, real, somebodyClaimed, spans, step, type StoreCommand } from './command.ts'
+import { act, claimFrom, key, latest, pick, real, hasClaims, spans, step, type StoreCommand } from './command.ts'
 import { openEffect, openIntent, recordResult } from './journal-model.ts'
 import * as expected from './store-model.ts'
 import type { ModelClaim, StoreModel } from './store-model.ts'
@@ -21,7 +21,7 @@ const intentBy = (owner: typeof pick) =>
     name: 'open intent',
     by: ['owner'],
     input: fc.record({ pick: owner, ...intentInput }),
-    when: somebodyClaimed,
+    when: hasClaims,
     async run(model, { store }, { pick, position, windowMs, leaseMs }) {
       const claim = claimFrom(model, pick)
       const row = journalFor(model, claim)
@@ -45,7 +45,7 @@ const result = step({
   name: 'record result',
   by: ['owner'],
   input: fc.record({ pick, position, value: fc.constantFrom('1', '2'), leaseMs: spans }),
-  when: somebodyClaimed,
+  when: hasClaims,
   async run(model, { store }, { pick, position, value, leaseMs }) {
     const claim = claimFrom(model, pick)
     const row = journalFor(model, claim)
@@ -76,7 +76,7 @@ const park = step({
   name: 'park',
   by: ['owner'],
   input: fc.record({ pick, replyLost: fc.boolean() }),
-  when: somebodyClaimed,
+  when: hasClaims,
   async run(model, { store }, input) {
     const claim = claimFrom(model, input.pick)
     for (let sent = 0; sent <= Number(input.replyLost); sent += 1)

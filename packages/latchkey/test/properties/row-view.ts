@@ -18,7 +18,7 @@ export function view(model: StoreModel, key: string): object | undefined {
   }
 }
 
-/** The same part, as a store tells it. `claimIdOf` turns the store's claim ids back into the model's. */
+/** The same part, as a store gives it. `claimIdOf` turns the store's claim ids back into the model's. */
 export function viewOf(record: KeyRecord | undefined, claimIdOf: (claimId: string) => string): object | undefined {
   if (!record) return undefined
   const { state, recovery, fence, attempts, crashes, parked, expired, gone } = record

@@ -1,16 +1,16 @@
-/** What callers do to a store, in any order: fast-check picks it, the model says what must come of it. */
+/** What callers do to a store, in any order: fast-check picks it, the model predicts what must come of it. */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import type { Failure, Store } from '../../src/ports/store.ts'
 import { act, advance, agrees, answerOf, claimFrom, halfTicks, inTurn, key, latest, pick, real } from './command.ts'
-import { somebodyClaimed, spans, step } from './command.ts'
+import { hasClaims, spans, step } from './command.ts'
 import type { StoreCommand } from './command.ts'
 import { evidenceCommands, verdictOf } from './evidence-commands.ts'
 import { viewOfJournal, viewOfModel } from './journal-model.ts'
-import { assertLegal, standings } from './legal.ts'
+import { assertLegal, standings } from './legal-transitions.ts'
 import { lookupCommands } from './lookup-commands.ts'
 import { intentOfLatest, phasedCommands } from './phased-commands.ts'
-import { isMixed, isOnTheEdge, settle as settleModel } from './settling-model.ts'
+import { isMixed, isOnTheEdge, settle as settleModel } from './settle-model.ts'
 import * as expected from './store-model.ts'
 import type { StoreModel } from './store-model.ts'
 import { idOf, keys, text } from './store-names.ts'
@@ -54,7 +54,7 @@ const claimAsking = (input: typeof claimInput) =>
       if (result.kind === 'seen') return
       const row = model.rows.get(asked.key)
       assert.deepEqual([result.attempt, result.crashes], [row?.attempts, row?.crashes])
-      // Whether a request that is not phased is told of the journal of a row that was, the port leaves open.
+      // Whether a request that is not phased gets the journal of a row that was, the port leaves open.
       if (asked.recovery !== 'resume' || !store.steps) return
       assert.deepEqual(viewOfJournal(result.journal), viewOfModel(row?.journal, model.nowMs))
     },
@@ -84,7 +84,7 @@ const heartbeat = step({
   name: 'heartbeat',
   by: ['owner'],
   input: fc.record({ pick, leaseMs: spans }),
-  when: somebodyClaimed,
+  when: hasClaims,
   async run(model, { store }, input) {
     const claim = claimFrom(model, input.pick)
     assert.equal(await store.heartbeat(real(claim), input.leaseMs), expected.heartbeat(model, claim, input.leaseMs))
@@ -101,7 +101,7 @@ const completeBy = (owner: typeof pick) =>
       retentionMs: spans,
       replyLost: fc.boolean(),
     }),
-    when: somebodyClaimed,
+    when: hasClaims,
     async run(model, { store }, input) {
       const claim = claimFrom(model, input.pick)
       for (let sent = 0; sent <= Number(input.replyLost); sent += 1) {
@@ -122,7 +122,7 @@ const failBy = (owner: typeof pick, to: fc.Arbitrary<Failure['to']>) =>
       dueInMs: fc.constantFrom(0, 1, 3).map(halfTicks),
       replyLost: fc.boolean(),
     }),
-    when: somebodyClaimed,
+    when: hasClaims,
     async run(model, { store }, input) {
       const claim = claimFrom(model, input.pick)
       const failure = { to: input.to, errorCode: input.errorCode, dueInMs: input.dueInMs }
@@ -139,7 +139,7 @@ const release = step({
   name: 'release',
   by: ['owner'],
   input: pick,
-  when: somebodyClaimed,
+  when: hasClaims,
   async run(model, { store }, input) {
     const claim = claimFrom(model, input)
     agrees(await store.release(idOf(claim.key), idOf(claim.claimId)), expected.release(model, claim))
@@ -150,7 +150,7 @@ const releaseMany = step({
   name: 'release many',
   by: ['owner', 'late owner'],
   input: fc.array(pick, { minLength: 1, maxLength: 3 }),
-  when: somebodyClaimed,
+  when: hasClaims,
   async run(model, { store }, picks) {
     const asked = [...new Map(picks.map(one => claimFrom(model, one)).map(one => [one.claimId, one])).values()]
     const claims = asked.filter(
@@ -202,15 +202,15 @@ const settle = step({
   input: fc.record({
     key,
     verdict: fc.constantFrom('happened', 'declined', 'never-happened', 'never-happened'),
-    tells: fc.constantFrom('outcome', 'outcome', 'result'),
+    gives: fc.constantFrom('outcome', 'outcome', 'result'),
     retentionMs: spans,
   }),
   when: (model, { key }) => !isMixed(model.rows.get(key)),
-  async run(model, { store }, { key, verdict, tells, retentionMs }) {
-    const said = { verdict, tells: verdict === 'never-happened' ? undefined : tells, value: '"by hand"' }
-    const result = await store.settle(idOf(key), verdictOf(said), act, retentionMs)
-    const told = result.kind === 'wrong-state' ? result.state : result.kind
-    assert.equal(told, settleModel(model, key, { said, retentionMs }))
+  async run(model, { store }, { key, verdict, gives, retentionMs }) {
+    const found = { verdict, gives: verdict === 'never-happened' ? undefined : gives, value: '"by hand"' }
+    const result = await store.settle(idOf(key), verdictOf(found), act, retentionMs)
+    const kind = result.kind === 'wrong-state' ? result.state : result.kind
+    assert.equal(kind, settleModel(model, key, { found, retentionMs }))
   },
 })
 

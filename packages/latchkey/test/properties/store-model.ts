@@ -1,9 +1,9 @@
 /**
- * What a store is, in the fewest words: a map, a clock that only moves when told to, and the transition table. Written from
+ * What a store is, in the fewest words: a map, a clock that only moves by hand, and the transition table. Written from
  * the port and not from any store, so that a mistake would have to be made twice to go unseen.
  */
 import type { Failure, GrantedFrom, Recovery, State } from '../../src/ports/store.ts'
-import { dropEvidence, endLife, type EvidenceModel, lifeOf, noEvidence } from './evidence-model.ts'
+import { dropEvidence, endLife, type EvidenceModel, generationOf, noEvidence } from './evidence-model.ts'
 import { begun, goOn, mayHaveHappened, type ModelJournal, openEffect, triedAgain } from './journal-model.ts'
 
 export interface ModelRow {
@@ -34,7 +34,7 @@ export interface ModelDoubt {
   readonly since: number
   look: number
   tries: number
-  /** Absent: nobody looked yet. */
+  /** Absent: no look-up yet. */
   lookUpAt: number | undefined
 }
 
@@ -55,7 +55,7 @@ export interface Asked {
   readonly tombstoneMs: number | undefined
 }
 
-/** `open`: the port does not say which, and the row must be the same either way. */
+/** `open`: the port leaves open which, and the row must be the same either way. */
 export type Expected<Answer> = Answer | 'open'
 
 export interface StoreModel {
@@ -115,7 +115,7 @@ function reasonToGrant(model: StoreModel, row: ModelRow, fingerprint: string): G
   return overdue(model, row) && !isHeld(model, row) ? 'dead-lease' : undefined
 }
 
-/** Nobody may go on with it when its owner dies. */
+/** No claim may continue it when its owner dies. */
 function isHeld({ nowMs }: StoreModel, row: ModelRow): boolean {
   return row.recovery === 'hold' || (row.recovery === 'resume' && mayHaveHappened(row.journal, nowMs))
 }
@@ -197,7 +197,7 @@ export function answerRow(
   keepAtLeast(model, row, retentionMs)
 }
 
-/** It is known that nothing happened: phased work goes on where it was. */
+/** It is known that nothing happened: phased work continues where it was. */
 export function backAgain(row: ModelRow, dueAt: number): void {
   const state = row.recovery === 'resume' ? 'pending' : 'failed_retryable'
   Object.assign(row, { state, dueAt, parked: false, doubt: undefined })
@@ -232,7 +232,7 @@ export function park(model: StoreModel, claim: ModelClaim, cause: string): 'writ
   return 'written'
 }
 
-/** Past its expiry, a row that goes on gets the time again that it was given. */
+/** Past its expiry, a row that continues gets the time again that it was given. */
 export function unpark(model: StoreModel, key: string): 'unparked' | 'not-found' | 'not-parked' {
   const row = model.rows.get(key)
   if (!row?.parked) return row ? 'not-parked' : 'not-found'
@@ -270,11 +270,13 @@ function releaseLost(model: StoreModel, { key, claimId }: ModelClaim): boolean {
 }
 
 function isSaidToHaveHappened({ evidence }: StoreModel, key: string): boolean {
-  const life = lifeOf(evidence, key)
-  return evidence.pieces.some(piece => piece.key === key && piece.life === life && piece.verdict !== 'never-happened')
+  const generation = generationOf(evidence, key)
+  return evidence.pieces.some(
+    piece => piece.key === key && piece.generation === generation && piece.verdict !== 'never-happened',
+  )
 }
 
-/** Which of several dead rows a bounded sweep takes is the store's choice: it tells, and each is checked. */
+/** Which of several dead rows a bounded sweep takes is the store's choice: it reports them, and each is checked. */
 export function sweepable(model: StoreModel): string[] {
   const sweeps = (row: ModelRow) => overdue(model, row) && (row.recovery !== 'resume' || isHeld(model, row))
   return [...model.rows].filter(([, row]) => sweeps(row)).map(([key]) => key)
@@ -291,7 +293,7 @@ export function sweep(model: StoreModel, key: string): 'unknown' | 'failed_retry
   return to
 }
 
-/** What a worker is told of: phased rows that a claim would be granted, other than as absent. */
+/** What a worker is offered: phased rows that a claim would be granted, other than as absent. */
 export function resumable(model: StoreModel): string[] {
   const grants = (row: ModelRow) => reasonToGrant(model, row, row.fingerprint) ?? 'expired'
   const phased = [...model.rows].filter(([, row]) => row.recovery === 'resume')

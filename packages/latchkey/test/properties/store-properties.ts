@@ -14,7 +14,7 @@ import { idOf, keys } from './store-names.ts'
 export interface PropertyOptions {
   /** How many sequences are tried. A thousand in memory take seconds; a real server wants fewer. */
   readonly numRuns: number
-  /** The most commands in one sequence. Default 60: long enough for several lives of one row. */
+  /** The most commands in one sequence. Default 60: long enough for several generations of one row. */
   readonly maxCommands?: number
   /** Repeats a failure: fast-check prints it. */
   readonly seed?: number

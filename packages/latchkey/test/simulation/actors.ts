@@ -1,4 +1,4 @@
-/** Those around the engines: clients that ask again and again, and an operator who looks things up. */
+/** The actors around the engines: clients that retry, and an operator who looks things up. */
 import type { Answer } from '../../src/engine/answer.ts'
 import { downstreamKey } from '../../src/engine/execution.ts'
 import { json } from '../../src/engine/steps/json.ts'
@@ -12,8 +12,8 @@ import type { Runs } from './runs.ts'
 import type { StoredRow } from './stored-row.ts'
 import type { World } from './world.ts'
 
-/** `gone`: the connection broke, and nobody knows what became of it. */
-export type Sent = (asked: Asked, heard: (answer: Answer | 'gone') => void) => void
+/** `gone`: the connection broke, and the client does not know what became of it. */
+export type Sent = (asked: Asked, answered: (answer: Answer | 'gone') => void) => void
 
 const triesMax = 6
 

@@ -84,7 +84,7 @@ function isStripped(before: StoredRow, after: StoredRow, nowMs: number): boolean
   return isGone(before, nowMs) && !before.stripped && after.stripped && after.outcome === undefined
 }
 
-/** With every word that it never happened, and with nothing else. Its own owner may use the key again that it never used. */
+/** With every piece of evidence that it never happened, and with nothing else. Its own owner may use the key again that it never used. */
 function checkEpochs({ before, after, by, evidence }: Change, fail: Fail): void {
   const denied = evidence?.verdict.kind === 'never-happened' && by !== 'late owner'
   for (const step of before?.steps ?? []) {
@@ -98,14 +98,14 @@ function checkEpochs({ before, after, by, evidence }: Change, fail: Fail): void 
   }
 }
 
-/** What is said not to have happened did not happen, and cannot happen any more. */
+/** What evidence denies did not happen, and cannot happen any more. */
 function checkEvidence({ before, after, by, evidence }: Change, truth: Truth, fail: Fail): void {
   if (before === undefined || after === undefined) return
   for (const step of before.steps) {
     const denied =
       step.state === 'open' && after.steps.find(other => other.position === step.position)?.state === 'again'
-    if (denied && truth.executions(step.name) > 0) fail(`I8 ${step.name} is said not to have happened`)
-    if (denied && truth.underWay()) fail(`I8 ${step.name} is said not to have happened, and is under way`)
+    if (denied && truth.executions(step.name) > 0) fail(`I8 ${step.name} is denied, and it happened`)
+    if (denied && truth.underWay()) fail(`I8 ${step.name} is denied while it is under way`)
   }
   if (before.state !== 'unknown' && evidence !== undefined)
     fail(`I5 evidence is applied to a row that is ${before.state}`)
@@ -117,7 +117,7 @@ function checkEvidence({ before, after, by, evidence }: Change, truth: Truth, fa
   checkTruth(before, evidence, { truth, fail })
 }
 
-/** What evidence says is what the provider did, and its result is the provider's. */
+/** Evidence agrees with what the provider did, and its result is the provider's. */
 function checkTruth(
   before: StoredRow,
   { verdict }: AppliedEvidence,
@@ -125,12 +125,12 @@ function checkTruth(
 ): void {
   const effect = before.steps.find(step => step.state === 'open')?.name ?? 'work'
   if (verdict.kind === 'never-happened') {
-    if (truth.executions(effect) > 0) fail(`I8 ${effect} is said not to have happened`)
-    if (truth.underWay()) fail(`I8 ${effect} is said not to have happened, and is under way`)
+    if (truth.executions(effect) > 0) fail(`I8 ${effect} is denied, and it happened`)
+    if (truth.underWay()) fail(`I8 ${effect} is denied while it is under way`)
     return
   }
   const results = truth.results(effect)
-  if (results.length === 0) fail(`I5 ${effect} is said to have ${verdict.kind}`)
+  if (results.length === 0) fail(`I5 ${effect} is claimed to have ${verdict.kind}`)
   const isKnown = 'value' in verdict && results.some(result => JSON.stringify(result) === verdict.value)
-  if ('value' in verdict && !isKnown) fail(`I5 ${effect} has a result that nobody gave: ${verdict.value}`)
+  if ('value' in verdict && !isKnown) fail(`I5 ${effect} has a result that the provider did not give: ${verdict.value}`)
 }

@@ -5,7 +5,7 @@ import type { WorkerName } from '../../src/workers/options.ts'
 import { createWorkers } from '../../src/workers/workers.ts'
 import type { Sent } from './actors.ts'
 import { type Asked, declareOperations } from './operations.ts'
-import { startReconciling } from './reconciling.ts'
+import { startReconciler } from './engine-reconciler.ts'
 import { remoteStore } from './remote-store.ts'
 import type { Stage } from './stage.ts'
 import type { Deliver, Message } from './webhooks.ts'
@@ -33,10 +33,10 @@ export function createFleet(stage: Stage): Fleet {
   const engines = new Set<Engine>()
   let started = 0
 
-  /** Who takes the place of a process that died does the same as it did. */
+  /** The process that replaces a dead one does the same as it did. */
   function start(place: number): void {
     const process = world.process(`engine ${(started += 1)}`)
-    world.tell(() => `${process.name} starts`)
+    world.trace(() => `${process.name} starts`)
     const version = plan.rollingUpgrade && started % 2 === 1 ? 2 : 1
     const engine = startEngine(stage, process, { version, workers: workersIn(stage, place) })
     engines.add(engine)
@@ -51,24 +51,24 @@ export function createFleet(stage: Stage): Fleet {
   stage.webhooks.connect(webhookDelivery(stage, engines))
 
   return {
-    send(asked, heard) {
+    send(asked, answered) {
       history.asked(asked)
       const [first, ...others] = engines
-      if (first === undefined) return world.at(chance.between(100, 2_000), () => heard('gone'))
+      if (first === undefined) return world.at(chance.between(100, 2_000), () => answered('gone'))
       const { process, execute } = chance.pick([first, ...others])
-      const gone = () => world.at(chance.between(1, 500), () => heard('gone'))
+      const gone = () => world.at(chance.between(1, 500), () => answered('gone'))
       process.onCrash.add(gone)
-      const hear = (answer: Answer) => {
+      const reply = (answer: Answer) => {
         process.onCrash.delete(gone)
-        world.tell(() => `client hears ${tellAnswer(asked, answer)} from ${process.name}`)
+        world.trace(() => `client gets ${describeAnswer(asked, answer)} from ${process.name}`)
         history.replied(asked, answer)
-        heard(answer)
+        answered(answer)
       }
       world.deliver(process, chance.between(1, 50), () => {
-        world.tell(() => `${process.name} is asked for ${asked.operation} ${asked.request.identity.id.slice(0, 4)}`)
+        world.trace(() => `${process.name} is asked for ${asked.operation} ${asked.request.identity.id.slice(0, 4)}`)
         const end = stage.runs.begin(process, asked.request.identity.id)
-        const answered = execute(asked).finally(end)
-        answered.then(hear, error => history.break(`an execution rejected: ${String(error)}`))
+        const executed = execute(asked).finally(end)
+        executed.then(reply, error => history.break(`an execution rejected: ${String(error)}`))
       })
     },
   }
@@ -98,7 +98,7 @@ function startEngine(stage: Stage, process: Process, { version, workers }: Engin
   })
   const shop = { ...stage, process, version }
   const offered = declareOperations(latchkey, shop)
-  const { reconcile, take } = startReconciling(latchkey, offered, shop)
+  const { reconcile, take } = startReconciler(latchkey, offered, shop)
   createWorkers(latchkey, {
     only: workers,
     reconciler: { use: reconcile, everyMs: reconcileEveryMs },
@@ -117,16 +117,16 @@ function webhookDelivery({ world, history }: Stage, engines: ReadonlySet<Engine>
     if (first === undefined || chance.happens(world.faults.lose)) return
     const { process, take } = chance.pick([first, ...others])
     world.deliver(process, chance.between(1, 50), () => {
-      const heard = (status: number) => {
-        world.tell(() => `message ${message.id} gets ${status} from ${process.name}`)
+      const reply = (status: number) => {
+        world.trace(() => `message ${message.id} gets ${status} from ${process.name}`)
         answered(status)
       }
-      take(message).then(heard, error => history.break(`a webhook rejected: ${String(error)}`))
+      take(message).then(reply, error => history.break(`a webhook rejected: ${String(error)}`))
     })
   }
 }
 
-function tellAnswer({ operation }: Asked, answer: Answer): string {
+function describeAnswer({ operation }: Asked, answer: Answer): string {
   switch (answer.kind) {
     case 'refused':
       return `${operation}: ${answer.refusal.code}`

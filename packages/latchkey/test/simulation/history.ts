@@ -64,7 +64,7 @@ interface Facts {
   readonly counts: Map<string, number>
   /** Downstream keys whose intent was committed. */
   readonly intents: Set<string>
-  /** Effects of which an owner was told that they may not be repeated. */
+  /** Effects of which an owner has learned that they may not be repeated. */
   readonly doubts: Set<string>
   /** Grants of work that was too late to begin. */
   readonly tooLate: Set<string>
@@ -90,7 +90,7 @@ export function history(options: HistoryOptions): History {
     saw: what => void count(facts.seen, what),
     counted(metric, { operation, detail = '' }) {
       count(facts.seen, `${metric} ${detail}`)
-      // Guarded work has no epochs: of a message about an earlier attempt nobody can tell which one it means.
+      // Guarded work has no epochs: a message does not show which attempt it is about.
       if (detail === 'contradiction' && operation !== 'hold') fail(facts, `I8 evidence contradicts: ${operation}`)
     },
     broken: () => facts.broken,
@@ -163,7 +163,7 @@ function ofRows(facts: Facts, { now, underWay }: HistoryOptions): OfRows {
       count(seen, `${change.by}: ${what.split(' ')[0]} ${before?.state ?? 'none'} → ${after?.state ?? 'none'}`)
     },
     journalRead(row) {
-      // Who asks about an unknown row reads it, too.
+      // Look-ups of an unknown row read it as well.
       if (row.state === 'in_progress') noteDoubts(facts, row, now())
     },
     committed(writes) {
@@ -230,7 +230,7 @@ function ofTheProvider(facts: Facts, { now, rowOf, callsWithinMs }: HistoryOptio
       facts.results.set(place, [...(facts.results.get(place) ?? []), result])
       if (kind === 'declined') return result
       const times = count(facts.counts, place)
-      // An operator says "never happened" only if that is so: a second execution is never explained, but where it is harmless.
+      // An operator reports "never happened" only if that is so: a second execution is a fault unless it is harmless.
       const harmless = rowOf(id)?.operation === 'rerun'
       if (times > 1 && !harmless) fail(facts, `I8 executed ${times} times: ${effect} of ${id} generation ${generation}`)
       return result

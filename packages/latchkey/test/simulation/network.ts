@@ -12,7 +12,7 @@ export interface Network {
   fate(): Fate
   /** How long one way takes. */
   wayMs(): number
-  /** A failure is either noticed soon, or the caller hears nothing for longer than it waits. */
+  /** A failure is either noticed soon, or the caller gets nothing for longer than it waits. */
   noticedAfterMs(): number
 }
 
@@ -36,14 +36,14 @@ export function network(world: World, broken: (rule: string) => void): Network {
         // The dead send nothing.
         if (!process.alive) return
         const fate = net.fate()
-        world.tell(() => `${process.name} → ${label}${fate === 'arrives' ? '' : ` (${fate})`}`)
+        world.trace(() => `${process.name} → ${label}${fate === 'arrives' ? '' : ` (${fate})`}`)
         const lose = () =>
           world.deliver(process, net.noticedAfterMs(), () => reject(new ConnectionLost(`${label}: ${fate}`)))
         if (fate === 'call lost') return lose()
         world.at(net.wayMs(), () => {
           if (!process.alive && chance.happens(0.3)) return
           const answer = (value: Awaited<ReturnType<typeof serve>>) => {
-            world.tell(() => `  ${label} of ${process.name}: ${brief(value)}`)
+            world.trace(() => `  ${label} of ${process.name}: ${brief(value)}`)
             if (fate === 'reply lost') return lose()
             world.deliver(process, net.wayMs(), () => resolve(value))
           }

@@ -24,9 +24,9 @@ export type OperationName = (typeof operationNames)[number]
 
 export const leaseMs = 6_000
 const holdMsMax = 20_000
-/** Short enough for rows to expire while the run goes on. */
+/** Short enough for rows to expire during the run. */
 const shortRetentionMs = 40_000
-/** With it a row outlives every message about it: one of an earlier life that nobody had seen would be taken for this one's. */
+/** With it a row outlives every message about it: one about an earlier generation, seen first now, would be taken for this one's. */
 const tombstoneMs = 80_000
 
 export interface Asked {
@@ -196,7 +196,7 @@ function effect(shop: Shop, x: PhasedExecution<ServerTx>, given: Effect): Promis
   )
 }
 
-/** A run that goes on in a live process may still reach the provider: an operator waits for its end. */
+/** A run in a live process may still reach the provider: an operator waits for its end. */
 function watched(shop: Shop, pay: Pay): Pay {
   return async (x, input) => {
     shop.history.started({ id: input.id, fence: x.fence, amount: input.amount })

@@ -26,15 +26,15 @@ export interface Plan {
   readonly requestsPerClient: number
   readonly faults: Faults
   readonly faultsUntilMs: number
-  /** How long the provider says that it recognises keys: short enough for it to forget while a row waits. */
+  /** How long the provider promises to recognise keys: short enough for it to forget while a row waits. */
   readonly windowMs: number
   /** A worker must have begun deferred work within this: shorter than an outage, or longer. */
   readonly deadlineMs: number
   /** Look-ups are registered; without them unknown rows wait for messages and people. */
   readonly lookUps: boolean
-  /** Nobody answers them, ever. */
+  /** None of them is ever answered. */
   readonly asksInVain: boolean
-  /** The provider tells by itself what it did. */
+  /** The provider reports by itself what it did. */
   readonly webhooks: boolean
   /** Guarded answers leave a tombstone. */
   readonly tombstones: boolean

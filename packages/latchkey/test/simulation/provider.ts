@@ -1,7 +1,7 @@
 /**
  * Somebody else's API. It may be out of reach, slow, silent, answer 500 after it has acted, or act long after the caller has
- * given up. Where it recognises keys it does so for a while, longer than it says by the most that a call can be late. It keeps
- * books, by key: who asks is told what is in them, which says nothing about what is still on its way.
+ * given up. Where it recognises keys it does so for a while, longer than it promises by the most that a call can be late. It keeps
+ * books, by key: a look-up gets what is in them, which proves nothing about what is still on its way.
  */
 import type { History } from './history.ts'
 import { pauseMsMax, type Process, type World } from './world.ts'
@@ -35,13 +35,13 @@ export interface Entry extends Pick<ProviderCall, 'id' | 'operation' | 'effect' 
   readonly atMs: number
 }
 
-export type Found = Entry | 'nothing' | 'cannot tell'
+export type Found = Entry | 'nothing' | 'inconclusive'
 
 export interface Provider {
   call(process: Process, call: ProviderCall): Promise<string>
   /** What became of this key since then? */
   lookUp(process: Process, asked: { readonly key: string; readonly sinceMs: number }): Promise<Found>
-  /** The truth, for who knows everything. */
+  /** The truth. */
   entry(asked: { readonly key: string; readonly sinceMs: number }): Entry | undefined
   /** A call to it is under way for this row. */
   underWay(id: string): boolean
@@ -51,7 +51,7 @@ export interface Provider {
 export interface ProviderOptions {
   readonly world: World
   readonly history: History
-  /** Nobody answers questions, ever. */
+  /** No look-up is ever answered. */
   readonly asksInVain: boolean
   readonly announce: (entry: Entry) => void
 }
@@ -93,10 +93,10 @@ export function provider({ world, history, asksInVain, announce }: ProviderOptio
         if (!process.alive) return
         if (call.intended) history.called(call)
         const fault = faultOf(world, chargeFaults)
-        world.tell(() => `${process.name} → provider: ${call.effect} ${call.key.slice(0, 4)} ${fault ?? ''}`)
+        world.trace(() => `${process.name} → provider: ${call.effect} ${call.key.slice(0, 4)} ${fault ?? ''}`)
         const fail = failing(world, process, reject)
         if (fault === 'out of reach') return fail('ECONNREFUSED', chance.between(1, 200))
-        // It never left, and whoever waits for it learns that late.
+        // It never left, and its caller learns that late.
         if (fault === 'no connection') return fail('UND_ERR_CONNECT_TIMEOUT', chance.between(2_000, 15_000))
         fly(call.id, 1)
         const wayMs = fault === 'late' ? chance.between(1_000, lateMsMax) : chance.between(5, 400)
@@ -105,7 +105,7 @@ export function provider({ world, history, asksInVain, announce }: ProviderOptio
           // Sent by a process that is dead by now; its packets may have been lost with it.
           if (!process.alive && chance.happens(0.2)) return
           const result = act(call)
-          world.tell(() => `  provider: ${call.effect} ${call.key.slice(0, 4)} is ${result}`)
+          world.trace(() => `  provider: ${call.effect} ${call.key.slice(0, 4)} is ${result}`)
           if (fault === 'broken') return fail('ECONNRESET', chance.between(1, 200))
           if (fault === 'silent') return fail('UND_ERR_HEADERS_TIMEOUT', chance.between(5_000, 25_000))
           world.deliver(process, chance.between(5, 400), () => resolve(result))
@@ -119,11 +119,13 @@ export function provider({ world, history, asksInVain, announce }: ProviderOptio
         if (asksInVain || fault === 'out of reach') return fail('ECONNREFUSED', chance.between(1, 200))
         world.at(chance.between(5, 400), () => {
           const found = entry(asked) ?? 'nothing'
-          const told = typeof found === 'string' ? found : found.result
-          world.tell(() => `  provider tells ${process.name} of ${asked.key.slice(0, 4)}: ${told} ${fault ?? ''}`)
+          const answer = typeof found === 'string' ? found : found.result
+          world.trace(
+            () => `  provider answers ${process.name} about ${asked.key.slice(0, 4)}: ${answer} ${fault ?? ''}`,
+          )
           if (fault === 'silent') return fail('UND_ERR_HEADERS_TIMEOUT', chance.between(5_000, 25_000))
           const backMs = fault === 'slow' ? chance.between(1_000, 6_000) : chance.between(5, 400)
-          world.deliver(process, backMs, () => resolve(fault === 'vague' ? 'cannot tell' : found))
+          world.deliver(process, backMs, () => resolve(fault === 'vague' ? 'inconclusive' : found))
         })
       }),
   }

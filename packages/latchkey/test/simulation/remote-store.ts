@@ -139,14 +139,14 @@ function commit({ world, net, transactions, history }: Place, process: Process, 
   return new Promise(resolve => {
     if (!process.alive) return
     const fate = net.fate()
-    world.tell(() => `${process.name} → COMMIT${fate === 'arrives' ? '' : ` (${fate})`}`)
-    const tell = (delayMs: number, end: TransactionEnd) => world.deliver(process, delayMs, () => resolve(end))
-    const doubt = () => tell(net.noticedAfterMs(), { kind: 'commit-unknown', cause: new ConnectionLost('COMMIT') })
+    world.trace(() => `${process.name} → COMMIT${fate === 'arrives' ? '' : ` (${fate})`}`)
+    const reply = (delayMs: number, end: TransactionEnd) => world.deliver(process, delayMs, () => resolve(end))
+    const doubt = () => reply(net.noticedAfterMs(), { kind: 'commit-unknown', cause: new ConnectionLost('COMMIT') })
     const broken = (error: unknown) => history.break(`a COMMIT failed: ${String(error)}`)
     const answer = (end: 'committed' | 'conflict' | 'rolled-back') => {
-      world.tell(() => `  COMMIT of ${process.name}: ${end}`)
+      world.trace(() => `  COMMIT of ${process.name}: ${end}`)
       if (fate !== 'arrives') return doubt()
-      tell(net.wayMs(), end === 'conflict' ? { kind: end, cause: new Error('serialization failure') } : { kind: end })
+      reply(net.wayMs(), end === 'conflict' ? { kind: end, cause: new Error('serialization failure') } : { kind: end })
     }
     world.at(net.wayMs(), () => {
       const rolledBack = fate === 'call lost' || world.chance.happens(world.faults.conflict)

@@ -18,7 +18,7 @@ export interface Simulated {
 const restWithinMs = 900_000
 /** Past every retention. */
 const secondLifeAfterMs = 2 * 86_400_000
-/** A run that goes round in circles is broken, too. */
+/** A run that never comes to an end is broken as well. */
 const stepsMax = 200_000
 
 interface Run {
@@ -39,7 +39,7 @@ export async function simulate(seed: number, { traced = false }: { traced?: bool
     restore()
   }
   const { history, world } = stage
-  return { violation: history.broken(), seen: history.seen, steps: run.steps, trace: world.told ?? [] }
+  return { violation: history.broken(), seen: history.seen, steps: run.steps, trace: world.lines ?? [] }
 }
 
 async function act(run: Run): Promise<void> {
@@ -52,24 +52,24 @@ async function act(run: Run): Promise<void> {
   if (plan.operator) startOperator(stage)
   await until(run, () => world.nowMs() >= plan.faultsUntilMs || run.clients === 0)
   world.faults = noFaults
-  world.tell(() => 'no more faults')
+  world.trace(() => 'no more faults')
   await rest(run)
   await askForEverything(run)
   if (!plan.secondLife) return
   // No call and no message takes two days.
   await until(run, () => stage.provider.idle() && stage.webhooks.idle())
   world.leap(secondLifeAfterMs)
-  world.tell(() => 'two days later')
+  world.trace(() => 'two days later')
   await askForEverything(run)
   await rest(run)
 }
 
-/** I16: nobody waits, no lease is dead, and what can go on by itself has ended. */
+/** I16: no client waits, no lease is dead, and what can continue by itself has ended. */
 async function rest(run: Run): Promise<void> {
   const { world, database, history } = run.stage
   const deadlineMs = world.nowMs() + restWithinMs
   const { lookUps, webhooks } = run.stage.plan
-  // What somebody knows and wrote down is used.
+  // Evidence that was kept is used.
   const unused = () => (lookUps || webhooks) && database.hasWaitingEvidence()
   const restless = () => {
     for (const row of database.rows.values()) if (!isAtRest(row, { nowMs: database.now(), lookUps })) return row
@@ -83,7 +83,7 @@ async function rest(run: Run): Promise<void> {
   history.break(`I16 no rest: ${run.clients} clients, ${unused() ? 'evidence waits' : 'no evidence waits'}, ${who}`)
 }
 
-/** A guarded row that failed waits for its client, who may never come; phased work is gone on with, and what is unknown is asked about. */
+/** A guarded row that failed waits for its client, which may never come; phased work is resumed, and what is unknown is looked up. */
 function isAtRest(row: StoredRow, { nowMs, lookUps }: { nowMs: number; lookUps: boolean }): boolean {
   if (row.state === 'in_progress' || (row.state === 'pending' && !row.parked)) return false
   if (row.state === 'unknown') return row.parked || !lookUps
@@ -96,18 +96,18 @@ async function askForEverything(run: Run): Promise<void> {
   const { stage, fleet } = run
   const { world, plan, history, database } = stage
   const deadlineMs = world.nowMs() + restWithinMs
-  const heard: (Answer | 'gone')[] = []
+  const answers: (Answer | 'gone')[] = []
   let asked = 0
   for (const operation of operationNames) {
     for (let key = 1; key <= plan.keys; key++) {
       const again = askedFor(operation, `key ${key}`, 1)
       if (!database.rows.has(again.request.identity.id)) continue
       asked += 1
-      fleet.send(again, answer => void heard.push(answer))
+      fleet.send(again, answer => void answers.push(answer))
     }
   }
-  await until(run, () => heard.length === asked || world.nowMs() >= deadlineMs)
-  if (heard.length < asked) history.break(`I16 ${asked - heard.length} of ${asked} requests got no answer`)
+  await until(run, () => answers.length === asked || world.nowMs() >= deadlineMs)
+  if (answers.length < asked) history.break(`I16 ${asked - answers.length} of ${asked} requests got no answer`)
 }
 
 async function until(run: Run, done: () => boolean): Promise<void> {
@@ -121,13 +121,13 @@ async function until(run: Run, done: () => boolean): Promise<void> {
 
 /**
  * `sleep` holds the real process alive by an interval, which a dead engine would never end. And thousands of errors are made
- * whose stacks nobody reads.
+ * whose stacks are never read.
  */
 function withoutTimersAndStacks(): () => void {
   const { setInterval } = globalThis
   const { stackTraceLimit } = Error
   Error.stackTraceLimit = 0
-  // Nobody looks at the handle but clearInterval, which takes anything.
+  // Only clearInterval gets the handle, and takes anything.
   globalThis.setInterval = (() => undefined) as unknown as typeof setInterval
   return () => {
     globalThis.setInterval = setInterval

@@ -38,7 +38,7 @@ export function setStage(seed: number, traced: boolean): Stage {
     changed: change => {
       const { id, before, after, by, what } = change
       const place = `${after?.operation ?? ''} ${id.slice(0, 4)} fence ${after?.fence ?? ''}`
-      world.tell(() => `    ${by}: ${what}: ${before?.state ?? 'none'} → ${after?.state ?? 'none'} (${place})`)
+      world.trace(() => `    ${by}: ${what}: ${before?.state ?? 'none'} → ${after?.state ?? 'none'} (${place})`)
       past.changed(change)
     },
   })
@@ -48,7 +48,7 @@ export function setStage(seed: number, traced: boolean): Stage {
     world,
     history: past,
     asksInVain: plan.asksInVain,
-    // Nobody asks about work that may be repeated.
+    // No look-up asks about work that may be repeated.
     announce: entry => plan.webhooks && entry.operation !== 'rerun' && webhooks.announce(entry),
   })
   return {

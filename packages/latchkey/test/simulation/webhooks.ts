@@ -1,6 +1,6 @@
 /**
- * The provider tells what it did, in signed messages: soon, late, in any order, and again until somebody has taken them. And others
- * send what they recorded, and what they made up.
+ * The provider reports what it did, in signed messages: soon, late, in any order, and again until they are accepted. Attackers send
+ * what they recorded, and what they made up.
  */
 import { createHmac } from 'node:crypto'
 import type { History } from './history.ts'
@@ -11,8 +11,8 @@ const secretBytes = Buffer.from('a secret of the simulated provider')
 export const secret: string = `whsec_${secretBytes.toString('base64')}`
 const stolen = Buffer.from('not the secret, but as long as it.')
 
-/** What the body of a message says. */
-export interface Said extends Pick<Entry, 'id' | 'key' | 'intended'> {
+/** The body of a message. */
+export interface MessageBody extends Pick<Entry, 'id' | 'key' | 'intended'> {
   readonly kind: Entry['kind'] | 'never-happened'
   readonly result: string
 }
@@ -24,7 +24,7 @@ export interface Message {
   readonly body: Uint8Array
 }
 
-/** `gone`: nobody answered. */
+/** `gone`: no answer came. */
 export type Deliver = (message: Message, answered: (status: number | 'gone') => void) => void
 
 export interface Sender {
@@ -52,9 +52,9 @@ export function webhookSender(world: World, history: History): Sender {
     })
   }
 
-  const sign = (id: string, said: Said, key = secretBytes) => signed({ id, said, key, nowMs: world.nowMs() })
+  const sign = (id: string, body: MessageBody, key = secretBytes) => signed({ id, body, key, nowMs: world.nowMs() })
 
-  /** Says how it ended, at most once, and in time. */
+  /** Reports how it ended, at most once, and in time. */
   function hand(message: Message, answered: (status: number | 'gone') => void): void {
     let over = false
     const once = (status: number | 'gone') => {
@@ -69,7 +69,7 @@ export function webhookSender(world: World, history: History): Sender {
 
   function send(id: string, entry: Entry): void {
     const message = sign(id, entry)
-    world.tell(() => `provider sends message ${id}: ${entry.effect} ${entry.key.slice(0, 4)} is ${entry.result}`)
+    world.trace(() => `provider sends message ${id}: ${entry.effect} ${entry.key.slice(0, 4)} is ${entry.result}`)
     hand(message, status => {
       if (status === 200) return history.saw('a webhook was taken')
       if (world.nowMs() > entry.atMs + triesForMs) return history.saw('a webhook was given up')
@@ -116,22 +116,22 @@ function count(counts: Map<string, number>, key: string): number {
 
 interface Signing {
   readonly id: string
-  readonly said: Said
+  readonly body: MessageBody
   readonly key: Buffer
   readonly nowMs: number
 }
 
-function signed({ id, said, key, nowMs }: Signing): Message {
+function signed({ id, body, key, nowMs }: Signing): Message {
   const timestamp = String(Math.floor((1_800_000_000_000 + nowMs) / 1_000))
-  const body = Buffer.from(JSON.stringify(said))
-  const digest = createHmac('sha256', key).update(`${id}.${timestamp}.`).update(body).digest('base64')
-  return { id, timestamp, body, signature: `v1,${digest}` }
+  const bytes = Buffer.from(JSON.stringify(body))
+  const digest = createHmac('sha256', key).update(`${id}.${timestamp}.`).update(bytes).digest('base64')
+  return { id, timestamp, body: bytes, signature: `v1,${digest}` }
 }
 
-function denied(entry: Entry): Said {
+function denied(entry: Entry): MessageBody {
   return { ...entry, kind: 'never-happened' }
 }
 
-function invented(entry: Entry): Said {
+function invented(entry: Entry): MessageBody {
   return { ...entry, kind: 'happened', result: `${entry.effect} that never was` }
 }

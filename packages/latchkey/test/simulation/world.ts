@@ -23,7 +23,7 @@ const pauseEveryMs = 60_000
 interface Event {
   readonly atMs: number
   readonly run: () => void
-  /** A timer that was cancelled is no event. */
+  /** A timer that was cancelled is not an event. */
   readonly wanted: (() => boolean) | undefined
   readonly order: number
 }
@@ -43,21 +43,21 @@ export interface World {
   leap(spanMs: number): void
   /** Runs one event and everything that follows from it. False: nothing is left to happen. */
   step(): Promise<boolean>
-  readonly told: string[] | undefined
-  tell(line: () => string): void
+  readonly lines: string[] | undefined
+  trace(line: () => string): void
 }
 
 export function createWorld({ chance, faults, traced }: { chance: Chance; faults: Faults; traced: boolean }): World {
   const events = eventQueue()
-  const told: string[] | undefined = traced ? [] : undefined
+  const lines: string[] | undefined = traced ? [] : undefined
   let nowMs = 0
 
   const world: World = {
     chance,
     faults,
-    told,
+    lines,
     nowMs: () => nowMs,
-    tell: line => void told?.push(`${nowMs.toFixed(0).padStart(7)} ${line()}`),
+    trace: line => void lines?.push(`${nowMs.toFixed(0).padStart(7)} ${line()}`),
     at: (delayMs, run) => events.add({ atMs: nowMs + delayMs, run, wanted: undefined }),
     deliver(process, delayMs, run, wanted = () => true) {
       events.add({ atMs: nowMs + delayMs, run: () => arrive(process, run), wanted: () => process.alive && wanted() })
@@ -65,7 +65,7 @@ export function createWorld({ chance, faults, traced }: { chance: Chance; faults
     process: name => ({ name, alive: true, pausedUntilMs: 0, nextPauseAtMs: 0, onCrash: new Set() }),
     crash(process) {
       if (!process.alive) return
-      world.tell(() => `${process.name} CRASHES`)
+      world.trace(() => `${process.name} CRASHES`)
       process.alive = false
       for (const act of [...process.onCrash]) act()
     },
@@ -92,7 +92,7 @@ export function createWorld({ chance, faults, traced }: { chance: Chance; faults
     if (nowMs >= process.nextPauseAtMs && chance.happens(world.faults.pause)) {
       process.pausedUntilMs = nowMs + chance.between(500, pauseMsMax)
       process.nextPauseAtMs = process.pausedUntilMs + pauseEveryMs
-      world.tell(() => `${process.name} stands still until ${process.pausedUntilMs.toFixed(0)}`)
+      world.trace(() => `${process.name} stands still until ${process.pausedUntilMs.toFixed(0)}`)
       return later(process, run)
     }
     run()

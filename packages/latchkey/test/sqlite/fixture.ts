@@ -56,7 +56,7 @@ export async function sqliteHarness(open: Open): Promise<SqliteHarness> {
   return {
     path,
     async open(options = {}) {
-      // Generous: on a busy machine nobody is to be turned away for want of time, unless a test says so.
+      // Generous: on a busy machine no call is to be refused for want of time, unless a test asks for it.
       const store = sqliteStore({ path, open, waitMs: 20_000, transactionMs: 20_000, ...options })
       stores.push(store)
       await store.migrate()

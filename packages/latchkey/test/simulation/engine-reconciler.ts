@@ -1,4 +1,4 @@
-/** How the engines of a simulation find out: the look-ups that they register, and what a webhook says to them. */
+/** The reconciler of one engine: the look-ups that it registers, and the webhook that it serves. */
 import { createReconciler, type Reconciler } from '../../src/reconcile/reconciler.ts'
 import { standardWebhooks } from '../../src/reconcile/webhooks/signatures.ts'
 import type { EffectVerdict, OutcomeVerdict, EvidenceInput } from '../../src/reconcile/verdict.ts'
@@ -7,7 +7,7 @@ import type { Latchkey } from '../../src/engine/latchkey.ts'
 import type { ServerTx } from './transactions.ts'
 import type { Offered, Shop } from './operations.ts'
 import { type Found, quarantineMs } from './provider.ts'
-import { type Message, type Said, secret } from './webhooks.ts'
+import { type Message, type MessageBody, secret } from './webhooks.ts'
 
 /** The clocks of processes are up to an hour off. */
 const toleranceMs = 7_200_000
@@ -15,15 +15,15 @@ const toleranceMs = 7_200_000
 const backoffMs = [3_000, 6_000, 12_000, 25_000, 50_000]
 const timeoutMs = 3_000
 
-export interface Reconciling {
+export interface EngineReconciler {
   readonly reconcile: Reconciler
   take(message: Message): Promise<number>
 }
 
-export function startReconciling(latchkey: Latchkey<ServerTx, unknown>, offered: Offered, shop: Shop): Reconciling {
+export function startReconciler(latchkey: Latchkey<ServerTx, unknown>, offered: Offered, shop: Shop): EngineReconciler {
   const { provider, process, plan } = shop
   const reconcile = createReconciler(latchkey)
-  // Where nobody ever answers, the end is to come within the run.
+  // Where no look-up is ever answered, giving up is to happen within the run.
   const options = { quarantineMs, backoffMs: backoffMs.slice(0, plan.asksInVain ? 3 : undefined), timeoutMs }
   if (plan.lookUps) {
     reconcile.register(offered.hold, {
@@ -38,7 +38,7 @@ export function startReconciling(latchkey: Latchkey<ServerTx, unknown>, offered:
       })
     }
   }
-  const handler = reconcile.webhook<Said>({
+  const handler = reconcile.webhook<MessageBody>({
     name: 'provider',
     verify: standardWebhooks({ secrets: [secret], toleranceMs }),
     evidence: evidenceOf,
@@ -47,16 +47,16 @@ export function startReconciling(latchkey: Latchkey<ServerTx, unknown>, offered:
 }
 
 function valueOf(found: Found): EffectVerdict {
-  if (found === 'cannot tell') return { kind: 'still-unknown' }
+  if (found === 'inconclusive') return { kind: 'still-unknown' }
   return found === 'nothing' ? { kind: 'never-happened' } : { kind: found.kind, value: found.result }
 }
 
 function outcomeOf(found: Found): OutcomeVerdict {
-  if (found === 'cannot tell') return { kind: 'still-unknown' }
+  if (found === 'inconclusive') return { kind: 'still-unknown' }
   return found === 'nothing' ? { kind: 'never-happened' } : { kind: found.kind, outcome: json(200, found.result) }
 }
 
-function evidenceOf({ id, key, intended, kind, result }: Said): EvidenceInput {
+function evidenceOf({ id, key, intended, kind, result }: MessageBody): EvidenceInput {
   if (kind === 'never-happened') return intended ? { downstreamKey: key, verdict: { kind } } : { id, verdict: { kind } }
   return intended
     ? { downstreamKey: key, id, verdict: { kind, value: result } }

@@ -1,10 +1,10 @@
 /** How the model settles what is unknown: by evidence, by a person, and who may ask about it meanwhile. */
-import { lifeOf, type ModelLookup, type ModelMessage, type ModelPiece } from './evidence-model.ts'
+import { generationOf, type ModelLookup, type ModelMessage, type ModelPiece } from './evidence-model.ts'
 import { openEffect, triedAgain } from './journal-model.ts'
 import { answerRow, backAgain, keepAtLeast, type ModelRow, type StoreModel } from './store-model.ts'
 import type { State } from '../../src/ports/store.ts'
 
-/** Of phased work, whose row was granted to work of another kind since: the port does not say what settles it. */
+/** Of phased work, whose row was granted to work of another kind since: the port leaves open what settles it. */
 export function isMixed(row: ModelRow | undefined): boolean {
   return row?.journal !== undefined && row.recovery !== 'resume'
 }
@@ -14,18 +14,18 @@ export function effectInDoubt(row: ModelRow | undefined): { position: number; ep
   return open && { position: open.position, epoch: open.step.epoch }
 }
 
-type Verdict = Pick<ModelPiece, 'verdict' | 'tells' | 'value'>
+type Verdict = Pick<ModelPiece, 'verdict' | 'gives' | 'value'>
 
-/** What the row needs is what is told, or that it never happened. */
-function answersQuestion(row: ModelRow, { verdict, tells }: Verdict): boolean {
-  return verdict === 'never-happened' || tells === (effectInDoubt(row) ? 'result' : 'outcome')
+/** It gives what the row needs, or it never happened. */
+function answersQuestion(row: ModelRow, { verdict, gives }: Verdict): boolean {
+  return verdict === 'never-happened' || gives === (effectInDoubt(row) ? 'result' : 'outcome')
 }
 
-function settleRow(model: StoreModel, row: ModelRow, said: Verdict, retentionMs: number): void {
+function settleRow(model: StoreModel, row: ModelRow, found: Verdict, retentionMs: number): void {
   const open = row.recovery === 'resume' ? openEffect(row.journal) : undefined
-  if (said.tells === 'outcome') return answerRow(model, row, { answer: said.value, retentionMs, by: 'evidence' })
-  if (said.verdict === 'never-happened') triedAgain(row.journal, 1)
-  else if (open) Object.assign(open.step, { state: 'done', result: said.value })
+  if (found.gives === 'outcome') return answerRow(model, row, { answer: found.value, retentionMs, by: 'evidence' })
+  if (found.verdict === 'never-happened') triedAgain(row.journal, 1)
+  else if (open) Object.assign(open.step, { state: 'done', result: found.value })
   keepAtLeast(model, row, retentionMs)
   backAgain(row, model.nowMs)
 }
@@ -33,24 +33,24 @@ function settleRow(model: StoreModel, row: ModelRow, said: Verdict, retentionMs:
 export function settle(
   model: StoreModel,
   key: string,
-  { said, retentionMs }: { said: Verdict; retentionMs: number },
+  { found, retentionMs }: { found: Verdict; retentionMs: number },
 ): State | 'settled' | 'not-found' | 'wrong-verdict' {
   const row = model.rows.get(key)
   if (row?.state !== 'unknown') return row?.state ?? 'not-found'
-  if (!answersQuestion(row, said)) return 'wrong-verdict'
+  if (!answersQuestion(row, found)) return 'wrong-verdict'
   model.acts.push({ key, act: 'settle' })
-  settleRow(model, row, said, retentionMs)
+  settleRow(model, row, found, retentionMs)
   return 'settled'
 }
 
-/** Said in an earlier life of the key. */
-export function isOld({ evidence }: StoreModel, { key, life }: { key: string; life: number }): boolean {
-  return life !== lifeOf(evidence, key)
+/** It is about an earlier generation of the row. */
+export function isOld({ evidence }: StoreModel, { key, generation }: { key: string; generation: number }): boolean {
+  return generation !== generationOf(evidence, key)
 }
 
-/** Two lives met in one tick: whether it was before or after, only a clock that runs on by itself can tell. */
-export function isOnTheEdge(model: StoreModel, said: { key: string; life: number; at: number }): boolean {
-  return isOld(model, said) && model.rows.get(said.key)?.createdAt === said.at
+/** Two generations met in one tick: only a clock that runs by itself decides whether it was before or after. */
+export function isOnTheEdge(model: StoreModel, found: { key: string; generation: number; at: number }): boolean {
+  return isOld(model, found) && model.rows.get(found.key)?.createdAt === found.at
 }
 
 export function couldSettle(model: StoreModel, piece: ModelPiece): boolean {
@@ -90,7 +90,7 @@ export function receive(
   const { messages } = model.evidence
   const known = messages.get(ref)
   if (known && signedAt <= known.signedAt) return undefined
-  const message = known ?? { at: model.nowMs, life: lifeOf(model.evidence, key), signedAt }
+  const message = known ?? { at: model.nowMs, generation: generationOf(model.evidence, key), signedAt }
   message.signedAt = signedAt
   messages.set(ref, message)
   return message
