@@ -3,6 +3,7 @@ import { clientTextMutants } from './client-text.ts'
 import { engineMutants } from './engine.ts'
 import { httpMutants } from './http.ts'
 import { loadMutants, unreadableMutants } from './load.ts'
+import { memoryMutants } from './memory.ts'
 import type { Mutant } from './mutant.ts'
 import { outageMutants } from './outage.ts'
 import { postgresBatchMutants } from './postgres-batches.ts'
@@ -21,6 +22,7 @@ export const mutants: readonly Mutant[] = [
   ...postgresEvidenceMutants,
   ...sqliteMutants,
   ...sqliteEvidenceMutants,
+  ...memoryMutants,
   ...engineMutants,
   ...answerMutants,
   ...outageMutants,

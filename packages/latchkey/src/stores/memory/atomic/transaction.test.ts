@@ -9,7 +9,8 @@ interface Order {
   readonly lines: string[]
 }
 
-const order: Order = { id: '1', lines: ['tea'] }
+const newOrder = (): Order => ({ id: '1', lines: ['tea'] })
+const order = newOrder()
 const failure = new Error('the handler failed')
 
 function ordersOf(store: MemoryStore): readonly Order[] {
@@ -44,7 +45,7 @@ describe('a tx of the memory store', () => {
       throw failure
     })
     await expect(failed).rejects.toBe(failure)
-    expect(ordersOf(store)).toEqual([order])
+    expect(ordersOf(store)).toEqual([newOrder()])
     expect(store.table<number>('stock').get('tea')).toBe(3)
   })
 
