@@ -130,7 +130,7 @@ export const outageMutants: readonly Mutant[] = [
     name: 'outage: phased work released under its workers, on SQLite',
     patches: [
       {
-        file: 'packages/latchkey/src/stores/sqlite/keys/release-many.ts',
+        file: 'packages/latchkey/src/stores/sqlite/keys/release.ts',
         find: ' AND recovery <> ${recoveryCodes.resume}',
         replace: '',
         times: 2,

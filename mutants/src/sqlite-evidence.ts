@@ -136,7 +136,7 @@ export const sqliteEvidenceMutants: readonly Mutant[] = [
     name: 'sqlite: a late answer for the whole taken while an effect is open',
     patches: [
       {
-        file: `${folder}/keys/owner.ts`,
+        file: `${folder}/keys/complete.ts`,
         find: 'AND NOT (state = ${unknown} AND recovery = ${recoveryCodes.resume}',
         replace: 'AND NOT (state = ${unknown} AND recovery < 0',
       },

@@ -9,18 +9,22 @@ const guard = 'WHERE id = ?1 AND fence = ?2 AND claim_id = ?3 AND state IN (${in
 export const sqliteMutants: readonly Mutant[] = [
   {
     name: 'sqlite: complete without the fence',
-    patches: [{ file: `${folder}/keys/owner.ts`, find: guard, replace: guard.replace(' AND fence = ?2', '') }],
+    patches: [{ file: `${folder}/keys/complete.ts`, find: guard, replace: guard.replace(' AND fence = ?2', '') }],
     caughtBy: [conforms('refuses every write with the wrong fence to a row that is in_progress')],
   },
   {
     name: 'sqlite: complete without the claim id',
-    patches: [{ file: `${folder}/keys/owner.ts`, find: guard, replace: guard.replace(' AND claim_id = ?3', '') }],
+    patches: [{ file: `${folder}/keys/complete.ts`, find: guard, replace: guard.replace(' AND claim_id = ?3', '') }],
     caughtBy: [conforms('refuses every write with the wrong claimId to a row that is in_progress')],
   },
   {
     name: 'sqlite: complete by status alone',
     patches: [
-      { file: `${folder}/keys/owner.ts`, find: guard, replace: guard.replace(' AND fence = ?2 AND claim_id = ?3', '') },
+      {
+        file: `${folder}/keys/complete.ts`,
+        find: guard,
+        replace: guard.replace(' AND fence = ?2 AND claim_id = ?3', ''),
+      },
     ],
     caughtBy: [conforms('refuses every write of an owner that was replaced, and lets the new owner finish')],
   },

@@ -28,7 +28,7 @@ export const transactionMutants: readonly Mutant[] = [
     name: 'transactions: a nested COMMIT reaches SQLite as it is',
     patches: [
       {
-        file: `${library}/stores/sqlite/connection/transaction.ts`,
+        file: `${library}/stores/sqlite/atomic/transaction.ts`,
         find: 'const instead = nested.enter(sql)',
         replace: "const instead = nested.enter(sql && 'select 1')",
       },

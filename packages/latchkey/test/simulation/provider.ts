@@ -120,9 +120,7 @@ export function provider({ world, history, asksInVain, announce }: ProviderOptio
         world.at(chance.between(5, 400), () => {
           const found = entry(asked) ?? 'nothing'
           const answer = typeof found === 'string' ? found : found.result
-          world.trace(
-            () => `  provider answers ${process.name} about ${asked.key.slice(0, 4)}: ${answer} ${fault ?? ''}`,
-          )
+          world.trace(() => `  provider to ${process.name} about ${asked.key.slice(0, 4)}: ${answer} ${fault ?? ''}`)
           if (fault === 'silent') return fail('UND_ERR_HEADERS_TIMEOUT', chance.between(5_000, 25_000))
           const backMs = fault === 'slow' ? chance.between(1_000, 6_000) : chance.between(5, 400)
           world.deliver(process, backMs, () => resolve(fault === 'vague' ? 'inconclusive' : found))

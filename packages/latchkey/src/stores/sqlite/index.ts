@@ -4,7 +4,7 @@ import { callable, count, having, text, waitedMs } from '../../ports/option-kind
 import { openSqliteStore, type SqliteStore, type SqliteStoreOptions } from './store.ts'
 
 export type { SqliteDatabase, SqliteParameter, SqliteRow, SqliteStatement, SqliteValue } from './driver.ts'
-export type { SqliteTx } from './connection/transaction.ts'
+export type { SqliteTx } from './atomic/transaction.ts'
 export type { Migration } from '../shared/migrations.ts'
 export type { SqliteStore, SqliteStoreOptions } from './store.ts'
 export { sqliteMigrations } from './migrations/index.ts'

@@ -1,6 +1,6 @@
-/** What people do with rows: list, inspect and forget them. */
-import type { Act, ForgetResult, Inspection, Listing, Page } from '../../../ports/store.ts'
-import { forgetDetail } from '../../shared/audit-detail.ts'
+/** What people do with rows: list, inspect, forget and unpark them. */
+import type { Act, ForgetResult, Inspection, Listing, Page, UnparkResult } from '../../../ports/store.ts'
+import { forgetDetail, unparkDetail } from '../../shared/audit-detail.ts'
 import { pageOf, pageSize } from '../../shared/listing.ts'
 import type { Tables } from '../tables.ts'
 import { readRecord, toRecord } from './row.ts'
@@ -32,4 +32,17 @@ export function forget({ rows, journals, log, now }: Tables, id: string, { by, r
   journals.delete(id)
   log.addAudit(id, { by, reason, act: 'forget', atMs: now(), detail: forgetDetail(row) })
   return { kind: 'forgotten' }
+}
+
+/** Past its expiry, the row gets the time again that it was given: it is unparked to continue, not to be reaped. */
+export function unpark({ rows, log, now }: Tables, id: string, { by, reason }: Act): UnparkResult {
+  const row = rows.get(id)
+  if (row === undefined) return { kind: 'not-found' }
+  if (!row.parked) return { kind: 'not-parked' }
+  const atMs = now()
+  const expiresAtMs = Math.max(row.expiresAtMs, atMs + row.expiresAtMs - row.createdAtMs)
+  const doubt = row.doubt && { ...row.doubt, tries: 0, looking: false, lookUpAtMs: atMs }
+  rows.set(id, { ...row, parked: false, dueAtMs: atMs, crashes: 0, expiresAtMs, doubt })
+  log.addAudit(id, { by, reason, act: 'unpark', atMs, detail: unparkDetail(row) })
+  return { kind: 'unparked' }
 }

@@ -7,8 +7,8 @@ import { isBusy, isStaleSnapshot } from '../connection/errors.ts'
 import { notGranted, record, reserve } from '../keys/claim.ts'
 import { type Handle, handleOf, isDatabase, isInTransaction } from '../connection/handle.ts'
 import { readRecord } from '../keys/row.ts'
-import { notATransaction, type OpenTransactions } from '../connection/open-transactions.ts'
-import { adoptedTransaction, ownTransaction, type OpenTransaction, type SqliteTx } from '../connection/transaction.ts'
+import { notATransaction, type OpenTransactions } from './open-transactions.ts'
+import { adoptedTransaction, ownTransaction, type OpenTransaction, type SqliteTx } from './transaction.ts'
 
 export interface TransactorOptions {
   readonly database: Database

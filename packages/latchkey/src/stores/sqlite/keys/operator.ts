@@ -1,6 +1,6 @@
-/** What people do with rows: list, inspect and forget them. */
-import type { Act, ForgetResult, Inspection, Listing, Page, WrongState } from '../../../ports/store.ts'
-import { forgetDetail } from '../../shared/audit-detail.ts'
+/** What people do with rows: list, inspect, forget and unpark them. */
+import type { Act, ForgetResult, Inspection, Listing, Page, UnparkResult, WrongState } from '../../../ports/store.ts'
+import { forgetDetail, unparkDetail } from '../../shared/audit-detail.ts'
 import { rowStateOf, stateCodes } from '../../shared/codes.ts'
 import { pageOf, pageSize } from '../../shared/listing.ts'
 import type { SqliteParameter } from '../driver.ts'
@@ -8,9 +8,10 @@ import type { Handle } from '../connection/handle.ts'
 import { deleteJournal } from '../steps/journal.ts'
 import { foreignRecoverySql, keyColumns, readNowMs, readRecord, recordFrom, storable } from './row.ts'
 import { addAudit, auditOf, evidenceOf } from '../reconcile/evidence-and-audit.ts'
+import { askAgain } from '../reconcile/look-ups.ts'
 import { nowMsSql } from '../migrations/index.ts'
 
-const { in_progress: inProgress, completed } = stateCodes
+const { pending, in_progress: inProgress, completed, failed_retryable: failedRetryable, unknown } = stateCodes
 
 const unusualSql = `k.state <> ${inProgress} AND k.state <> ${completed}`
 
@@ -54,6 +55,29 @@ export function forget(handle: Handle, id: string, act: Act): ForgetResult {
   const detail = forgetDetail({ operation: String(row.operation), fence: Number(row.fence) })
   addAudit(handle, id, { by: act.by, reason: act.reason, act: 'forget', atMs: readNowMs(handle), detail })
   return { kind: 'forgotten' }
+}
+
+// It may have been parked for longer than its retention, and a row that is expired counts as absent: it is kept as long
+// again as it was to be kept when it was granted.
+const unparkSql = `
+  UPDATE latchkey_keys
+  SET parked_at_ms = NULL, crashes = 0, expires_at_ms = ?2 + (expires_at_ms - created_at_ms),
+      due_at_ms = CASE WHEN state IN (${pending}, ${failedRetryable}) THEN ?2 END
+  WHERE id = ?1 AND parked_at_ms IS NOT NULL
+  RETURNING last_error_code, fence, state`
+
+export function unpark(handle: Handle, id: string, { by, reason }: Act): UnparkResult {
+  const atMs = readNowMs(handle)
+  const [row] = handle.rows(unparkSql, [id, atMs])
+  if (row === undefined) {
+    const found = handle.rows('SELECT id FROM latchkey_keys WHERE id = ?1', [id])
+    return { kind: found.length === 1 ? 'not-parked' : 'not-found' }
+  }
+  if (row.state === unknown) askAgain(handle, id, atMs)
+  const lastErrorCode = row.last_error_code === null ? undefined : String(row.last_error_code)
+  const detail = unparkDetail({ lastErrorCode, fence: Number(row.fence) })
+  addAudit(handle, id, { by, reason, act: 'unpark', atMs, detail })
+  return { kind: 'unparked' }
 }
 
 /** Why nothing was done. */

@@ -8,8 +8,8 @@ import { nextBatch } from './next.ts'
 import { settleBatch } from './settle.ts'
 import { laneCount } from '../migrations/0003-outbox.ts'
 import { nowMsSql } from '../migrations/index.ts'
-import type { OpenTransactions } from '../connection/open-transactions.ts'
-import type { SqliteTx } from '../connection/transaction.ts'
+import type { OpenTransactions } from '../atomic/open-transactions.ts'
+import type { SqliteTx } from '../atomic/transaction.ts'
 
 const appendSql = `
   INSERT INTO latchkey_outbox (lane, aggregate, dedup_id, topic, payload, headers, created_at_ms)

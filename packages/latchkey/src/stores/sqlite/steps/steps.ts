@@ -4,9 +4,10 @@ import type { Claim, OwnerResult } from '../../../ports/store.ts'
 import type { Database } from '../connection/database.ts'
 import type { Handle } from '../connection/handle.ts'
 import { addPhase, finishEffect, putIntent, readJournal } from './journal.ts'
-import { heartbeat, isOwner } from '../keys/owner.ts'
-import type { OpenTransactions } from '../connection/open-transactions.ts'
-import type { SqliteTx } from '../connection/transaction.ts'
+import { heartbeat } from '../keys/heartbeat.ts'
+import { isOwner } from '../keys/owner.ts'
+import type { OpenTransactions } from '../atomic/open-transactions.ts'
+import type { SqliteTx } from '../atomic/transaction.ts'
 
 export function sqliteSteps(database: Database, transactions: OpenTransactions): Steps<SqliteTx> {
   return {

@@ -1,17 +1,27 @@
-/** Claims whose replies were lost, released together: in one transaction, each compared by its claim id. */
+/** Claims whose replies were lost, released: one, or many in one transaction, each compared by its claim id. */
 import type { LostClaim } from '../../../ports/store.ts'
 import { recoveryCodes, stateCodes } from '../../shared/codes.ts'
 import type { Handle } from '../connection/handle.ts'
-import { readNowMs } from './row.ts'
 import { addEvidence } from '../reconcile/evidence-and-audit.ts'
+import { readNowMs } from './row.ts'
 
 const { in_progress: inProgress, failed_retryable: failedRetryable, unknown } = stateCodes
+
+const releaseSql = `
+  UPDATE latchkey_keys SET state = ${failedRetryable}, due_at_ms = ?3, locked_until_ms = NULL
+  WHERE id = ?1 AND claim_id = ?2 AND state = ${inProgress}
+  RETURNING id`
+
+export function release(handle: Handle, id: string, claimId: string): 'released' | 'not-yours' {
+  const released = handle.rows(releaseSql, [id, claimId, readNowMs(handle)])
+  return released.length === 1 ? 'released' : 'not-yours'
+}
 
 const readSql = `
   SELECT state, fence FROM latchkey_keys WHERE id = ?1 AND claim_id = ?2 AND recovery <> ${recoveryCodes.resume}`
 
 // What a reconciler would apply stands in the way; evidence about an earlier generation of the row does not.
-const releaseSql = `
+const releaseLostSql = `
   UPDATE latchkey_keys SET state = ${failedRetryable}, due_at_ms = ?3, locked_until_ms = NULL, parked_at_ms = NULL
   WHERE id = ?1 AND claim_id = ?2 AND recovery <> ${recoveryCodes.resume} AND (state = ${inProgress} OR state = ${unknown}
     AND NOT EXISTS (SELECT 1 FROM latchkey_evidence AS e WHERE e.id = latchkey_keys.id AND e.ref IS NOT NULL
@@ -26,7 +36,7 @@ function isOver(handle: Handle, { id, claimId }: LostClaim, nowMs: number): bool
   const [row] = handle.rows(readSql, [id, claimId])
   if (row === undefined) return false
   if (row.state === failedRetryable) return true
-  if (handle.run(releaseSql, [id, claimId, nowMs]) === 0) return false
+  if (handle.run(releaseLostSql, [id, claimId, nowMs]) === 0) return false
   if (row.state === unknown) {
     const claim = { id, claimId, fence: Number(row.fence) }
     addEvidence(handle, id, { source: 'late-owner', verdict: 'never-happened', applied: true, atMs: nowMs, claim })

@@ -4,11 +4,11 @@
  */
 import { LatchkeyError } from '../../../ports/errors.ts'
 import type { TransactionEnd } from '../../../ports/store.ts'
-import { untilFree } from './open.ts'
-import type { Database } from './database.ts'
+import { untilFree } from '../connection/open.ts'
+import type { Database } from '../connection/database.ts'
 import type { SqliteDatabase, SqliteParameter, SqliteRow } from '../driver.ts'
-import { isBusy, unavailable } from './errors.ts'
-import { type Handle, handleOf } from './handle.ts'
+import { isBusy, unavailable } from '../connection/errors.ts'
+import { type Handle, handleOf } from '../connection/handle.ts'
 import { nestedTransactions } from '../../shared/nested-transaction.ts'
 
 /**

@@ -1,7 +1,14 @@
-/** Claims whose replies were lost, released together: each compared by its claim id. */
+/** Claims whose replies were lost, released: one or many, each compared by its claim id. */
 import type { LostClaim } from '../../../ports/store.ts'
-import type { Tables } from '../tables.ts'
+import type { Tables, Writable } from '../tables.ts'
 import { untriedRow } from './row.ts'
+
+export function release({ rows, now }: Writable, id: string, claimId: string): 'released' | 'not-yours' {
+  const row = rows.get(id)
+  if (row?.state !== 'in_progress' || row.claimId !== claimId) return 'not-yours'
+  rows.set(id, { ...row, state: 'failed_retryable', dueAtMs: now() })
+  return 'released'
+}
 
 export function releaseMany(tables: Tables, claims: readonly LostClaim[]): readonly string[] {
   return claims.filter(claim => isOver(tables, claim)).map(({ claimId }) => claimId)
