@@ -1,5 +1,5 @@
 /** Single delivery attempts, each with a time limit; all of them are aborted when the lane is lost. */
-import type { DeliveryOptions, DeliveryResult, Target } from '../ports/broker.ts'
+import type { DeliveryOptions, DeliveryResult, Target } from '../ports/target.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Message } from '../ports/outbox.ts'
 

@@ -1,5 +1,5 @@
 /** Delivers one batch: in order within an aggregate, several aggregates at once. */
-import type { DeliveryResult, Target } from '../ports/broker.ts'
+import type { DeliveryResult, Target } from '../ports/target.ts'
 import type { Clock } from '../ports/clock.ts'
 import { faultPoint } from '../ports/fault-point.ts'
 import type { Batch, DeliveryEnd, Message } from '../ports/outbox.ts'

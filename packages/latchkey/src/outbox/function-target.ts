@@ -1,5 +1,5 @@
 /** Delivers to a function in this process. */
-import type { DeliveryOptions, DeliveryResult, Target } from '../ports/broker.ts'
+import type { DeliveryOptions, DeliveryResult, Target } from '../ports/target.ts'
 import { checkOptions, type ChecksOf, shown } from '../ports/check-options.ts'
 import { misconfigured } from '../ports/errors.ts'
 import { text } from '../ports/option-kinds.ts'

@@ -1,5 +1,5 @@
 /** Delivers over HTTP: one POST for each message, with an idempotency key, signed if there is a secret. */
-import type { DeliveryResult, Target } from '../ports/broker.ts'
+import type { DeliveryResult, Target } from '../ports/target.ts'
 import { checkOptions, type ChecksOf } from '../ports/check-options.ts'
 import { systemClock, type Clock } from '../ports/clock.ts'
 import { misconfigured } from '../ports/errors.ts'

@@ -2,7 +2,7 @@
  * The relay takes a lane, delivers its messages, settles them, and continues with the next batch. After a crash between a delivery and its
  * settlement the message is delivered again, with the same dedup id.
  */
-import type { Target } from '../ports/broker.ts'
+import type { Target } from '../ports/target.ts'
 import { systemClock, type Clock } from '../ports/clock.ts'
 import { type Batch, type DeliveryEnd, isAllDelivered, type LaneLease, type Outbox } from '../ports/outbox.ts'
 import type { Telemetry } from '../ports/telemetry.ts'

@@ -2,7 +2,7 @@
 import type { engine } from '../engine/internal.ts'
 import type { Internals } from '../engine/latchkey.ts'
 import { policyChecks, type RelayPolicy, targetsCheck } from '../outbox/policy.ts'
-import type { Target } from '../ports/broker.ts'
+import type { Target } from '../ports/target.ts'
 import type { ChecksOf } from '../ports/check-options.ts'
 import { callable, count, having, listOf, nested, oneOf, storedMs, waitedMs } from '../ports/option-kinds.ts'
 import type { Reconciler } from '../reconcile/reconciler.ts'

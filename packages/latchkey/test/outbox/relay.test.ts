@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
 import { createRelay, functionTarget, type RelayOptions, type RelayTurn } from '../../src/outbox/index.ts'
-import type { DeliveryOptions, DeliveryResult } from '../../src/ports/broker.ts'
+import type { DeliveryOptions, DeliveryResult } from '../../src/ports/target.ts'
 import type { Batch, Message, Outbox } from '../../src/ports/outbox.ts'
 import { type OutboxFixture, message, openFixture } from './fixture.ts'
 

@@ -1,4 +1,4 @@
-/** Where messages go: over HTTP, into a function, or to a broker. */
+/** Where the relay delivers messages to: an HTTP endpoint, a function, or anything else that implements this. */
 import type { Message } from './outbox.ts'
 
 export interface DeliveryOptions {
@@ -7,18 +7,18 @@ export interface DeliveryOptions {
 }
 
 export type DeliveryResult =
-  /** Taken for good. `downstreamId`: what the downstream calls it, if it said. */
+  /** Accepted. `downstreamId`: the id that the receiver gave it, if it returned one. */
   | { readonly kind: 'delivered'; readonly downstreamId?: string }
-  /** Not taken, or nobody knows: to be tried again with the same dedup id, not before `retryAfterMs` if given. */
+  /** Not accepted, or unknown: tried again with the same dedup id, not before `retryAfterMs` if given. */
   | { readonly kind: 'failed'; readonly error: string; readonly retryAfterMs?: number }
-  /** It will never be taken as it is: no use in trying again. */
+  /** It will never be accepted as it is: not tried again. */
   | { readonly kind: 'refused'; readonly error: string }
 
 export interface Target {
-  /** For people: logs, parked messages. */
+  /** Shown to operators: in logs, and beside parked messages. */
   readonly name: string
   /**
-   * At least once: the same message may come again, with the same dedup id. Messages of one aggregate come one after the
+   * At least once: the same message may arrive again, with the same dedup id. Messages of one aggregate arrive one after the
    * other. A rejection counts as `failed`. Errors are short codes, without the payload.
    */
   deliver(message: Message, options: DeliveryOptions): Promise<DeliveryResult>
