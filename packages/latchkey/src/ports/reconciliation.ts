@@ -95,7 +95,7 @@ export interface Lookup extends LookupClaim {
   readonly unknownForMs: number
   readonly createdAtMs: number
   readonly attempts: number
-  /** The effect in doubt. Absent: guarded work, or phased work that said itself that its outcome is unknown. */
+  /** The effect in doubt. Absent: guarded work, or phased work that itself reported an unknown outcome. */
   readonly effect: EffectRef | undefined
 }
 
@@ -126,11 +126,11 @@ export interface LastLedgerRun extends LedgerCounts {
 
 export interface Reconciliation {
   keep(subject: Subject, finding: Finding): Promise<KeepResult>
-  /** One compare-and-set, with the evidence marked in the same commit. The key's fence stays. A parked mark goes. */
+  /** One compare-and-set, with the evidence marked in the same commit. The key's fence stays. A parked mark is removed. */
   apply(evidenceId: string, options: ApplyOptions): Promise<ApplyResult>
-  /** Positive evidence that is kept and not applied, of rows that are unknown and that it could settle. */
+  /** Positive evidence that is stored and not applied, of rows that are unknown and that it could settle. */
   waiting(options: { readonly limit: number }): Promise<readonly { evidenceId: string; operation: string }[]>
-  /** Which effect was given this downstream key (uuid shape); the newest, where a key came back after its row expired. */
+  /** Which effect was given this downstream key (uuid shape); the newest, where a key was used again after its row expired. */
   findEffect(downstreamKey: string): Promise<Subject | undefined>
 
   /**
@@ -143,16 +143,16 @@ export interface Reconciliation {
     readonly leaseMs: number
     readonly limit: number
   }): Promise<readonly Lookup[]>
-  /** The look-up told nothing: the next one is due after `inMs`. */
+  /** The look-up brought no answer: the next one is due after `inMs`. */
   postpone(lookup: LookupClaim, inMs: number): Promise<OwnerResult>
-  /** Nobody will tell: the row stays `unknown` and is parked, with the cause as its last error code. `unpark` makes it due now, tries 0. */
+  /** No look-up will answer: the row stays `unknown` and is parked, with the cause as its last error code. `unpark` makes it due now, tries 0. */
   giveUp(lookup: LookupClaim, cause: string): Promise<OwnerResult>
-  /** How long until the next look-up of this row; zero or less: it is due. Undefined: not unknown, parked, or nobody looked yet. */
+  /** How long until the next look-up of this row; zero or less: it is due. Undefined: not unknown, parked, or not looked up yet. */
   nextLookUpInMs(id: string): Promise<number | undefined>
   /** By operation; only operations that have unknown rows. */
   unknowns(): Promise<readonly UnknownSummary[]>
 
-  /** Begins a run if the last one began `everyMs` ago or never, and nobody's run is under way within its lease. */
+  /** Begins a run if the last one began `everyMs` ago or never, and no other run is under way within its lease. */
   beginLedger(
     name: string,
     options: { readonly everyMs: number; readonly leaseMs: number },
@@ -165,6 +165,6 @@ export interface Reconciliation {
   ): Promise<OwnerResult>
   lastLedger(name: string): Promise<LastLedgerRun | undefined>
 
-  /** Forgets messages received longer ago than this; says how many. It must be longer than senders retry. */
+  /** Forgets messages received longer ago than this; returns how many. It must be longer than senders retry. */
   forgetDeliveries(options: { readonly olderThanMs: number; readonly limit: number }): Promise<number>
 }
