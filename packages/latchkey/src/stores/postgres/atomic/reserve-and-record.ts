@@ -1,10 +1,11 @@
 /** The two halves of an atomic operation, inside the transaction that also holds the business rows. */
 import type { Outcome } from '../../../ports/outcome.ts'
 import type { AtomicRequest, GrantedFrom, Reservation } from '../../../ports/store.ts'
+import { packedOutcome } from '../../shared/packed-outcome.ts'
 import type { RawNumber } from '../../shared/record-row.ts'
 import { prepared, type RunPrepared } from '../connection/prepared.ts'
 import type { RunStatement } from '../connection/statement.ts'
-import { outcomeValues, packedOutcome } from '../keys/complete.ts'
+import { outcomeValues } from '../keys/complete.ts'
 import { needsNoDecision, keyRecord, readManyStatement, type KeyRow } from '../keys/read.ts'
 import { uuidArray } from '../sql/binary-array.ts'
 import {

@@ -2,7 +2,7 @@
 import type { Outcome } from '../../../ports/outcome.ts'
 import type { Claim, OwnerResult, Store } from '../../../ports/store.ts'
 import { headersToText } from '../../shared/outcome-codec.ts'
-import { packOutcome } from '../../shared/packed-outcome.ts'
+import { packedOutcome } from '../../shared/packed-outcome.ts'
 import type { Batching } from '../batch/batching.ts'
 import { prepared } from '../connection/prepared.ts'
 import type { RunStatement } from '../connection/statement.ts'
@@ -69,17 +69,7 @@ function completionArrays(completions: readonly Completion[]): unknown[] {
   ]
 }
 
-/** Larger ones would crowd the rows that every claim reads and writes: they have a table of their own. */
-const packedBytesMax = 1_024
-
-/** Undefined: too large to be stored with its key. */
-export function packedOutcome(outcome: Outcome, fence: number): Buffer | undefined {
-  if ((outcome.body?.length ?? 0) > packedBytesMax) return undefined
-  const packed = packOutcome(outcome, fence)
-  return packed.length > packedBytesMax ? undefined : packed
-}
-
-/** Without a fence, which a person's verdict does not know, the outcome is never packed. */
+/** Without a fence, which an operator's verdict does not know, the outcome is never packed. */
 export function outcomeValues(outcome: Outcome, fence?: number): readonly unknown[] {
   const packed = fence === undefined ? undefined : packedOutcome(outcome, fence)
   return [outcome.status, outcome.version, headersToText(outcome.headers), outcome.body ?? null, packed ?? null]

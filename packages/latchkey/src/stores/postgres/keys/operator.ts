@@ -2,6 +2,7 @@
 import { LatchkeyError } from '../../../ports/errors.ts'
 import type { AuditEntry, Evidence, Listing, Store } from '../../../ports/store.ts'
 import { rowStateOf } from '../../shared/codes.ts'
+import { pageOf, pageSize } from '../../shared/listing.ts'
 import type { RawNumber } from '../../shared/record-row.ts'
 import type { RunStatement } from '../connection/statement.ts'
 import { settleCall } from '../reconcile/settle.ts'
@@ -12,8 +13,6 @@ import { dropJournals } from '../steps/journal.ts'
 import { keyRecord, readStatement, type KeyRow } from './read.ts'
 import { unqueue } from './unknown-queue.ts'
 import { queueWaiting, unlist, waitingColumns } from './waiting-list.ts'
-
-const listLimitMax = 1_000
 
 /** An operator's act meets another act on the same row once, perhaps twice; not ten times. */
 const actsMax = 10
@@ -33,10 +32,9 @@ export function operatorCalls(sql: Dialect, run: RunStatement): OperatorCalls {
   }
   return {
     async list(listing) {
-      const limit = Math.min(listing.limit, listLimitMax)
-      const rows = await run<KeyRow>(listStatement(sql, listing), listValues(listing, limit))
-      const records = rows.slice(0, limit).map(keyRecord)
-      return { records, next: rows.length > limit ? records.at(-1)?.id : undefined }
+      const size = pageSize(listing.limit)
+      const rows = await run<KeyRow>(listStatement(sql, listing), listValues(listing, size))
+      return pageOf(rows.map(keyRecord), size)
     },
     async inspect(id) {
       const [row] = await run<KeyRow>(readStatement(sql), [id])
@@ -82,10 +80,9 @@ function listStatement(sql: Dialect, listing: Listing): string {
     order by k.id limit $4::integer`
 }
 
-/** One row more than asked for shows whether there is a next page. */
-function listValues(listing: Listing, limit: number): readonly unknown[] {
+function listValues(listing: Listing, size: number): readonly unknown[] {
   const code = listing.state === undefined ? null : state[listing.state]
-  return [code, listing.operation ?? null, listing.after ?? null, limit + 1]
+  return [code, listing.operation ?? null, listing.after ?? null, size + 1]
 }
 
 function notesStatement(sql: Dialect): string {

@@ -1,5 +1,6 @@
 /** What a relay delivers next. */
 import type { Batch, LaneLease, Message, Outbox } from '../../../ports/outbox.ts'
+import { retriesMax, suspectBatch } from '../../shared/outbox-batch.ts'
 import { crashesUntilSuspect, headersFrom, probeDelayMaxMs } from '../../shared/outbox-message.ts'
 import type { RawNumber } from '../../shared/record-row.ts'
 import type { RunStatement } from '../connection/statement.ts'
@@ -75,15 +76,12 @@ export function nextCalls(
     probe: probeStatement(sql, names),
     retries: retriesStatement(sql, names),
   }
-  async function suspectBatch(lease: LaneLease): Promise<Batch | undefined> {
-    const rows = await run<MessageRow>(texts.probe, leaseValues(lease))
-    const messages = rows.map(messageOf)
-    return rows.length === 0 ? undefined : { messages, behind: [], through: undefined, more: true }
+  async function probeBatch(lease: LaneLease): Promise<Batch | undefined> {
+    const [suspect] = await run<MessageRow>(texts.probe, leaseValues(lease))
+    return suspect && suspectBatch(messageOf(suspect))
   }
   async function bulkBatch({ lane }: LaneLease, limit: number, read: Read): Promise<Batch> {
-    // Half for messages that failed before, so that many of them do not hold up new ones.
-    const retriesMax = Math.ceil(limit / 2)
-    const retries = read.lane.retries ? await run<MessageRow>(texts.retries, [lane, retriesMax]) : []
+    const retries = read.lane.retries ? await run<MessageRow>(texts.retries, [lane, retriesMax(limit)]) : []
     const freshMax = limit - retries.length
     const fresh = read.fresh.slice(0, freshMax)
     const last = fresh.at(-1)
@@ -93,7 +91,7 @@ export function nextCalls(
       messages,
       behind: fresh.filter(row => row.blocked).map(row => String(row.id)),
       through: last && `${last.xid}/${last.id}`,
-      more: fresh.length === freshMax || retries.length === retriesMax,
+      more: fresh.length === freshMax || retries.length === retriesMax(limit),
     }
   }
   async function readLane(lease: LaneLease, limit: number, after?: string): Promise<Read | undefined> {
@@ -110,7 +108,7 @@ export function nextCalls(
         read = await readLane(lease, limit)
       }
       if (read === undefined) return 'lease-lost'
-      const suspect = read.lane.suspects ? await suspectBatch(lease) : undefined
+      const suspect = read.lane.suspects ? await probeBatch(lease) : undefined
       return suspect ?? bulkBatch(lease, limit, read)
     },
     /** What is aside may be what is being settled: it is read again then, and so is all that it might block. */

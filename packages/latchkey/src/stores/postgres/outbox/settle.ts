@@ -1,5 +1,6 @@
 /** The end of a batch, in one commit. */
 import { isAllDelivered, type Outbox, type Settlement } from '../../../ports/outbox.ts'
+import { waitingPositions } from '../../shared/outbox-batch.ts'
 import { historyMax, wakeMax } from '../../shared/outbox-message.ts'
 import type { RunStatement } from '../connection/statement.ts'
 import { epochMs, milliseconds } from '../sql/fragments.ts'
@@ -37,14 +38,12 @@ function deliveredValues({ ends }: Settlement): readonly unknown[] {
 /** `$9` to `$13`. */
 function otherValues({ batch, ends }: Settlement): readonly unknown[] {
   const failed = ends.filter(end => end.kind === 'failed')
-  const ended = new Set(ends.map(end => end.position))
-  const held = batch.messages.map(message => message.position).filter(position => !ended.has(position))
   return [
     failed.map(end => end.position),
     failed.map(end => readable(end.error)),
     failed.map(end => (end.next.kind === 'retry' ? end.next.dueInMs : null)),
     failed.map(end => end.aggregate === 'block'),
-    [...batch.behind, ...held],
+    waitingPositions(batch, ends),
   ]
 }
 
