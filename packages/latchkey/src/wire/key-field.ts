@@ -39,6 +39,9 @@ const bareKey = /^ *([!#$%&*+./0-9<=>A-Z[\]^_`a-z{|}~-][!#-+\--:<-[\]-~]*) *$/
 const bareFirst = /[!#$%&*+./0-9<=>A-Z[\]^_`a-z{|}~-]/
 const bareRest = /[!#-+\--:<-[\]-~]/
 
+// A Structured Field String without escapes or parameters, which is how nearly all clients quote: read without the parser of Items.
+const plainString = /^ *"([ !#-[\]-~]*)" *$/
+
 /**
  * Reads the key from all lines of the field, in the order received. The quoted and the bare spelling give the same key, because a client that
  * starts to quote between two retries must not run its request twice.
@@ -61,8 +64,8 @@ export function readKeyField(
 }
 
 function parseKey(text: string, strictSyntax: boolean): KeyFieldResult {
-  const bare = strictSyntax ? undefined : bareKey.exec(text)?.[1]
-  if (bare !== undefined) return { kind: 'key', key: bare }
+  const plain = plainString.exec(text)?.[1] ?? (strictSyntax ? undefined : bareKey.exec(text)?.[1])
+  if (plain !== undefined) return { kind: 'key', key: plain }
   const result = parseItem(text)
   if (result.kind === 'malformed') return invalid('malformed', malformedDetail(text, strictSyntax))
   if (result.item.type === 'string') return { kind: 'key', key: result.item.value }
