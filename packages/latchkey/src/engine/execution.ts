@@ -143,3 +143,26 @@ export function downstreamKey(id: string, effect: string, shape: 'uuid' | 'opaqu
     .digest()
   return shape === 'uuid' ? uuidText(digest) : digest.toString('base64url')
 }
+
+/** On the request itself: a WeakMap keyed by request costs GC time. */
+const ofRequest: unique symbol = Symbol('latchkey: execution')
+
+interface Executing {
+  [ofRequest]?: Execution
+}
+
+/** Call it before the handler runs, with the object that the framework's handlers share: its request or its context. */
+export function rememberExecution(request: object, execution: Execution): void {
+  const executing: Executing = request
+  executing[ofRequest] = execution
+}
+
+/**
+ * The execution of the request that is being handled. Undefined where the request is not covered: its method is not one of `methods`, it
+ * has no key where none is required, or it did not come through `idempotent()`. Name the type of an atomic operation's execution
+ * yourself, `executionOf<AtomicExecution<Tx>>(…)`: the request does not carry it.
+ */
+export function executionOf<X extends Execution = Execution>(request: object): X | undefined {
+  const executing: Executing = request
+  return executing[ofRequest] as X | undefined // as the caller declares it
+}

@@ -3,7 +3,7 @@ import { checkOptions, type Checks } from '../ports/check-options.ts'
 import { misconfigured } from '../ports/errors.ts'
 import type { Outcome } from '../ports/outcome.ts'
 import type { KeyRecord } from '../ports/store.ts'
-import type { NeverStored } from './rules/stored-headers.ts'
+import type { NeverStored } from './rules/judge.ts'
 import { findFingerprintFault, type FingerprintOptions } from './fingerprint/fingerprint.ts'
 import { guardedChecks } from './option-checks.ts'
 

@@ -1,7 +1,7 @@
 /** Delivers one batch: in order within an aggregate, several aggregates at once. */
 import type { DeliveryResult, Target } from '../ports/target.ts'
 import type { Clock } from '../ports/clock.ts'
-import { faultPoint } from '../ports/fault-point.ts'
+import { faultPoint } from '../ports/telemetry.ts'
 import type { Batch, DeliveryEnd, Message } from '../ports/outbox.ts'
 import { type Attempts, openAttempts } from './attempts.ts'
 import type { RelayPolicy } from './policy.ts'

@@ -51,3 +51,17 @@ export interface Telemetry {
 }
 
 export const silentTelemetry: Telemetry = { count() {}, observe() {}, report() {} }
+
+const armed: unique symbol = Symbol.for('latchkey.faultPoint')
+
+// Only this one member of the global object is used here.
+const place = globalThis as { readonly [armed]?: unknown }
+
+/**
+ * Reports a named moment to a test, which may kill the process there. Nothing happens unless a test has put a function under the symbol.
+ * `moment` is apart from the name so that no text is built when none is armed.
+ */
+export function faultPoint(name: string, moment?: 'before' | 'after'): void {
+  const arm = place[armed]
+  if (typeof arm === 'function') arm(moment === undefined ? name : `${name}:${moment}`)
+}

@@ -1,7 +1,7 @@
 /** Atomic: key, business rows and answer in one commit of the store's own database. */
 import { sleep } from '../../ports/clock.ts'
 import { misconfigured, unreachable } from '../../ports/errors.ts'
-import { faultPoint } from '../../ports/fault-point.ts'
+import { faultPoint } from '../../ports/telemetry.ts'
 import type { AtomicRequest, HandlerEnd } from '../../ports/store.ts'
 import { type Answer, type ExecuteRequest, inProgress, unavailable, type Work } from '../answer.ts'
 import type { AtomicExecution } from '../execution.ts'

@@ -2,7 +2,7 @@
 import { sleep } from '../../ports/clock.ts'
 import { committedByHandler } from '../kinds/atomic-misuse.ts'
 import { type BoundedEnd, boundedTransaction, type Edges } from '../store/transaction.ts'
-import { faultPoint } from '../../ports/fault-point.ts'
+import { faultPoint } from '../../ports/telemetry.ts'
 import { boundedJson, fromJson } from './json.ts'
 import { halt, nextStep, type StepRun, storeUnavailable, whileRunning } from './step-run.ts'
 

@@ -1,8 +1,7 @@
 /** Every call to the store is bounded in time, counted, and reported to the circuit breaker. A write that must not be lost is retried. */
 import { type Clock, sleep } from '../../ports/clock.ts'
 import { isLatchkeyError, LatchkeyError } from '../../ports/errors.ts'
-import type { Telemetry } from '../../ports/telemetry.ts'
-import { faultPoint } from '../../ports/fault-point.ts'
+import { faultPoint, type Telemetry } from '../../ports/telemetry.ts'
 
 export interface StoreCalls {
   readonly circuit: CircuitBreaker

@@ -18,7 +18,7 @@ export { checkStatus, type StatusHost, type StatusOptions } from '../exchange/an
 export { type Exchange, exchange } from '../exchange/exchange.ts'
 export { exchangePhased } from '../exchange/phased-route.ts'
 export { exchangeStatus } from '../exchange/answers/status.ts'
-export { executionOf, rememberExecution } from '../exchange/request.ts'
+export { executionOf, rememberExecution } from '../../engine/execution.ts'
 export { uncoveredExecution } from '../../engine/execution.ts'
 
 // What the exchange reads of a request.

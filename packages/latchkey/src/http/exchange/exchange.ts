@@ -1,8 +1,9 @@
 /** One HTTP request through Latchkey: everything that is HTTP and not a framework's. */
 import type { Answer, Attempt, StoredAs } from '../../engine/answer.ts'
+import { essenceOf, type FingerprintContext, fingerprintRequest, isJson } from '../../engine/fingerprint/fingerprint.ts'
 import { engine } from '../../engine/internal.ts'
 import type { OperationEngine } from '../../engine/operation.ts'
-import { executeRequest, identityOf, isRequestTooOld, keyAge } from '../../engine/request.ts'
+import { executeRequest, fingerprintedName, identityOf, isRequestTooOld, keyAge } from '../../engine/request.ts'
 import { failureOutcome } from '../../engine/rules/judge.ts'
 import { unreachable } from '../../ports/errors.ts'
 import type { Header } from '../../ports/outcome.ts'
@@ -13,7 +14,7 @@ import { type Problem, type RenderedAnswer, renderProblem } from '../../wire/pro
 import { renderQueued } from './answers/accepted.ts'
 import { renderRefusal } from './answers/refusal.ts'
 import { renderReplay } from './answers/replay.ts'
-import { type BodyRead, fingerprintView, headerValue, jsonOf, type RequestView, tooLarge } from './request.ts'
+import { type BodyRead, type RequestView, tooLarge } from './request.ts'
 
 /** What the adapter does now. */
 export type Exchange =
@@ -124,6 +125,57 @@ function bodyProblem<C>({ name, shared }: Owner<C>, body: Exclude<BodyRead, { re
   const code = body.kind === 'unsupported' ? 'body-unsupported' : 'body-unreadable'
   shared.telemetry.report(`answered ${code}: ${body.cure}`, { operation: name, detail: code })
   return { code }
+}
+
+/** The field as one value; undefined when it is absent. Lines are joined as RFC 9110, section 5.3, allows. */
+function headerValue(view: RequestView<unknown>, name: string): string | undefined {
+  const lines = view.header(name)
+  return lines.length < 2 ? lines[0] : lines.join(', ')
+}
+
+function fingerprintView<C>(owner: Owner<C>, view: RequestView<C>, body: Uint8Array): Uint8Array {
+  return fingerprintRequest(
+    {
+      method: view.method.toUpperCase(),
+      path: view.path,
+      query: view.query,
+      mediaType: headerValue(view, 'Content-Type'),
+      header: name => headerValue(view, name),
+      body,
+    },
+    owner.settings.fingerprint,
+    fingerprintContext(owner),
+  )
+}
+
+function fingerprintContext<C>(owner: Owner<C>): FingerprintContext | undefined {
+  const operation = fingerprintedName(owner)
+  if (owner.settings.fingerprint.include === undefined) return operation === undefined ? undefined : { operation }
+  return { operation, onMissing: path => reportMissing(owner, path) }
+}
+
+/** The paths that were reported, so that a misspelt one does not fill the log: each once for each operation. */
+const reported = new WeakMap<object, Set<string>>()
+
+function reportMissing<C>(owner: Owner<C>, path: string): void {
+  const paths = reported.get(owner) ?? new Set()
+  if (paths.has(path)) return
+  reported.set(owner, paths.add(path))
+  owner.shared.telemetry.report(
+    `fingerprint.include names ${JSON.stringify(path)}, which a body does not have, so the whole body counts: ` +
+      'correct the path, or move it to includeIfPresent if the field is optional',
+    { operation: owner.name, detail: path },
+  )
+}
+
+/** The parsed JSON body, or undefined where there is none. */
+function jsonOf(view: RequestView<unknown>, body: Uint8Array): unknown {
+  if (!isJson(essenceOf(headerValue(view, 'Content-Type')))) return undefined
+  try {
+    return JSON.parse(new TextDecoder().decode(body))
+  } catch {
+    return undefined
+  }
 }
 
 interface AnsweredRequest<C> {

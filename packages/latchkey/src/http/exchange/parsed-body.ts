@@ -1,7 +1,7 @@
 /** The body of a request of which only the parsed value is left. */
 import { type CanonicalValue, canonicalizeValue } from '../../engine/fingerprint/json/canonical-value.ts'
 import { hasLoneSurrogate } from '../../engine/fingerprint/json/scalar.ts'
-import { isJson } from '../../engine/fingerprint/body.ts'
+import { isJson } from '../../engine/fingerprint/fingerprint.ts'
 import type { BodyRead } from './request.ts'
 
 /**

@@ -7,7 +7,8 @@ import { type HeldAnswer, holdAnswer, thrownError } from '../adapter/held-answer
 import { checkStatus, exchangeStatus, type StatusHost, type StatusOptions } from '../exchange/answers/status.ts'
 import { exchange } from '../exchange/exchange.ts'
 import { exchangePhased, type PhasedRoute } from '../exchange/phased-route.ts'
-import { rememberExecution, type RequestView } from '../exchange/request.ts'
+import { rememberExecution } from '../../engine/execution.ts'
+import type { RequestView } from '../exchange/request.ts'
 import { readRoute, reportFailure } from '../exchange/route.ts'
 import type { RenderedAnswer } from '../../wire/problem.ts'
 import { bodyOf } from '../node/body.ts'
@@ -26,7 +27,7 @@ import type {
 export { corsHeaders } from '../../wire/headers.ts'
 export type { StatusHost, StatusOptions } from '../exchange/answers/status.ts'
 export type { PhasedRoute } from '../exchange/phased-route.ts'
-export { executionOf } from '../exchange/request.ts'
+export { executionOf } from '../../engine/execution.ts'
 export { captureBody, type CaptureBodyOptions, captureVerify } from './capture-body.ts'
 export type {
   ExpressErrorMiddleware,

@@ -23,7 +23,7 @@ import { addInterceptor, interceptorsOf } from './metadata.ts'
 export { corsHeaders } from '../../wire/headers.ts'
 export type { StatusHost, StatusOptions } from '../exchange/answers/status.ts'
 export type { PhasedRoute } from '../exchange/phased-route.ts'
-export { executionOf } from '../exchange/request.ts'
+export { executionOf } from '../../engine/execution.ts'
 export type {
   ExecutionDecorator,
   HandlerStream,
