@@ -365,7 +365,7 @@ describe('a client or a server that loses patience', () => {
         request.raw.on('close', () => seen.push('close'))
         request.signal.addEventListener('abort', () => seen.push('abort'))
         await gate
-        seen.push(request.raw.aborted, request.raw.destroyed, reply.raw.destroyed)
+        seen.push(request.raw.aborted, request.raw.socket.destroyed, reply.raw.destroyed)
         reply.code(204)
       }),
     )

@@ -1,25 +1,20 @@
 /**
- * Captures a response on Node's own response object, below every framework: whatever ends in `res` is caught.
+ * Captures a response on Node's own response object, below every framework.
  *
- * From the start until `release` or `replace`, nothing but 1xx reaches the socket; the handler sees a response that behaves as
- * without Latchkey. Everything is held in memory, also past the cap of what is stored, because the outcome must be durable
- * before the client sees its first byte, and the first client gets the answer whole.
+ * From the start until `release` or `replace` nothing but 1xx reaches the client, and the handler sees a response that behaves as
+ * without Latchkey. Everything is held in memory, also what is too large to be stored, because the outcome must be durable before the
+ * client sees its first byte, and the first client gets the answer whole.
  */
+import { OutgoingMessage, ServerResponse } from 'node:http'
 import type { Attempt } from '../../engine/answer.ts'
 import type { Header } from '../../ports/outcome.ts'
 import type { RenderedAnswer } from '../../wire/problem.ts'
 import { mergeHeaders } from '../exchange/answers/merge-headers.ts'
 import { attemptOf } from '../exchange/exchange.ts'
-import { coverSharedListener, coverSocket, state } from './covered.ts'
-import { coverRequest } from './hide-disconnect/request.ts'
-import { breakOff, type CaptureEnd, type Held, type LaidResponse, settle, showPlain } from './held-response.ts'
-import { hiddenSocket } from './hide-disconnect/socket.ts'
-import { layOver } from './laid-response.ts'
-import type { NodeRequest, NodeResponse } from './driver.ts'
-import { takeAway } from './overlay.ts'
-import { bytesOf, responseBuffer } from './response-buffer.ts'
-import { endWith, headersOf, resetHeaders, sendAnswer, setHeaders } from './response-head.ts'
-import { liftVeil, veil } from './hide-disconnect/events.ts'
+import { captureDetached } from './detached-capture.ts'
+import type { Http1Response, NodeRequest, NodeResponse } from './driver.ts'
+import { type CaptureEnd, canHold, giveBack, type Held, hold } from './held-response.ts'
+import { bodySent, endWith, headersSent, sendAnswer, setHeaders, trailersOf, wholeOutput } from './response-head.ts'
 
 export interface Capture {
   /** Settles once the handler has ended the response, in whatever way. Never rejects. */
@@ -30,93 +25,85 @@ export interface Capture {
   replace(answer: RenderedAnswer): void
 }
 
-/** Start it right before the handler runs. With `req`, the client's disconnect is hidden from the handler there too. */
+/** Start it right before the handler runs. With `req`, the client's disconnect is hidden from the handler there as well. */
 export function captureResponse(res: NodeResponse, req?: NodeRequest): Capture {
+  if (!canHold || !isHttp1(res) || res.finished) return captureDetached(res, req)
   let resolve: (end: CaptureEnd) => void = () => {}
   const ended = new Promise<CaptureEnd>(settled => (resolve = settled))
-  const held = hold(res, resolve)
-  const uncoverListener = coverSharedListener(res)
-  const request = req === undefined ? undefined : coverRequest(req, held.socket)
-
-  function giveBack(): void {
-    letGo(held)
-    uncoverListener()
-    request?.restore()
-    held.socket.reveal()
-    liftVeil(held.veil)
-    request?.lift()
-  }
+  const held = hold(res, req, resolve)
   return {
     ended,
     release(extra) {
-      giveBack()
-      sendHeld(held, extra)
+      giveBack(held)
+      if (!res._closed && !held.isHijacked) sendHeld(held, extra)
     },
     replace(answer) {
-      giveBack()
-      if (res.headersSent || res.destroyed === true) return
-      resetHeaders(res, held.before)
-      sendAnswer(res, answer)
+      giveBack(held)
+      if (!res._closed && !held.isHijacked) sendInstead(held, answer)
     },
   }
 }
 
-function hold(res: LaidResponse, resolve: (end: CaptureEnd) => void): Held {
-  const isPlain = Object.hasOwn(res, 'destroyed')
-  const outer = res[state]
-  // These two stay with the response: what comes and goes is added behind them, and leaves no gap.
-  res[state] = outer
-  if (isPlain) res.statusCode = Number(res.statusCode)
-  const socket = hiddenSocket({
-    hijacked: () =>
-      settle(held, { kind: 'unreplayable', status: res.statusCode, why: 'the handler wrote to the socket itself' }),
-    destroyed: cause => breakOff(held, cause),
-  })
-  const held: Held = {
-    target: res,
-    before: headersOf(res),
-    buffer: responseBuffer(res.writableHighWaterMark),
-    veil: veil(res, ['finish', 'prefinish', 'close']),
-    outer,
-    laid: layOver(res, isPlain),
-    isPlain,
-    realDestroyed: res.destroyed === true,
-    headSent: false,
-    end: undefined,
-    closed: false,
-    trailers: undefined,
-    socket,
-    uncoverSocket: coverSocket(res, socket),
-    resolve,
-  }
-  res[state] = held
-  showPlain(held)
-  return held
+function isHttp1(res: NodeResponse): res is Http1Response {
+  return res instanceof ServerResponse
 }
 
-function letGo(held: Held): void {
-  const { target, isPlain, realDestroyed, outer } = held
-  held.uncoverSocket()
-  takeAway(target, held.laid)
-  target[state] = outer
-  if (!isPlain) return
-  target.destroyed = realDestroyed
-  target.finished = false
+function sendHeld(held: Held, extra: readonly Header[]): void {
+  const { res, end, hasBegun, hooks } = held
+  if (end === undefined || end.kind === 'broken') return void res.destroy(end?.error)
+  if (hasBegun || (hooks === undefined && extra.length === 0)) send(held)
+  else sendAgain(held, extra)
 }
 
-function sendHeld({ target, end, buffer, trailers }: Held, extra: readonly Header[]): void {
-  // The client left: the answer is stored, and there is nobody to send it to.
-  if (target.destroyed === true || target.headersSent) return
-  if (end === undefined || end.kind === 'broken') return void target.destroy(end?.error)
-  if (end.kind === 'unreplayable' && trailers === undefined) return
-  if (extra.length > 0) setHeaders(target, mergeHeaders(headersOf(target), extra))
-  if (trailers !== undefined) {
-    // Trailers need chunks, which Node chooses when bytes come before the end.
-    target.write(bytesOf(buffer))
-    target.addTrailers?.(trailers)
-    return void target.end()
-  }
-  endWith(target, bytesOf(buffer))
+/** Hands what was captured to Node, which writes it now or when the connection is this response's. */
+function send({ res, end, hasBegun, output, interim, socket }: Held): void {
+  const entries = hasBegun || end?.kind !== 'whole' ? output : wholeOutput(res, output, end.response.body)
+  const last = entries.pop()
+  if (last !== undefined) entries.push({ ...last, callback: error => void (error ?? res.emit('finish')) })
+  const bytes = entries.reduce((sum, { data }) => sum + data.length, 0)
+  res.outputData.push(...interim, ...entries)
+  res.outputSize += bytes
+  res._onPendingData(bytes)
+  // A capture around this one is told by the call above.
+  if (socket.isNested) return
+  res._flush()
+  socket.uncorkReal()
+}
+
+/** Through the methods of outer middleware, which may add to the answer or change it. */
+function sendAgain(held: Held, extra: readonly Header[]): void {
+  const { res, output } = held
+  const { statusCode, statusMessage } = res
+  const [headers, body, trailers] = [headersSent(res), bodySent(res, output), trailersOf(res)]
+  restart(held)
+  res.statusCode = statusCode
+  res.statusMessage = statusMessage
+  setHeaders(res, mergeHeaders(headers, extra))
+  if (trailers === undefined) return endWith(res, body)
+  // Trailers need chunks, which Node chooses when bytes come before the end.
+  res.write(body)
+  res.addTrailers?.(trailers)
+  res.end()
+}
+
+function sendInstead(held: Held, answer: RenderedAnswer): void {
+  const { res } = held
+  // The client has part of an answer, which cannot be taken back.
+  if (held.hasBegun) return void res.destroy()
+  restart(held)
+  setHeaders(res, held.before)
+  sendAnswer(res, answer)
+}
+
+/** Makes the response what it was when the capture started, except for its headers: it has none. */
+function restart({ res, start, interim }: Held): void {
+  const { socket, _onPendingData, useChunkedEncodingByDefault, _keepAliveTimeout, maxRequestsOnConnectionReached } = res
+  const kept = { _onPendingData, useChunkedEncodingByDefault, _keepAliveTimeout, maxRequestsOnConnectionReached }
+  // Node's own constructor, so that nothing of the handler's is forgotten. It is a function, and leaves listeners alone.
+  Reflect.apply(OutgoingMessage, res, [{ highWaterMark: res.writableHighWaterMark }])
+  Object.assign(res, kept, start)
+  res.socket = socket
+  for (const entry of interim) res.outputData.push(entry)
 }
 
 /** The attempt behind a capture. `error`: what the framework rendered it from, if it came from a throw. */

@@ -39,3 +39,56 @@ export interface NodeResponse extends NodeEmitter {
   end(chunk?: string | Uint8Array): unknown
   destroy(error?: Error): unknown
 }
+
+/** A piece of output that Node has not written yet. */
+export interface OutputEntry {
+  readonly data: string | Uint8Array
+  readonly encoding: BufferEncoding | null | undefined
+  readonly callback: ((error?: Error | null) => void) | null | undefined
+}
+
+/** Node's own response for HTTP/1, with the undocumented members that holding it back needs. `canHold` checks them at load. */
+export interface Http1Response extends NodeResponse, WithSharedListener {
+  socket: object | null
+  destroyed: boolean
+  readonly finished: boolean
+  readonly writableHighWaterMark: number
+  /** Set once 'close' was emitted. */
+  _closed: boolean
+  /** The head as it is sent, from the moment it is complete. */
+  _header: string | null
+  _hasBody: boolean
+  _contentLength: number | null
+  readonly _trailer: string
+  readonly chunkedEncoding: boolean
+  /** What waits for a socket. Node writes a response here while its socket belongs to another one. */
+  readonly outputData: OutputEntry[]
+  outputSize: number
+  /** Called with the size of each piece that joins or leaves `outputData`. */
+  _onPendingData: (this: Http1Response, bytes: number) => void
+  /** Writes `outputData` to the socket, if there is one. */
+  _flush(): void
+  assignSocket: (socket: object) => void
+  hasHeader(name: string): boolean
+  // How the connection is to be used, as the server and outer code have chosen.
+  shouldKeepAlive: boolean
+  sendDate: boolean
+  strictContentLength: boolean
+  useChunkedEncodingByDefault: boolean
+  maxRequestsOnConnectionReached: boolean
+  _keepAliveTimeout: number
+  _removedConnection: boolean
+  _removedContLen: boolean
+  _removedTE: boolean
+}
+
+/** Node's own request for HTTP/1. */
+export interface Http1Request extends NodeRequest, WithSharedListener {
+  socket?: object | null
+  destroy?: (this: object, error?: unknown) => unknown
+}
+
+interface WithSharedListener {
+  /** Where `on-finished`, which Koa and Express's `sendFile` use, has one listener for all its callers. */
+  __onFinished?: unknown
+}

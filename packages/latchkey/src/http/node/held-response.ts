@@ -1,151 +1,335 @@
-/** A response in our hands: what its handler does to it is kept instead of sent. */
+/**
+ * A response of HTTP/1 whose bytes wait in it. Node itself holds them back, as it does for a response that has to wait for the one
+ * ahead of it on the same connection: while the handler runs, the socket that the response finds belongs to another one.
+ */
+import { type IncomingMessage, ServerResponse } from 'node:http'
 import type { Header } from '../../ports/outcome.ts'
 import { addedHeaders, type CapturedResponse } from '../exchange/exchange.ts'
-import type { Covered, state } from './covered.ts'
-import type { HiddenSocket } from './hide-disconnect/socket.ts'
-import type { NodeResponse, Trailers } from './driver.ts'
-import { bytesOf, flow, keepBytes, nodeError, type ResponseBuffer, toBytes, type WriteCall } from './response-buffer.ts'
-import { headersOf } from './response-head.ts'
-import { tellInside } from './hide-disconnect/events.ts'
+import type { Http1Request, Http1Response, Listener, OutputEntry } from './driver.ts'
+import { coverHooks, hasHooks, type Hooks, restoreHooks } from './hooks.ts'
+import { bodySent, headersOf, headersSent, trailersOf } from './response-head.ts'
+import { needDrain, StandInSocket, UnsentResponse } from './stand-in-socket.ts'
 
 export type CaptureEnd =
   | { readonly kind: 'whole'; readonly response: CapturedResponse }
-  /** It has a clean end, and cannot be sent again: trailers, or a handler that wrote to the socket itself. */
+  /** It has a clean end and cannot be sent again: it has trailers, or bytes that were sent outside the capture. */
   | { readonly kind: 'unreplayable'; readonly status: number; readonly why: string }
   /** No clean end: destroyed, or shorter or longer than it declared. Never an outcome. */
   | { readonly kind: 'broken'; readonly error: Error }
 
-export interface LaidResponse extends NodeResponse {
-  socket?: unknown
-  /** Plain values in HTTP/1, a stream's flags in HTTP/2. */
-  destroyed?: boolean
-  finished?: boolean
-  [state]?: Held | undefined
-}
+type HiddenEvent = 'finish' | 'close'
 
-export interface Held extends Covered<LaidResponse> {
-  readonly outer: Held | undefined
+export interface Held {
+  readonly res: Http1Response
   /** The headers that outer middleware had set. */
   readonly before: readonly Header[]
-  readonly buffer: ResponseBuffer
-  readonly isPlain: boolean
-  /** What `destroyed` really is by now, where it is a plain value. */
-  realDestroyed: boolean
-  headSent: boolean
+  /** Bytes of the response were sent before the capture. */
+  readonly hasBegun: boolean
+  readonly start: Partial<Http1Response>
+  readonly hooks: Hooks | undefined
+  readonly onPendingData: Http1Response['_onPendingData']
+  /** Those outside the capture: the server's own, and outer middleware's. */
+  readonly listeners: Readonly<Record<HiddenEvent, readonly Listener[]>>
+  readonly own: Readonly<Record<HiddenEvent, Listener>>
+  readonly sharedListener: unknown
+  readonly socket: StandInSocket
+  readonly unsent: UnsentResponse
+  readonly restoreRequest: (() => void) | undefined
+  /** What the handler has written. */
+  readonly output: OutputEntry[]
+  /** 1xx answers that wait for the connection. */
+  readonly interim: OutputEntry[]
+  isTaking: boolean
+  isFinished: boolean
+  isHijacked: boolean
+  isReleased: boolean
+  error: unknown
   end: CaptureEnd | undefined
-  /** Finished and closed, as far as the handler can tell. */
-  closed: boolean
-  trailers: Trailers | undefined
-  readonly socket: HiddenSocket
-  /** Puts the real socket back. */
-  uncoverSocket: () => void
-  resolve(end: CaptureEnd): void
+  readonly resolve: (end: CaptureEnd) => void
 }
 
-export function settle(held: Held, end: CaptureEnd): void {
+export function hold(res: Http1Response, req: Http1Request | undefined, resolve: Held['resolve']): Held {
+  shareShape(res)
+  if (req !== undefined) shareShape(req)
+  const hasBegun = res._header !== null
+  const socket = new StandInSocket(res.socket ?? req?.socket ?? null, {
+    hijacked: () => hijack(held),
+    destroyed: error => breakOff(held, error),
+  })
+  const unsent = new UnsentResponse(res, {
+    emit: (event, args) => emitOutside(held, event, args),
+    assigned: real => assign(held, real),
+  })
+  const held: Held = {
+    res,
+    before: headersOf(res),
+    hasBegun,
+    start: startOf(res),
+    // What outer middleware has begun, it also has to end.
+    hooks: !hasBegun && hasHooks(res) ? coverHooks(res) : undefined,
+    onPendingData: res._onPendingData,
+    listeners: { finish: takeListeners(res, 'finish'), close: takeListeners(res, 'close') },
+    own: { finish: () => finish(held), close: () => settle(held, endOf(held)) },
+    sharedListener: res.__onFinished,
+    socket,
+    unsent,
+    restoreRequest: req === undefined ? undefined : hideDisconnect(req, socket),
+    output: [],
+    interim: [],
+    isTaking: false,
+    isFinished: false,
+    isHijacked: false,
+    isReleased: false,
+    error: undefined,
+    end: undefined,
+    resolve,
+  }
+  if (held.sharedListener !== undefined) res.__onFinished = undefined
+  res.on('finish', held.own.finish)
+  res.on('close', held.own.close)
+  res._onPendingData = () => outputAdded(held)
+  res.destroyed = false
+  res._closed = false
+  if (res.socket !== null) coverSocket(held)
+  // A request that was sent behind another one gets its connection when the other one is answered.
+  else res.assignSocket = real => Reflect.apply(ServerResponse.prototype.assignSocket, unsent, [real])
+  return held
+}
+
+/** Node 22 and older; newer ones would lose a third of their speed by what `shareShape` does. */
+const hasOwnShapes = Number.parseInt(process.versions.node, 10) < 24
+
+/**
+ * Express gives every request and response its prototype by hand. From then on an older runtime takes each for a kind of its own, and
+ * looks every member of it up the slow way. A member that is deleted from between others turns the object into a table, and all tables
+ * with one prototype are of one kind.
+ */
+function shareShape(target: { [between]?: unknown; [last]?: unknown }): void {
+  // The prototype of a class, and of a constructor function, names it.
+  if (!hasOwnShapes || Object.hasOwn(Object.getPrototypeOf(target) as object, 'constructor')) return
+  target[between] = undefined
+  target[last] = undefined
+  delete target[between]
+  delete target[last]
+}
+
+const between: unique symbol = Symbol('between')
+const last: unique symbol = Symbol('last')
+
+/** What outer code may have chosen, and the handler may change. */
+function startOf(res: Http1Response): Partial<Http1Response> {
+  const { shouldKeepAlive, sendDate, strictContentLength, _hasBody } = res
+  const { _removedConnection, _removedContLen, _removedTE } = res
+  return {
+    shouldKeepAlive,
+    sendDate,
+    strictContentLength,
+    _hasBody,
+    _removedConnection,
+    _removedContLen,
+    _removedTE,
+  }
+}
+
+function takeListeners(res: Http1Response, event: string): readonly Listener[] {
+  const listeners = res.rawListeners(event) as Listener[] // Node types them as any function
+  for (const listener of listeners) res.removeListener(event, listener)
+  return listeners
+}
+
+function coverSocket({ res, socket, unsent }: Held): void {
+  if (!socket.isNested && socket.real !== null) Reflect.set(socket.real, '_httpMessage', unsent)
+  res.socket = socket
+}
+
+function assign(held: Held, real: object): void {
+  held.socket.attach(real)
+  held.res.socket = held.socket
+}
+
+/** The client's disconnect destroys the request, which is put off until the capture ends. */
+function hideDisconnect(req: Http1Request, socket: StandInSocket): () => void {
+  const { real } = socket
+  const { destroy, __onFinished: sharedListener } = req
+  const isOwn = Object.hasOwn(req, 'destroy')
+  let missed: readonly [error: unknown] | undefined
+  req.destroy = function (error) {
+    const isDisconnect = error !== undefined && real !== null && Reflect.get(real, 'destroyed') === true
+    if (!isDisconnect) return destroy?.call(this, error)
+    missed = [error]
+    return this
+  }
+  if (real !== null) req.socket = socket
+  if (sharedListener !== undefined) req.__onFinished = undefined
+  return () => {
+    if (isOwn && destroy !== undefined) req.destroy = destroy
+    else delete req.destroy
+    if (req.socket === socket) req.socket = real
+    if (req.__onFinished !== sharedListener) req.__onFinished = sharedListener
+    if (missed !== undefined) req.destroy?.(...missed)
+  }
+}
+
+/** Node has added to the output, and says so to keep count. */
+function outputAdded(held: Held): void {
+  if (held.res._header === null) return sendInterim(held)
+  if (held.isTaking) return
+  held.isTaking = true
+  process.nextTick(takeOutput, held)
+}
+
+/** 1xx is sent at once: it is no part of the answer. */
+function sendInterim({ res, socket, interim, onPendingData }: Held): void {
+  const entry = res.outputData.at(-1)
+  if (entry === undefined) return
+  if (socket.isNested) return onPendingData.call(res, entry.data.length)
+  res.outputData.pop()
+  res.outputSize -= entry.data.length
+  if (res.socket === null) interim.push(entry)
+  else socket.writeReal(entry)
+}
+
+/** As if the output had been written to the socket. */
+function takeOutput(held: Held): void {
+  if (held.isReleased) return
+  const { res, output } = held
+  held.isTaking = false
+  const callbacks: NonNullable<OutputEntry['callback']>[] = []
+  for (const { data, encoding, callback } of res.outputData.splice(0)) {
+    // Copied, because the writer may use its buffer again; `end` was the last to write.
+    if (data.length > 0)
+      output.push({
+        data: typeof data === 'string' || res.finished ? data : Buffer.from(data),
+        encoding,
+        callback: null,
+      })
+    if (typeof callback === 'function') callbacks.push(callback)
+  }
+  res.outputSize = 0
+  for (const callback of callbacks) callback()
+  // One turn of the event loop per full buffer: a fast source must not starve the process.
+  if (isWaiting(res)) setImmediate(drain, held)
+}
+
+function drain({ res, isReleased }: Held): void {
+  if (isReleased || !isWaiting(res)) return
+  Reflect.set(res, needDrain, false)
+  res.emit('drain')
+}
+
+function isWaiting(res: Http1Response): boolean {
+  return Reflect.get(res, needDrain) === true && !res.finished
+}
+
+/** Node has closed a response right after it has finished. */
+function finish(held: Held): void {
+  held.isFinished = true
+  process.nextTick(close, held)
+}
+
+function close({ res, isReleased }: Held): void {
+  if (isReleased || res._closed) return
+  res.destroyed = true
+  res._closed = true
+  res.emit('close')
+}
+
+function breakOff(held: Held, error: unknown): void {
+  if (held.res.finished) return
+  held.error = error
+  process.nextTick(close, held)
+}
+
+function hijack(held: Held): void {
+  held.isHijacked = true
+  settle(held, { kind: 'unreplayable', status: held.res.statusCode, why: 'the handler wrote to the socket itself' })
+}
+
+function settle(held: Held, end: CaptureEnd): void {
   held.end ??= end
   held.resolve(held.end)
 }
 
-export function breakOff(held: Held, cause: unknown): void {
-  settle(held, { kind: 'broken', error: asError(cause) })
-  showPlain(held)
-  process.nextTick(() => tellInside(held.veil, 'close'))
-}
+type Recorded = Pick<Held, 'res' | 'before' | 'output' | 'hasBegun' | 'isFinished' | 'error'>
 
-export function isClosed({ closed, end }: Held): boolean {
-  return closed || end?.kind === 'broken'
-}
-
-/** Where flags are plain values, they are kept at what the handler may see. */
-export function showPlain(held: Held): void {
-  if (!held.isPlain) return
-  held.target.destroyed = isClosed(held)
-  held.target.finished = held.buffer.ended
-}
-
-/** The moment Node would send the head. */
-export function ensureHead({ target, headSent }: Held): void {
-  // Looked up each time: a hook that the handler's own middleware laid over writeHead has to run.
-  if (!headSent) Reflect.apply(Reflect.get(target, 'writeHead'), target, [target.statusCode])
-}
-
-export function write(held: Held, call: WriteCall): boolean {
-  const { buffer, target } = held
-  if (buffer.ended) return refuseLate(held, call)
-  const bytes = toBytes(call)
-  ensureHead(held)
-  // Copied: the writer may reuse its buffer as soon as `done` was called.
-  keepBytes(buffer, typeof call.chunk === 'string' ? bytes : new Uint8Array(bytes))
-  if (call.done !== undefined) process.nextTick(call.done)
-  return flow(buffer, () => void target.emit('drain'))
-}
-
-export function end(held: Held, call: WriteCall): void {
-  const { buffer } = held
-  const hasChunk = call.chunk !== undefined && call.chunk !== null
-  if (buffer.ended) {
-    if (hasChunk) refuseLate(held, call)
-    else if (call.done !== undefined) process.nextTick(call.done)
-    return
+export function endOf({ res, before, output, hasBegun, isFinished, error }: Recorded): CaptureEnd {
+  const { statusCode: status } = res
+  if (!isFinished) return { kind: 'broken', error: asError(error) }
+  if (hasBegun) return { kind: 'unreplayable', status, why: 'a part of the response was sent before Latchkey' }
+  if (trailersOf(res) !== undefined) return { kind: 'unreplayable', status, why: 'the response has trailers' }
+  const body = bodySent(res, output)
+  if (res._hasBody && !res.chunkedEncoding && (res._contentLength ?? body.byteLength) !== body.byteLength) {
+    const message = `the response declared ${String(res._contentLength)} bytes and had ${body.byteLength}`
+    return { kind: 'broken', error: new Error(message) }
   }
-  const bytes = hasChunk ? toBytes(call) : undefined
-  ensureHead(held)
-  if (bytes !== undefined) keepBytes(buffer, bytes)
-  buffer.ended = true
-  held.end ??= endOf(held)
-  showPlain(held)
-  process.nextTick(finish, held, call)
-}
-
-function finish(held: Held, { done }: WriteCall): void {
-  const { buffer, veil } = held
-  buffer.finished = true
-  try {
-    tellInside(veil, 'prefinish')
-    tellInside(veil, 'finish')
-    // Node closes a response right after it has finished.
-    held.closed = true
-    showPlain(held)
-    tellInside(veil, 'close')
-  } finally {
-    // Only now: a release before would have the handler's listeners hear the same twice.
-    if (held.end !== undefined) settle(held, held.end)
-  }
-  done?.()
-}
-
-function refuseLate({ target }: Held, { done }: WriteCall): false {
-  const error = nodeError(Error, 'ERR_STREAM_WRITE_AFTER_END', 'write after end')
-  process.nextTick(() => {
-    done?.(error)
-    if (target.listenerCount('error') > 0) target.emit('error', error)
-  })
-  return false
-}
-
-/** Statuses whose bytes Node never sends: RFC 9110, sections 15.3.5 and 15.4.5. */
-const bodiless = new Set([204, 304])
-
-function endOf({ target, before, buffer, trailers }: Held): CaptureEnd {
-  const status = target.statusCode
-  if (trailers !== undefined) return { kind: 'unreplayable', status, why: 'the response has trailers' }
-  if (bodiless.has(status)) return whole(target, before, new Uint8Array())
-  const declared = target.getHeader('content-length')
-  if (declared !== undefined && Number(declared) !== buffer.byteLength) {
-    return {
-      kind: 'broken',
-      error: new Error(`the response declared ${String(declared)} bytes and had ${buffer.byteLength}`),
-    }
-  }
-  return whole(target, before, bytesOf(buffer))
-}
-
-function whole(res: NodeResponse, before: readonly Header[], body: Uint8Array): CaptureEnd {
-  return { kind: 'whole', response: { status: res.statusCode, headers: addedHeaders(before, headersOf(res)), body } }
+  return { kind: 'whole', response: { status, headers: addedHeaders(before, headersSent(res)), body } }
 }
 
 function asError(cause: unknown): Error {
   if (cause instanceof Error) return cause
-  return nodeError(Error, 'ERR_STREAM_PREMATURE_CLOSE', 'the response was destroyed before it ended')
+  return Object.assign(new Error('the response was destroyed before it ended'), { code: 'ERR_STREAM_PREMATURE_CLOSE' })
+}
+
+/** An event of the server's: the handler does not learn of the connection's end. */
+function emitOutside({ res, socket, listeners }: Held, event: string, args: readonly unknown[]): boolean {
+  if (event !== 'close') return res.emit(event, ...args.map(one => (one === socket.real ? socket : one)))
+  for (const listener of listeners.close) Reflect.apply(listener, res, args)
+  return listeners.close.length > 0
+}
+
+/** The response is itself again, with nothing sent. */
+export function giveBack(held: Held): void {
+  const { res, socket, unsent, hooks } = held
+  takeOutput(held)
+  held.isReleased = true
+  res._onPendingData = held.onPendingData
+  if (Object.hasOwn(res, 'assignSocket')) Reflect.deleteProperty(res, 'assignSocket')
+  if (hooks !== undefined || hasHooks(res)) restoreHooks(res, hooks ?? new Map())
+  if (res.socket === socket) res.socket = socket.real
+  if (!socket.isNested && socket.real !== null && Reflect.get(socket.real, '_httpMessage') === unsent)
+    Reflect.set(socket.real, '_httpMessage', res)
+  if (res.__onFinished !== held.sharedListener) res.__onFinished = held.sharedListener
+  returnListeners(held)
+  res.destroyed = unsent.destroyed
+  res._closed = unsent._closed
+  // A write that comes too late emits one. Without Latchkey the response would be closed by then, and take it quietly.
+  res.on('error', ignore)
+  held.restoreRequest?.()
+  socket.reveal()
+}
+
+/** Those inside have heard what happened as far as they could tell. What really happens is for the others. */
+function returnListeners({ res, isFinished, unsent, listeners, own }: Held): void {
+  const over = { finish: isFinished, close: res._closed }
+  for (const event of ['finish', 'close'] as const) {
+    res.removeListener(event, own[event])
+    const inside = takeListeners(res, event)
+    for (const listener of listeners[event]) res.on(event, listener)
+    if (over[event]) continue
+    if (event === 'close' && unsent._closed) process.nextTick(() => inside.forEach(one => Reflect.apply(one, res, [])))
+    else for (const listener of inside) res.on(event, listener)
+  }
+}
+
+function ignore(): void {}
+
+/** Whether this Node holds a response back as the versions that are known do. Otherwise responses are captured as on HTTP/2. */
+export const canHold: boolean = holdsBack()
+
+function holdsBack(): boolean {
+  try {
+    const request = { method: 'POST', httpVersionMajor: 1, httpVersionMinor: 1, headers: {} }
+    // The members that the constructor reads. The members of the port are what is checked here.
+    const res = new ServerResponse(request as IncomingMessage) as unknown as Http1Response
+    let bytes = 0
+    res._onPendingData = added => (bytes += added)
+    res.socket = new StandInSocket(null, { hijacked() {}, destroyed() {} })
+    res.write('one')
+    res.end('two')
+    const text = res.outputData.map(({ data }) => String(data)).join('')
+    const isWhole = text === `${String(res._header)}3\r\none\r\n3\r\ntwo\r\n0\r\n\r\n`
+    return isWhole && bytes === res.outputSize && needDrain in res && !res._closed && typeof res._flush === 'function'
+  } catch {
+    return false
+  }
 }

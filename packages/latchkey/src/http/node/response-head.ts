@@ -1,9 +1,9 @@
-/** Reading and writing the head of a Node response. */
+/** Reads and writes the head of a Node response. */
 import { isAscii } from 'node:buffer'
 import type { Header } from '../../ports/outcome.ts'
 import type { RenderedAnswer } from '../../wire/problem.ts'
 import { mergeHeaders } from '../exchange/answers/merge-headers.ts'
-import type { NodeResponse } from './driver.ts'
+import type { Http1Response, NodeResponse, OutputEntry, Trailers } from './driver.ts'
 
 /** Every header set so far, with the spelling it was set in and each value of a repeated name on its own. */
 export function headersOf(res: NodeResponse): Header[] {
@@ -49,15 +49,20 @@ export function sendAnswer(res: NodeResponse, { status, headers, body }: Rendere
   endWith(res, body)
 }
 
+export function endWith(res: NodeResponse, body: Uint8Array): void {
+  const text = isHttp2(res) ? undefined : asText(body)
+  if (text === undefined) return void res.end(body)
+  // The port has one of Node's overloads, because that is the one all frameworks type alike.
+  ;(res as { end(text: string, encoding: 'latin1'): unknown }).end(text, 'latin1')
+}
+
 /** Node writes a head and a text at once, and a head and bytes one after the other, which costs the system more than all else. */
 const textBytesMax = 16_384
 
-export function endWith(res: NodeResponse, body: Uint8Array): void {
-  // Plain ASCII is the same in every encoding, also for middleware around `end` that does not look at it.
-  if (body.byteLength > textBytesMax || isHttp2(res) || !isAscii(body)) return void res.end(body)
-  const text = Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('latin1')
-  // The port has one of Node's overloads, because that is the one all frameworks type alike.
-  ;(res as { end(text: string, encoding: 'latin1'): unknown }).end(text, 'latin1')
+/** Plain ASCII only: it is the same in every encoding, also for middleware around `end` that does not look at it. */
+function asText(body: Uint8Array): string | undefined {
+  if (body.byteLength > textBytesMax || !isAscii(body)) return undefined
+  return Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('latin1')
 }
 
 function isFraming(name: string): boolean {
@@ -67,4 +72,78 @@ function isFraming(name: string): boolean {
 /** Node's HTTP/2 compatibility response, which has a stream instead of a socket of its own. */
 export function isHttp2(res: object): boolean {
   return 'stream' in res && !Object.hasOwn(res, 'socket')
+}
+
+/** What Node adds to a head by itself. */
+const addedByNode = new Set(['date', 'connection', 'keep-alive', 'content-length', 'transfer-encoding'])
+
+/** The headers of a head that is complete: those that were set, and those that were given to `writeHead`. */
+export function headersSent(res: Http1Response): Header[] {
+  const head = res._header ?? ''
+  const headers: Header[] = []
+  let at = head.indexOf('\r\n') + 2
+  for (let end = head.indexOf('\r\n', at); end > at; end = head.indexOf('\r\n', at)) {
+    const colon = head.indexOf(': ', at)
+    const name = head.slice(at, colon)
+    if (!addedByNode.has(name.toLowerCase()) || res.hasHeader(name)) headers.push([name, head.slice(colon + 2, end)])
+    at = end + 2
+  }
+  return headers
+}
+
+/** The body of a response as Node wrote it. The head comes first, alone or before the first part of the body. */
+export function bodySent(res: Http1Response, output: readonly OutputEntry[]): Uint8Array {
+  const [first, ...rest] = output
+  if (first === undefined || !res._hasBody) return new Uint8Array()
+  const start = withoutHead(first, res._header ?? '')
+  const parts = start.byteLength === 0 ? rest.map(bytesOf) : [start, ...rest.map(bytesOf)]
+  const [only] = parts
+  const bytes = parts.length === 1 && only !== undefined ? only : Buffer.concat(parts)
+  return res.chunkedEncoding ? withoutChunks(bytes) : bytes
+}
+
+function withoutHead({ data, encoding }: OutputEntry, head: string): Uint8Array {
+  if (typeof data === 'string') return bytesOf({ data: data.slice(head.length), encoding })
+  return data.subarray(Buffer.from(data.buffer, data.byteOffset, data.byteLength).indexOf('\r\n\r\n') + 4)
+}
+
+function bytesOf({ data, encoding }: Pick<OutputEntry, 'data' | 'encoding'>): Uint8Array {
+  return typeof data === 'string' ? Buffer.from(data, encoding ?? 'utf8') : data
+}
+
+/** RFC 9112, section 7.1, as Node writes it. */
+function withoutChunks(chunked: Uint8Array): Uint8Array {
+  const bytes = Buffer.from(chunked.buffer, chunked.byteOffset, chunked.byteLength)
+  const chunks: Uint8Array[] = []
+  for (let at = 0; ;) {
+    const start = bytes.indexOf('\r\n', at) + 2
+    const size = Number.parseInt(bytes.toString('latin1', at, start), 16)
+    if (!(size > 0)) return Buffer.concat(chunks)
+    chunks.push(bytes.subarray(start, start + size))
+    at = start + size + 2
+  }
+}
+
+const chunkedField = /\r\ntransfer-encoding: chunked\r\n/i
+
+/** A whole response in as few pieces as it needs, with its length instead of chunks, since that is known now. */
+export function wholeOutput(res: Http1Response, output: OutputEntry[], body: Uint8Array): OutputEntry[] {
+  if (output.length === 1 || !res._hasBody) return output
+  const length = `\r\nContent-Length: ${body.byteLength}\r\n`
+  const head = res.chunkedEncoding ? String(res._header).replace(chunkedField, length) : String(res._header)
+  // Chunked in another way, which is the handler's own.
+  if (res.chunkedEncoding && head === res._header) return output
+  const text = asText(body)
+  if (text !== undefined) return [{ data: head + text, encoding: 'latin1', callback: null }]
+  return [
+    { data: head, encoding: 'latin1', callback: null },
+    { data: body, encoding: null, callback: null },
+  ]
+}
+
+/** Undefined where there are none. */
+export function trailersOf({ _trailer, chunkedEncoding }: Http1Response): Trailers | undefined {
+  if (_trailer === '' || !chunkedEncoding) return undefined
+  const lines = _trailer.split('\r\n').filter(line => line !== '')
+  return Object.fromEntries(lines.map(line => [line.slice(0, line.indexOf(': ')), line.slice(line.indexOf(': ') + 2)]))
 }
