@@ -42,6 +42,7 @@ interface ForwardingResponse extends NodeResponse {
 
 export function captureDetached(res: ForwardingResponse, req: NodeRequest | undefined): Capture {
   const before = headersOf(res)
+  const hasBegun = res.headersSent && !res.writableEnded
   const detached = detach(res)
   const { own, output } = detached
   setHeaders(own, before)
@@ -50,7 +51,7 @@ export function captureDetached(res: ForwardingResponse, req: NodeRequest | unde
   const ended = new Promise<CaptureEnd>(resolve => {
     own.on('close', () => {
       const isFinished = own.writableFinished
-      end ??= endOf({ res: own, before, output, hasBegun: false, isFinished, error: own.errored })
+      end ??= endOf({ res: own, before, output, hasBegun, isFinished, error: own.errored })
       resolve(end)
     })
   })
@@ -60,18 +61,22 @@ export function captureDetached(res: ForwardingResponse, req: NodeRequest | unde
     res[state] = detached.outer
     if (!own.writableFinished) moveListeners(own, res)
     restoreRequest?.()
-    return !res.headersSent && res.destroyed !== true
+    // The client has left, or was answered before the capture.
+    return !res.writableEnded && res.destroyed !== true
   }
   return {
     ended,
     release(extra) {
       if (!giveBack()) return
       if (end === undefined || end.kind === 'broken') return void res.destroy(end?.error)
+      if (hasBegun) return void res.end(bodySent(own, output))
       resetHeaders(res, mergeHeaders(headersSent(own), extra))
       sendAgain(res, detached)
     },
     replace(answer) {
       if (!giveBack()) return
+      // The client has part of an answer, which cannot be taken back.
+      if (hasBegun) return void res.destroy()
       resetHeaders(res, before)
       sendAnswer(res, answer)
     },
@@ -146,10 +151,16 @@ function ignore(): void {}
 function forward(name: string): Method {
   return function (this: ForwardingResponse, ...args: unknown[]) {
     const own = this[state]?.own
-    // Called late, by code that has kept it: the response has its own method again.
-    const value: unknown = Reflect.apply(Reflect.get(own ?? this, name) as Method, own ?? this, args as never[]) // of the same name
+    if (own === undefined) return callNode(this, name, args)
+    const value = callNode(own, name, args)
     return value === own ? this : value
   }
+}
+
+/** The class's method. The response has it again where the capture has ended, or where Node calls one method from another. */
+function callNode(res: object, name: string, args: readonly unknown[]): unknown {
+  const method = Reflect.get(Object.getPrototypeOf(res) as object, name) as (...args: unknown[]) => unknown // one of Node's
+  return Reflect.apply(method, res, args)
 }
 
 function forwardValue(name: string): Value {
@@ -168,7 +179,7 @@ const outsideEvents = new Set(['close', 'finish', 'prefinish', 'drain', 'timeout
 
 function emit(this: ForwardingResponse, event: string, ...args: unknown[]): unknown {
   const detached = this[state]
-  if (detached === undefined) return this.emit(event, ...args)
+  if (detached === undefined) return callNode(this, 'emit', [event, ...args])
   if (!outsideEvents.has(event)) return detached.own.emit(event, ...args)
   return callOutside(detached, 'emit', [event, ...args])
 }
@@ -188,9 +199,7 @@ function callOutside(detached: Detached, name: string, args: readonly unknown[])
 function sendNow(name: string): Method {
   return function (this: ForwardingResponse, ...args: unknown[]) {
     const detached = this[state]
-    return detached === undefined
-      ? Reflect.apply(Reflect.get(this, name) as Method, this as never, args as never[]) // of the same name
-      : callOutside(detached, name, args)
+    return detached === undefined ? callNode(this, name, args) : callOutside(detached, name, args)
   }
 }
 
