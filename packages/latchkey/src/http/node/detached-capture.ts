@@ -174,6 +174,17 @@ function forwardValue(name: string): Value {
   }
 }
 
+/** A value that the server sets when the connection closes. The handler does not see that; the response has it again afterwards. */
+function hideValue(name: string): Value {
+  return {
+    ...forwardValue(name),
+    set(this: ForwardingResponse, value) {
+      const real = this[state]?.laid.covered.get(name)
+      if (real !== undefined) real.value = value
+    },
+  }
+}
+
 /** Events of the connection, which are for the listeners outside. The handler's listeners are on its own response. */
 const outsideEvents = new Set(['close', 'finish', 'prefinish', 'drain', 'timeout', 'socket'])
 
@@ -217,8 +228,8 @@ const ofConnection = new Set([
 /** All public members of a response, except for those of its connection. */
 function forwardingMembers(): [methods: Record<string, Method>, values: Record<string, Value>] {
   const methods: Record<string, Method> = { emit }
-  const names = ['statusCode', 'statusMessage', 'destroyed', 'finished', '_header']
-  const values = Object.fromEntries(names.map(name => [name, forwardValue(name)]))
+  const values = Object.fromEntries(['statusCode', 'statusMessage', '_header'].map(name => [name, forwardValue(name)]))
+  for (const name of ['destroyed', 'finished']) values[name] = hideValue(name)
   let prototype = ServerResponse.prototype as object
   for (; prototype !== Object.prototype; prototype = Object.getPrototypeOf(prototype) as object) {
     for (const [name, { value }] of Object.entries(Object.getOwnPropertyDescriptors(prototype))) {
