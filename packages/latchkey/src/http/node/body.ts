@@ -1,10 +1,10 @@
-/** The raw bytes of a request's body, noted while the application's own parser reads them. */
+/** Records the raw bytes of a request's body while the application's own parser reads them. */
 import { EventEmitter } from 'node:events'
 import { parsedBody } from '../exchange/parsed-body.ts'
 import { type BodyRead, tooLarge } from '../exchange/request.ts'
 import type { NodeRequest } from './driver.ts'
 
-/** What is looked at to find out whether a body exists and was read. */
+/** The members that show whether a body exists and was read. */
 export interface NodeBodyRequest extends NodeRequest {
   readonly httpVersionMajor?: number
   readonly readableEnded?: boolean
@@ -12,46 +12,46 @@ export interface NodeBodyRequest extends NodeRequest {
   readonly readableEncoding?: BufferEncoding | null
 }
 
-/** `reading` until the stream has ended; a body that is not there may never end. */
-type Noted =
+/** `reading` until the stream has ended. The stream of a request without a body may never end. */
+type RecordedBody =
   | { readonly kind: 'reading' }
   | { readonly kind: 'whole'; readonly bytes: Uint8Array }
   | { readonly kind: 'too-large'; readonly bytesMax: number }
 
 /** On the request itself: a table of all requests would be work for the garbage collector. */
-const noted: unique symbol = Symbol('latchkey: body')
+const recorded: unique symbol = Symbol('latchkey: body')
 
-interface Noting {
-  [noted]?: Noted
+interface RecordingRequest {
+  [recorded]?: RecordedBody
 }
 
-/** Bytes that somebody else saw, such as a parser's `verify` hook. */
+/** Records bytes that other code has read, such as a parser's `verify` hook. */
 export function keepBody(req: object, bytes: Uint8Array): void {
-  const request: Noting = req
-  request[noted] = { kind: 'whole', bytes }
+  const request: RecordingRequest = req
+  request[recorded] = { kind: 'whole', bytes }
 }
 
-/** Notes what flows to whoever reads the request from now on. Reads nothing itself. */
-export function teeBody(req: NodeBodyRequest & Noting, bytesMax: number): void {
-  // Too late: some of it is gone. What the parser made of it is used instead.
-  if (req.readableDidRead === true || req[noted] !== undefined) return
+/** Records what the application reads of the request from now on. Reads nothing itself. */
+export function teeBody(req: NodeBodyRequest & RecordingRequest, bytesMax: number): void {
+  // Part of it is gone, so the parser's result is used instead.
+  if (req.readableDidRead === true || req[recorded] !== undefined) return
   const chunks: Uint8Array[] = []
   let byteLength = 0
-  const mine: Noted = { kind: 'reading' }
-  req[noted] = mine
-  const note = (chunk: string | Uint8Array) => {
+  const mine: RecordedBody = { kind: 'reading' }
+  req[recorded] = mine
+  const record = (chunk: string | Uint8Array) => {
     const bytes = typeof chunk === 'string' ? Buffer.from(chunk, req.readableEncoding ?? 'utf8') : chunk
     byteLength += bytes.byteLength
     if (byteLength <= bytesMax) chunks.push(bytes)
     else chunks.length = 0
   }
-  // By the emitter's own method: a stream's would start the flow before the parser is there. However it is read later
-  // (listeners, a pipe, read(), iteration), a stream emits each chunk.
-  EventEmitter.prototype.on.call(asEmitter(req), 'data', note)
+  // With the emitter's own method, because a stream's would start the flow before the parser is there. A stream emits each chunk
+  // however it is read later: by listeners, a pipe, read() or iteration.
+  EventEmitter.prototype.on.call(asEmitter(req), 'data', record)
   req.once('end', () => {
-    if (req[noted] !== mine) return
+    if (req[recorded] !== mine) return
     const whole = byteLength <= bytesMax
-    req[noted] = whole ? { kind: 'whole', bytes: Buffer.concat(chunks) } : { kind: 'too-large', bytesMax }
+    req[recorded] = whole ? { kind: 'whole', bytes: Buffer.concat(chunks) } : { kind: 'too-large', bytesMax }
   })
 }
 
@@ -60,23 +60,23 @@ function asEmitter(req: NodeRequest): EventEmitter {
 }
 
 export interface BodyLeft {
-  /** Raw bytes as the framework's parser kept them, where it has a place for them. */
+  /** The raw bytes, where the framework's parser retains them. */
   readonly raw?: unknown
   readonly parsed: unknown
-  /** Names the way to keep raw bytes: one sentence. */
+  /** How to retain raw bytes, in one sentence. */
   readonly cure: string
   readonly bytesMax: number
 }
 
-/** The best that is left of the body. No body is an empty one. */
-export function bodyOf(req: NodeBodyRequest & Noting, { raw, parsed, cure, bytesMax }: BodyLeft): BodyRead {
-  const seen = req[noted]
+/** The body as exactly as it is still known. A request without one has an empty body. */
+export function bodyOf(req: NodeBodyRequest & RecordingRequest, { raw, parsed, cure, bytesMax }: BodyLeft): BodyRead {
+  const seen = req[recorded]
   if (seen?.kind === 'whole') return { kind: 'bytes', bytes: seen.bytes }
   if (seen?.kind === 'too-large') return tooLarge(Math.min(seen.bytesMax, bytesMax))
   if (raw instanceof Uint8Array) return { kind: 'bytes', bytes: raw }
   if (typeof raw === 'string') return { kind: 'bytes', bytes: Buffer.from(raw) }
   if (hasNoBody(req)) return { kind: 'bytes', bytes: new Uint8Array() }
-  // Said by the client, and nothing of it has to be read: Node throws it away after the answer.
+  // The client has declared it, so nothing of it has to be read. Node discards it after the answer.
   if (Number(valueOf(req, 'content-length')) > bytesMax) return tooLarge(bytesMax)
   if (req.readableEnded === false) {
     return unreadable(
@@ -91,7 +91,7 @@ function unreadable(cure: string): BodyRead {
   return { kind: 'unreadable', cure }
 }
 
-/** RFC 9112, section 6.3. In HTTP/2 the stream itself says so: RFC 9113, section 8.1. */
+/** RFC 9112, section 6.3. In HTTP/2 the stream shows it: RFC 9113, section 8.1. */
 function hasNoBody(req: NodeBodyRequest): boolean {
   if ((req.httpVersionMajor ?? 1) >= 2) return endsWithHeaders(req)
   const length = valueOf(req, 'content-length')

@@ -11,10 +11,19 @@ import type { Header } from '../../ports/outcome.ts'
 import type { RenderedAnswer } from '../../wire/problem.ts'
 import { mergeHeaders } from '../exchange/answers/merge-headers.ts'
 import { attemptOf } from '../exchange/exchange.ts'
-import { captureDetached } from './detached-capture.ts'
+import { captureDetached, detachedFrom } from './detached-capture.ts'
 import type { Http1Response, NodeRequest, NodeResponse } from './driver.ts'
-import { type CaptureEnd, canHold, giveBack, type Held, hold } from './held-response.ts'
-import { bodySent, endWith, headersSent, sendAnswer, setHeaders, trailersOf, wholeOutput } from './response-head.ts'
+import { canHold, giveBack, type Held, hold } from './held-response.ts'
+import {
+  bodySent,
+  type CaptureEnd,
+  headersSent,
+  sendAnswer,
+  sendBody,
+  setHeaders,
+  trailersOf,
+  wholeOutput,
+} from './response.ts'
 
 export interface Capture {
   /** Settles once the handler has ended the response, in whatever way. Never rejects. */
@@ -27,7 +36,11 @@ export interface Capture {
 
 /** Start it right before the handler runs. With `req`, the client's disconnect is hidden from the handler there as well. */
 export function captureResponse(res: NodeResponse, req?: NodeRequest): Capture {
-  if (!canHold || !isHttp1(res) || res.finished) return captureDetached(res, req)
+  if (!canHold || !isHttp1(res) || res.finished) {
+    // An operation inside another one's handler: that handler works on a response of its own already.
+    const own = detachedFrom(res)
+    return own === undefined ? captureDetached(res, req) : captureResponse(own)
+  }
   let resolve: (end: CaptureEnd) => void = () => {}
   const ended = new Promise<CaptureEnd>(settled => (resolve = settled))
   const held = hold(res, req, resolve)
@@ -79,11 +92,7 @@ function sendAgain(held: Held, extra: readonly Header[]): void {
   res.statusCode = statusCode
   res.statusMessage = statusMessage
   setHeaders(res, mergeHeaders(headers, extra))
-  if (trailers === undefined) return endWith(res, body)
-  // Trailers need chunks, which Node chooses when bytes come before the end.
-  res.write(body)
-  res.addTrailers?.(trailers)
-  res.end()
+  sendBody(res, body, trailers)
 }
 
 function sendInstead(held: Held, answer: RenderedAnswer): void {

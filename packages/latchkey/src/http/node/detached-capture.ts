@@ -2,66 +2,54 @@
  * Captures a response whose insides are not known: HTTP/2's, one that was ended before the capture, and all of them on a Node that
  * holds responses back in another way. The handler works on a response of HTTP/1 that leads nowhere, to which the real one forwards.
  */
-import { EventEmitter } from 'node:events'
 import { type IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { Writable } from 'node:stream'
 import { mergeHeaders } from '../exchange/answers/merge-headers.ts'
 import type { Capture } from './capture.ts'
 import type { Http1Response, Listener, NodeRequest, NodeResponse, OutputEntry } from './driver.ts'
-import { type CaptureEnd, endOf } from './held-response.ts'
 import { callUnder, lay, type Laid, type Method, overlay, takeAway, type Value } from './overlay.ts'
-import {
-  bodySent,
-  endWith,
-  headersOf,
-  headersSent,
-  isHttp2,
-  resetHeaders,
-  sendAnswer,
-  setHeaders,
-  trailersOf,
-} from './response-head.ts'
+import { bodySent, type CaptureEnd, endOf, headersOf, headersSent, isHttp2 } from './response.ts'
+import { resetHeaders, sendAnswer, sendBody, setHeaders, trailersOf } from './response.ts'
 import { needDrain } from './stand-in-socket.ts'
 
 const state: unique symbol = Symbol('latchkey: detached')
 
 interface Detached {
-  readonly res: ForwardingResponse
   /** The response that the handler works on. */
   readonly own: Http1Response & ServerResponse
   readonly output: OutputEntry[]
   readonly laid: Laid
-  /** The capture around this one: an operation inside another one's handler. */
-  readonly outer: Detached | undefined
 }
 
 interface ForwardingResponse extends NodeResponse {
   [state]?: Detached | undefined
 }
 
-export function captureDetached(res: ForwardingResponse, req: NodeRequest | undefined): Capture {
+/** The response to which this one forwards. */
+export function detachedFrom(res: ForwardingResponse): NodeResponse | undefined {
+  return res[state]?.own
+}
+
+export function captureDetached(res: ForwardingResponse, req?: NodeRequest): Capture {
   const before = headersOf(res)
   const hasBegun = res.headersSent && !res.writableEnded
-  const detached = detach(res)
-  const { own, output } = detached
-  setHeaders(own, before)
+  const { own, output, laid } = detach(res, before)
   const restoreRequest = req === undefined ? undefined : hideDisconnect(req)
   let end: CaptureEnd | undefined
   const ended = new Promise<CaptureEnd>(resolve => {
     own.on('close', () => {
-      const isFinished = own.writableFinished
-      end ??= endOf({ res: own, before, output, hasBegun, isFinished, error: own.errored })
+      end = endOf({ res: own, before, output, hasBegun, isFinished: own.writableFinished, error: own.errored })
       resolve(end)
     })
   })
 
+  /** False where there is nobody to send to: the client has left, or was answered before the capture. */
   function giveBack(): boolean {
-    takeAway(res, detached.laid)
-    res[state] = detached.outer
+    takeAway(res, laid)
+    res[state] = undefined
     if (!own.writableFinished) moveListeners(own, res)
     restoreRequest?.()
-    // The client has left, or was answered before the capture.
     return !res.writableEnded && res.destroyed !== true
   }
   return {
@@ -69,9 +57,13 @@ export function captureDetached(res: ForwardingResponse, req: NodeRequest | unde
     release(extra) {
       if (!giveBack()) return
       if (end === undefined || end.kind === 'broken') return void res.destroy(end?.error)
-      if (hasBegun) return void res.end(bodySent(own, output))
+      const body = bodySent(own, output)
+      if (hasBegun) return void res.end(body)
+      res.statusCode = own.statusCode
+      // HTTP/2 has no reason phrase, and Node warns when one is set.
+      if (!isHttp2(res)) res.statusMessage = own.statusMessage
       resetHeaders(res, mergeHeaders(headersSent(own), extra))
-      sendAgain(res, detached)
+      sendBody(res, body, trailersOf(own))
     },
     replace(answer) {
       if (!giveBack()) return
@@ -83,63 +75,51 @@ export function captureDetached(res: ForwardingResponse, req: NodeRequest | unde
   }
 }
 
-function detach(res: ForwardingResponse): Detached {
-  // The members that the constructor reads.
-  const request = { method: Reflect.get(res, 'req')?.method, httpVersionMajor: 1, httpVersionMinor: 1, headers: {} }
-  // A response with the members that are not documented.
+function detach(res: ForwardingResponse, before: ReturnType<typeof headersOf>): Detached {
+  const { method } = (Reflect.get(res, 'req') ?? {}) as Partial<IncomingMessage> // a response has its request
+  const request = { method, httpVersionMajor: 1, httpVersionMinor: 1, headers: {} }
+  // The constructor reads these members. The response has the undocumented ones.
   const own = new ServerResponse(request as IncomingMessage) as Http1Response & ServerResponse
   const output: OutputEntry[] = []
-  const sink = sinkOf(output)
-  own.assignSocket(sink as Socket) // its members that a response uses
+  const sink = sinkFor(output)
+  own.assignSocket(sink as Socket) // of which a response uses what every stream has
   own.statusCode = res.statusCode
+  setHeaders(own, before)
   // Looked up, because middleware of the handler's own may have put a hook over it.
-  Reflect.set(own, '_implicitHeader', () =>
-    Reflect.apply(Reflect.get(res, 'writeHead') as Method, res, [own.statusCode]),
-  ) // Node's
-  sink.on('error', ignore)
+  Reflect.set(own, '_implicitHeader', () => call(res, Reflect.get(res, 'writeHead'), [own.statusCode]))
   own.on('error', ignore)
+  sink.on('error', ignore)
   sink.on('drain', () => {
     Reflect.set(own, needDrain, false)
     if (!own.finished) own.emit('drain')
   })
   // Node closes the response with its socket.
   own.on('finish', () => sink.destroy())
-  const detached: Detached = { res, own, output, laid: lay(res, forwarding), outer: res[state] }
+  const detached: Detached = { own, output, laid: lay(res, forwarding) }
   res[state] = detached
   return detached
 }
 
 /** Takes everything. One turn of the event loop for each time that it is full: a fast source must not starve the process. */
-function sinkOf(output: OutputEntry[]): Writable {
-  const keep = (chunk: Buffer) => output.push({ data: Buffer.from(chunk), encoding: null, callback: null })
+function sinkFor(output: OutputEntry[]): Writable {
+  const add = (chunk: Buffer) => output.push({ data: Buffer.from(chunk), encoding: null, callback: null })
   return new Writable({
     write(chunk: Buffer, _, done) {
-      keep(chunk)
+      add(chunk)
       setImmediate(done)
     },
     writev(chunks, done) {
-      for (const { chunk } of chunks as readonly { chunk: Buffer }[]) keep(chunk) // strings were decoded
+      for (const { chunk } of chunks as readonly { chunk: Buffer }[]) add(chunk) // strings were decoded
       setImmediate(done)
     },
   })
 }
 
-function sendAgain(res: NodeResponse, { own, output }: Detached): void {
-  const [body, trailers] = [bodySent(own, output), trailersOf(own)]
-  res.statusCode = own.statusCode
-  // HTTP/2 has no reason phrase, and Node warns when one is set.
-  if (!isHttp2(res)) res.statusMessage = own.statusMessage
-  if (trailers === undefined) return endWith(res, body)
-  res.write(body)
-  res.addTrailers?.(trailers)
-  res.end()
-}
-
-/** Listeners that wait for an end that the handler has not reached hear of the real one. */
+/** Listeners that wait for an end that the handler has not reached learn of the real one. */
 function moveListeners(own: Http1Response, res: NodeResponse): void {
   for (const event of ['finish', 'close']) {
-    const listeners = own.rawListeners(event) as Listener[] // Node types them as any function
-    for (const listener of listeners.slice(1)) {
+    const [, ...listeners] = own.rawListeners(event) as Listener[] // without ours; Node types them as any function
+    for (const listener of listeners) {
       if (event === 'close' && res.destroyed === true) process.nextTick(() => Reflect.apply(listener, res, []))
       else res.on(event, listener)
     }
@@ -148,19 +128,34 @@ function moveListeners(own: Http1Response, res: NodeResponse): void {
 
 function ignore(): void {}
 
+function call(target: object, method: unknown, args: readonly unknown[]): unknown {
+  return typeof method === 'function' ? Reflect.apply(method, target, args) : undefined
+}
+
 function forward(name: string): Method {
   return function (this: ForwardingResponse, ...args: unknown[]) {
     const own = this[state]?.own
-    if (own === undefined) return callNode(this, name, args)
-    const value = callNode(own, name, args)
+    // Called late, by code that has kept it: the response has its own method again.
+    if (own === undefined) return call(this, Reflect.get(this, name), args)
+    const value = call(own, Reflect.get(own, name), args)
     return value === own ? this : value
   }
 }
 
-/** The class's method. The response has it again where the capture has ended, or where Node calls one method from another. */
-function callNode(res: object, name: string, args: readonly unknown[]): unknown {
-  const method = Reflect.get(Object.getPrototypeOf(res) as object, name) as (...args: unknown[]) => unknown // one of Node's
-  return Reflect.apply(method, res, args)
+/** Calls the method underneath: 1xx is sent at once, because it is not part of the answer. */
+function sendNow(name: string): Method {
+  return function (this: ForwardingResponse, ...args: unknown[]) {
+    const laid = this[state]?.laid
+    return laid === undefined ? call(this, Reflect.get(this, name), args) : callUnder(this, laid, [name, args])
+  }
+}
+
+/** Events of the connection, which are for the listeners outside. The handler's listeners are on its own response. */
+const outsideEvents = new Set(['close', 'finish', 'prefinish', 'drain', 'timeout', 'socket'])
+
+function emit(this: ForwardingResponse, event: string, ...args: unknown[]): unknown {
+  const way = outsideEvents.has(event) ? sendNow('emit') : forward('emit')
+  return call(this, way, [event, ...args])
 }
 
 function forwardValue(name: string): Value {
@@ -174,7 +169,7 @@ function forwardValue(name: string): Value {
   }
 }
 
-/** A value that the server sets when the connection closes. The handler does not see that; the response has it again afterwards. */
+/** The server sets it when the connection closes. The handler does not see that; the response has it again afterwards. */
 function hideValue(name: string): Value {
   return {
     ...forwardValue(name),
@@ -185,45 +180,8 @@ function hideValue(name: string): Value {
   }
 }
 
-/** Events of the connection, which are for the listeners outside. The handler's listeners are on its own response. */
-const outsideEvents = new Set(['close', 'finish', 'prefinish', 'drain', 'timeout', 'socket'])
-
-function emit(this: ForwardingResponse, event: string, ...args: unknown[]): unknown {
-  const detached = this[state]
-  if (detached === undefined) return callNode(this, 'emit', [event, ...args])
-  if (!outsideEvents.has(event)) return detached.own.emit(event, ...args)
-  return callOutside(detached, 'emit', [event, ...args])
-}
-
-function callOutside(detached: Detached, name: string, args: readonly unknown[]): unknown {
-  const { res, laid, outer } = detached
-  // The method below may be another capture's, and has to find its own state.
-  res[state] = outer
-  try {
-    return callUnder(res, laid, [name, args])
-  } finally {
-    res[state] = detached
-  }
-}
-
-/** 1xx is sent at once: it is no part of the answer. */
-function sendNow(name: string): Method {
-  return function (this: ForwardingResponse, ...args: unknown[]) {
-    const detached = this[state]
-    return detached === undefined ? callNode(this, name, args) : callOutside(detached, name, args)
-  }
-}
-
 const interim = ['writeContinue', 'writeProcessing', 'writeEarlyHints', 'writeInformation']
-const ofConnection = new Set([
-  'constructor',
-  'emit',
-  'socket',
-  'connection',
-  'setTimeout',
-  'assignSocket',
-  'detachSocket',
-])
+const ofConnection = ['constructor', 'emit', 'socket', 'connection', 'setTimeout', 'assignSocket', 'detachSocket']
 
 /** All public members of a response, except for those of its connection. */
 function forwardingMembers(): [methods: Record<string, Method>, values: Record<string, Value>] {
@@ -233,10 +191,9 @@ function forwardingMembers(): [methods: Record<string, Method>, values: Record<s
   let prototype = ServerResponse.prototype as object
   for (; prototype !== Object.prototype; prototype = Object.getPrototypeOf(prototype) as object) {
     for (const [name, { value }] of Object.entries(Object.getOwnPropertyDescriptors(prototype))) {
-      if (ofConnection.has(name) || name.startsWith('_') || name in methods || name in values) continue
-      if (interim.includes(name)) methods[name] = sendNow(name)
-      else if (typeof value === 'function') methods[name] = forward(name)
-      else values[name] = forwardValue(name)
+      if (ofConnection.includes(name) || name.startsWith('_') || name in methods || name in values) continue
+      if (typeof value !== 'function') values[name] = forwardValue(name)
+      else methods[name] = interim.includes(name) ? sendNow(name) : forward(name)
     }
   }
   return [methods, values]
@@ -244,36 +201,20 @@ function forwardingMembers(): [methods: Record<string, Method>, values: Record<s
 
 const forwarding = overlay(...forwardingMembers())
 
-const hiddenEvents = new Set(['close', 'aborted', 'error'])
-
-interface HidingRequest extends NodeRequest {
-  [missed]?: unknown[][] | undefined
-}
-const missed: unique symbol = Symbol('latchkey: missed')
+const disconnectEvents = new Set(['close', 'aborted', 'error'])
 const no: Value = { get: () => false }
 
-const disconnect = overlay(
-  {
-    emit(this: HidingRequest, event: string, ...args: unknown[]): unknown {
-      const events = this[missed]
-      if (events === undefined || !hiddenEvents.has(event))
-        return EventEmitter.prototype.emit.call(this as never, event, ...args) // a request is one
-      events.push([event, ...args])
-      return false
-    },
-  },
-  { destroyed: no, aborted: no },
-)
-
 /** What happens to the request meanwhile is reported when the capture ends. */
-function hideDisconnect(req: HidingRequest): () => void {
-  const outer = req[missed]
-  const events: unknown[][] = []
-  const laid = lay(req, disconnect)
-  req[missed] = events
+function hideDisconnect(req: NodeRequest): () => void {
+  const missed: unknown[][] = []
+  const emitInside = (event: string, ...args: unknown[]): unknown => {
+    if (!disconnectEvents.has(event)) return callUnder(req, laid, ['emit', [event, ...args]])
+    missed.push([event, ...args])
+    return false
+  }
+  const laid = lay(req, overlay({ emit: emitInside }, { destroyed: no, aborted: no }))
   return () => {
     takeAway(req, laid)
-    req[missed] = outer
-    for (const [event, ...args] of events) process.nextTick(() => req.emit(String(event), ...args))
+    for (const [event, ...args] of missed) process.nextTick(() => req.emit(String(event), ...args))
   }
 }

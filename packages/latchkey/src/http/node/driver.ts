@@ -69,6 +69,7 @@ export interface Http1Response extends NodeResponse, WithSharedListener {
   /** Writes `outputData` to the socket, if there is one. */
   _flush(): void
   assignSocket: (socket: object) => void
+  writeHead: unknown
   hasHeader(name: string): boolean
   // How the connection is to be used, as the server and outer code have chosen.
   shouldKeepAlive: boolean

@@ -4,18 +4,10 @@
  */
 import { type IncomingMessage, ServerResponse } from 'node:http'
 import type { Header } from '../../ports/outcome.ts'
-import { addedHeaders, type CapturedResponse } from '../exchange/exchange.ts'
 import type { Http1Request, Http1Response, Listener, OutputEntry } from './driver.ts'
-import { coverHooks, hasHooks, type Hooks, restoreHooks } from './hooks.ts'
-import { bodySent, headersOf, headersSent, trailersOf } from './response-head.ts'
+import { coverHooks, type Hooks, restoreHooks } from './hooks.ts'
+import { bodySent, type CaptureEnd, endOf, headersOf } from './response.ts'
 import { needDrain, StandInSocket, UnsentResponse } from './stand-in-socket.ts'
-
-export type CaptureEnd =
-  | { readonly kind: 'whole'; readonly response: CapturedResponse }
-  /** It has a clean end and cannot be sent again: it has trailers, or bytes that were sent outside the capture. */
-  | { readonly kind: 'unreplayable'; readonly status: number; readonly why: string }
-  /** No clean end: destroyed, or shorter or longer than it declared. Never an outcome. */
-  | { readonly kind: 'broken'; readonly error: Error }
 
 type HiddenEvent = 'finish' | 'close'
 
@@ -96,6 +88,12 @@ export function hold(res: Http1Response, req: Http1Request | undefined, resolve:
   return held
 }
 
+/** Whether middleware or a subclass has put methods of its own in place of Node's. */
+function hasHooks({ writeHead, write, end }: Http1Response): boolean {
+  const plain: Pick<Http1Response, 'writeHead' | 'write' | 'end'> = ServerResponse.prototype
+  return end !== plain.end || write !== plain.write || writeHead !== plain.writeHead
+}
+
 /** Node 22 and older; newer ones would lose a third of their speed by what `shareShape` does. */
 const hasOwnShapes = Number.parseInt(process.versions.node, 10) < 24
 
@@ -121,15 +119,7 @@ const last: unique symbol = Symbol('last')
 function startOf(res: Http1Response): Partial<Http1Response> {
   const { shouldKeepAlive, sendDate, strictContentLength, _hasBody } = res
   const { _removedConnection, _removedContLen, _removedTE } = res
-  return {
-    shouldKeepAlive,
-    sendDate,
-    strictContentLength,
-    _hasBody,
-    _removedConnection,
-    _removedContLen,
-    _removedTE,
-  }
+  return { shouldKeepAlive, sendDate, strictContentLength, _hasBody, _removedConnection, _removedContLen, _removedTE }
 }
 
 function takeListeners(res: Http1Response, event: string): readonly Listener[] {
@@ -249,26 +239,6 @@ function hijack(held: Held): void {
 function settle(held: Held, end: CaptureEnd): void {
   held.end ??= end
   held.resolve(held.end)
-}
-
-type Recorded = Pick<Held, 'res' | 'before' | 'output' | 'hasBegun' | 'isFinished' | 'error'>
-
-export function endOf({ res, before, output, hasBegun, isFinished, error }: Recorded): CaptureEnd {
-  const { statusCode: status } = res
-  if (!isFinished) return { kind: 'broken', error: asError(error) }
-  if (hasBegun) return { kind: 'unreplayable', status, why: 'a part of the response was sent before Latchkey' }
-  if (trailersOf(res) !== undefined) return { kind: 'unreplayable', status, why: 'the response has trailers' }
-  const body = bodySent(res, output)
-  if (res._hasBody && !res.chunkedEncoding && (res._contentLength ?? body.byteLength) !== body.byteLength) {
-    const message = `the response declared ${String(res._contentLength)} bytes and had ${body.byteLength}`
-    return { kind: 'broken', error: new Error(message) }
-  }
-  return { kind: 'whole', response: { status, headers: addedHeaders(before, headersSent(res)), body } }
-}
-
-function asError(cause: unknown): Error {
-  if (cause instanceof Error) return cause
-  return Object.assign(new Error('the response was destroyed before it ended'), { code: 'ERR_STREAM_PREMATURE_CLOSE' })
 }
 
 /** An event of the server's: the handler does not learn of the connection's end. */

@@ -12,15 +12,6 @@ function plain(name: string): unknown {
   return Reflect.get(ServerResponse.prototype, name)
 }
 
-export function hasHooks(res: object): boolean {
-  const { writeHead, write, end } = ServerResponse.prototype
-  return (
-    Reflect.get(res, 'end') !== end ||
-    Reflect.get(res, 'write') !== write ||
-    Reflect.get(res, 'writeHead') !== writeHead
-  )
-}
-
 /** Node's methods instead; gives those that were the response's own. */
 export function coverHooks(res: object): Hooks {
   const own = new Map<string, unknown>()

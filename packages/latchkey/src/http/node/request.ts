@@ -1,8 +1,8 @@
-/** A Node request as the exchange wants to see it. */
+/** Presents a Node request to the exchange. */
 import type { RequestView } from '../exchange/request.ts'
 import type { NodeRequest } from './driver.ts'
 
-/** What of a request says which one it is. */
+/** The parts of a request that identify it. */
 export type NodeRequestHead = Pick<NodeRequest, 'method' | 'url' | 'originalUrl' | 'rawHeaders'>
 
 export function nodeView<Context>(
@@ -10,7 +10,7 @@ export function nodeView<Context>(
   context: Context,
   body: RequestView<Context>['body'],
 ): RequestView<Context> {
-  // Before a router cut its mount path off: the same operation may be mounted in two places.
+  // With the mount path that routers remove: the same operation may be mounted in two places.
   const target = originForm(req.originalUrl ?? req.url ?? '/')
   const mark = target.indexOf('?')
   return {
@@ -23,7 +23,7 @@ export function nodeView<Context>(
   }
 }
 
-/** A proxy may send the absolute form (RFC 9112, section 3.2.2) now and the usual one with the retry. */
+/** A proxy may send the absolute form (RFC 9112, section 3.2.2) with one request and the usual form with its retry. */
 function originForm(target: string): string {
   if (target.startsWith('/')) return target
   const authority = /^https?:\/\/[^/?]*/i.exec(target)?.[0]
@@ -32,7 +32,7 @@ function originForm(target: string): string {
   return rest.startsWith('/') ? rest : `/${rest}`
 }
 
-/** From the raw list, because the parsed one joins or drops repeated fields. */
+/** From the raw list, because the parsed list joins or drops repeated fields. */
 function rawHeader(raw: readonly string[], name: string): string[] {
   const lower = name.toLowerCase()
   const lines: string[] = []

@@ -41,155 +41,113 @@ export interface SocketUse {
   destroyed(error: unknown): void
 }
 
-const uncorked = { corked: 0 }
 const hiddenEvents = new Set(['close', 'end', 'error'])
+
+const state: unique symbol = Symbol('latchkey: stand-in')
+
+interface StandInState {
+  readonly use: SocketUse
+  isRevealed: boolean
+  /** Made for the first listener. */
+  hidden: EventEmitter | undefined
+}
 
 /** The connection as the handler sees it. After `reveal` it is the real one, for code that has kept it. */
 export class StandInSocket {
-  [behind]: object | null
-  readonly #use: SocketUse
-  #isRevealed = false
-  /** Made for the first listener. */
-  #hidden: EventEmitter | undefined
+  [behind]: object | null;
+  [state]: StandInState
 
   constructor(real: object | null, use: SocketUse) {
     this[behind] = real
-    this.#use = use
+    this[state] = { use, isRevealed: false, hidden: undefined }
   }
 
   get real(): object | null {
     return this[behind]
   }
-
   /** An operation runs inside another one's handler: behind this stand-in is the other one's. */
   get isNested(): boolean {
     return this.real instanceof StandInSocket
-  }
-
-  /** Past the handler, while the client is there. */
-  writeReal({ data, encoding, callback }: OutputEntry): void {
-    if (this.real !== null && Reflect.get(this.real, 'writable') === true)
-      this.#call('write', [data, encoding, callback])
-  }
-
-  /** Outer code may have corked the connection, and counted on `end` to uncork it. */
-  uncorkReal(): void {
-    while (this.real !== null && Number(Reflect.get(this.real, 'writableCorked')) > 0) this.#call('uncork', [])
-  }
-
-  /** A response that was sent behind another one gets its connection late. */
-  attach(real: object): void {
-    this[behind] = real
-  }
-
-  reveal(): void {
-    this.#isRevealed = true
-    if (this.#hidden !== undefined && this.real !== null) moveListeners(this.#hidden, this.real)
-  }
-
-  #shown<T>(name: string, whileHeld: T): T {
-    // The real socket has the same members, of the same types.
-    return this.#isRevealed && this.real !== null ? (Reflect.get(this.real, name) as T) : whileHeld
-  }
-
-  #call(name: string, args: unknown[]): unknown {
-    const { real } = this
-    const method: unknown = real === null ? undefined : Reflect.get(real, name)
-    return typeof method === 'function' ? Reflect.apply(method, real, args) : undefined
-  }
-
-  get destroyed(): boolean {
-    return this.#shown('destroyed', false)
-  }
-  get closed(): boolean {
-    return this.#shown('closed', false)
-  }
-  get errored(): unknown {
-    return this.#shown('errored', null)
-  }
-  get _hadError(): boolean {
-    return this.#shown('_hadError', false)
-  }
-  get writable(): boolean {
-    return this.#shown('writable', true)
-  }
-  get readable(): boolean {
-    return this.#shown('readable', true)
-  }
-  get writableLength(): number {
-    return this.#shown('writableLength', 0)
-  }
-  get writableCorked(): number {
-    return this.#shown('writableCorked', 0)
-  }
-  /** `end` uncorks a socket here. The real one must not hear of it. */
-  get _writableState(): object {
-    return this.#shown('_writableState', uncorked)
   }
   /** Node asks for it with every header. */
   get server(): unknown {
     return this.real === null ? undefined : Reflect.get(this.real, 'server')
   }
 
-  cork(): void {
-    if (this.#isRevealed) this.#call('cork', [])
+  /** A response that was sent behind another one gets its connection late. */
+  attach(real: object): void {
+    this[behind] = real
   }
-  uncork(): void {
-    if (this.#isRevealed) this.#call('uncork', [])
+  /** Past the handler, while the client is there. */
+  writeReal({ data, encoding, callback }: OutputEntry): void {
+    if (this.real !== null && Reflect.get(this.real, 'writable') === true)
+      callReal(this, 'write', [data, encoding, callback])
   }
-  write(...args: unknown[]): unknown {
-    if (!this.#isRevealed) this.#use.hijacked()
-    return this.#call('write', args)
+  /** Outer code may have corked the connection, and counted on `end` to uncork it. */
+  uncorkReal(): void {
+    while (this.real !== null && Number(Reflect.get(this.real, 'writableCorked')) > 0) callReal(this, 'uncork', [])
   }
-  end(...args: unknown[]): unknown {
-    if (!this.#isRevealed) this.#use.hijacked()
-    return this.#call('end', args)
-  }
-  destroy(error?: unknown): this {
-    if (this.#isRevealed) this.#call('destroy', [error])
-    else this.#use.destroyed(error)
-    return this
-  }
-  destroySoon(): void {
-    this.destroy()
-  }
-  resetAndDestroy(): this {
-    return this.destroy()
+  reveal(): void {
+    const { hidden } = this[state]
+    this[state].isRevealed = true
+    if (hidden !== undefined && this.real !== null) moveListeners(hidden, this.real)
   }
 
-  on(event: unknown, listener: unknown): this {
-    return this.#listen('on', event, listener)
+  removeListener(event: string, listener: Method): this {
+    callReal(this, 'removeListener', [event, listener])
+    this[state].hidden?.removeListener(event, listener)
+    return this
   }
-  addListener(event: unknown, listener: unknown): this {
-    return this.#listen('addListener', event, listener)
-  }
-  once(event: unknown, listener: unknown): this {
-    return this.#listen('once', event, listener)
-  }
-  prependListener(event: unknown, listener: unknown): this {
-    return this.#listen('prependListener', event, listener)
-  }
-  prependOnceListener(event: unknown, listener: unknown): this {
-    return this.#listen('prependOnceListener', event, listener)
-  }
-  off(event: unknown, listener: unknown): this {
+  off(event: string, listener: Method): this {
     return this.removeListener(event, listener)
   }
-  removeListener(event: unknown, listener: unknown): this {
-    this.#call('removeListener', [event, listener])
-    if (typeof event === 'string') this.#hidden?.removeListener(event, listener as Method) // the caller's own argument
-    return this
-  }
+}
 
-  #listen(
-    name: 'on' | 'addListener' | 'once' | 'prependListener' | 'prependOnceListener',
-    event: unknown,
-    listener: unknown,
-  ): this {
-    if (this.#isRevealed || typeof event !== 'string' || !hiddenEvents.has(event)) this.#call(name, [event, listener])
-    else (this.#hidden ??= new EventEmitter().setMaxListeners(0))[name](event, listener as Method) // the caller's own argument
-    return this
-  }
+function callReal({ real }: StandInSocket, name: string, args: readonly unknown[]): unknown {
+  const method: unknown = real === null ? undefined : Reflect.get(real, name)
+  return typeof method === 'function' ? Reflect.apply(method, real, args) : undefined
+}
+
+/** What the handler reads while the response is held. Nothing that Node does to it reaches the real socket. */
+const shown: Readonly<Record<string, unknown>> = {
+  ...{ destroyed: false, closed: false, errored: null, _hadError: false, writable: true, readable: true },
+  ...{ writableLength: 0, writableCorked: 0, _writableState: { corked: 0 }, cork() {}, uncork() {} },
+}
+for (const [name, value] of Object.entries(shown)) {
+  Object.defineProperty(StandInSocket.prototype, name, {
+    get(this: StandInSocket): unknown {
+      return this[state].isRevealed ? Reflect.get(readThrough, name, this) : value
+    },
+  })
+}
+
+for (const name of ['on', 'addListener', 'once', 'prependListener', 'prependOnceListener'] as const) {
+  defineMethod(name, (socket, [event, listener]) => {
+    if (!hiddenEvents.has(String(event))) callReal(socket, name, [event, listener])
+    // The caller's own arguments.
+    else (socket[state].hidden ??= new EventEmitter().setMaxListeners(0))[name](String(event), listener as Method)
+    return socket
+  })
+}
+for (const name of ['write', 'end']) {
+  defineMethod(name, (socket, args) => {
+    socket[state].use.hijacked()
+    return callReal(socket, name, args)
+  })
+}
+for (const name of ['destroy', 'destroySoon', 'resetAndDestroy']) {
+  defineMethod(name, (socket, [error]) => {
+    socket[state].use.destroyed(error)
+    return socket
+  })
+}
+
+function defineMethod(name: string, whileHeld: (socket: StandInSocket, args: readonly unknown[]) => unknown): void {
+  Object.defineProperty(StandInSocket.prototype, name, {
+    value(this: StandInSocket, ...args: unknown[]): unknown {
+      return this[state].isRevealed ? callReal(this, name, args) : whileHeld(this, args)
+    },
+  })
 }
 Object.setPrototypeOf(StandInSocket.prototype, readThrough)
 

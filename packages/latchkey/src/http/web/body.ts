@@ -1,4 +1,4 @@
-/** The body of a fetch `Request`, up to a limit, with as little of it in memory as there has to be. */
+/** Reads the body of a fetch `Request` up to a limit, with as little of it in memory as possible. */
 import { type BodyRead, tooLarge } from '../exchange/request.ts'
 
 export type FetchBody =
@@ -6,8 +6,8 @@ export type FetchBody =
   | Extract<BodyRead, { kind: 'too-large' }>
 
 /**
- * What the client said that it sends; undefined where it did not say. Servers hold a client to it (RFC 9112, section 6.3; RFC 9113,
- * section 8.1.1), so that a body within the limit may be read whole.
+ * The length that the client has declared, if any. Servers enforce it (RFC 9112, section 6.3; RFC 9113, section 8.1.1), so a body within
+ * the limit may be read whole.
  */
 export function declaredLength({ headers }: Request): number | undefined {
   const length = headers.get('content-length')
@@ -15,8 +15,8 @@ export function declaredLength({ headers }: Request): number | undefined {
 }
 
 /**
- * Reads no further than it must. The rest is left where it is: cancelled, Node's stream would close the connection before the answer
- * is out, and unread it holds its sender back until the server throws it away.
+ * Reads no further than it must, and leaves the rest unread, which holds the client back until the server discards it. Cancelling Node's
+ * stream would close the connection before the answer is sent.
  */
 export async function readWithin(stream: Request['body'], bytesMax: number): Promise<FetchBody> {
   if (stream === null) return { kind: 'bytes', bytes: new Uint8Array() }

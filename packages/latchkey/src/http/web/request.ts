@@ -1,7 +1,7 @@
-/** A fetch `Request` as the exchange wants to see it. */
+/** Presents a fetch `Request` to the exchange. */
 import type { BodyRead, RequestView } from '../exchange/request.ts'
 
-/** `read` gives the whole body, up to a limit; it runs once. Fetch joins the lines of a field, so `header` has one line at most. */
+/** `read` is called once and returns the whole body, up to a limit. */
 export function fetchView<Context, R extends Request>(
   request: R,
   context: Context,
@@ -15,7 +15,7 @@ export function fetchView<Context, R extends Request>(
     query,
     header: name => {
       const value = request.headers.get(name)
-      // Headers gives all lines as one. Where it may have joined two, they count as two: half a quoted string in each would
+      // Headers joins the lines of a field. Where it may have joined two, they count as two: half a quoted string in each would
       // otherwise become one key.
       return value === null ? [] : value.split(', ')
     },
@@ -23,7 +23,7 @@ export function fetchView<Context, R extends Request>(
   }
 }
 
-/** Cut out of the text, because `URL` would rewrite what was sent. */
+/** Sliced from the text, because `URL` would rewrite what was sent. */
 function targetOf(url: string): { path: string; query: string } {
   const authority = url.indexOf('//')
   const start = authority < 0 ? 0 : url.indexOf('/', authority + 2)
@@ -34,14 +34,14 @@ function targetOf(url: string): { path: string; query: string } {
 }
 
 /**
- * Gives the request a signal that never fires: the client's disconnect must not stop the handler half-way. An own property over
- * the prototype's getter, so that the request stays the object it was.
+ * Gives the request a signal that never fires: the client's disconnect must not stop the handler half-way. It is an own property over
+ * the prototype's getter, so that the request stays the same object.
  */
 export function hideDisconnect<R extends object>(request: R): R {
   return Object.defineProperty(request, 'signal', neverFires)
 }
 
-/** Made when somebody looks: most handlers never do. */
+/** Created when the handler reads it: most never do. */
 const neverFires: PropertyDescriptor & ThisType<object> = {
   get() {
     const { signal } = new AbortController()

@@ -1,7 +1,7 @@
 import { getRequestListener } from '@hono/node-server'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { captureFetchResponse, releaseFetch } from './capture.ts'
-import { madeOf } from './unread-response.ts'
+import { partsOf } from './unread-response.ts'
 
 const platform = Response
 
@@ -12,7 +12,7 @@ function usePlatform(): void {
 describe('a response of the platform', () => {
   it('says nothing about what it was made of', () => {
     usePlatform()
-    expect(madeOf(new Response('tea', { headers: { 'content-type': 'text/plain' } }))).toBeUndefined()
+    expect(partsOf(new Response('tea', { headers: { 'content-type': 'text/plain' } }))).toBeUndefined()
   })
 })
 
@@ -30,8 +30,8 @@ describe("a response of Hono's Node server", () => {
       ['content-type', 'application/json'],
       ['x-b', '2'],
     ]
-    expect(madeOf(response)).toEqual({ status: 201, body: '{}', headers })
-    expect(madeOf(new Response(null, { headers: new Headers({ a: '1' }) }))?.headers).toEqual([['a', '1']])
+    expect(partsOf(response)).toEqual({ status: 201, body: '{}', headers })
+    expect(partsOf(new Response(null, { headers: new Headers({ a: '1' }) }))?.headers).toEqual([['a', '1']])
   })
 
   it.each([
@@ -41,13 +41,13 @@ describe("a response of Hono's Node server", () => {
     ['a value over two lines', { a: '1\r\nb: 2' }],
     ['a value outside ASCII', { a: 'é' }],
   ])('is read where Headers would refuse or rewrite it: %s', (_, headers) => {
-    expect(madeOf(new Response('tea', { headers }))).toBeUndefined()
+    expect(partsOf(new Response('tea', { headers }))).toBeUndefined()
   })
 
   it('is read once somebody has looked into it', async () => {
     const response = new Response('tea', { headers: { 'content-type': 'text/plain' } })
     expect(response.bodyUsed).toBe(false)
-    expect(madeOf(response)).toBeUndefined()
+    expect(partsOf(response)).toBeUndefined()
     expect(await captureFetchResponse(response)).toMatchObject({
       attempt: { outcome: { body: new Uint8Array(Buffer.from('tea')) } },
     })

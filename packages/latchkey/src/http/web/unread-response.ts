@@ -1,55 +1,58 @@
 /**
- * Responses whose bytes are at hand. Hono's Node server puts a `Response` of its own in the global place that only remembers what
- * it was made of, and becomes a real one (streams, a second set of headers: some hundred microseconds of a busy process) once
- * somebody reads it. What it remembers is enough to store, and the object can then be sent untouched.
+ * Reads what a response was constructed from, without reading the response. Hono's Node server replaces the global `Response` by a
+ * class of its own. It only remembers its arguments, and becomes a real response (streams, a second set of headers: some hundred
+ * microseconds of a busy process) once its body or headers are read. The arguments are enough to store, and the object can then be sent
+ * untouched.
  */
 import type { Header } from '../../ports/outcome.ts'
 
-/** As given to the constructor. */
-export interface MadeOf {
+/** The arguments of a response's constructor. */
+export interface ResponseParts {
   readonly status: number
   readonly body: string | Uint8Array | null
   /** Names in lower case and in their order, as `Headers` lists them. */
   readonly headers: readonly Header[]
 }
 
-/** Where such a response keeps its parts, or undefined where the global `Response` is the platform's own. */
-interface Place {
+/** The member that holds the arguments; undefined where the global `Response` is the platform's own. */
+interface PartsMember {
   readonly of: typeof Response
-  readonly slot: symbol | undefined
+  readonly symbol: symbol | undefined
 }
 
-let place: Place | undefined
+let member: PartsMember | undefined
 
-/** Undefined: only reading the response tells what is in it. */
-export function madeOf(response: Response): MadeOf | undefined {
-  const parts = partsOf(response)
+/** Undefined where the response has to be read. */
+export function partsOf(response: Response): ResponseParts | undefined {
+  const parts = rememberedBy(response)
   if (parts === undefined) return undefined
   const [status, body, given] = parts
-  if (typeof status !== 'number' || !isAtHand(body)) return undefined
+  if (typeof status !== 'number' || !isAvailable(body)) return undefined
   const headers = listOf(given)
   return headers === undefined ? undefined : { status, body, headers }
 }
 
-function partsOf(response: object): unknown[] | undefined {
-  if (place?.of !== Response) place = { of: Response, slot: findSlot() }
-  if (place.slot === undefined) return undefined
-  // A response has no such member in its type; whatever is there is looked at first.
-  const parts = (response as { readonly [slot: symbol]: unknown })[place.slot]
+function rememberedBy(response: object): unknown[] | undefined {
+  if (member?.of !== Response) member = { of: Response, symbol: findMember() }
+  if (member.symbol === undefined) return undefined
+  // A response has no such member in its type; the value is checked below.
+  const parts = (response as { readonly [symbol: symbol]: unknown })[member.symbol]
   return Array.isArray(parts) && parts.length === 3 ? parts : undefined
 }
 
-/** Found by looking for what went in, so that a version that keeps it elsewhere, or otherwise, is simply read. */
-function findSlot(): symbol | undefined {
+/** Found by its value, so that the responses of a version that stores it elsewhere, or in another form, are simply read. */
+function findMember(): symbol | undefined {
   const headers = { 'x-probe': 'probe' }
   const probe = new Response('probe', { status: 299, headers })
   return Object.getOwnPropertySymbols(probe).find(symbol => {
-    const kept: unknown = Reflect.get(probe, symbol)
-    return Array.isArray(kept) && kept.length === 3 && kept[0] === 299 && kept[1] === 'probe' && kept[2] === headers
+    const value: unknown = Reflect.get(probe, symbol)
+    return (
+      Array.isArray(value) && value.length === 3 && value[0] === 299 && value[1] === 'probe' && value[2] === headers
+    )
   })
 }
 
-function isAtHand(body: unknown): body is MadeOf['body'] {
+function isAvailable(body: unknown): body is ResponseParts['body'] {
   return typeof body === 'string' || body === null || body instanceof Uint8Array
 }
 
@@ -72,7 +75,7 @@ function listOf(given: unknown): readonly Header[] | undefined {
 const token = /^[!#$%&'*+\-.^_`|~0-9a-z]+$/
 const visible = /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/
 
-/** What `Headers` takes as it stands: no check of it is lost, and nothing of it is rewritten. */
+/** Whether `Headers` accepts the field without rewriting it. */
 export function isPlain([name, value]: readonly [string, unknown]): boolean {
   return token.test(name) && typeof value === 'string' && visible.test(value)
 }

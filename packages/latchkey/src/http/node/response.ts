@@ -1,8 +1,9 @@
-/** Reads and writes the head of a Node response. */
+/** Reads what is in a Node response, and sends an answer on one. */
 import { isAscii } from 'node:buffer'
 import type { Header } from '../../ports/outcome.ts'
 import type { RenderedAnswer } from '../../wire/problem.ts'
 import { mergeHeaders } from '../exchange/answers/merge-headers.ts'
+import { addedHeaders, type CapturedResponse } from '../exchange/exchange.ts'
 import type { Http1Response, NodeResponse, OutputEntry, Trailers } from './driver.ts'
 
 /** Every header set so far, with the spelling it was set in and each value of a repeated name on its own. */
@@ -49,11 +50,19 @@ export function sendAnswer(res: NodeResponse, { status, headers, body }: Rendere
   endWith(res, body)
 }
 
-export function endWith(res: NodeResponse, body: Uint8Array): void {
+function endWith(res: NodeResponse, body: Uint8Array): void {
   const text = isHttp2(res) ? undefined : asText(body)
   if (text === undefined) return void res.end(body)
   // The port has one of Node's overloads, because that is the one all frameworks type alike.
   ;(res as { end(text: string, encoding: 'latin1'): unknown }).end(text, 'latin1')
+}
+
+export function sendBody(res: NodeResponse, body: Uint8Array, trailers: Trailers | undefined): void {
+  if (trailers === undefined) return endWith(res, body)
+  // Trailers need chunks, which Node chooses when bytes come before the end.
+  res.write(body)
+  res.addTrailers?.(trailers)
+  res.end()
 }
 
 /** Node writes a head and a text at once, and a head and bytes one after the other, which costs the system more than all else. */
@@ -146,4 +155,41 @@ export function trailersOf({ _trailer, chunkedEncoding }: Http1Response): Traile
   if (_trailer === '' || !chunkedEncoding) return undefined
   const lines = _trailer.split('\r\n').filter(line => line !== '')
   return Object.fromEntries(lines.map(line => [line.slice(0, line.indexOf(': ')), line.slice(line.indexOf(': ') + 2)]))
+}
+
+export type CaptureEnd =
+  | { readonly kind: 'whole'; readonly response: CapturedResponse }
+  /** It has a clean end and cannot be sent again: it has trailers, or bytes that were sent outside the capture. */
+  | { readonly kind: 'unreplayable'; readonly status: number; readonly why: string }
+  /** No clean end: destroyed, or shorter or longer than it declared. Never an outcome. */
+  | { readonly kind: 'broken'; readonly error: Error }
+
+interface Recorded {
+  readonly res: Http1Response
+  /** The headers that outer middleware had set. */
+  readonly before: readonly Header[]
+  readonly output: readonly OutputEntry[]
+  /** Bytes of the response were sent before the capture. */
+  readonly hasBegun: boolean
+  readonly isFinished: boolean
+  /** What it was destroyed with. */
+  readonly error: unknown
+}
+
+export function endOf({ res, before, output, hasBegun, isFinished, error }: Recorded): CaptureEnd {
+  const { statusCode: status, _contentLength: declared } = res
+  if (!isFinished) return { kind: 'broken', error: asError(error) }
+  if (hasBegun) return { kind: 'unreplayable', status, why: 'a part of the response was sent before Latchkey' }
+  if (trailersOf(res) !== undefined) return { kind: 'unreplayable', status, why: 'the response has trailers' }
+  const body = bodySent(res, output)
+  if (res._hasBody && !res.chunkedEncoding && declared !== null && declared !== body.byteLength) {
+    const message = `the response declared ${declared} bytes and had ${body.byteLength}`
+    return { kind: 'broken', error: new Error(message) }
+  }
+  return { kind: 'whole', response: { status, headers: addedHeaders(before, headersSent(res)), body } }
+}
+
+function asError(cause: unknown): Error {
+  if (cause instanceof Error) return cause
+  return Object.assign(new Error('the response was destroyed before it ended'), { code: 'ERR_STREAM_PREMATURE_CLOSE' })
 }
