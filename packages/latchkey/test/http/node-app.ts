@@ -1,14 +1,12 @@
-/** Conformance replies on Node's own response, and the smallest adapter there can be on `captureResponse`. */
+/** Conformance replies on Node's own response, and the smallest adapter there can be on it, written with the adapter kit. */
 import { createReadStream } from 'node:fs'
 import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { pipeline, Readable } from 'node:stream'
-import type { AppSpec, Reply, RouteSpec, RunningApp } from '../../src/conformance/index.ts'
-import { nodeView } from '../../src/http/node/request.ts'
-import { attemptOfCapture, type Capture, captureResponse, sendAnswer } from '../../src/http/node/capture.ts'
-import { exchange } from '../../src/http/exchange/exchange.ts'
+import type { AppSpec, HandlerReply, RouteSpec, RunningApp } from '../../src/conformance/index.ts'
+import { exchange, type HeldAnswer, holdAnswer, nodeView, sendAnswer } from '../../src/http/adapter/index.ts'
 
-type Head = Extract<Reply, { headers: unknown }>
+type Head = Extract<HandlerReply, { headers: unknown }>
 
 function head(res: ServerResponse, { status, headers }: Pick<Head, 'status' | 'headers'>): void {
   res.statusCode = status
@@ -16,7 +14,7 @@ function head(res: ServerResponse, { status, headers }: Pick<Head, 'status' | 'h
 }
 
 /** Sends a reply with Node's own calls. The thrown kinds are the caller's. */
-export function sendReply(res: ServerResponse, reply: Exclude<Reply, { kind: 'throw' | 'crash' }>): void {
+export function sendReply(res: ServerResponse, reply: Exclude<HandlerReply, { kind: 'throw' | 'crash' }>): void {
   switch (reply.kind) {
     case 'redirect':
       return void res.writeHead(reply.status, { Location: reply.location }).end()
@@ -48,7 +46,7 @@ export function sendReply(res: ServerResponse, reply: Exclude<Reply, { kind: 'th
   }
 }
 
-async function* chunksOf({ chunks, breaks }: Extract<Reply, { kind: 'stream' }>): AsyncGenerator<Uint8Array> {
+async function* chunksOf({ chunks, breaks }: Extract<HandlerReply, { kind: 'stream' }>): AsyncGenerator<Uint8Array> {
   for (const chunk of chunks) {
     await new Promise(resolve => setImmediate(resolve))
     yield chunk
@@ -81,26 +79,19 @@ export function listenOn(listener: RequestListener): Promise<RunningApp> {
   })
 }
 
-type Capturing = typeof captureResponse
-
-export function nodeApp({ routes, outerHeaders }: AppSpec, capturing: Capturing = captureResponse): RequestListener {
+export function nodeApp({ routes, outerHeaders }: AppSpec): RequestListener {
   return (req, res) => {
     for (const [name, value] of outerHeaders) res.setHeader(name, value)
     const route = routes.find(one => matches(one, req))
     if (route === undefined) return void res.writeHead(404).end()
-    serve(route, { req, res }, capturing).catch(() => res.destroy())
+    serve(route, req, res).catch(() => res.destroy())
   }
 }
 
-interface Exchanged {
-  readonly req: IncomingMessage
-  readonly res: ServerResponse
-}
-
-async function serve(route: RouteSpec, { req, res }: Exchanged, capturing: Capturing): Promise<void> {
+async function serve(route: RouteSpec, req: IncomingMessage, res: ServerResponse): Promise<void> {
   const bytes = await readAll(req)
   const body: unknown = bytes.length === 0 ? undefined : JSON.parse(bytes.toString())
-  let capture: Capture | undefined
+  let held: HeldAnswer | undefined
   let thrown: unknown
   const run = async (execution: Parameters<RouteSpec['run']>[0]['execution']) => {
     const reply = await route.run({ execution, body })
@@ -112,14 +103,14 @@ async function serve(route: RouteSpec, { req, res }: Exchanged, capturing: Captu
     route.operation,
     nodeView(req, req, async () => ({ kind: 'bytes', bytes })),
     async execution => {
-      capture = capturing(res, req)
+      held = holdAnswer(res, req)
       await run(execution)
-      return attemptOfCapture(await capture.ended, thrown)
+      return held.attempt(await held.ended, thrown)
     },
   )
   if (result.kind === 'pass') return run(undefined)
-  if (result.kind === 'release') return capture?.release(result.headers)
-  return capture === undefined ? sendAnswer(res, result.answer) : capture.replace(result.answer)
+  if (held !== undefined) return held.conclude(result)
+  if (result.kind === 'send') sendAnswer(res, result.answer)
 }
 
 function matches({ method, path }: RouteSpec, req: IncomingMessage): boolean {

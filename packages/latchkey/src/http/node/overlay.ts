@@ -1,4 +1,4 @@
-/** Members laid over an object's own, and taken away again. They are shared by all objects and find their state on the object itself. */
+/** Members laid over an object's own, and taken away again. */
 
 /** Called on the object it was laid over. */
 export type Method = (this: never, ...args: never[]) => unknown
