@@ -13,7 +13,9 @@ export const needDrain: symbol =
 
 type Method = (...args: unknown[]) => unknown
 
-const behind: unique symbol = Symbol('latchkey: behind')
+interface View {
+  readonly _behind: object | null
+}
 
 /**
  * Answers for a view what the view does not answer itself, from the object behind it. There is one for all views, at the end of their
@@ -22,15 +24,15 @@ const behind: unique symbol = Symbol('latchkey: behind')
 const readThrough: object = new Proxy(
   {},
   {
-    get(_, name, view: { [behind]: object | null }) {
-      const target = view[behind]
+    get(_, name, view: View) {
+      const target = view._behind
       if (target === null) return undefined
       const value: unknown = Reflect.get(target, name, target)
       // Called on the object itself, because methods check private state that a view does not have.
       return typeof value === 'function' ? (...args: unknown[]) => Reflect.apply(value, target, args) : value
     },
-    set(_, name, value, view: { [behind]: object | null }) {
-      return view[behind] !== null && Reflect.set(view[behind], name, value, view[behind])
+    set(_, name, value, view: View) {
+      return view._behind !== null && Reflect.set(view._behind, name, value, view._behind)
     },
   },
 )
@@ -43,8 +45,6 @@ export interface SocketUse {
 
 const hiddenEvents = new Set(['close', 'end', 'error'])
 
-const state: unique symbol = Symbol('latchkey: stand-in')
-
 interface StandInState {
   readonly use: SocketUse
   isRevealed: boolean
@@ -54,16 +54,16 @@ interface StandInState {
 
 /** The connection as the handler sees it. After `reveal` it is the real one, for code that has kept it. */
 export class StandInSocket {
-  [behind]: object | null;
-  [state]: StandInState
+  _behind: object | null
+  readonly _standIn: StandInState
 
   constructor(real: object | null, use: SocketUse) {
-    this[behind] = real
-    this[state] = { use, isRevealed: false, hidden: undefined }
+    this._behind = real
+    this._standIn = { use, isRevealed: false, hidden: undefined }
   }
 
   get real(): object | null {
-    return this[behind]
+    return this._behind
   }
   /** An operation runs inside another one's handler: behind this stand-in is the other one's. */
   get isNested(): boolean {
@@ -76,7 +76,7 @@ export class StandInSocket {
 
   /** A response that was sent behind another one gets its connection late. */
   attach(real: object): void {
-    this[behind] = real
+    this._behind = real
   }
   /** Past the handler, while the client is there. */
   writeReal({ data, encoding, callback }: OutputEntry): void {
@@ -88,14 +88,14 @@ export class StandInSocket {
     while (this.real !== null && Number(Reflect.get(this.real, 'writableCorked')) > 0) callReal(this, 'uncork', [])
   }
   reveal(): void {
-    const { hidden } = this[state]
-    this[state].isRevealed = true
+    const { hidden } = this._standIn
+    this._standIn.isRevealed = true
     if (hidden !== undefined && this.real !== null) moveListeners(hidden, this.real)
   }
 
   removeListener(event: string, listener: Method): this {
     callReal(this, 'removeListener', [event, listener])
-    this[state].hidden?.removeListener(event, listener)
+    this._standIn.hidden?.removeListener(event, listener)
     return this
   }
   off(event: string, listener: Method): this {
@@ -116,7 +116,7 @@ const shown: Readonly<Record<string, unknown>> = {
 for (const [name, value] of Object.entries(shown)) {
   Object.defineProperty(StandInSocket.prototype, name, {
     get(this: StandInSocket): unknown {
-      return this[state].isRevealed ? Reflect.get(readThrough, name, this) : value
+      return this._standIn.isRevealed ? Reflect.get(readThrough, name, this) : value
     },
   })
 }
@@ -125,19 +125,19 @@ for (const name of ['on', 'addListener', 'once', 'prependListener', 'prependOnce
   defineMethod(name, (socket, [event, listener]) => {
     if (!hiddenEvents.has(String(event))) callReal(socket, name, [event, listener])
     // The caller's own arguments.
-    else (socket[state].hidden ??= new EventEmitter().setMaxListeners(0))[name](String(event), listener as Method)
+    else (socket._standIn.hidden ??= new EventEmitter().setMaxListeners(0))[name](String(event), listener as Method)
     return socket
   })
 }
 for (const name of ['write', 'end']) {
   defineMethod(name, (socket, args) => {
-    socket[state].use.hijacked()
+    socket._standIn.use.hijacked()
     return callReal(socket, name, args)
   })
 }
 for (const name of ['destroy', 'destroySoon', 'resetAndDestroy']) {
   defineMethod(name, (socket, [error]) => {
-    socket[state].use.destroyed(error)
+    socket._standIn.use.destroyed(error)
     return socket
   })
 }
@@ -145,7 +145,7 @@ for (const name of ['destroy', 'destroySoon', 'resetAndDestroy']) {
 function defineMethod(name: string, whileHeld: (socket: StandInSocket, args: readonly unknown[]) => unknown): void {
   Object.defineProperty(StandInSocket.prototype, name, {
     value(this: StandInSocket, ...args: unknown[]): unknown {
-      return this[state].isRevealed ? callReal(this, name, args) : whileHeld(this, args)
+      return this._standIn.isRevealed ? callReal(this, name, args) : whileHeld(this, args)
     },
   })
 }
@@ -171,18 +171,16 @@ export interface Outside {
 
 /** A held response as the server sees it: Node asks the connection for its response when the connection closes, idles or times out. */
 export class UnsentResponse {
-  [behind]: object
+  readonly _behind: object
   readonly #outside: Outside
   readonly finished = false
-  /** The handler is told by its capture. */
-  readonly [needDrain] = false
   readonly _headerSent: boolean
   destroyed: boolean
   /** The connection has closed. */
   _closed: boolean
 
   constructor(res: Http1Response, outside: Outside) {
-    this[behind] = res
+    this._behind = res
     this.#outside = outside
     this._headerSent = res._header !== null
     this.destroyed = res.destroyed
@@ -198,4 +196,6 @@ export class UnsentResponse {
   /** Node calls it after it has assigned a socket. */
   _flush(): void {}
 }
+// The capture tells the handler.
+Object.defineProperty(UnsentResponse.prototype, needDrain, { value: false })
 Object.setPrototypeOf(UnsentResponse.prototype, readThrough)
