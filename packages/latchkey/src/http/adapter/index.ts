@@ -31,11 +31,19 @@ export type { RenderedAnswer } from '../../wire/problem.ts'
 export { corsHeaders } from '../../wire/headers.ts'
 
 // On Node's request and response.
-export { nodeView } from '../node/request.ts'
-export { type BodyLeft, bodyOf, type NodeBodyRequest, teeBody } from '../node/body.ts'
-export { attemptOfCapture, type Capture, type CaptureEnd, captureResponse, sendAnswer } from '../node/capture.ts'
+export { type BodyLeft, bodyOf, type NodeBodyRequest, nodeView, teeBody } from '../node/request.ts'
+export {
+  attemptOfCapture,
+  type Capture,
+  type CaptureEnd,
+  captureResponse,
+  hasFailed,
+  type HeldAnswer,
+  holdAnswer,
+  sendAnswer,
+  thrownError,
+} from '../node/capture.ts'
 export type { NodeRequest, NodeResponse } from '../node/driver.ts'
-export { hasFailed, type HeldAnswer, holdAnswer, thrownError } from './held-answer.ts'
 
 // On fetch's Request and Response.
 export { fetchView, hideDisconnect } from '../web/request.ts'

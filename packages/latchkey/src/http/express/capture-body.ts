@@ -2,7 +2,7 @@
 import { bodyBytesMaxDefault } from '../../engine/options.ts'
 import { checkOptions, type ChecksOf } from '../../ports/check-options.ts'
 import { byteCount } from '../../ports/option-kinds.ts'
-import { keepBody, type NodeBodyRequest, teeBody } from '../node/body.ts'
+import { keepBody, type NodeBodyRequest, teeBody } from '../node/request.ts'
 import type { ExpressMiddleware } from './driver.ts'
 
 export interface CaptureBodyOptions {

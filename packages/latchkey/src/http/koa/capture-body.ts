@@ -2,7 +2,7 @@
 import { bodyBytesMaxDefault } from '../../engine/options.ts'
 import { checkOptions, type ChecksOf } from '../../ports/check-options.ts'
 import { byteCount } from '../../ports/option-kinds.ts'
-import { teeBody } from '../node/body.ts'
+import { teeBody } from '../node/request.ts'
 import type { KoaContext, KoaMiddleware } from './driver.ts'
 
 export interface CaptureBodyOptions {

@@ -1,5 +1,5 @@
 /** The few members of Koa that the adapter uses, typed by shape: installing Latchkey does not install Koa. */
-import type { NodeBodyRequest } from '../node/body.ts'
+import type { NodeBodyRequest } from '../node/request.ts'
 import type { NodeResponse } from '../node/driver.ts'
 
 export interface KoaContext {

@@ -1,5 +1,5 @@
 /** The few members of Nest, rxjs and reflect-metadata that the adapter uses, typed by shape: installing Latchkey installs none of them. */
-import type { NodeBodyRequest } from '../node/body.ts'
+import type { NodeBodyRequest } from '../node/request.ts'
 import type { HeaderValue, NodeResponse } from '../node/driver.ts'
 
 export interface NestContext {

@@ -2,7 +2,7 @@
  * The handler's stream, watched on its way through the interceptor. rxjs accepts any object with the observable symbol, so none of its
  * classes is needed here.
  */
-import { thrownError } from '../adapter/held-answer.ts'
+import { thrownError } from '../node/capture.ts'
 import type { HandlerStream, StreamObserver, StreamSubscription } from './driver.ts'
 
 export interface HandlerWatch {
