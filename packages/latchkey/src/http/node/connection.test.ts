@@ -100,9 +100,8 @@ describe('a captured response on its connection', () => {
       { released: ({ res }) => void results.push(res.write('right after')) },
     )
     expect((await get(await listen(server))).body).toBe('tea')
-    await pause(40)
+    await expect.poll(() => errors.length).toBe(3)
     expect(results).toEqual([false, false, false, false])
-    expect(errors).toHaveLength(3)
   })
 
   it('gives the handler a socket that reads as the real one', async () => {
@@ -140,11 +139,13 @@ describe('a captured response on its connection', () => {
   })
 
   it('sends 100, 102 and 103 at once', async () => {
+    let proceed = () => {}
+    const received103 = new Promise<void>(resolve => (proceed = resolve))
     const server = capturing(async (_, res) => {
       res.writeContinue()
       res.writeProcessing()
       res.writeEarlyHints({ link: '</a.css>; rel=preload' })
-      await pause(50)
+      await received103
       res.end('tea')
     })
     const port = await listen(server)
@@ -152,8 +153,8 @@ describe('a captured response on its connection', () => {
     let received = ''
     socket.on('data', data => (received += String(data)))
     socket.write(ask('/', 'Connection: close'))
-    await pause(30)
-    expect(received.match(/HTTP\/1.1 \d+/g)).toEqual(['HTTP/1.1 100', 'HTTP/1.1 102', 'HTTP/1.1 103'])
+    await expect.poll(() => received.match(/HTTP\/1.1 \d+/g)).toEqual(['HTTP/1.1 100', 'HTTP/1.1 102', 'HTTP/1.1 103'])
+    proceed()
     await once(socket, 'close')
     expect(received).toMatch(/HTTP\/1.1 200 OK\r\n(.+\r\n)+\r\ntea$/)
   })
@@ -200,8 +201,7 @@ describe('a captured response on its connection', () => {
       released: ({ end }) => void ends.push(end),
     })
     expect(await get(await listen(server))).toMatchObject({ status: 503, body: 'too late' })
-    await pause(30)
-    expect(ends).toMatchObject([{ kind: 'whole', response: { status: 201 } }])
+    await expect.poll(() => ends).toMatchObject([{ kind: 'whole', response: { status: 201 } }])
   })
 
   it.each(['finish', 'close'])('emits %s to a handler that waits for it', async event => {
@@ -286,28 +286,28 @@ describe('a captured response on its connection', () => {
       { released: ({ end }) => void ends.push(end) },
     )
     const received = await exchangeRaw(await listen(server), ask('/', 'Upgrade: echo'))
-    await pause(20)
     expect(received).toMatch(/^HTTP\/1.1 101 [^]*\r\n\r\nhello$/)
-    expect(ends).toMatchObject([{ kind: 'unreplayable' }])
+    await expect.poll(() => ends).toMatchObject([{ kind: 'unreplayable' }])
   })
 
   it('closes the connection at the server timeout, which the handler does not notice', async () => {
     const seen: unknown[] = []
     const ended: CaptureEnd[] = []
+    let closed: Promise<unknown> | undefined
     const server = capturing(
       async (_, res) => {
         res.on('close', () => seen.push('close'))
-        await pause(120)
+        await closed
         seen.push(res.destroyed, res.socket?.destroyed)
         res.end('tea')
       },
       { released: ({ end }) => void ended.push(end) },
     )
     server.setTimeout(40)
+    server.on('connection', (socket: Socket) => (closed = once(socket, 'close')))
     await expect(get(await listen(server))).rejects.toThrow(/socket hang up|ECONNRESET/)
-    await pause(150)
+    await expect.poll(() => ended).toMatchObject([{ kind: 'whole' }])
     expect(seen).toEqual([false, false, 'close'])
-    expect(ended).toMatchObject([{ kind: 'whole' }])
   })
 
   it('emits timeout to a listener of the response', async () => {
@@ -350,8 +350,9 @@ describe('a captured response on its connection', () => {
     const server = capturing(
       async (req, res) => {
         for (const event of ['aborted', 'close', 'error']) req.on(event, () => heard.push(event))
+        const closed = once(connections[0] ?? server, 'close')
         connections[0]?.destroy()
-        await pause(20)
+        await closed
         heard.push(String([req.aborted, req.destroyed, res.destroyed]))
         res.end('tea')
       },
@@ -364,8 +365,7 @@ describe('a captured response on its connection', () => {
       () => {},
     )
     outgoing.write('some of it')
-    await pause(80)
-    expect(heard).toEqual(['false,false,false', 'aborted', 'released', 'error', 'close'])
+    await expect.poll(() => heard).toEqual(['false,false,false', 'aborted', 'released', 'error', 'close'])
     outgoing.destroy()
   })
 })

@@ -132,8 +132,7 @@ describe('logs', () => {
       handle: (_, res) => res.writeHead(201, { 'Content-Length': '3' }).end('tea'),
     })
     expect([result.status, result.body]).toEqual([201, 'tea'])
-    await new Promise(resolve => setTimeout(resolve, 5))
-    expect(lines).toEqual([place === 'inside' ? 'GET 201 3\n' : expect.stringMatching(/^GET 201 /)])
+    await expect.poll(() => lines).toEqual([place === 'inside' ? 'GET 201 3\n' : expect.stringMatching(/^GET 201 /)])
   })
 
   it('on-finished reports the end to listeners outside and inside once each, inside first', async () => {
@@ -150,8 +149,7 @@ describe('logs', () => {
       },
       handle: sendText,
     })
-    await new Promise(resolve => setTimeout(resolve, 5))
-    expect(heard).toEqual(['inside null', 'outside null'])
+    await expect.poll(() => heard).toEqual(['inside null', 'outside null'])
   })
 })
 
