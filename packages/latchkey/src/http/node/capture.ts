@@ -77,7 +77,7 @@ function send({ res, end, hasBegun, output, interim, socket }: Held): void {
   res.outputData.push(...interim, ...entries)
   res.outputSize += bytes
   res._onPendingData(bytes)
-  // A capture around this one is told by the call above.
+  // A capture around this one learns of it from the call above.
   if (socket.isNested) return
   res._flush()
   socket.uncorkReal()

@@ -57,7 +57,7 @@ export function hold(res: Http1Response, req: Http1Request | undefined, resolve:
     before: headersOf(res),
     hasBegun,
     start: startOf(res),
-    // What outer middleware has begun, it also has to end.
+    // An answer that outer middleware has begun goes through it to the end.
     hooks: !hasBegun && hasHooks(res) ? coverHooks(res) : undefined,
     onPendingData: res._onPendingData,
     listeners: { finish: takeListeners(res, 'finish'), close: takeListeners(res, 'close') },
@@ -161,7 +161,7 @@ function hideDisconnect(req: Http1Request, socket: StandInSocket): () => void {
   }
 }
 
-/** Node has added to the output, and says so to keep count. */
+/** Node calls it when it has added to the output. */
 function outputAdded(held: Held): void {
   if (held.res._header === null) return sendInterim(held)
   if (held.isTaking) return
@@ -169,7 +169,7 @@ function outputAdded(held: Held): void {
   process.nextTick(takeOutput, held)
 }
 
-/** 1xx is sent at once: it is no part of the answer. */
+/** 1xx is sent at once, because it is not part of the answer. */
 function sendInterim({ res, socket, interim, onPendingData }: Held): void {
   const entry = res.outputData.at(-1)
   if (entry === undefined) return
@@ -180,14 +180,14 @@ function sendInterim({ res, socket, interim, onPendingData }: Held): void {
   else socket.writeReal(entry)
 }
 
-/** As if the output had been written to the socket. */
+/** Does to the output what writing it to a socket would. */
 function takeOutput(held: Held): void {
   if (held.isReleased) return
   const { res, output } = held
   held.isTaking = false
   const callbacks: NonNullable<OutputEntry['callback']>[] = []
   for (const { data, encoding, callback } of res.outputData.splice(0)) {
-    // Copied, because the writer may use its buffer again; `end` was the last to write.
+    // Copied, because the writer may reuse its buffer. Nothing is written after `end`.
     if (data.length > 0)
       output.push({
         data: typeof data === 'string' || res.finished ? data : Buffer.from(data),
@@ -212,7 +212,7 @@ function isWaiting(res: Http1Response): boolean {
   return Reflect.get(res, needDrain) === true && !res.finished
 }
 
-/** Node has closed a response right after it has finished. */
+/** Node closes a response right after it has finished. */
 function finish(held: Held): void {
   held.isFinished = true
   process.nextTick(close, held)
@@ -241,14 +241,14 @@ function settle(held: Held, end: CaptureEnd): void {
   held.resolve(held.end)
 }
 
-/** An event of the server's: the handler does not learn of the connection's end. */
+/** Emits an event of the server's. The handler must not learn that the connection has closed. */
 function emitOutside({ res, socket, listeners }: Held, event: string, args: readonly unknown[]): boolean {
   if (event !== 'close') return res.emit(event, ...args.map(one => (one === socket.real ? socket : one)))
   for (const listener of listeners.close) Reflect.apply(listener, res, args)
   return listeners.close.length > 0
 }
 
-/** The response is itself again, with nothing sent. */
+/** Restores the response, and sends nothing. */
 export function giveBack(held: Held): void {
   const { res, socket, unsent, hooks } = held
   takeOutput(held)
@@ -263,13 +263,13 @@ export function giveBack(held: Held): void {
   returnListeners(held)
   res.destroyed = unsent.destroyed
   res._closed = unsent._closed
-  // A write that comes too late emits one. Without Latchkey the response would be closed by then, and take it quietly.
+  // A write after the end emits one. Without Latchkey the response would be closed by then, and ignore it.
   res.on('error', ignore)
   held.restoreRequest?.()
   socket.reveal()
 }
 
-/** Those inside have heard what happened as far as they could tell. What really happens is for the others. */
+/** The handler's listeners were called when the handler ended the response. What really happens is for the others. */
 function returnListeners({ res, isFinished, unsent, listeners, own }: Held): void {
   const over = { finish: isFinished, close: res._closed }
   for (const event of ['finish', 'close'] as const) {
@@ -284,7 +284,7 @@ function returnListeners({ res, isFinished, unsent, listeners, own }: Held): voi
 
 function ignore(): void {}
 
-/** Whether this Node holds a response back as the versions that are known do. Otherwise responses are captured as on HTTP/2. */
+/** Whether this Node holds a response back as the known versions do. Otherwise responses are captured as on HTTP/2. */
 export const canHold: boolean = holdsBack()
 
 function holdsBack(): boolean {
