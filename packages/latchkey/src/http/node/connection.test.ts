@@ -304,7 +304,9 @@ describe('a captured response on its connection', () => {
       { released: ({ end }) => void ended.push(end) },
     )
     server.setTimeout(40)
-    server.on('connection', (socket: Socket) => (closed = once(socket, 'close')))
+    server.on('connection', (socket: Socket) => {
+      closed = once(socket, 'close')
+    })
     await expect(get(await listen(server))).rejects.toThrow(/socket hang up|ECONNRESET/)
     await expect.poll(() => ended).toMatchObject([{ kind: 'whole' }])
     expect(seen).toEqual([false, false, 'close'])
