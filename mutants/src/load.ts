@@ -38,6 +38,20 @@ export const loadMutants: readonly Mutant[] = [
     caughtBy: [hotKey('runs atomic work once')],
   },
   {
+    name: 'load: a refused caller wakes those that wait',
+    patches: [
+      {
+        file: `${source}/engine/kinds/atomic.ts`,
+        find: 'if (!isInProgress(answer)) core.waiters.wake(id)',
+        replace: 'if (isInProgress(answer) || !isInProgress(answer)) core.waiters.wake(id)',
+      },
+    ],
+    caughtBy: ['memory.test.ts', 'postgres.pg.test.ts'].map(file => ({
+      path: `packages/latchkey/test/atomic/${file}`,
+      test: 'asks the store at intervals while it waits, also when other waiting callers are refused',
+    })),
+  },
+  {
     name: 'load: one scope may take every open claim',
     patches: [
       {

@@ -109,6 +109,10 @@ export function inProgress(retryAfterMs: number = retryAfterMsMin): Answer {
   return refused('in-progress', { retryAfterMs })
 }
 
+export function isInProgress(answer: Answer): boolean {
+  return answer.kind === 'refused' && answer.refusal.code === 'in-progress'
+}
+
 /** The caller's own attempt may have taken effect. */
 export function outcomeUnknown(cause: unknown): Answer {
   return refused('outcome-unknown', { ownAttempt: true, retryAfterMs: retryAfterMsMin, cause })

@@ -95,6 +95,37 @@ export function itRunsOneOfMany(open: () => Promise<Shop>, { snapshots = false }
     expect(await shop.committed('waiting')).toEqual(everything)
   })
 
+  it('asks the store at intervals while it waits, also when other waiting callers are refused', async () => {
+    const door = gate()
+    const first = ordering(shop, 'patient', async () => {
+      await door.opened
+      return answered(201)
+    })
+    const running = on(shop.store)[engine].execute(executeRequest('patient'), first.work)
+    while (first.calls === 0) await pause(5)
+    const other = stores[1] as Store
+    let transactions = 0
+    const transactor: Store['transactor'] = other.transactor && {
+      ...other.transactor,
+      transaction(...args) {
+        transactions += 1
+        // A loop that never leaves this turn of the event loop would keep the first handler from ending.
+        if (transactions > 1_000) door.open()
+        return other.transactor?.transaction(...args) ?? Promise.reject(new Error('unreachable'))
+      },
+    }
+    const waiting = on({ ...other, transactor }, { onInProgress: 'wait', waitMs: 30_000 })
+    const answers = Promise.all(
+      Array.from({ length: 10 }, () => waiting[engine].execute(executeRequest('patient'), first.work)),
+    )
+    await pause(200)
+    door.open()
+    expect((await answers).map(told)).toEqual(Array.from({ length: 10 }, () => 'replayed 201'))
+    expect(told(await running)).toBe('executed 201 yes')
+    // Ten callers look after about 50 and 150 ms, and once more at the end.
+    expect(transactions).toBeLessThan(50)
+  })
+
   it('lets one of the waiting run when the first rolls back', async () => {
     const waiting = on(shop.store, { onInProgress: 'wait', waitMs: 30_000 })
     const door = gate()

@@ -79,7 +79,7 @@ function answerCases(scene: () => Scene): void {
     expect([status, new Map(headers).get('Retry-After')]).toEqual([503, '30'])
     const problem = JSON.parse(Buffer.from(body).toString())
     expect(problem).toMatchObject({ type: 'urn:latchkey:problem:row-unreadable' })
-    expect(problem.detail).toMatch(/cannot read the record .* Nothing was executed by this request/)
+    expect(problem.detail).toMatch(/cannot read the record .* This request executed nothing/)
     const asked = { context: undefined, path: `/operations/${idOf('bad', 'pay')}` }
     expect((await exchangeStatus(scene().latchkey, asked, {})).status).toBe(503)
   })

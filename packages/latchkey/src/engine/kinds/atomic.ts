@@ -3,7 +3,7 @@ import { sleep } from '../../ports/clock.ts'
 import { misconfigured, unreachable } from '../../ports/errors.ts'
 import { faultPoint } from '../../ports/telemetry.ts'
 import type { AtomicRequest, HandlerEnd } from '../../ports/store.ts'
-import { type Answer, type ExecuteRequest, inProgress, unavailable, type Work } from '../answer.ts'
+import { type Answer, type ExecuteRequest, inProgress, isInProgress, unavailable, type Work } from '../answer.ts'
 import type { AtomicExecution } from '../execution.ts'
 import { engine } from '../internal.ts'
 import type { AtomicOperation, Shared } from '../operation.ts'
@@ -82,12 +82,15 @@ async function executeAtomic<Tx, C>(core: Core<Tx>, settings: Settings<C>, run: 
   const { id } = run.request.identity
   if (core.executing.has(id)) return answerBesideDuplicate(core, settings, run.request)
   core.executing.add(id)
+  let answer: Answer
   try {
-    return await lookAndRun(core, settings, run)
+    answer = await lookAndRun(core, settings, run)
   } finally {
     core.executing.delete(id)
-    core.waiters.wake(id)
   }
+  // A refused caller wakes no other one: each would look at once, be refused as well, and wake the next.
+  if (!isInProgress(answer)) core.waiters.wake(id)
+  return answer
 }
 
 /**

@@ -4,7 +4,7 @@
  */
 import { type Clock, sleep } from '../../ports/clock.ts'
 import type { Identity, KeyRecord } from '../../ports/store.ts'
-import { type Answer, closed, type ExecuteRequest, inProgress, refused, unavailable } from '../answer.ts'
+import { type Answer, closed, type ExecuteRequest, inProgress, isInProgress, refused, unavailable } from '../answer.ts'
 import type { Settings } from '../options.ts'
 import type { Core } from '../runtime.ts'
 import { answerFromRow } from './answer-from-row.ts'
@@ -59,10 +59,6 @@ async function waitForDuplicate<Tx, C, W>(core: Core<Tx>, settings: Settings<C>,
     const pauseMs = Math.min(leftMs, pollMs * (0.75 + clock.random() / 2))
     if (leftMs <= 0 || !(await waiters.wait(request.identity, pauseMs))) return answer
   }
-}
-
-function isInProgress(answer: Answer): boolean {
-  return answer.kind === 'refused' && answer.refusal.code === 'in-progress'
 }
 
 /** A row that changes between two looks changes rarely more often than this. */
