@@ -5,7 +5,7 @@ import type { KeyRecord } from '../../../ports/store.ts'
 import { grantedFrom, grantedRow } from '../../shared/grant.ts'
 import { isStuck, keepInput, readJournal } from '../steps/journal.ts'
 import type { Writable } from '../tables.ts'
-import { copyOutcome, readRecord, type Row } from './row.ts'
+import { completedRow, newRow, readRecord } from './row.ts'
 
 interface Found {
   readonly record: KeyRecord | undefined
@@ -21,15 +21,13 @@ export function claim(tables: Writable, request: ClaimRequest): ClaimResult {
   const { record, from = 'none' } = find(tables, request)
   if (record !== undefined && from === 'none') return { kind: 'seen', record }
   const nowMs = tables.now()
-  const row: Row = {
-    ...owned,
+  const row = newRow(grantedRow(record, request, nowMs), {
+    state: 'in_progress',
     recovery: request.recovery,
     lockedUntilMs: nowMs + request.leaseMs,
     dueAtMs: nowMs,
     expiresAtMs: nowMs + request.expiresInMs,
-    // Last: V8 is slow with properties that follow so long a spread.
-    ...grantedRow(record, request, nowMs),
-  }
+  })
   tables.rows.set(row.id, row)
   const { id, fence, claimId, attempts: attempt, crashes } = row
   // What an earlier generation of the row left behind is not a step of this one.
@@ -39,16 +37,6 @@ export function claim(tables: Writable, request: ClaimRequest): ClaimResult {
   const won = { kind: 'won', claim: { id, fence, claimId }, attempt, crashes, from } as const
   return journal === undefined ? won : { ...won, journal }
 }
-
-const owned = {
-  state: 'in_progress',
-  parked: false,
-  completedAtMs: undefined,
-  stripped: false,
-  outcome: undefined,
-  answeredBy: undefined,
-  doubt: undefined,
-} as const
 
 /** `seen`: the row is not free for this request. */
 export function reserve(tables: Writable, request: AtomicRequest): Exclude<Reservation, { kind: 'busy' }> {
@@ -66,19 +54,16 @@ export function record(
   if ((before?.fence ?? 0) !== reservedFence || from === undefined) return 'taken'
   const nowMs = tables.now()
   const { id } = request.identity
-  tables.rows.set(id, {
-    ...owned,
-    state: 'completed',
+  const { retentionMs } = request
+  const row = newRow(grantedRow(before, request, nowMs), {
+    state: 'in_progress',
     // As in every store: what is not committed was rolled back, and may run again.
     recovery: 'rerun',
     lockedUntilMs: nowMs,
     dueAtMs: nowMs,
-    completedAtMs: nowMs,
-    expiresAtMs: nowMs + request.retentionMs,
-    outcome: copyOutcome(outcome),
-    answeredBy: 'owner',
-    ...grantedRow(before, request, nowMs),
+    expiresAtMs: nowMs,
   })
+  tables.rows.set(id, completedRow(row, { outcome, retentionMs, by: 'owner' }, nowMs))
   if (from === 'expired') tables.journals.delete(id)
   return 'recorded'
 }

@@ -8,17 +8,18 @@ import { completedRow, isOwner } from './row.ts'
 
 export function complete(tables: Tables, claim: Claim, answer: { outcome: Outcome; retentionMs: number }): OwnerResult {
   const row = tables.rows.get(claim.id)
-  const evidence = lateOwner(claim, 'happened', tables.now())
+  const nowMs = tables.now()
   if (row !== undefined && isOwner(row, claim)) {
     if (row.state === 'completed' && row.answeredBy === 'owner') return 'written'
     // An answer for the whole says nothing about an effect that is in doubt: phased work needs that one settled first.
     const settles = row.state === 'unknown' && openEffect(tables, row) === undefined
     if (row.state === 'in_progress' || settles) {
-      if (settles) tables.log.addLateOwner({ ...evidence, applied: true })
-      tables.rows.set(row.id, completedRow(row, { ...answer, by: 'owner' }, tables.now()))
+      if (settles) tables.log.addLateOwner({ ...lateOwner(claim, 'happened', nowMs), applied: true })
+      const { outcome, retentionMs } = answer
+      tables.rows.set(row.id, completedRow(row, { outcome, retentionMs, by: 'owner' }, nowMs))
       return 'written'
     }
   }
-  tables.log.addLateOwner({ ...evidence, applied: false })
+  tables.log.addLateOwner({ ...lateOwner(claim, 'happened', nowMs), applied: false })
   return 'claim-lost'
 }

@@ -3,27 +3,21 @@ import type { EnqueueRequest, EnqueueResult } from '../../../ports/store.ts'
 import { queuedRow } from '../../shared/grant.ts'
 import { keepInput } from '../steps/journal.ts'
 import type { Writable } from '../tables.ts'
-import { readRecord } from './row.ts'
+import { newRow, readRecord } from './row.ts'
 
 export function enqueue(tables: Writable, request: EnqueueRequest): EnqueueResult {
   const { id } = request.identity
   const before = readRecord(tables, id)
   if (before !== undefined && !before.expired) return { kind: 'seen', record: before }
   const nowMs = tables.now()
-  tables.rows.set(id, {
+  const row = newRow(queuedRow(before, request, nowMs), {
     state: 'pending',
     recovery: 'resume',
-    parked: false,
     lockedUntilMs: nowMs,
     dueAtMs: nowMs,
-    completedAtMs: undefined,
     expiresAtMs: nowMs + request.expiresInMs,
-    stripped: false,
-    outcome: undefined,
-    answeredBy: undefined,
-    doubt: undefined,
-    ...queuedRow(before, request, nowMs),
   })
+  tables.rows.set(id, row)
   // What an earlier generation of the row left behind is not a step of this one.
   tables.journals.delete(id)
   keepInput(tables, id, request.work)

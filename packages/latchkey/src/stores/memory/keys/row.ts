@@ -1,6 +1,7 @@
 /** One key's row in memory, and the rules that only look at it. Rows are never changed in place, only replaced. */
 import type { Outcome } from '../../../ports/outcome.ts'
 import type { Claim, KeyRecord, Recovery, State } from '../../../ports/store.ts'
+import type { GrantedRow } from '../../shared/grant.ts'
 import type { Writable } from '../tables.ts'
 
 export interface Row {
@@ -41,6 +42,42 @@ export interface Doubt {
   readonly lookUpAtMs: number | undefined
   /** A look-up is under way. */
   readonly looking: boolean
+}
+
+/** What a grant decides beside what every row has. */
+type GrantedState = Pick<Row, 'state' | 'recovery' | 'lockedUntilMs' | 'dueAtMs' | 'expiresAtMs'>
+
+/** The row of a grant: without an answer, a doubt or a mark. */
+export function newRow(
+  granted: GrantedRow,
+  { state, recovery, lockedUntilMs, dueAtMs, expiresAtMs }: GrantedState,
+): Row {
+  // Member by member, as everywhere on the way of every request: two spreads made of it took three times as long.
+  return {
+    id: granted.id,
+    scope: granted.scope,
+    operation: granted.operation,
+    state,
+    recovery,
+    fingerprint: granted.fingerprint,
+    fence: granted.fence,
+    claimId: granted.claimId,
+    attempts: granted.attempts,
+    crashes: granted.crashes,
+    parked: false,
+    lockedUntilMs,
+    dueAtMs,
+    createdAtMs: granted.createdAtMs,
+    completedAtMs: undefined,
+    expiresAtMs,
+    tombstoneMs: granted.tombstoneMs,
+    stripped: false,
+    description: granted.description,
+    lastErrorCode: granted.lastErrorCode,
+    outcome: undefined,
+    answeredBy: undefined,
+    doubt: undefined,
+  }
 }
 
 /** Every way into `unknown`. */
