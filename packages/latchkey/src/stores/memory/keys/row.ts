@@ -52,7 +52,7 @@ export function newRow(
   granted: GrantedRow,
   { state, recovery, lockedUntilMs, dueAtMs, expiresAtMs }: GrantedState,
 ): Row {
-  // Member by member, as everywhere on the way of every request: two spreads made of it took three times as long.
+  // Member by member: every claim builds a row, and building it from two spreads took three times as long.
   return {
     id: granted.id,
     scope: granted.scope,
