@@ -19,6 +19,8 @@ export interface PgClient extends PgQueryable {
   readonly connection?: PgWire
   /** No query of this client is running. As above. */
   readonly readyForQuery?: boolean
+  /** It sends queries before those ahead of them are answered, and takes none but its own. As above. */
+  readonly pipeline?: boolean
   /** With an error, the connection is thrown away instead of going back to the pool. */
   release(error?: Error | boolean): void
   on(event: 'error', listener: (error: Error) => void): unknown
@@ -28,6 +30,10 @@ export interface PgClient extends PgQueryable {
 }
 
 export interface PgWire {
+  /** The socket. */
+  readonly stream?: { write(bytes: Uint8Array): unknown; cork?(): void; uncork?(): void }
+  /** The texts of the statements that this session has prepared, by their names. `pg` keeps it up to date. */
+  readonly parsedStatements?: Readonly<Record<string, string>>
   on(event: 'commandComplete' | 'readyForQuery', listener: (message: PgMessage) => void): unknown
   removeListener(event: 'commandComplete' | 'readyForQuery', listener: (message: PgMessage) => void): unknown
 }
@@ -39,9 +45,23 @@ export interface PgMessage {
   readonly status?: string
 }
 
-/** A client of `pg` itself: it also takes named statements. */
+/** A client of `pg` itself: it also takes named statements, and queries that write their own messages. */
 export interface PgNamingClient {
   query(named: { readonly name: string; readonly text: string; readonly values: unknown[] }): Promise<PgResult>
+  query(query: PgSubmittable): unknown
+}
+
+/** The calls that `pg` makes on a query. It hands each of the server's messages to the query whose turn it is. */
+export interface PgSubmittable {
+  readonly name: string
+  readonly text: string
+  /** Set by `pg` where the pool has a `query_timeout`: to be called at the end, which stops its timer. */
+  callback?: (error: unknown) => void
+  submit(connection: PgWire): void
+  handleDataRow(message: { readonly fields: readonly (string | null)[] }): void
+  handleCommandComplete(message: { readonly text: string }): void
+  handleReadyForQuery(): void
+  handleError(error: unknown): void
 }
 
 export interface PgPool extends PgQueryable {

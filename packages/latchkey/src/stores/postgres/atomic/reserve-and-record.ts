@@ -6,8 +6,8 @@ import type { RawNumber } from '../../shared/record-row.ts'
 import { prepared, type RunPrepared } from '../connection/prepared.ts'
 import type { RunStatement } from '../connection/statement.ts'
 import { outcomeValues } from '../keys/complete.ts'
-import { needsNoDecision, keyRecord, readManyStatement, type KeyRow } from '../keys/read.ts'
-import { uuidArray } from '../sql/binary-array.ts'
+import { idColumn, keyRecord, type KeyRow, needsNoDecision, readManyStatement, recordOfFields } from '../keys/read.ts'
+import { arrayParameter, isUuid } from '../sql/columns.ts'
 import {
   grantedFrom,
   isExpired,
@@ -20,7 +20,7 @@ import {
 } from '../sql/fragments.ts'
 import { bytesLiteral, numberLiteral, textLiteral, uuidLiteral } from '../sql/literal.ts'
 import type { Dialect } from '../sql/names.ts'
-import { isUuid, readable, takeOverValues } from '../sql/values.ts'
+import { readable, takeOverValues } from '../sql/values.ts'
 import { recordedColumns, type RecordedRow, recordedValues } from './functions.ts'
 
 type ReservedRow = KeyRow & { readonly fence: RawNumber; readonly grant_from: GrantedFrom | null }
@@ -81,8 +81,8 @@ export function atomicCalls(sql: Dialect): AtomicCalls {
       const [row] = asked ? [asked] : await call<LockRow>(texts.reserve, [lockOf(identity.id), identity.id])
       const { locked, found, began } = lockOfRow(row)
       if (!found) return { reservation: reservationOf(locked, undefined), began }
-      const [read] = await call<KeyRow>(texts.readPlain, [uuidArray([identity.id])])
-      const record = read && keyRecord(read)
+      const [read] = await call<object>(texts.readPlain, [arrayParameter(idColumn, [identity.id])])
+      const record = read && recordOfFields(Object.values(read))
       // A finished row is seen with and without the lock: replays do not hold each other up.
       if (record !== undefined && needsNoDecision(record)) return { reservation: { kind: 'seen', record }, began }
       const [reserved] = await run<ReservedRow>(texts.read, [identity.id, fingerprint, ...takeOverValues(takeOver)])

@@ -1,6 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import { type Clock, systemClock } from '../../../ports/clock.ts'
-import { type BatchedCall, batchQueue } from './batch-queue.ts'
+import { LatchkeyError } from '../../../ports/errors.ts'
+import type { Batch } from '../connection/flight.ts'
+import type { Send } from '../connection/lane.ts'
+import { type CarriedCall, openCarrier } from './carrier.ts'
 import type { QueueLimits } from './waiting-calls.ts'
 
 const limits: QueueLimits = {
@@ -17,26 +20,46 @@ interface Sent {
   fail(error: Error): void
 }
 
+interface TestBatch extends Batch {
+  readonly items: readonly string[]
+}
+
+const statement = { name: '', text: '' }
+const batchOf = (items: readonly string[]): TestBatch => ({
+  ...{ items, statement, parameterCount: 0 },
+  write() {},
+  values: () => [],
+})
+
 /** Each batch is open until the test answers it. */
 function queue(
   over: Partial<QueueLimits> = {},
-  mayShare?: BatchedCall<string, string>['mayShare'],
+  mayShare?: CarriedCall<string, string>['mayShare'],
   scopeOf?: (item: string) => string,
 ) {
   const sent: Sent[] = []
   const timers: (() => void)[] = []
   let nowMs = 0
-  const kind: BatchedCall<string, string> = {
+  const kind: CarriedCall<string, string> = {
     name: 'call',
     keyOf: item => item.split('/')[0] ?? item,
     sendAlone: item => Promise.resolve(`${item} alone`),
-    sendMany: items =>
-      new Promise((resolve, reject) => {
-        sent.push({ items, answer: (results = items.map(item => `${item}!`)) => resolve(results), fail: reject })
-      }),
+    many: batchOf,
+    resultsOf: (_, { rows: [results = []] }) => results as readonly string[],
     ...(mayShare && { mayShare }),
     ...(scopeOf && { scopeOf }),
   }
+  const send: Send = ([batch]) =>
+    new Promise(resolve => {
+      const { items } = batch as TestBatch
+      sent.push({
+        items,
+        answer: (results = items.map(item => `${item}!`)) =>
+          resolve([{ kind: 'answered', answer: { rows: [results], count: 0 } }]),
+        fail: cause =>
+          resolve([{ kind: 'failed', error: new LatchkeyError('store-unavailable', cause.message, { cause }) }]),
+      })
+    })
   const clock: Clock = {
     ...systemClock,
     monotonicMs: () => nowMs,
@@ -45,7 +68,7 @@ function queue(
       return () => {}
     },
   }
-  const call = batchQueue(kind, { limits: { ...limits, ...over }, clock })
+  const call = openCarrier([send], { limits: { ...limits, ...over }, clock }).carry(kind)
   return {
     call,
     sent,

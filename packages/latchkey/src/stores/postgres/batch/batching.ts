@@ -2,7 +2,8 @@
 import { systemClock } from '../../../ports/clock.ts'
 import { misconfigured } from '../../../ports/errors.ts'
 import type { Store } from '../../../ports/store.ts'
-import { boundedSend, type Send, type Sessions } from '../connection/prepared.ts'
+import { openLane } from '../connection/lane.ts'
+import type { Sessions } from '../connection/prepared.ts'
 import type { PgPool } from '../driver.ts'
 import { batchedClaim } from '../keys/claim.ts'
 import { batchedComplete } from '../keys/complete.ts'
@@ -10,7 +11,9 @@ import { joinedEnqueue } from '../keys/enqueue.ts'
 import { batchedHeartbeat } from '../keys/heartbeat.ts'
 import { batchedRead } from '../keys/read.ts'
 import type { Dialect } from '../sql/names.ts'
-import { type BatchedCall, batchQueue } from './batch-queue.ts'
+import type { QueuedCall } from './batch-queue.ts'
+import { type Carrier, openCarrier } from './carrier.ts'
+import { sideBySide } from './side-by-side.ts'
 import type { QueueLimits } from './waiting-calls.ts'
 
 export interface BatchingOptions {
@@ -34,21 +37,15 @@ export interface BatchingOptions {
 
 export type SingleCalls = Pick<Store, 'claim' | 'enqueue' | 'read' | 'heartbeat' | 'complete'>
 
-type OpenQueue = <Item, Result>(kind: BatchedCall<Item, Result>) => (item: Item) => Promise<Result>
-
 /** What the batched form of a call is made of. */
 export interface Batching {
   readonly sql: Dialect
-  readonly send: Send
   /** The statements for one row: for all that a batch cannot decide. */
   readonly single: SingleCalls
   /** Opens a queue for calls that share a statement. */
-  readonly together: OpenQueue
-  /**
-   * Opens one for calls with statements of their own, at most as many at once as there are connections. The others wait in the queue and not
-   * in the pool, so that their wait is known for what it is.
-   */
-  readonly sideBySide: OpenQueue
+  readonly together: Carrier['carry']
+  /** Opens one for calls with statements of their own. */
+  readonly sideBySide: <Item, Result>(kind: QueuedCall<Item, Result>) => (item: Item) => Promise<Result>
 }
 
 export interface BatchedStore {
@@ -60,22 +57,23 @@ export interface BatchedStore {
 }
 
 export function batchedCalls({ sql, pool, sessions, options, single }: BatchedStore): SingleCalls {
-  const limits = limitsOf(options)
+  const queues = { limits: limitsOf(options), clock: systemClock }
   const limitMs = options.timeoutMs ?? timeoutMsDefault
-  const alone = { ...limits, sizeMax: pool.options?.max ?? connectionsDefault }
+  const lane = () => openLane({ pool, schema: sql.schema, sessions, limitMs })
+  const carrier = openCarrier([lane(), lane()], queues)
   const batching: Batching = {
     sql,
     single,
-    send: boundedSend({ pool, schema: sql.schema, sessions, limitMs }),
-    together: kind => batchQueue(kind, { limits, clock: systemClock }),
-    sideBySide: kind => batchQueue(kind, { limits: alone, clock: systemClock }),
+    together: carrier.carry,
+    sideBySide: kind => sideBySide(kind, queues, pool.options?.max ?? connectionsDefault),
   }
+  // In the order in which they are sent: what ends a handler's wait comes before what begins one.
   return {
-    ...batchedClaim(batching),
-    ...joinedEnqueue(batching),
-    ...batchedRead(batching),
-    ...batchedHeartbeat(batching),
     ...batchedComplete(batching),
+    ...batchedHeartbeat(batching),
+    ...batchedClaim(batching),
+    ...batchedRead(batching),
+    ...joinedEnqueue(batching),
   }
 }
 

@@ -119,14 +119,13 @@ export function requeue<Item, Result>(calls: WaitingCalls<Item, Result>, apart: 
 }
 
 /** In the order of arrival. */
-export function takeBatch<Item, Result>(calls: WaitingCalls<Item, Result>): readonly Call<Item, Result>[] {
+export function takeBatch<Item, Result>(calls: WaitingCalls<Item, Result>, max: number): readonly Call<Item, Result>[] {
   const all = calls.waiting
-  const { sizeMax } = calls.options.limits
   calls.waiting = new Map()
-  if (all.size <= sizeMax) return [...all.values()]
+  if (all.size <= max) return [...all.values()]
   const batch: Call<Item, Result>[] = []
   for (const [key, call] of all) {
-    if (batch.length < sizeMax) batch.push(call)
+    if (batch.length < max) batch.push(call)
     else calls.waiting.set(key, call)
   }
   return batch

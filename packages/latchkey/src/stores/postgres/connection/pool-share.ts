@@ -1,5 +1,5 @@
 /**
- * What transactions of ours may take of a pool. A handler that queries the pool instead of its `tx` needs a second connection
+ * What transactions of ours, and the lanes of batches, may take of a pool. A handler that queries the pool instead of its `tx` needs a second connection
  * while it holds one: were all of them held by such handlers, none would ever end.
  */
 import { systemClock } from '../../../ports/clock.ts'
@@ -11,6 +11,8 @@ import type { PgPool } from '../driver.ts'
 const waitMsMax = 4_000
 /** Each is a caller that waits for its answer: as many as may wait for a concurrent duplicate. */
 const waitingMax = 1_000
+/** Claims and completions each have one connection of the usual ten. */
+const poolPartKept = 4
 const checkEveryMs = 1_000
 /** Five checks, a second apart: a handler that works with its transaction sends its next query sooner. */
 const idleChecksMax = 5
@@ -21,6 +23,9 @@ export interface PoolShare {
   /** Waits for a place. Rejects with `overloaded`. */
   enter(): Promise<void>
   leave(): void
+  /** Whether a lane may keep a connection between its batches, which it does from now on. It ends with `unkeep`. */
+  tryKeep(): boolean
+  unkeep(): void
   /** Until it is stopped: calls `onIdle` once the transaction was idle for 5 s while others waited for the pool. */
   watch(transaction: { readonly isIdle: () => boolean; readonly onIdle: () => void }): () => void
 }
@@ -49,7 +54,9 @@ function poolShare(pool: PgPool): PoolShare {
   // A pool of one has none to spare: a handler that asks it for another leaves its transaction idle, and is rolled back.
   const placesMax = Math.max(1, sizeMax - 1)
   const waiting: LinkedList<WaitingCaller> = emptyList()
+  const keptMax = Math.max(1, Math.floor(sizeMax / poolPartKept))
   let taken = 0
+  let kept = 0
   const tryEnter = () => {
     if (taken >= placesMax) return false
     taken += 1
@@ -65,6 +72,13 @@ function poolShare(pool: PgPool): PoolShare {
       if (waiting.first === undefined) taken -= 1
       else waiting.first.enter()
     },
+    tryKeep() {
+      // Without it a lane would not see that others wait.
+      if (kept >= keptMax || pool.waitingCount === undefined) return false
+      kept += 1
+      return true
+    },
+    unkeep: () => void (kept -= 1),
     watch: idleWatch(pool),
   }
 }

@@ -1,5 +1,6 @@
 /** The SQL of a claim: for a row in any state, for one new row, and for a batch of new rows. */
 import {
+  batchColumns,
   grantedFrom,
   keyWithOutcome,
   mayTakeOver,
@@ -79,7 +80,7 @@ export function claimNewStatement(sql: Dialect): string {
 
 /** Large outcomes are stored apart and are not among the function's columns. */
 export function claimManyStatement(sql: Dialect): string {
-  return `select ${recordColumns(sql)}, k.outcome as outcome_packed from ${sql.functions.claimMany}($1::uuid[], $2::uuid[],
+  return `select ${batchColumns(sql)} from ${sql.functions.claimMany}($1::uuid[], $2::uuid[],
     $3::bytea[], $4::smallint[], $5::float8[], $6::float8[], $7::text[], $8::text[], $9::text[]) k`
 }
 

@@ -3,12 +3,12 @@ import { LatchkeyError } from '../../../ports/errors.ts'
 import type { ClaimRequest, ClaimResult, GrantedFrom, Store } from '../../../ports/store.ts'
 import type { RawNumber } from '../../shared/record-row.ts'
 import type { Batching } from '../batch/batching.ts'
-import { prepared } from '../connection/prepared.ts'
+import { preparedForMany, preparedForOne } from '../connection/prepared.ts'
 import type { RunStatement } from '../connection/statement.ts'
-import { byteaArray, float8Array, smallintArray, textArray, uuidArray } from '../sql/binary-array.ts'
+import { byteas, type Column, float8s, isUuid, smallints, texts as textColumn, uuids } from '../sql/columns.ts'
 import { recovery } from '../sql/fragments.ts'
 import type { Dialect } from '../sql/names.ts'
-import { isUuid, readable, takeOverValues } from '../sql/values.ts'
+import { readable, takeOverValues } from '../sql/values.ts'
 import { newJournal, readJournal, workValues } from '../steps/journal.ts'
 import { claimManyStatement, claimNewStatement, claimStatement } from './claim-sql.ts'
 import { keyRecord, type KeyRow, needsNoDecision, recordsById } from './read.ts'
@@ -99,27 +99,23 @@ export const byIdentity = {
   scopeOf: ({ identity }: Pick<ClaimRequest, 'identity'>): string => identity.scope,
 }
 
-export function batchedClaim({ sql, send, single, together, sideBySide }: Batching): Pick<Store, 'claim'> {
-  const statements = { one: prepared(claimNewStatement(sql)), many: prepared(claimManyStatement(sql)) }
-  async function sendMany(requests: readonly ClaimRequest[]) {
-    const seen = recordsById(await send(statements.many, claimArrays(requests)))
-    return requests.map(request => {
-      const record = seen.get(request.identity.id)
-      if (record === undefined) return wonNew(request)
-      // The others may be granted, or are out of the ordinary: the statement for one row decides.
-      return needsNoDecision(record) ? ({ kind: 'seen', record } as const) : single.claim(request)
-    })
-  }
+export function batchedClaim({ sql, single, together, sideBySide }: Batching): Pick<Store, 'claim'> {
   const shared = { name: 'claim', ...byIdentity, mayShare: mayShareClaim, sendAlone: single.claim }
   const batched = together<ClaimRequest, ClaimResult>({
     ...shared,
-    async sendOne(request) {
-      const { rowCount } = await send(statements.one, newRowValues(request))
-      if (rowCount === 1) return wonNew(request)
-      const [result = single.claim(request)] = await sendMany([request])
-      return result
+    many: preparedForMany(claimManyStatement(sql), newRowColumns),
+    resultsOf(requests, answer) {
+      if (answer.rows.length === 0) return requests.map(wonNew)
+      const seen = recordsById(answer)
+      return requests.map(request => {
+        const record = seen.get(request.identity.id)
+        if (record === undefined) return wonNew(request)
+        // The others may be granted, or are out of the ordinary: the statement for one row decides.
+        return needsNoDecision(record) ? ({ kind: 'seen', record } as const) : single.claim(request)
+      })
     },
-    sendMany,
+    one: preparedForOne(claimNewStatement(sql), newRowColumns),
+    resultOf: (request, { count }) => (count === 1 ? wonNew(request) : undefined),
   })
   const alone = sideBySide<ClaimRequest, ClaimResult>(shared)
   return { claim: request => (mayBeBatched(request) ? batched(request) : alone(request)) }
@@ -148,16 +144,14 @@ function mayShareClaim(result: ClaimResult, sent: ClaimRequest, joined: ClaimReq
 }
 
 /** In the order of `newRowValues`. */
-function claimArrays(requests: readonly ClaimRequest[]): unknown[] {
-  return [
-    uuidArray(requests.map(each => each.identity.id)),
-    uuidArray(requests.map(each => each.claimId)),
-    byteaArray(requests.map(each => each.fingerprint)),
-    smallintArray(requests.map(each => recovery[each.recovery])),
-    float8Array(requests.map(each => each.leaseMs)),
-    float8Array(requests.map(each => each.expiresInMs)),
-    textArray(requests.map(each => readable(each.identity.scope))),
-    textArray(requests.map(each => readable(each.identity.operation))),
-    textArray(requests.map(each => (each.description === undefined ? null : readable(each.description)))),
-  ]
-}
+const newRowColumns: readonly Column<ClaimRequest>[] = [
+  uuids(each => each.identity.id),
+  uuids(each => each.claimId),
+  byteas(each => each.fingerprint),
+  smallints(each => recovery[each.recovery]),
+  float8s(each => each.leaseMs),
+  float8s(each => each.expiresInMs),
+  textColumn(each => readable(each.identity.scope)),
+  textColumn(each => readable(each.identity.operation)),
+  textColumn(each => (each.description === undefined ? null : readable(each.description))),
+]

@@ -4,14 +4,14 @@ import type { Claim, OwnerResult, Store } from '../../../ports/store.ts'
 import { headersToText } from '../../shared/outcome-codec.ts'
 import { packedOutcome } from '../../shared/packed-outcome.ts'
 import type { Batching } from '../batch/batching.ts'
-import { prepared } from '../connection/prepared.ts'
+import { preparedForMany, preparedForOne } from '../connection/prepared.ts'
 import type { RunStatement } from '../connection/statement.ts'
-import { byteaArray, float8Array, uuidArray } from '../sql/binary-array.ts'
+import { byteas, type Column, float8s, uuids } from '../sql/columns.ts'
 import { milliseconds, recovery, state, stepState, storeOutcome } from '../sql/fragments.ts'
 import { batchSettings } from '../sql/functions.ts'
 import type { Dialect } from '../sql/names.ts'
 import { areUuids } from '../sql/values.ts'
-import { idsWritten, mine, owner, writeOrLate } from './owner.ts'
+import { idsWritten, idText, mine, owner, writeOrLate } from './owner.ts'
 import { unqueue } from './unknown-queue.ts'
 import { unlist, waitingColumns } from './waiting-list.ts'
 
@@ -31,23 +31,20 @@ interface Completion {
   readonly packed: Buffer
 }
 
-export function batchedComplete({ sql, send, single, together }: Batching): Pick<Store, 'complete'> {
-  const statements = { one: prepared(completeFirstStatement(sql)), many: prepared(completeManyStatement(sql)) }
+export function batchedComplete({ sql, single, together }: Batching): Pick<Store, 'complete'> {
   const sendAlone = ({ claim, outcome, retentionMs }: Completion) => single.complete(claim, outcome, retentionMs)
   const batched = together<Completion, OwnerResult>({
     name: 'complete',
     keyOf: ({ claim: { id } }) => id,
     sendAlone,
-    async sendOne(completion) {
-      const { claim, retentionMs, packed } = completion
-      const { rowCount } = await send(statements.one, [claim.id, claim.claimId, retentionMs, packed])
-      return rowCount === 1 ? 'written' : sendAlone(completion)
-    },
-    async sendMany(completions) {
-      const isWritten = idsWritten(await send(statements.many, completionArrays(completions)))
+    many: preparedForMany(completeManyStatement(sql), completionColumns),
+    resultsOf(completions, answer) {
+      const isWritten = idsWritten(answer)
       // Not in progress under this claim any more: the statement for one row finds out why.
       return completions.map(each => (isWritten(each.claim.id) ? 'written' : sendAlone(each)))
     },
+    one: preparedForOne(completeFirstStatement(sql), completionColumns),
+    resultOf: (completion, { count }) => (count === 1 ? 'written' : sendAlone(completion)),
   })
   return {
     complete(claim, outcome, retentionMs) {
@@ -60,14 +57,12 @@ export function batchedComplete({ sql, send, single, together }: Batching): Pick
   }
 }
 
-function completionArrays(completions: readonly Completion[]): unknown[] {
-  return [
-    uuidArray(completions.map(each => each.claim.id)),
-    uuidArray(completions.map(each => each.claim.claimId)),
-    float8Array(completions.map(each => each.retentionMs)),
-    byteaArray(completions.map(each => each.packed)),
-  ]
-}
+const completionColumns: readonly Column<Completion>[] = [
+  uuids(each => each.claim.id),
+  uuids(each => each.claim.claimId),
+  float8s(each => each.retentionMs),
+  byteas(each => each.packed),
+]
 
 /** Without a fence, which an operator's verdict does not know, the outcome is never packed. */
 export function outcomeValues(outcome: Outcome, fence?: number): readonly unknown[] {
@@ -140,7 +135,7 @@ function completeFirstStatement(sql: Dialect): string {
 }
 
 function completeManyStatement({ functions }: Dialect): string {
-  return `select ${functions.completeMany}($1::uuid[], $2::uuid[], $3::float8[], $4::bytea[])::text[] as written`
+  return `select ${idText(`${functions.completeMany}($1::uuid[], $2::uuid[], $3::float8[], $4::bytea[])`)} as written`
 }
 
 /**

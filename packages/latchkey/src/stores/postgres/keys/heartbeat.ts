@@ -1,14 +1,14 @@
 /** A heartbeat renews the owner's lease. */
 import type { Claim, OwnerResult, Store } from '../../../ports/store.ts'
 import type { Batching } from '../batch/batching.ts'
-import { prepared } from '../connection/prepared.ts'
+import { preparedForMany } from '../connection/prepared.ts'
 import type { RunStatement } from '../connection/statement.ts'
-import { float8Array, uuidArray } from '../sql/binary-array.ts'
+import { type Column, float8s, uuids } from '../sql/columns.ts'
 import { milliseconds, state } from '../sql/fragments.ts'
 import { batchSettings } from '../sql/functions.ts'
 import type { Dialect } from '../sql/names.ts'
 import { areUuids } from '../sql/values.ts'
-import { idsWritten, mine, owner } from './owner.ts'
+import { idsWritten, idText, mine, owner } from './owner.ts'
 
 export function heartbeatCall(sql: Dialect, run: RunStatement): Pick<Store, 'heartbeat'> {
   const text = heartbeatStatement(sql)
@@ -25,20 +25,21 @@ interface Heartbeat {
   readonly leaseMs: number
 }
 
-export function batchedHeartbeat({ sql, send, single, together }: Batching): Pick<Store, 'heartbeat'> {
-  const statement = prepared(heartbeatManyStatement(sql))
+const heartbeatColumns: readonly Column<Heartbeat>[] = [
+  uuids(each => each.claim.id),
+  float8s(each => each.claim.fence),
+  uuids(each => each.claim.claimId),
+  float8s(each => each.leaseMs),
+]
+
+export function batchedHeartbeat({ sql, single, together }: Batching): Pick<Store, 'heartbeat'> {
   const batched = together<Heartbeat, OwnerResult>({
     name: 'heartbeat',
     keyOf: ({ claim: { id } }) => id,
     sendAlone: ({ claim, leaseMs }) => single.heartbeat(claim, leaseMs),
-    async sendMany(heartbeats) {
-      const values = [
-        uuidArray(heartbeats.map(each => each.claim.id)),
-        float8Array(heartbeats.map(each => each.claim.fence)),
-        uuidArray(heartbeats.map(each => each.claim.claimId)),
-        float8Array(heartbeats.map(each => each.leaseMs)),
-      ]
-      const isWritten = idsWritten(await send(statement, values))
+    many: preparedForMany(heartbeatManyStatement(sql), heartbeatColumns),
+    resultsOf(heartbeats, answer) {
+      const isWritten = idsWritten(answer)
       return heartbeats.map(each => (isWritten(each.claim.id) ? 'written' : 'claim-lost'))
     },
   })
@@ -54,7 +55,7 @@ function heartbeatStatement(sql: Dialect): string {
 }
 
 function heartbeatManyStatement({ functions }: Dialect): string {
-  return `select ${functions.heartbeatMany}($1::uuid[], $2::float8[], $3::uuid[], $4::float8[])::text[] as written`
+  return `select ${idText(`${functions.heartbeatMany}($1::uuid[], $2::float8[], $3::uuid[], $4::float8[])`)} as written`
 }
 
 /** Returns as the batch of completions, and locks in the same order. */

@@ -1,8 +1,8 @@
 /** What the writes of a claim's owner share. Every statement matches fence AND claim id: an owner that was replaced matches no row. */
 import { LatchkeyError } from '../../../ports/errors.ts'
 import type { Claim, OwnerResult } from '../../../ports/store.ts'
-import { rowsOf, type RunStatement } from '../connection/statement.ts'
-import type { PgResult } from '../driver.ts'
+import type { Answered } from '../connection/flight.ts'
+import type { RunStatement } from '../connection/statement.ts'
 
 type LateRow = { readonly kind: 'settled' | 'repeated' | 'lost' }
 
@@ -25,11 +25,17 @@ export function owner({ id, fence, claimId }: Claim): readonly unknown[] {
 /** For a statement that begins with the values of `owner`. */
 export const mine = 'k.id = $1::uuid and k.fence = $2::bigint and k.claim_id = $3::uuid'
 
+/** The ids that a function returned, as one text. */
+export function idText(ids: string): string {
+  return `pg_catalog.array_to_string(${ids}, ',')`
+}
+
 /** Of the function of a batch, which returns null when it wrote all rows. */
-export function idsWritten(result: PgResult): (id: string) => boolean {
-  const [row] = rowsOf<{ readonly written: readonly string[] | null }>(result)
-  if (row === undefined) throw new LatchkeyError('invariant', 'a function of the store returned no row')
-  if (row.written === null) return () => true
-  const written = new Set(row.written)
+export function idsWritten({ rows: [fields] }: Answered): (id: string) => boolean {
+  if (fields === undefined) throw new LatchkeyError('invariant', 'a function of the store returned no row')
+  // Null, or the text of `idText`.
+  const [text] = fields as readonly (string | null)[]
+  if (text === null || text === undefined) return () => true
+  const written = new Set(text.split(','))
   return id => written.has(id)
 }

@@ -2,14 +2,13 @@
 import type { KeyRecord, Store } from '../../../ports/store.ts'
 import { recordOf, type OutcomeRow, type RawNumber, type RecordRow } from '../../shared/record-row.ts'
 import type { Batching } from '../batch/batching.ts'
-import { prepared } from '../connection/prepared.ts'
-import { rowsOf, type RunStatement } from '../connection/statement.ts'
-import type { PgResult } from '../driver.ts'
-import { uuidArray } from '../sql/binary-array.ts'
-import { keyWithOutcome, outcomeColumns, recordColumns } from '../sql/fragments.ts'
+import type { Answered, Fields } from '../connection/flight.ts'
+import { preparedForMany } from '../connection/prepared.ts'
+import type { RunStatement } from '../connection/statement.ts'
+import { type Column, isUuid, uuids } from '../sql/columns.ts'
+import { batchColumns, keyWithOutcome, outcomeColumns, recordColumns } from '../sql/fragments.ts'
 import { batchSettings } from '../sql/functions.ts'
 import type { Dialect } from '../sql/names.ts'
-import { isUuid } from '../sql/values.ts'
 
 export type KeyRow = RecordRow & OutcomeRow & { readonly now_ms: RawNumber }
 
@@ -23,15 +22,18 @@ export function readCall(sql: Dialect, run: RunStatement): Pick<Store, 'read'> {
   }
 }
 
-export function batchedRead({ sql, send, single, together }: Batching): Pick<Store, 'read'> {
-  const statement = prepared(readManyStatement(sql))
+/** The parameter of `readManyStatement`. */
+export const idColumn: Column<string> = uuids(id => id)
+
+export function batchedRead({ sql, single, together }: Batching): Pick<Store, 'read'> {
   const batched = together<string, KeyRecord | undefined>({
     name: 'read',
     keyOf: id => id,
     mayShare: () => true,
     sendAlone: single.read,
-    async sendMany(ids) {
-      const found = recordsById(await send(statement, [uuidArray(ids)]))
+    many: preparedForMany(readManyStatement(sql), [idColumn]),
+    resultsOf(ids, answer) {
+      const found = recordsById(answer)
       return ids.map(id => {
         const record = found.get(id)
         // A large outcome is stored apart.
@@ -42,8 +44,50 @@ export function batchedRead({ sql, send, single, together }: Batching): Pick<Sto
   return { read: id => (isUuid(id) ? batched(id) : single.read(id)) }
 }
 
-export function recordsById(result: PgResult): ReadonlyMap<string, KeyRecord> {
-  return new Map(rowsOf<KeyRow>(result).map(row => [row.id, keyRecord(row)]))
+export function recordsById({ rows }: Answered): ReadonlyMap<string, KeyRecord> {
+  const records = new Map<string, KeyRecord>()
+  for (const fields of rows) {
+    const record = recordOfFields(fields)
+    records.set(record.id, record)
+  }
+  return records
+}
+
+/** The columns of `batchColumns`, in their order: text, or numbers where the driver has read them. */
+type BatchFields = readonly [
+  ...[id: string, scope: string, operation: string, state: string, recovery: string, fingerprint: string],
+  ...[fence: string, claimId: string, attempts: string, crashes: string, lockedUntil: string | null],
+  ...[dueAt: string | null, createdAt: string, completedAt: string | null, expiresAt: string, parkedAt: string | null],
+  ...[tombstone: string | null, goneAt: string | null, description: string | null, lastErrorCode: string | null],
+  ...[now: string, packed: string | null],
+]
+
+export function recordOfFields(row: Fields): KeyRecord {
+  const fields = row as BatchFields
+  return keyRecord({
+    id: fields[0],
+    scope: fields[1],
+    operation: fields[2],
+    state: fields[3],
+    recovery: fields[4],
+    fingerprint: Buffer.from(fields[5], 'hex'),
+    fence: fields[6],
+    claim_id: fields[7],
+    attempts: fields[8],
+    crashes: fields[9],
+    locked_until_ms: fields[10],
+    due_at_ms: fields[11],
+    created_at_ms: fields[12],
+    completed_at_ms: fields[13],
+    expires_at_ms: fields[14],
+    parked_at_ms: fields[15],
+    tombstone_ms: fields[16],
+    gone_at_ms: fields[17],
+    description: fields[18],
+    last_error_code: fields[19],
+    now_ms: fields[20],
+    outcome_packed: fields[21] === null ? null : Buffer.from(fields[21], 'hex'),
+  })
 }
 
 export function keyRecord(row: KeyRow): KeyRecord {
@@ -56,7 +100,7 @@ export function readStatement(sql: Dialect): string {
 
 /** By a function, so that the session caches the plan. Large outcomes are stored apart and are not among its columns. */
 export function readManyStatement(sql: Dialect): string {
-  return `select ${recordColumns(sql)}, k.outcome as outcome_packed from ${sql.functions.readMany}($1::uuid[]) k`
+  return `select ${batchColumns(sql)} from ${sql.functions.readMany}($1::uuid[]) k`
 }
 
 /** It cannot be granted, and all of it is here: running, finished with its outcome, or unreadable. A large outcome is stored apart. */

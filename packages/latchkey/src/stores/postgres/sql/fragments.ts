@@ -23,8 +23,21 @@ export function expiryOf(expiresAt: string): string {
 }
 
 /** The columns of `RecordRow`, from the row `k`, and the store's time. */
-export function recordColumns({ now }: Dialect): string {
-  return `k.id, k.scope, k.operation, k.state, k.recovery, k.fingerprint, k.fence, k.claim_id, k.attempts, k.crashes,
+export function recordColumns(sql: Dialect): string {
+  return columnsWith(sql, 'k.fingerprint')
+}
+
+/** The same for a batch, and the outcome that is packed into the row. Bytes are text: the driver is not asked what a column holds. */
+export function batchColumns(sql: Dialect): string {
+  return `${columnsWith(sql, asHex('k.fingerprint'))}, ${asHex('k.outcome')} as outcome_packed`
+}
+
+function asHex(bytes: string): string {
+  return `pg_catalog.encode(${bytes}, 'hex')`
+}
+
+function columnsWith({ now }: Dialect, fingerprint: string): string {
+  return `k.id, k.scope, k.operation, k.state, k.recovery, ${fingerprint} as fingerprint, k.fence, k.claim_id, k.attempts, k.crashes,
     ${epochMs('k.locked_until')} as locked_until_ms, ${epochMs('k.due_at')} as due_at_ms,
     ${epochMs('k.created_at')} as created_at_ms, ${epochMs('k.completed_at')} as completed_at_ms,
     ${epochMs('k.expires_at')} as expires_at_ms, ${epochMs('k.parked_at')} as parked_at_ms,

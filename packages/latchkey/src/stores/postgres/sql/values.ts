@@ -1,5 +1,6 @@
 /** What is handed to statements as parameters. */
 import type { Claim, TakeOver } from '../../../ports/store.ts'
+import { isUuid } from './columns.ts'
 
 /** PostgreSQL's text cannot hold U+0000. These columns are for people; what must be exact is hashed or stored as bytes. */
 export function readable(text: string): string {
@@ -9,13 +10,6 @@ export function readable(text: string): string {
 /** Exact to the last code unit, in characters that text can hold: for values that are compared and never shown. */
 export function exact(text: string): string {
   return JSON.stringify(text)
-}
-
-const uuid = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i
-
-/** An identity that callers hand in may be anything; the server would refuse the whole statement for it. */
-export function isUuid(text: string): boolean {
-  return uuid.test(text)
 }
 
 /** A batch takes no other ids: the server would refuse all of it for one of them. */

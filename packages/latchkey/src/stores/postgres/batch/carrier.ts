@@ -1,0 +1,173 @@
+/**
+ * Sends what waits in the queues of several kinds together: one message, one transaction, one flush to disk. There is no timer: what
+ * arrives while a message is under way leaves with the next one, and what finds none under way leaves at the end of this turn of the
+ * event loop.
+ */
+import { LatchkeyError } from '../../../ports/errors.ts'
+import { isRefusalOfRows } from '../connection/errors.ts'
+import type { Answered, Batch } from '../connection/flight.ts'
+import type { Send, Sent } from '../connection/lane.ts'
+import {
+  ask,
+  type BatchQueue,
+  batchQueue,
+  type QueuedCall,
+  type QueueOptions,
+  refuse,
+  sendAlone,
+  settle,
+  takeCalls,
+} from './batch-queue.ts'
+import type { Call } from './waiting-calls.ts'
+
+/** A kind of call whose calls share a statement. The result of a call may be a promise that is still open. */
+export interface CarriedCall<Item, Result> extends QueuedCall<Item, Result> {
+  readonly many: (items: readonly Item[]) => Batch
+  readonly resultsOf: (items: readonly Item[], answer: Answered) => readonly (Result | Promise<Result>)[]
+  /** For a call without company, where there is a cheaper statement than the one for many. */
+  readonly one?: (item: Item) => Batch
+  /** Undefined: the statement for many has to say. */
+  readonly resultOf?: (item: Item, answer: Answered) => Result | Promise<Result> | undefined
+}
+
+export interface Carrier {
+  /** Opens a queue. What is opened first is also sent first within a message. */
+  carry<Item, Result>(kind: CarriedCall<Item, Result>): (item: Item) => Promise<Result>
+}
+
+/** The calls of one kind in one message. */
+interface Load {
+  readonly batch: Batch
+  readonly size: number
+  settle(answer: Answered): void
+  /** Nothing of it was written, because of one of its rows: each call is sent alone, and holds up no other. */
+  resend(): void
+  refuse(error: unknown): void
+}
+
+interface Queue {
+  waiting(): number
+  load(): Load | undefined
+}
+
+export function openCarrier(lanes: readonly Send[], options: QueueOptions): Carrier {
+  const queues: Queue[] = []
+  const free = [...lanes]
+  /** How many calls are under way. */
+  let flying = 0
+  let isPlanned = false
+
+  function wake(): void {
+    if (isPlanned || free.length === 0) return
+    isPlanned = true
+    setImmediate(depart)
+  }
+
+  /** A second message leaves beside the first if it is at least half as large: under load fewer and larger ones cost less. */
+  function mayDepart(): boolean {
+    if (flying === 0) return true
+    return 2 * queues.reduce((sum, queue) => sum + queue.waiting(), 0) >= flying
+  }
+
+  function depart(): void {
+    isPlanned = false
+    if (!mayDepart()) return
+    const send = free.pop()
+    if (send === undefined) return
+    const loads = queues.map(queue => queue.load()).filter(load => load !== undefined)
+    if (loads.length === 0) return void free.push(send)
+    const size = loads.reduce((sum, load) => sum + load.size, 0)
+    flying += size
+    void deliver(send, loads).then(() => {
+      free.push(send)
+      flying -= size
+      if (queues.some(queue => queue.waiting() > 0)) wake()
+    })
+  }
+
+  return {
+    carry(kind) {
+      const queue = batchQueue(kind, options, wake)
+      queues.push({ waiting: () => queue.calls.waiting.size, load: () => nextLoad(queue, kind, lanes) })
+      return item => ask(queue, item)
+    },
+  }
+}
+
+async function deliver(send: Send, loads: readonly Load[]): Promise<void> {
+  const sent = await send(loads.map(({ batch }) => batch))
+  for (const [index, load] of loads.entries()) {
+    const part = sent[index] ?? nothingSent
+    if (part.kind === 'answered') load.settle(part.answer)
+    else if (!isRefusalOfRows(part.error)) load.refuse(part.error)
+    else if (loads.length === 1) load.resend()
+    // One of the others may have the row that was refused. What comes first is sent again first.
+    else await deliver(send, [load])
+  }
+}
+
+const nothingSent: Sent = {
+  kind: 'failed',
+  error: new LatchkeyError('invariant', 'a message has fewer answers than statements'),
+}
+
+function nextLoad<Item, Result>(
+  queue: BatchQueue<Item, Result>,
+  kind: CarriedCall<Item, Result>,
+  [again]: readonly Send[],
+): Load | undefined {
+  const calls = takeCalls(queue, queue.limits.sizeMax)
+  const [first] = calls
+  if (first === undefined) return undefined
+  const { one, resultOf } = kind
+  if (calls.length > 1 || one === undefined || resultOf === undefined) return loadOfMany(queue, kind, calls)
+  const load = loadOfMany(queue, kind, calls)
+  return {
+    ...load,
+    batch: one(first.item),
+    settle(answer) {
+      const result = resultOf(first.item, answer)
+      if (result !== undefined) settle(queue, first, result)
+      else if (again !== undefined) void deliver(again, [load])
+    },
+  }
+}
+
+function loadOfMany<Item, Result>(
+  queue: BatchQueue<Item, Result>,
+  kind: CarriedCall<Item, Result>,
+  calls: readonly Call<Item, Result>[],
+): Load {
+  const items = calls.map(({ item }) => item)
+  return {
+    batch: kind.many(items),
+    size: calls.length,
+    settle(answer) {
+      const results = resultsOf(kind, items, answer)
+      calls.forEach((call, index) => {
+        if ('error' in results) refuse(queue, call, results.error)
+        // There are as many as there are calls.
+        else settle(queue, call, results.all[index] as Result | Promise<Result>)
+      })
+    },
+    resend: () => calls.forEach(call => void sendAlone(queue, call)),
+    refuse: error => calls.forEach(call => refuse(queue, call, error)),
+  }
+}
+
+type Results<Result> = { readonly all: readonly (Result | Promise<Result>)[] } | { readonly error: unknown }
+
+/** An answer that cannot be read must not hold up the messages after it. */
+function resultsOf<Item, Result>(
+  kind: CarriedCall<Item, Result>,
+  items: readonly Item[],
+  answer: Answered,
+): Results<Result> {
+  try {
+    const all = kind.resultsOf(items, answer)
+    if (all.length === items.length) return { all }
+    return { error: new LatchkeyError('invariant', 'a batch has fewer results than members') }
+  } catch (error) {
+    return { error }
+  }
+}

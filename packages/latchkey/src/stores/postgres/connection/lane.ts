@@ -1,0 +1,233 @@
+/**
+ * A way for batches to the server. While they follow one another they stay on one connection: to check one out and give it back takes
+ * longer than to send a batch. What is sent together is sent once, is one transaction, and is bounded in time.
+ */
+import { systemClock } from '../../../ports/clock.ts'
+import { LatchkeyError } from '../../../ports/errors.ts'
+import type { PgClient, PgPool, PgResult } from '../driver.ts'
+import { type BinaryWriter, binaryWriter } from '../sql/columns.ts'
+import { asError, isDefiniteRefusal, storeError } from './errors.ts'
+import { type Answered, type Batch, fly, takesFlights } from './flight.ts'
+import { ignoreErrors } from './ignore-errors.ts'
+import { type PoolShare, shareOf } from './pool-share.ts'
+import { asNaming, type Sessions } from './prepared.ts'
+import { rowsOf } from './statement.ts'
+
+/** Resolves with what became of each batch. */
+export type Send = (batches: readonly Batch[]) => Promise<readonly Sent[]>
+
+export type Sent = { readonly kind: 'answered'; readonly answer: Answered } | SendFailure
+
+export interface SendFailure {
+  readonly kind: 'failed'
+  readonly error: LatchkeyError
+}
+
+export interface LaneOptions {
+  readonly pool: PgPool
+  readonly schema: string
+  readonly sessions: Sessions
+  /** A batch that is not answered by then is given up together with its connection: what still runs there would delay the next one. */
+  readonly limitMs: number
+}
+
+/** The pool ends only when it has all its connections back. */
+const idleMs = 100
+/** Then the connection goes back in between, so that the pool's own limits on its age and its uses hold. */
+const keptMsMax = 10_000
+
+/** A connection that is checked out. */
+interface Connection {
+  readonly client: PgClient
+  readonly writer: BinaryWriter
+  readonly stopListening: () => void
+  readonly sinceMs: number
+}
+
+interface Lane {
+  readonly options: LaneOptions
+  readonly share: PoolShare
+  /** Kept from the last batch, and free for the next. */
+  kept: Connection | undefined
+  /** The connection of the lane is out: kept, or under way with a batch. */
+  hasOwn: boolean
+  cancelIdle: () => void
+}
+
+export function openLane(options: LaneOptions): Send {
+  const lane: Lane = { options, share: shareOf(options.pool), kept: undefined, hasOwn: false, cancelIdle: () => {} }
+  return batches =>
+    bounded(lane, attempt => run(lane, attempt, batches)).catch((error: unknown) => {
+      const failure: SendFailure = { kind: 'failed', error: storeError(error, options.schema) }
+      return batches.map(() => failure)
+    })
+}
+
+/** One batch on its way. */
+interface Attempt {
+  connection: Connection | undefined
+  /** Its connection is the lane's own, which the next batch uses as well. */
+  isOwn: boolean
+  /** It was given up. */
+  late: LatchkeyError | undefined
+}
+
+async function run(lane: Lane, attempt: Attempt, batches: readonly Batch[]): Promise<readonly Sent[]> {
+  const { sessions, schema } = lane.options
+  const connection = takeKept(lane, attempt) ?? (await checkOut(lane, attempt))
+  const { client } = connection
+  try {
+    const isOurs = sessions.isOurs(client) ?? (await sessions.findOut(client))
+    const sent =
+      isOurs && takesFlights(client)
+        ? (await fly({ client: asNaming(client), writer: connection.writer }, batches)).map(asSent)
+        : await queryEach({ client, isOurs, schema }, batches)
+    giveBack(lane, attempt)
+    return sent
+  } catch (error) {
+    sessions.failed(error)
+    giveBack(lane, attempt, error)
+    throw error
+  }
+}
+
+function asSent(answer: Answered): Sent {
+  return { kind: 'answered', answer }
+}
+
+interface DriverPlan {
+  readonly client: PgClient
+  readonly isOurs: boolean
+  readonly schema: string
+}
+
+/** Through the driver, for sessions and clients that take no messages of ours: one after the other, each committed by itself. */
+async function queryEach({ client, isOurs, schema }: DriverPlan, batches: readonly Batch[]): Promise<readonly Sent[]> {
+  const sent: Sent[] = []
+  for (const batch of batches) {
+    try {
+      sent.push(asSent(answerOf(await query(client, isOurs, batch))))
+    } catch (error) {
+      // After any other error it is not known what the connection is doing.
+      if (batches.length === 1 || !isDefiniteRefusal(error)) throw error
+      sent.push({ kind: 'failed', error: storeError(error, schema) })
+    }
+  }
+  return sent
+}
+
+function query(client: PgClient, isOurs: boolean, { statement, values }: Batch): Promise<PgResult> {
+  const { name, text } = statement
+  return isOurs ? asNaming(client).query({ name, text, values: values() }) : client.query(text, values())
+}
+
+function answerOf(result: PgResult): Answered {
+  const rows = rowsOf<object>(result).map(row => Object.values(row))
+  return { rows, count: result.rowCount ?? rows.length }
+}
+
+function takeKept(lane: Lane, attempt: Attempt): Connection | undefined {
+  const { kept } = lane
+  if (kept === undefined) return undefined
+  lane.cancelIdle()
+  lane.kept = undefined
+  attempt.isOwn = true
+  attempt.connection = kept
+  return kept
+}
+
+async function checkOut(lane: Lane, attempt: Attempt): Promise<Connection> {
+  const { pool, schema } = lane.options
+  let client: PgClient
+  try {
+    client = await pool.connect()
+  } catch (error) {
+    throw notConnected(error, schema)
+  }
+  if (attempt.late !== undefined) {
+    client.release()
+    throw attempt.late
+  }
+  // One that breaks while the lane keeps it would fail the next batch.
+  const onError = (error: unknown) => void (lane.kept?.client === client && letGo(lane, lane.kept, error))
+  const stopIgnoring = ignoreErrors(client)
+  client.on('error', onError)
+  const connection: Connection = {
+    client,
+    writer: binaryWriter(),
+    stopListening() {
+      client.removeListener('error', onError)
+      stopIgnoring()
+    },
+    sinceMs: systemClock.monotonicMs(),
+  }
+  attempt.connection = connection
+  attempt.isOwn = !lane.hasOwn && lane.share.tryKeep()
+  if (attempt.isOwn) lane.hasOwn = true
+  return connection
+}
+
+/** Once. To the lane, or to the pool: after an error that leaves open what the connection is doing, the pool closes it. */
+function giveBack(lane: Lane, attempt: Attempt, error?: unknown): void {
+  const { connection, isOwn } = attempt
+  attempt.connection = undefined
+  if (connection === undefined) return
+  const isSound = error === undefined || isDefiniteRefusal(error)
+  if (!isOwn) release(connection, isSound ? undefined : error)
+  else if (isSound && mayKeep(lane, connection)) keep(lane, connection)
+  else letGo(lane, connection, isSound ? undefined : error)
+}
+
+function mayKeep({ options }: Lane, { sinceMs }: Connection): boolean {
+  return (options.pool.waitingCount ?? 1) === 0 && systemClock.monotonicMs() - sinceMs < keptMsMax
+}
+
+function keep(lane: Lane, connection: Connection): void {
+  lane.kept = connection
+  lane.cancelIdle = systemClock.after(idleMs, () => letGo(lane, connection, undefined))
+}
+
+function letGo(lane: Lane, connection: Connection, error: unknown): void {
+  lane.cancelIdle()
+  lane.kept = undefined
+  lane.hasOwn = false
+  lane.share.unkeep()
+  release(connection, error)
+}
+
+function release({ client, stopListening }: Connection, error: unknown): void {
+  stopListening()
+  client.release(error === undefined ? undefined : asError(error))
+}
+
+function bounded(lane: Lane, send: (attempt: Attempt) => Promise<readonly Sent[]>): Promise<readonly Sent[]> {
+  const attempt: Attempt = { connection: undefined, isOwn: false, late: undefined }
+  return new Promise((resolve, reject) => {
+    const cancel = systemClock.after(lane.options.limitMs, () => reject(giveUp(lane, attempt)))
+    send(attempt).then(
+      answer => {
+        cancel()
+        resolve(answer)
+      },
+      (error: unknown) => {
+        cancel()
+        reject(error)
+      },
+    )
+  })
+}
+
+/** A batch that still waits for its connection was not sent. */
+function giveUp(lane: Lane, attempt: Attempt): LatchkeyError {
+  const sent = attempt.connection === undefined ? false : undefined
+  const { limitMs } = lane.options
+  attempt.late = new LatchkeyError('store-unavailable', `PostgreSQL did not answer within ${limitMs} ms`, { sent })
+  giveBack(lane, attempt, attempt.late)
+  return attempt.late
+}
+
+/** The batch waited for a connection, and none came: nothing of it was sent. */
+function notConnected(error: unknown, schema: string): LatchkeyError {
+  const { code, message, cause } = storeError(error, schema)
+  return new LatchkeyError(code, message, { cause, sent: false })
+}
