@@ -58,8 +58,8 @@ export const answerMutants: readonly Mutant[] = [
     patches: [
       {
         file: `${folder}/run/claim.ts`,
-        find: `= request.authorizeReplay && 'none'`,
-        replace: '= undefined',
+        find: `takeOver: request.authorizeReplay && 'none'`,
+        replace: 'takeOver: undefined',
       },
     ],
     caughtBy: [
@@ -85,8 +85,8 @@ export const answerMutants: readonly Mutant[] = [
     patches: [
       {
         file: `${folder}/run/claim.ts`,
-        find: 'takeOver &&= grantOf(claimed.record)',
-        replace: 'takeOver = undefined',
+        find: 'takeOver: takeOver && grantOf(record)',
+        replace: 'takeOver: takeOver && undefined',
       },
     ],
     caughtBy: [

@@ -54,8 +54,9 @@ export const engineMutants: readonly Mutant[] = [
     patches: [
       {
         file: `${folder}/run/finish.ts`,
-        find: 'written = await writeEnd(core, owned, judgement)',
-        replace: `void writeEnd(core, owned, judgement).catch(() => undefined)\n    written = 'written' as OwnerResult`,
+        find: 'return writeEnd(core, owned, end.judgement).then(',
+        replace: `void writeEnd(core, owned, end.judgement).catch(() => undefined)
+  return Promise.resolve('written' as OwnerResult).then(`,
       },
     ],
     caughtBy: [recovering('gets the winner’s outcome, never its own success'), simulation],

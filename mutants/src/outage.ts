@@ -81,7 +81,7 @@ export const outageMutants: readonly Mutant[] = [
   },
   {
     name: 'outage: a result that could not be stored left to the recovery of its row',
-    patches: [{ file: `${folder}/run/finish.ts`, find: '    storeLater(core, owned, judgement)\n', replace: '' }],
+    patches: [{ file: `${folder}/run/finish.ts`, find: '      storeLater(core, owned, end.judgement)\n', replace: '' }],
     caughtBy: [
       unstored('is stored when the store is back, and the retry replays it'),
       unstored('that it is unknown holds the row'),

@@ -5,6 +5,7 @@ import { LatchkeyError } from '../ports/errors.ts'
 import type { Attempt, ExecuteRequest, Work } from './answer.ts'
 import { lengthPrefixed } from './identity.ts'
 import type { Operation } from './operation.ts'
+import type { Lease } from './run/lease.ts'
 
 export interface Execution {
   /** The row's. Put it into the provider's metadata where there is such a place: a webhook that brings it back finds the row. */
@@ -45,13 +46,13 @@ export interface Observed {
 }
 
 interface Grant extends Pick<Execution, 'attempt' | 'fence'> {
-  /** Called when the handler first reads `signal`. */
-  readonly signalOf: () => AbortSignal
+  /** Asked when the handler first reads `signal`. */
+  readonly lease: Pick<Lease, 'signal'>
 }
 
 export function execution(
   { identity, key }: ExecuteRequest,
-  { attempt, fence, signalOf }: Grant,
+  { attempt, fence, lease }: Grant,
 ): GuardedExecution & Observed {
   const { id, scope, operation } = identity
   const given = {
@@ -66,7 +67,7 @@ export function execution(
       given[saidNotExecuted] = true
     },
     [saidNotExecuted]: false,
-    [signalSource]: signalOf,
+    [signalSource]: lease,
   }
   // The one member that is missing is defined here.
   return Object.defineProperty(given, 'signal', lazySignal) as typeof given & { readonly signal: AbortSignal }
@@ -75,9 +76,9 @@ export function execution(
 const signalSource = Symbol('signal')
 
 /** One getter for all executions: a literal with a getter of its own makes a new hidden class each time it is written. */
-const lazySignal: PropertyDescriptor & ThisType<{ [signalSource]: () => AbortSignal }> = {
+const lazySignal: PropertyDescriptor & ThisType<{ [signalSource]: Grant['lease'] }> = {
   get() {
-    const signal = this[signalSource]()
+    const signal = this[signalSource].signal()
     Object.defineProperty(this, 'signal', { value: signal, enumerable: true })
     return signal
   },
@@ -86,22 +87,28 @@ const lazySignal: PropertyDescriptor & ThisType<{ [signalSource]: () => AbortSig
 }
 
 /** For work without a claim that could be lost. */
-export function neverFires(): AbortSignal {
-  return new AbortController().signal
-}
+export const neverLost: Grant['lease'] = { signal: () => new AbortController().signal }
 
-/** Runs the handler. Adapters return a throw as a value; one that rejects instead is a throw without an answer. */
-export function attemptOf<X>({ onStart }: ExecuteRequest, work: Work<X>, context: X): Promise<Attempt> {
+/**
+ * Runs the handler, and hands on how it ended. Adapters return a throw as a value; one that rejects instead is a throw without an
+ * answer.
+ */
+export function attemptThen<X, T>(
+  { onStart }: ExecuteRequest,
+  { work, context }: { readonly work: Work<X>; readonly context: X },
+  ended: (attempt: Attempt) => T | Promise<T>,
+): Promise<T> {
+  const threw = (error: unknown) => ended({ kind: 'threw', error })
   onStart?.()
   try {
-    return Promise.resolve(work(context)).catch(threw)
+    return Promise.resolve(work(context)).then(ended, threw)
   } catch (error) {
-    return Promise.resolve(threw(error))
+    return Promise.reject(error).catch(threw)
   }
 }
 
-function threw(error: unknown): Attempt {
-  return { kind: 'threw', error }
+export function attemptOf<X>(request: ExecuteRequest, work: Work<X>, context: X): Promise<Attempt> {
+  return attemptThen(request, { work, context }, attempt => attempt)
 }
 
 /** For the handler of a request that is not covered: another method, or no key where none is required. It has no claim. */
@@ -118,7 +125,7 @@ export function uncoveredExecution<X extends Execution, C>({ kind, name }: Opera
     operation: name,
     attempt: 1,
     fence: 0,
-    signal: neverFires(),
+    signal: neverLost.signal(),
     downstreamKey() {
       throw missing('key to derive one from')
     },

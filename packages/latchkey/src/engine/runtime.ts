@@ -114,7 +114,7 @@ export async function close<Tx>(core: Core<Tx>, timeoutMs: number): Promise<Clos
   await Promise.race([Promise.all([core.unstored.flush(), core.uncertain.flush()]), late])
   // This also ends the sleep above, which would keep the process alive for the rest of its time.
   core.closing.abort()
-  for (const { stop } of values(core.heartbeats)) stop()
+  for (const heartbeat of values(core.heartbeats)) heartbeat.stop()
   core.waiters.wakeAll()
   const unstored = core.unstored.lose()
   if (unstored > 0) core.telemetry.report(`closed with ${unstored} outcomes that the store did not take`, {})

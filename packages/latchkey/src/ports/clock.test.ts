@@ -94,6 +94,22 @@ describe('deadlines of one length', () => {
     await pause(60)
     expect(ran).toEqual(['first', 'second', 'again'])
   })
+
+  it('wait for their whole time when they are set while one of them runs', async () => {
+    const { ran, note, until } = recorder()
+    let setAt = 0
+    let waited = 0
+    after(45, () => {
+      setAt = performance.now()
+      after(45, () => {
+        waited = performance.now() - setAt
+        note('again')()
+      })
+    })
+    await until(1)
+    expect(ran).toEqual(['again'])
+    expect(waited).toBeGreaterThan(40)
+  })
 })
 
 it('keeps lengths apart', async () => {

@@ -120,9 +120,10 @@ export function sharedTimers(monotonicMs: () => number): Clock['after'] {
 
   /** A deadline is due by the time that the timer was set for, not by the clock: a timer may fire a fraction of a millisecond early. */
   function fire(group: SameDelay): void {
-    const { deadlines } = group
+    // What runs may set deadlines of the same length, which set the timer anew.
+    const { deadlines, armedForMs } = group
     group.timer = undefined
-    for (let due = deadlines.first; due !== undefined && due.atMs <= group.armedForMs; due = deadlines.first) {
+    for (let due = deadlines.first; due !== undefined && due.atMs <= armedForMs; due = deadlines.first) {
       unset(due)
       runIsolated(due.run)
     }

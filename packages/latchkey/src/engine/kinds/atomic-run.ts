@@ -2,7 +2,7 @@
 import { unreachable } from '../../ports/errors.ts'
 import type { AtomicRequest, GrantedFrom, KeyRecord, TakeOver, Transactor } from '../../ports/store.ts'
 import type { Answer, Attempt, ExecuteRequest, Work } from '../answer.ts'
-import { type AtomicExecution, attemptOf, execution, neverFires, type Observed, saidNotExecuted } from '../execution.ts'
+import { type AtomicExecution, attemptOf, execution, neverLost, type Observed, saidNotExecuted } from '../execution.ts'
 import { type Settings, tombstoneOf } from '../options.ts'
 import { type Judgement, judge } from '../rules/judge.ts'
 import type { Core } from '../runtime.ts'
@@ -95,7 +95,7 @@ export function isUnknown(ended: Ended | undefined): boolean {
 
 function atomicExecution<Tx>({ request, tx }: InTransaction<Tx>, fence: number): AtomicExecution<Tx> & Observed {
   // Onto the object itself: a copy would read its signal.
-  return Object.assign(execution(request, { attempt: fence, fence, signalOf: neverFires }), { tx })
+  return Object.assign(execution(request, { attempt: fence, fence, lease: neverLost }), { tx })
 }
 
 export function atomicRequest<Tx, C>(core: Core<Tx>, settings: Settings<C>, run: AtomicRun<Tx>): AtomicRequest {

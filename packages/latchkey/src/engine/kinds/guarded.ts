@@ -1,7 +1,7 @@
 /** Guarded: claim, heartbeat while the handler runs, complete. */
 import { isLatchkeyError, LatchkeyError, misconfigured } from '../../ports/errors.ts'
 import { type Answer, type ExecuteRequest, inProgress, unavailable, type Work } from '../answer.ts'
-import { attemptOf, execution, type GuardedExecution, neverFires, saidNotExecuted } from '../execution.ts'
+import { attemptOf, attemptThen, execution, type GuardedExecution, neverLost, saidNotExecuted } from '../execution.ts'
 import { engine } from '../internal.ts'
 import type { GuardedOperation, Shared } from '../operation.ts'
 import { guardedChecks } from '../option-checks.ts'
@@ -61,34 +61,37 @@ function needsTwoConnections(connections: number | undefined, operation: string)
   )
 }
 
-async function runGranted<Tx, C>(
+function runGranted<Tx, C>(
   core: Core<Tx>,
   settings: Settings<C>,
   { request, work, won, claimedAtMs }: Granted<GuardedWork>,
 ): Promise<Answer> {
   const { operation, id } = request.identity
-  const lease = holdLease(core, {
-    claim: won.claim,
-    leaseMs: settings.leaseMs,
-    holdMsMax: settings.holdMsMax,
-    claimedAtMs,
-    operation,
-  })
-  try {
-    const grant = { attempt: won.attempt, fence: won.claim.fence, signalOf: lease.signal }
-    const context = execution(request, grant)
-    const attempt = await attemptOf(request, work, context)
-    const tookMs = core.clock.monotonicMs() - claimedAtMs
-    core.durations.add(operation, tookMs)
-    core.telemetry.observe('execution.duration', tookMs, { operation })
-    const judgement = judge(attempt, settings, context[saidNotExecuted])
-    const owned = { claim: won.claim, lease, leftMs: lease.leftMs, request, settings }
-    return await finishAs(core, owned, { attempt, judgement })
-  } finally {
+  const { leaseMs, holdMsMax } = settings
+  const lease = holdLease(core, { claim: won.claim, leaseMs, holdMsMax, claimedAtMs, operation })
+  const context = execution(request, { attempt: won.attempt, fence: won.claim.fence, lease })
+  const release = () => {
     // An outcome that could not be stored in time is stored later, under this lease.
     if (!lease.isHandedOver) lease.end()
     core.waiters.wake(id)
   }
+  return attemptThen(request, { work, context }, attempt => {
+    const tookMs = core.clock.monotonicMs() - claimedAtMs
+    core.durations.add(operation, tookMs)
+    core.telemetry.observe('execution.duration', tookMs, { operation })
+    const judgement = judge(attempt, settings, context[saidNotExecuted])
+    const owned = { claim: won.claim, lease, lasts: lease, request, settings }
+    return finishAs(core, owned, { attempt, judgement })
+  }).then(
+    answer => {
+      release()
+      return answer
+    },
+    (error: unknown) => {
+      release()
+      throw error
+    },
+  )
 }
 
 function runGrantedAlone<Tx, C>(core: Core<Tx>, settings: Settings<C>, granted: Granted<GuardedWork>): Promise<Answer> {
@@ -117,7 +120,7 @@ async function whenStoreIsDown<Tx, C>(
   const { operation, id } = request.identity
   const run = async (): Promise<Answer> => {
     core.telemetry.count('unprotected', { operation, identity: id })
-    const attempt = await attemptOf(request, work, execution(request, { attempt: 1, fence: 0, signalOf: neverFires }))
+    const attempt = await attemptOf(request, work, execution(request, { attempt: 1, fence: 0, lease: neverLost }))
     return { kind: 'executed', attempt, stored: 'unprotected' }
   }
   return runAlone(core, { request, run })

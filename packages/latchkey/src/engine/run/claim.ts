@@ -4,7 +4,7 @@
  */
 import { isLatchkeyError, wasNeverSent } from '../../ports/errors.ts'
 import type { WorkInput } from '../../ports/steps.ts'
-import type { ClaimRequest, ClaimResult, Recovery, TakeOver } from '../../ports/store.ts'
+import type { ClaimRequest, ClaimResult, KeyRecord, Recovery, TakeOver } from '../../ports/store.ts'
 import { type Answer, type ExecuteRequest, inProgress } from '../answer.ts'
 import { type Settings, tombstoneOf } from '../options.ts'
 import type { Core } from '../runtime.ts'
@@ -41,39 +41,47 @@ export function claimThenRun<Tx, C, W>(core: Core<Tx>, settings: Settings<C>, pl
   const { leaseMs } = settings
   const expiresInMs = settings.holdMsMax + settings.retentionMs + (plan.extraRetentionMs ?? 0)
   const tombstoneMs = tombstoneOf(settings)
-  return async (request, work) => {
-    // A caller that may not see a row may not get it either: first it claims only a new row, then the one it was allowed to see.
-    let takeOver: TakeOver | undefined = request.authorizeReplay && 'none'
-    for (let look = 0; look < looksMax; look++) {
-      const claimedAtMs = core.clock.monotonicMs()
-      const claimed = await claim(core, {
-        identity: request.identity,
-        claimId: core.clock.randomId(),
-        fingerprint: request.fingerprint,
-        recovery,
-        leaseMs,
-        expiresInMs,
-        description: request.description,
-        tombstoneMs,
-        work: inputOf?.(work),
-        takeOver,
-      })
+  // No async function: the frame of one costs a request more than the claim does, and every request comes this way.
+  const claimAndRun = (look: number, asked: Asked<W>): Promise<Answer> => {
+    const { request, work, takeOver } = asked
+    const claimedAtMs = core.clock.monotonicMs()
+    return claim(core, {
+      identity: request.identity,
+      claimId: core.clock.randomId(),
+      fingerprint: request.fingerprint,
+      recovery,
+      leaseMs,
+      expiresInMs,
+      description: request.description,
+      tombstoneMs,
+      work: inputOf?.(work),
+      takeOver,
+    }).then(claimed => {
       switch (claimed.kind) {
         case 'unavailable':
           return plan.storeDown(claimed, request, work)
         case 'won':
           countGrant(core, claimed, request)
-          return await plan.run({ won: claimed, request, work, claimedAtMs })
-        case 'seen': {
-          const found = await answerFromRow(core, settings, { record: claimed.record, request })
-          if (found.kind === 'answer') return found.answer
-          request = found.request
-          takeOver &&= grantOf(claimed.record)
-        }
+          return plan.run({ won: claimed, request, work, claimedAtMs })
+        case 'seen':
+          return fromRow(look, asked, claimed.record)
       }
-    }
-    return inProgress()
+    })
   }
+  const fromRow = async (look: number, { request, work, takeOver }: Asked<W>, record: KeyRecord): Promise<Answer> => {
+    const found = await answerFromRow(core, settings, { record, request })
+    if (found.kind === 'answer') return found.answer
+    if (look === looksMax) return inProgress()
+    return claimAndRun(look + 1, { request: found.request, work, takeOver: takeOver && grantOf(record) })
+  }
+  // A caller that may not see a row may not get it either: first it claims only a new row, then the one it was allowed to see.
+  return (request, work) => claimAndRun(1, { request, work, takeOver: request.authorizeReplay && 'none' })
+}
+
+interface Asked<W> {
+  readonly request: ExecuteRequest
+  readonly work: W
+  readonly takeOver: TakeOver | undefined
 }
 
 function countGrant<Tx>(core: Core<Tx>, { from }: Won, { identity }: ExecuteRequest): void {
@@ -118,11 +126,11 @@ export function claim<Tx>(
   if (isReleased && core.uncertain.isFull) return Promise.resolve(notSent('too many claims are uncertain'))
   if (!core.calls.circuit.admits()) return Promise.resolve(notSent('the store failed repeatedly'))
   let asked: Promise<ClaimResult> | undefined
-  return core.calls
-    .call('claim', () => (asked = core.store.claim(request)))
-    .catch((cause: unknown) =>
-      wasNeverSent(cause) ? failed(cause) : findLostClaim(core, request, { cause, asked, isReleased }),
-    )
+  return core.calls.callOr(
+    'claim',
+    () => (asked = core.store.claim(request)),
+    cause => (wasNeverSent(cause) ? failed(cause) : findLostClaim(core, request, { cause, asked, isReleased })),
+  )
 }
 
 interface LostReply {

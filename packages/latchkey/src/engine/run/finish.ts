@@ -1,6 +1,14 @@
 /** Writes the end of a handler to its row, and answers when that fails. */
 import type { Claim, OwnerResult } from '../../ports/store.ts'
-import { type Answer, type Attempt, errorOf, type ExecuteRequest, inProgress, outcomeUnknown } from '../answer.ts'
+import {
+  type Answer,
+  type Attempt,
+  errorOf,
+  type ExecuteRequest,
+  inProgress,
+  outcomeUnknown,
+  type StoredAs,
+} from '../answer.ts'
 import type { Settings } from '../options.ts'
 import type { Judgement } from '../rules/judge.ts'
 import type { Core } from '../runtime.ts'
@@ -11,31 +19,36 @@ import { holdLease, type Lease } from './lease.ts'
 export interface OwnedRow<C> {
   readonly claim: Claim
   /** At least this much of the lease is left. */
-  readonly leftMs: () => number
+  readonly lasts: Pick<Lease, 'leftMs'>
   /** Absent: each step's commit renews it. */
   readonly lease: Lease | undefined
   readonly request: ExecuteRequest
   readonly settings: Settings<C>
 }
 
-export async function finishAs<Tx, C>(
-  core: Core<Tx>,
-  owned: OwnedRow<C>,
-  { attempt, judgement }: { attempt: Attempt; judgement: Judgement },
-): Promise<Answer> {
-  let written: OwnerResult | 'failed'
-  try {
-    written = await writeEnd(core, owned, judgement)
-  } catch {
-    written = 'failed'
-    const { operation, id } = owned.request.identity
-    core.telemetry.count('outcome.store_failed', { operation, identity: id })
-    storeLater(core, owned, judgement)
-  }
-  if (written === 'claim-lost') return answerAfterLoss(core, owned)
-  if (judgement.kind === 'unknown') return outcomeUnknown(errorOf(attempt))
-  if (written === 'failed') return { kind: 'executed', attempt, stored: 'failed' }
-  return { kind: 'executed', attempt, stored: judgement.kind === 'keep' ? 'yes' : 'not-stored' }
+export interface JudgedEnd {
+  readonly attempt: Attempt
+  readonly judgement: Judgement
+}
+
+export function finishAs<Tx, C>(core: Core<Tx>, owned: OwnedRow<C>, end: JudgedEnd): Promise<Answer> {
+  return writeEnd(core, owned, end.judgement).then(
+    written => (written === 'claim-lost' ? answerAfterLoss(core, owned) : answerOf(end, storedAs(end))),
+    () => {
+      const { operation, id } = owned.request.identity
+      core.telemetry.count('outcome.store_failed', { operation, identity: id })
+      storeLater(core, owned, end.judgement)
+      return answerOf(end, 'failed')
+    },
+  )
+}
+
+function answerOf({ attempt, judgement }: JudgedEnd, stored: StoredAs): Answer {
+  return judgement.kind === 'unknown' ? outcomeUnknown(errorOf(attempt)) : { kind: 'executed', attempt, stored }
+}
+
+function storedAs({ judgement }: JudgedEnd): StoredAs {
+  return judgement.kind === 'keep' ? 'yes' : 'not-stored'
 }
 
 /**
@@ -45,8 +58,11 @@ export async function finishAs<Tx, C>(
 function writeEnd<Tx, C>(core: Core<Tx>, owned: OwnedRow<C>, judgement: Judgement): Promise<OwnerResult> {
   const { calls, clock } = core
   const write = () => finishRow(core, owned, judgement)
-  const writeWithin = (limitMs: number) => calls.call('finish', write, Math.min(calls.timeoutMs, limitMs))
-  return untilStored(clock, writeWithin, owned.leftMs)
+  return untilStored(
+    clock,
+    limitMs => calls.call('finish', write, Math.min(calls.timeoutMs, limitMs)),
+    () => owned.lasts.leftMs(),
+  )
 }
 
 function finishRow<Tx, C>(

@@ -24,88 +24,103 @@ export interface LeaseOptions {
 }
 
 export function holdLease<Tx>(core: Core<Tx>, options: LeaseOptions): Lease {
-  const { clock } = core
-  const { claim, leaseMs } = options
-  const loss = lossOf(options.operation)
-  const startedAtMs = clock.monotonicMs()
-  let renewedAtMs = options.claimedAtMs
-  let ended = false
+  const lease = new HeldLease(core, options)
+  append(core.heartbeats, lease)
+  return lease
+}
 
-  // A third of the lease: two beats may fail and a third still arrives in time. Short handlers send none.
-  const beatMs = leaseMs / 3
-  let cancelBeat = clock.after(beatMs, beat)
-  // Most handlers have ended before the first beat: only then is the second timer set, unless it would be the first to fire.
-  let cancelHold = options.holdMsMax > beatMs ? undefined : limitHold()
-  const heartbeat: Heartbeat = { stop: stopEarly, before: undefined, next: undefined }
-  append(core.heartbeats, heartbeat)
+/** A class, because every request makes one: as functions of its own its methods would cost more than all that they do. */
+class HeldLease<Tx> implements Lease, Heartbeat {
+  before: Heartbeat | undefined = undefined
+  next: Heartbeat | undefined = undefined
+  isHandedOver = false
+  private readonly core: Core<Tx>
+  private readonly options: LeaseOptions
+  private readonly startedAtMs: number
+  private renewedAtMs: number
+  private ended = false
+  private cancelBeat: () => void
+  private cancelHold: (() => void) | undefined
+  private watched: AbortController | undefined = undefined
+  private lostBy: LatchkeyError | undefined = undefined
 
-  function limitHold(): () => void {
-    const leftMs = options.holdMsMax - (clock.monotonicMs() - startedAtMs)
-    return clock.after(Math.max(0, leftMs), () => {
-      lose(`held for longer than holdMsMax (${options.holdMsMax} ms)`)
-    })
+  constructor(core: Core<Tx>, options: LeaseOptions) {
+    this.core = core
+    this.options = options
+    this.startedAtMs = core.clock.monotonicMs()
+    this.renewedAtMs = options.claimedAtMs
+    this.cancelBeat = core.clock.after(beatMsOf(options), () => this.beat())
+    // Most handlers have ended before the first beat: only then is the second timer set, unless it would be the first to fire.
+    this.cancelHold = options.holdMsMax > beatMsOf(options) ? undefined : this.limitHold()
   }
 
-  // One renewal at a time: the next is planned when this one has ended.
-  function beat(): void {
+  /** Made when it is first read. If the claim was lost before, it has fired already. */
+  signal(): AbortSignal {
+    this.watched ??= new AbortController()
+    if (this.lostBy !== undefined) this.watched.abort(this.lostBy)
+    return this.watched.signal
+  }
+
+  leftMs(): number {
+    return this.renewedAtMs + this.options.leaseMs - this.core.clock.monotonicMs()
+  }
+
+  end(): void {
+    const { core, options } = this
+    this.stopBeating()
+    this.cancelHold?.()
+    remove(core.heartbeats, this)
+    const usedMs = core.clock.monotonicMs() - this.renewedAtMs
+    core.telemetry.observe('lease.used_ratio', usedMs / options.leaseMs, { operation: options.operation })
+  }
+
+  /** At `close`, under a handler that is still running. No beat will set the limit any more. */
+  stop(): void {
+    this.stopBeating()
+    this.cancelHold ??= this.limitHold()
+  }
+
+  private limitHold(): () => void {
+    const { clock } = this.core
+    const { holdMsMax } = this.options
+    const leftMs = holdMsMax - (clock.monotonicMs() - this.startedAtMs)
+    return clock.after(Math.max(0, leftMs), () => this.lose(`held for longer than holdMsMax (${holdMsMax} ms)`))
+  }
+
+  /** One renewal at a time: the next is planned when this one has ended. */
+  private beat(): void {
+    const { calls, clock, store } = this.core
+    const { claim, leaseMs } = this.options
     const sentAtMs = clock.monotonicMs()
-    cancelHold ??= limitHold()
-    core.calls
-      .call('heartbeat', () => core.store.heartbeat(claim, leaseMs))
+    this.cancelHold ??= this.limitHold()
+    calls
+      .call('heartbeat', () => store.heartbeat(claim, leaseMs))
       .then(result => {
-        if (result !== 'claim-lost') renewedAtMs = sentAtMs
-        else if (!ended) lose('the claim was taken over while the handler ran')
+        if (result !== 'claim-lost') this.renewedAtMs = sentAtMs
+        else if (!this.ended) this.lose('the claim was taken over while the handler ran')
       })
       // The store may be back for the next beat; until then the fence protects the row.
       .catch(() => {})
       .finally(() => {
-        if (!ended) cancelBeat = clock.after(Math.max(0, beatMs - (clock.monotonicMs() - sentAtMs)), beat)
+        if (this.ended) return
+        const sinceMs = clock.monotonicMs() - sentAtMs
+        this.cancelBeat = clock.after(Math.max(0, beatMsOf(this.options) - sinceMs), () => this.beat())
       })
   }
 
-  function lose(why: string): void {
-    stopBeating()
-    loss.report(why)
+  private lose(why: string): void {
+    this.stopBeating()
+    this.lostBy ??= new LatchkeyError('claim-lost', `${this.options.operation}: ${why}`)
+    this.watched?.abort(this.lostBy)
   }
 
-  function stopBeating(): void {
-    ended = true
-    cancelBeat()
-  }
-
-  /** At `close`, under a handler that is still running. No beat will set the limit any more. */
-  function stopEarly(): void {
-    stopBeating()
-    cancelHold ??= limitHold()
-  }
-
-  return {
-    signal: loss.signal,
-    leftMs: () => renewedAtMs + leaseMs - clock.monotonicMs(),
-    isHandedOver: false,
-    end() {
-      stopBeating()
-      cancelHold?.()
-      remove(core.heartbeats, heartbeat)
-      const usedMs = clock.monotonicMs() - renewedAtMs
-      core.telemetry.observe('lease.used_ratio', usedMs / leaseMs, { operation: options.operation })
-    },
+  private stopBeating(): void {
+    this.ended = true
+    this.cancelBeat()
   }
 }
 
-/** The signal of a claim, made when it is first read. If the claim was lost before, it has fired already. */
-function lossOf(operation: string): { signal(): AbortSignal; report(message: string): void } {
-  let watched: AbortController | undefined
-  let lostBy: LatchkeyError | undefined
-  return {
-    signal() {
-      watched ??= new AbortController()
-      if (lostBy !== undefined) watched.abort(lostBy)
-      return watched.signal
-    },
-    report(message) {
-      lostBy ??= new LatchkeyError('claim-lost', `${operation}: ${message}`)
-      watched?.abort(lostBy)
-    },
-  }
+/** A third of the lease: two beats may fail and a third still arrives in time. Short handlers send none. */
+function beatMsOf({ leaseMs }: LeaseOptions): number {
+  return leaseMs / 3
 }

@@ -59,7 +59,7 @@ export async function runGranted<Tx, C>(
     request,
     settings,
     // Each step's commit renews the lease, so what is left counts from the last of them; a store that fails is retried briefly.
-    leftMs: () => settings.leaseMs,
+    lasts: { leftMs: () => settings.leaseMs },
     lease: undefined,
   }
   try {

@@ -12,6 +12,8 @@ export interface StoreCalls {
    * was never sent. Rejects with `overloaded` when the store refused to queue it, which does not count as a failure.
    */
   call<T>(name: string, run: () => Promise<T>, limitMs?: number): Promise<T>
+  /** The same, resolved with what `instead` makes of an error. One promise less than `call` and `catch`. */
+  callOr<T, U>(name: string, run: () => Promise<T>, instead: (error: unknown) => U | Promise<U>): Promise<T | U>
 }
 
 export interface StoreCallOptions {
@@ -43,48 +45,69 @@ export function storeCalls({ storeName, timeoutMs, clock, telemetry }: StoreCall
     circuit.succeeded()
   }
 
+  function start<T>(name: string, run: () => Promise<T>): Promise<T> {
+    try {
+      faultPoint(name, 'before')
+      return run()
+    } catch (error) {
+      // A port that throws instead of rejecting.
+      return Promise.reject(error)
+    }
+  }
+
   return {
     circuit,
     timeoutMs,
-    call(name, run, limitMs = timeoutMs) {
-      try {
-        faultPoint(name, 'before')
-        return bounded(clock, limitMs, { asked: run(), name, answered, failure })
-      } catch (error) {
-        // A port that throws instead of rejecting.
-        return Promise.reject(failure(error, name))
-      }
-    },
+    call: (name, run, limitMs = timeoutMs) =>
+      bounded(clock, limitMs, { asked: start(name, run), name, answered, failure, instead: rethrow }),
+    callOr: (name, run, instead) =>
+      bounded(clock, timeoutMs, { asked: start(name, run), name, answered, failure, instead }),
   }
+}
+
+function rethrow(error: unknown): never {
+  throw error
 }
 
 /** The promise, or a rejection after `limitMs`. A later result is ignored; the caller resolves what the call may have done. */
 export function within<T>(clock: Clock, limitMs: number, run: () => Promise<T>): Promise<T> {
   try {
-    return bounded(clock, limitMs, { asked: run(), name: '', answered() {}, failure: cause => cause })
+    return bounded(clock, limitMs, {
+      asked: run(),
+      name: '',
+      answered() {},
+      failure: cause => cause,
+      instead: rethrow,
+    })
   } catch (error) {
     return Promise.reject(error)
   }
 }
 
-interface BoundedCall<T> {
+interface BoundedCall<T, U> {
   readonly asked: Promise<T>
   readonly name: string
   /** Called before the value is given out. What it throws is a failure of the call. */
   answered(name: string): void
-  /** What to reject with. */
+  /** The error of the call. */
   failure(cause: unknown, name: string): unknown
+  /** What the caller gets for it. */
+  instead(error: unknown): U | Promise<U>
 }
 
 /** One promise around the store's own, because every request makes two such calls. */
-function bounded<T>(clock: Clock, limitMs: number, { asked, name, answered, failure }: BoundedCall<T>): Promise<T> {
+function bounded<T, U>(clock: Clock, limitMs: number, call: BoundedCall<T, U>): Promise<T | U> {
   return new Promise((resolve, reject) => {
     let over = false
     const fail = (cause: unknown) => {
       if (over) return
       over = true
       cancel()
-      reject(failure(cause, name))
+      try {
+        resolve(call.instead(call.failure(cause, call.name)))
+      } catch (error) {
+        reject(error)
+      }
     }
     const cancel = clock.after(limitMs, () =>
       fail(new LatchkeyError('store-unavailable', `no answer within ${limitMs} ms`)),
@@ -92,7 +115,7 @@ function bounded<T>(clock: Clock, limitMs: number, { asked, name, answered, fail
     const succeed = (value: T) => {
       if (over) return
       try {
-        answered(name)
+        call.answered(call.name)
       } catch (error) {
         return fail(error)
       }
@@ -100,7 +123,7 @@ function bounded<T>(clock: Clock, limitMs: number, { asked, name, answered, fail
       cancel()
       resolve(value)
     }
-    Promise.resolve(asked).then(succeed, fail)
+    Promise.resolve(call.asked).then(succeed, fail)
   })
 }
 
@@ -112,21 +135,25 @@ const firstPauseMs = 50
  * Tries a write that must not be lost until it succeeds, for a few seconds, and as long as the claim behind it has time left. Rejects with the
  * last error. `write` gets what is left of the time.
  */
-export async function untilStored<T>(
+export function untilStored<T>(
   clock: Clock,
   write: (limitMs: number) => Promise<T>,
   claimLeftMs?: () => number,
 ): Promise<T> {
   const untilMs = clock.monotonicMs() + storedWithinMs
-  for (let pauseMs = firstPauseMs; ; pauseMs *= 2) {
-    try {
-      return await write(untilMs - clock.monotonicMs())
-    } catch (cause) {
+  return write(storedWithinMs).catch(async (first: unknown) => {
+    let cause = first
+    for (let pauseMs = firstPauseMs; ; pauseMs *= 2) {
       const isOver = clock.monotonicMs() + pauseMs > untilMs || (claimLeftMs !== undefined && claimLeftMs() < pauseMs)
       if (isOver) throw cause
       await sleep(clock, pauseMs)
+      try {
+        return await write(untilMs - clock.monotonicMs())
+      } catch (error) {
+        cause = error
+      }
     }
-  }
+  })
 }
 
 /** Stops calling a store that is down: callers are answered at once, and its recovery is not met by a crowd. */

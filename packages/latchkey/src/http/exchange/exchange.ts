@@ -1,9 +1,10 @@
 /** One HTTP request through Latchkey: everything that is HTTP and not a framework's. */
-import type { Answer, Attempt, StoredAs } from '../../engine/answer.ts'
+import type { Answer, Attempt, ExecuteRequest, StoredAs } from '../../engine/answer.ts'
 import { essenceOf, type FingerprintContext, fingerprintRequest, isJson } from '../../engine/fingerprint/fingerprint.ts'
 import { engine } from '../../engine/internal.ts'
 import type { OperationEngine } from '../../engine/operation.ts'
 import { executeRequest, fingerprintedName, identityOf, isRequestTooOld, keyAge } from '../../engine/request.ts'
+import type { Age } from '../../engine/rules/age.ts'
 import { failureOutcome } from '../../engine/rules/judge.ts'
 import { unreachable } from '../../ports/errors.ts'
 import type { Header } from '../../ports/outcome.ts'
@@ -30,15 +31,44 @@ export interface ExchangeOperation<Context, W> {
   readonly [engine]: OperationEngine<Context, W>
 }
 
-/** `work`: of atomic and guarded operations, runs the handler and captures its response, at most once; of the others, gives the input. */
-export async function exchange<Context, W>(
+/**
+ * `work`: of atomic and guarded operations, runs the handler and captures its response, at most once; of the others, gives the input. No async
+ * function: the frame of one costs every request more than it does.
+ */
+export function exchange<Context, W>(
   operation: ExchangeOperation<Context, W>,
   view: RequestView<Context>,
   work: W,
 ): Promise<Exchange> {
   const owner = operation[engine]
+  try {
+    const read = readRequest(owner, view)
+    return read instanceof Promise
+      ? read.then(later => execute(owner, { view, read: later, work }))
+      : execute(owner, { view, read, work })
+  } catch (error) {
+    return Promise.reject(error)
+  }
+}
+
+interface Executing<C, W> {
+  readonly view: RequestView<C>
+  readonly read: ReadRequest
+  readonly work: W
+}
+
+function execute<C, W>(owner: OperationEngine<C, W>, { view, read, work }: Executing<C, W>): Promise<Exchange> {
+  if (read.kind !== 'request') return Promise.resolve(read)
+  const { request } = read
+  return owner.execute(request, work).then(answer => render(owner, { view, id: request.identity.id }, answer))
+}
+
+/** What comes of reading a request: what the engine executes, or the end of the exchange. */
+type ReadRequest = { readonly kind: 'request'; readonly request: ExecuteRequest } | Exchange
+
+/** A promise only where the scope or the body is one. */
+function readRequest<C>(owner: Owner<C>, view: RequestView<C>): ReadRequest | Promise<ReadRequest> {
   const { settings, shared } = owner
-  const { context } = view
   if (!covers(settings.methods, view.method)) return { kind: 'pass' }
 
   const field = readKeyField(view.header(idempotencyKey), {
@@ -52,26 +82,39 @@ export async function exchange<Context, W>(
   const age = keyAge(settings, key, shared.clock)
   if (age.kind === 'invalid') return refuse(owner, { code: 'invalid-key', reason: 'format', detail: age.detail })
 
-  const resolved = resolveIdentity(owner, context, key)
-  const identity = resolved instanceof Promise ? await resolved : resolved
-  if (identity === undefined) return refuse(owner, { code: 'scope-unresolved' })
+  return after(resolveIdentity(owner, view.context, key), identity => {
+    if (identity === undefined) return refuse(owner, { code: 'scope-unresolved' })
+    // Complete before anything is reserved: an upload that breaks off leaves no row behind.
+    return after(view.body(settings.bodyBytesMax), body => requestOf(owner, view, { identity, key, age, body }))
+  })
+}
 
-  // Complete before anything is reserved: an upload that breaks off leaves no row behind.
-  const body = bounded(await view.body(settings.bodyBytesMax), settings.bodyBytesMax)
-  if (body.kind !== 'bytes') return refuse(owner, bodyProblem(owner, body))
+function after<T, U>(value: T | Promise<T>, next: (value: T) => U | Promise<U>): U | Promise<U> {
+  return value instanceof Promise ? value.then(next) : next(value)
+}
 
+interface WholeRequest {
+  readonly identity: Identity
+  readonly key: string
+  readonly age: Age
+  readonly body: BodyRead
+}
+
+function requestOf<C>(owner: Owner<C>, view: RequestView<C>, { identity, key, age, body }: WholeRequest): ReadRequest {
+  const { settings, shared } = owner
+  const { context } = view
+  const read = bounded(body, settings.bodyBytesMax)
+  if (read.kind !== 'bytes') return refuse(owner, bodyProblem(owner, read))
   const { authorizeReplay, describe } = settings
   const request = executeRequest(settings, {
     identity,
     key,
     isTooOld: age.kind === 'too-old' || isRequestTooOld(settings, context, shared.clock),
-    fingerprint: fingerprintView(owner, view, body.bytes),
-    input: describe && (() => jsonOf(view, body.bytes)),
+    fingerprint: fingerprintView(owner, view, read.bytes),
+    input: describe && (() => jsonOf(view, read.bytes)),
     authorizeReplay: authorizeReplay && (async record => await authorizeReplay(context, record)),
   })
-  const answer = await owner.execute(request, work)
-  const rendered = render(owner, { view, id: identity.id }, answer)
-  return rendered instanceof Promise ? await rendered : rendered
+  return { kind: 'request', request }
 }
 
 /** The engine's part of an operation, whatever it is handed to run. */

@@ -13,10 +13,10 @@ export interface RequestView<Context> {
   header(name: string): readonly string[]
   /**
    * The complete body, of at most `bytesMax` bytes: an adapter that reads it stops there, and one whose framework has read it returns
-   * what there is. Called once, after the key and the scope have been checked and before anything is reserved. A rejection (upload cut
+   * what there is, at once or as a promise. Called once, after the key and the scope have been checked and before anything is reserved. A rejection (upload cut
    * off) reaches the framework untouched.
    */
-  body(bytesMax: number): Promise<BodyRead>
+  body(bytesMax: number): BodyRead | Promise<BodyRead>
 }
 
 export type BodyRead =

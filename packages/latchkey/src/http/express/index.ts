@@ -70,11 +70,11 @@ export function idempotent<X extends Execution, Req extends ExpressRequest>(
       const { handler } = declared
       return (req, res, next) =>
         // Express passes a request and its own response together.
-        void serve(declared.operation, { req, res, next, handler: x => handler(req, res as ResponseOf<Req>, x) })
+        serve(declared.operation, { req, res, next, handler: x => handler(req, res as ResponseOf<Req>, x) })
     }
     case 'middleware':
       checkMiddleware(declared.operation)
-      return (req, res, next) => void serve(declared.operation, { req, res, next, handler: undefined })
+      return (req, res, next) => serve(declared.operation, { req, res, next, handler: undefined })
     case 'phased':
       return (req, res, next) =>
         void answer(exchangePhased(declared.operation, expressView(req), declared.route), res, next)
@@ -117,7 +117,7 @@ const cure =
   'before the parser, or give the parser the hook verify: captureVerify.'
 
 function expressView<Req extends ExpressRequest>(req: Req): RequestView<Req> {
-  return nodeView(req, req, async bytesMax => bodyOf(req, { raw: rawBodyOf(req), parsed: req.body, cure, bytesMax }))
+  return nodeView(req, req, bytesMax => bodyOf(req, { raw: rawBodyOf(req), parsed: req.body, cure, bytesMax }))
 }
 
 /** Where serverless platforms leave the bytes of a body that they have read. */
@@ -134,29 +134,30 @@ interface Call<X, Req> {
   readonly handler: ((execution: X) => unknown) | undefined
 }
 
-async function serve<X extends Execution, Req extends ExpressRequest>(
+function serve<X extends Execution, Req extends ExpressRequest>(
   operation: Operation<X, Req>,
   call: Call<X, Req>,
-): Promise<void> {
+): void {
   const { req, res, next, handler } = call
   let held: HeldAnswer | undefined
-  try {
-    const result = await exchange(operation, expressView(req), execution => {
-      rememberExecution(req, execution)
-      const rendered = watchErrors(req)
-      // Last: what it lays over the request leaves first, and the request has its shape again.
-      held = holdAnswer(res, req)
-      return attempt(operation, call, { execution, rendered, held })
+  exchange(operation, expressView(req), execution => {
+    rememberExecution(req, execution)
+    const rendered = watchErrors(req)
+    // Last: what it lays over the request leaves first, and the request has its shape again.
+    held = holdAnswer(res, req)
+    return attempt(operation, call, { execution, rendered, held })
+  })
+    .then(result => {
+      if (result.kind === 'pass') return handler === undefined ? next() : handler(uncoveredExecution(operation))
+      if (held !== undefined) return held.conclude(result)
+      if (result.kind === 'send') sendAnswer(res, result.answer)
+      return undefined
     })
-    if (result.kind === 'pass')
-      return void (handler === undefined ? next() : await handler(uncoveredExecution(operation)))
-    if (held !== undefined) return held.conclude(result)
-    if (result.kind === 'send') sendAnswer(res, result.answer)
-  } catch (error) {
-    if (held === undefined) return next(thrownError(error))
-    reportFailure(operation, 'an execution failed', error)
-    held.conclude()
-  }
+    .catch((error: unknown) => {
+      if (held === undefined) return next(thrownError(error))
+      reportFailure(operation, 'an execution failed', error)
+      return held.conclude()
+    })
 }
 
 interface Granted<X> {
