@@ -36,14 +36,14 @@ export async function openOwnTransaction(
   { calls, share, open }: Transactions,
   first: AtomicRequest | undefined,
 ): Promise<OwnTransaction> {
-  const opened = await openTransaction(pool, sql.schema, calls.begin(first))
+  const opened = await openTransaction({ pool, schema: sql.schema, sessions }, calls.begin(first))
   const { client, beginning } = opened
   const watch = watchCommands(client)
   const { tx, directly, close } = transactionClient(client, watch)
   const runs = { call: preparedIn(client, sessions, sql.schema), run: inTransaction(directly, sql.schema) }
   const operation = first?.identity.operation
   const own: OwnTransaction = { calls, runs, isOurs: true, watch, opened, share, tx, close, operation }
-  if (first !== undefined) own.first = { request: first, lock: beginning.rows[0] }
+  if (first !== undefined) own.first = { request: first, lock: beginning }
   open.set(tx, own)
   return own
 }

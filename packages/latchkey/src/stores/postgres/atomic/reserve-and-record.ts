@@ -3,11 +3,22 @@ import type { Outcome } from '../../../ports/outcome.ts'
 import type { AtomicRequest, GrantedFrom, Reservation } from '../../../ports/store.ts'
 import { packedOutcome } from '../../shared/packed-outcome.ts'
 import type { RawNumber } from '../../shared/record-row.ts'
-import { prepared, type RunPrepared } from '../connection/prepared.ts'
+import type { Fields } from '../connection/flight.ts'
+import { prepared, preparedForOne, type RunPrepared } from '../connection/prepared.ts'
 import type { RunStatement } from '../connection/statement.ts'
+import { commitStatement, type Together } from '../connection/transaction.ts'
 import { outcomeValues } from '../keys/complete.ts'
 import { idColumn, keyRecord, type KeyRow, needsNoDecision, readManyStatement, recordOfFields } from '../keys/read.ts'
-import { arrayParameter, isUuid } from '../sql/columns.ts'
+import {
+  arrayParameter,
+  bigints,
+  byteas,
+  type Column,
+  float8s,
+  isUuid,
+  texts as textColumn,
+  uuids,
+} from '../sql/columns.ts'
 import {
   grantedFrom,
   isExpired,
@@ -20,7 +31,7 @@ import {
 } from '../sql/fragments.ts'
 import { bytesLiteral, numberLiteral, textLiteral, uuidLiteral } from '../sql/literal.ts'
 import type { Dialect } from '../sql/names.ts'
-import { readable, takeOverValues } from '../sql/values.ts'
+import { areUuids, readable, takeOverValues } from '../sql/values.ts'
 import { recordedColumns, type RecordedRow, recordedValues } from './functions.ts'
 
 type ReservedRow = KeyRow & { readonly fence: RawNumber; readonly grant_from: GrantedFrom | null }
@@ -33,13 +44,13 @@ export interface AtomicRuns {
 }
 
 export interface AtomicCalls {
-  /** The text that begins a transaction, with the lock and the read of its first reservation where that is known. */
-  begin(first: AtomicRequest | undefined): string
+  /** What begins a transaction, with the lock and the read of its first reservation where that is known. */
+  begin(first: AtomicRequest | undefined): Together
   /** `lock`: the row that the beginning returned. */
-  reserve(runs: AtomicRuns, request: AtomicRequest, lock: unknown): Promise<Reserved>
+  reserve(runs: AtomicRuns, request: AtomicRequest, lock: Fields | undefined): Promise<Reserved>
   record(runs: AtomicRuns, recording: Recording): Promise<'recorded' | 'taken'>
-  /** The same as text, which fails where the other returns `taken`. Undefined: only the other can record it. */
-  recordText(recording: Recording): string | undefined
+  /** The same for the end of the transaction: it fails where the other returns `taken`. Undefined: only the other can record it. */
+  recordLast(recording: Recording): Together | undefined
   /** Whether this is still the transaction that reserved. */
   isSame(runs: AtomicRuns, recording: Recording): Promise<boolean>
 }
@@ -58,28 +69,39 @@ export interface Recording {
 }
 
 /** The first 64 bits of the identity, signed. Two identities that share them cost each other a 409, never safety. */
-export function lockOf(id: string): string {
-  return BigInt.asIntN(64, BigInt(`0x${id.replaceAll('-', '').slice(0, 16)}`)).toString()
+export function lockOf(id: string): bigint {
+  return BigInt.asIntN(64, BigInt(`0x${id.replaceAll('-', '').slice(0, 16)}`))
 }
 
 export function atomicCalls(sql: Dialect): AtomicCalls {
   const texts = {
-    reserve: prepared(`select ${sql.functions.reserve}($1::bigint, $2::uuid) as reserved`),
-    readPlain: prepared(readManyStatement(sql)),
+    reserve: prepared('reserve', reserveStatement(sql)),
+    readPlain: readManyStatement(sql),
     read: readReservedStatement(sql),
-    recordFresh:
-      prepared(`select ${sql.functions.recordFresh}($1::uuid, $2::uuid, $3::bytea, $4::float8, $5::text, $6::text,
-      $7::text, $8::bytea, $9::text) as recorded`),
+    recordFresh: prepared(
+      'record',
+      `select ${sql.functions.recordFresh}($1::uuid, $2::uuid, $3::bytea, $4::float8, $5::text, $6::text,
+      $7::text, $8::bytea, $9::text) as recorded`,
+    ),
     record: recordStatement(sql),
+    recordLast: prepared('record_last', recordLastStatement(sql)),
+  }
+  const begin = preparedForOne<undefined>(prepared('BEGIN', 'BEGIN'), [])(undefined)
+  const reserve = preparedForOne(texts.reserve, reserveColumns)
+  const recordLast = preparedForOne(texts.recordLast, freshColumns)
+  const ahead = [texts.recordLast, commitStatement]
+  const lockNow = async (call: RunPrepared, id: string): Promise<Fields> => {
+    const [row] = await call<{ readonly reserved: string }>(texts.reserve, [lockOf(id).toString(), id])
+    return [row?.reserved]
   }
   return {
-    begin: first =>
-      first === undefined || !isUuid(first.identity.id) ? 'BEGIN' : `BEGIN;${reserveText(sql, first.identity)}`,
+    begin(first) {
+      if (first === undefined || !isUuid(first.identity.id)) return { text: () => 'BEGIN', batches: [begin], ahead }
+      const { id } = first.identity
+      return { text: () => `BEGIN;${reserveText(sql, id)}`, batches: [begin, reserve(id)], ahead }
+    },
     async reserve({ call, run }, { identity, fingerprint, takeOver }, lock) {
-      // The same columns, whichever way they were asked for.
-      const asked = lock as LockRow | undefined
-      const [row] = asked ? [asked] : await call<LockRow>(texts.reserve, [lockOf(identity.id), identity.id])
-      const { locked, found, began } = lockOfRow(row)
+      const { locked, found, began } = reservedOf(lock ?? (await lockNow(call, identity.id)))
       if (!found) return { reservation: reservationOf(locked, undefined), began }
       const [read] = await call<object>(texts.readPlain, [arrayParameter(idColumn, [identity.id])])
       const record = read && recordOfFields(Object.values(read))
@@ -106,9 +128,14 @@ export function atomicCalls(sql: Dialect): AtomicCalls {
       const [row] = await run<{ readonly same: boolean }>('select now() = $1::timestamptz as same', [began])
       return row?.same === true
     },
-    recordText({ request, outcome, reservedFence, began }) {
+    recordLast({ request, outcome, reservedFence, began }) {
       const packed = freshOutcome({ request, outcome, reservedFence })
-      return packed && `select ${sql.functions.recordLast}(${freshLiterals(request, packed, began)})`
+      if (packed === undefined) return undefined
+      const text = () => `select ${sql.functions.recordLast}(${freshLiterals(request, packed, began)})`
+      // What is no uuid is refused by the server, and names it.
+      return areUuids({ id: request.identity.id, claimId: request.claimId })
+        ? { text, batches: [recordLast({ request, packed, began })] }
+        : { text }
     },
   }
 }
@@ -118,18 +145,20 @@ function freshOutcome({ request, outcome, reservedFence }: Omit<Recording, 'bega
   return reservedFence === 0 && request.tombstoneMs === undefined ? packedOutcome(outcome, 1) : undefined
 }
 
-function reserveText({ functions }: Dialect, { id }: AtomicRequest['identity']): string {
+function reserveStatement({ functions }: Dialect): string {
+  return `select ${functions.reserve}($1::bigint, $2::uuid) as reserved`
+}
+
+const reserveColumns: readonly Column<string>[] = [bigints(lockOf), uuids(id => id)]
+
+function reserveText({ functions }: Dialect, id: string): string {
   return `select ${functions.reserve}('${lockOf(id)}', ${uuidLiteral(id)}) as reserved`
 }
 
-interface LockRow {
-  readonly reserved: string
-}
-
 /** As the function writes it. */
-function lockOfRow(row: LockRow | undefined): { locked: boolean; found: boolean; began: string } {
-  const reserved = row?.reserved ?? 'ff'
-  return { locked: reserved[0] === 't', found: reserved[1] === 't', began: reserved.slice(2) }
+function reservedOf([reserved]: Fields): { locked: boolean; found: boolean; began: string } {
+  const text = typeof reserved === 'string' ? reserved : 'ff'
+  return { locked: text[0] === 't', found: text[1] === 't', began: text.slice(2) }
 }
 
 /** A finished row is seen with and without the lock: replays do not hold each other up. */
@@ -155,6 +184,29 @@ function freshValues(request: AtomicRequest, packed: Buffer, began: string): unk
     began,
   ]
 }
+
+interface FreshRecord {
+  readonly request: AtomicRequest
+  readonly packed: Buffer
+  readonly began: string
+}
+
+function recordLastStatement({ functions }: Dialect): string {
+  return `select ${functions.recordLast}($1::uuid, $2::uuid, $3::bytea, $4::float8, $5::text, $6::text, $7::text, $8::bytea, $9::text)`
+}
+
+/** In the order of `freshValues`. */
+const freshColumns: readonly Column<FreshRecord>[] = [
+  uuids(({ request }) => request.identity.id),
+  uuids(({ request }) => request.claimId),
+  byteas(({ request }) => request.fingerprint),
+  float8s(({ request }) => request.retentionMs),
+  textColumn(({ request }) => readable(request.identity.scope)),
+  textColumn(({ request }) => readable(request.identity.operation)),
+  textColumn(({ request }) => (request.description === undefined ? null : readable(request.description))),
+  byteas(({ packed }) => packed),
+  textColumn(({ began }) => began),
+]
 
 /** In the order of `freshValues`. */
 function freshLiterals(request: AtomicRequest, packed: Buffer, began: string): string {

@@ -2,6 +2,8 @@
 import { LatchkeyError } from '../../../ports/errors.ts'
 import type { AtomicRequest, HandlerEnd, Recorded, Reservation } from '../../../ports/store.ts'
 import { isFailedTransaction } from '../connection/errors.ts'
+import type { Fields } from '../connection/flight.ts'
+import type { Together } from '../connection/transaction.ts'
 import type { CommandWatch } from '../connection/watch-commands.ts'
 import type { AtomicCalls, AtomicRuns, Recording } from './reserve-and-record.ts'
 
@@ -14,11 +16,11 @@ export interface AtomicTransaction {
   /** When it began, by the server, once something is reserved in it. */
   began?: string
   /** The lock that was asked for with its BEGIN. */
-  first?: { readonly request: AtomicRequest; readonly lock: unknown }
+  first?: { readonly request: AtomicRequest; readonly lock: Fields | undefined }
   /** What was found in a transaction that has ended: nothing else can be asked of it. */
   found?: Reservation
   /** Sent with the COMMIT. */
-  atEnd?: string
+  atEnd?: Together
   /** It has ended, and the watch has not seen how. */
   hasVanished?: true
 }
@@ -60,9 +62,9 @@ export async function recordAtEnd(transaction: AtomicTransaction, recordable: Re
   if (watch === undefined) return recordIn(transaction, recordable)
   const unusable = whyUnusable(watch)
   if (unusable !== undefined) return unusable
-  const text = calls.recordText(recordingOf(transaction, recordable))
-  if (text === undefined) return recordIn(transaction, recordable)
-  transaction.atEnd = text
+  const atEnd = calls.recordLast(recordingOf(transaction, recordable))
+  if (atEnd === undefined) return recordIn(transaction, recordable)
+  transaction.atEnd = atEnd
   return 'recorded'
 }
 

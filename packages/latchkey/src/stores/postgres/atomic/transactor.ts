@@ -104,12 +104,12 @@ async function readAfterCommit(
   id: string,
   waitMs: number,
 ): Promise<KeyRecord | undefined> {
-  const transaction = await openTransaction(pool, sql.schema, beginReadCommitted)
+  const transaction = await openTransaction({ pool, schema: sql.schema }, beginReadCommitted)
   const run = inTransaction(transaction.client, sql.schema)
   try {
     // Zero would mean no limit.
     await run(`select pg_catalog.set_config('lock_timeout', $1, true)`, [`${Math.max(1, Math.ceil(waitMs))}ms`])
-    await run('select pg_catalog.pg_advisory_xact_lock($1::bigint)', [lockOf(id)])
+    await run('select pg_catalog.pg_advisory_xact_lock($1::bigint)', [lockOf(id).toString()])
     const [row] = await run<KeyRow>(readStatement(sql), [id])
     return row && keyRecord(row)
   } catch (error) {

@@ -55,7 +55,7 @@ function queue(
       sent.push({
         items,
         answer: (results = items.map(item => `${item}!`)) =>
-          resolve([{ kind: 'answered', answer: { rows: [results], count: 0 } }]),
+          resolve([{ kind: 'answered', answer: { command: '', rows: [results], count: 0 } }]),
         fail: cause =>
           resolve([{ kind: 'failed', error: new LatchkeyError('store-unavailable', cause.message, { cause }) }]),
       })

@@ -25,6 +25,8 @@ export interface Batch {
 export type Fields = readonly unknown[]
 
 export interface Answered {
+  /** As the server names what it did: INSERT, COMMIT, … */
+  readonly command: string
   readonly rows: readonly Fields[]
   /** How many rows the statement wrote or returned. */
   readonly count: number
@@ -47,13 +49,22 @@ export interface FlightPlan {
 
 /** Resolves when all of it is committed, with an answer for each statement. */
 export async function fly({ client, writer }: FlightPlan, batches: readonly Batch[]): Promise<readonly Answered[]> {
-  for (const { statement } of batches) {
-    if (!isPrepared(client, statement)) await answered(client, { ...statement, bytes: parse(statement) })
-  }
+  for (const { statement } of batches) if (!isPrepared(client, statement)) await prepare(client, statement)
   writer.start()
   for (const batch of batches) bindAndExecute(writer, batch)
   writeSync(writer)
   return answered(client, { name: '', text: '', bytes: writer.written() })
+}
+
+export async function prepareAll(
+  client: FlightPlan['client'],
+  statements: readonly PreparedStatement[],
+): Promise<void> {
+  for (const statement of statements) if (!isPrepared(client, statement)) await prepare(client, statement)
+}
+
+function prepare(client: PgNamingClient, statement: PreparedStatement): Promise<unknown> {
+  return answered(client, { ...statement, bytes: parse(statement) })
 }
 
 function isPrepared({ connection }: PgClient, { name, text }: PreparedStatement): boolean {
@@ -76,7 +87,7 @@ function answered(client: PgNamingClient, { name, text, bytes }: Message): Promi
       handleDataRow: ({ fields }) => void rows.push(fields),
       handleCommandComplete({ text: tag }) {
         // For example "INSERT 0 25": the count is the last word.
-        answers.push({ rows, count: Number(tag.slice(tag.lastIndexOf(' ') + 1)) })
+        answers.push({ command: tag, rows, count: Number(tag.slice(tag.lastIndexOf(' ') + 1)) })
         rows = []
       },
       // The transaction of the message is committed, and durable.

@@ -6,7 +6,7 @@ import { describePostgres } from '../../../../../../test/servers/describe-postgr
 import { type Column, float8s, texts, uuids } from '../sql/columns.ts'
 import type { Answered, Batch } from './flight.ts'
 import { openLane, type Send } from './lane.ts'
-import { preparedForMany, preparedForOne, sessions } from './prepared.ts'
+import { prepared, preparedForMany, preparedForOne, sessions } from './prepared.ts'
 
 interface Item {
   readonly id: string
@@ -16,10 +16,13 @@ interface Item {
 
 const columns: readonly Column<Item>[] = [uuids(item => item.id), float8s(item => item.price), texts(item => item.note)]
 const echo = preparedForMany(
-  'select a.id, a.price, a.note from unnest($1::uuid[], $2::float8[], $3::text[]) a (id, price, note)',
+  prepared(
+    'test',
+    'select a.id, a.price, a.note from unnest($1::uuid[], $2::float8[], $3::text[]) a (id, price, note)',
+  ),
   columns,
 )
-const echoOne = preparedForOne('select $1::uuid, $2::float8, $3::text', columns)
+const echoOne = preparedForOne(prepared('test', 'select $1::uuid, $2::float8, $3::text'), columns)
 const lastItem: Item = { id: randomUUID(), price: -1e300, note: null }
 const items: readonly Item[] = [{ id: randomUUID(), price: 0.5, note: 'é, "quoted" and \\' }, lastItem]
 /** Numbers are text, or what the driver made of it. */
@@ -63,14 +66,20 @@ describePostgres('a lane', database => {
   it('counts what a statement wrote', async () => {
     const { pool, send } = open()
     await pool.query('create table written (id uuid)')
-    const write = preparedForMany<Item>('insert into written select unnest($1::uuid[])', columns.slice(0, 1))
-    expect(await one(send, write(items))).toEqual({ rows: [], count: 2 })
+    const write = preparedForMany<Item>(
+      prepared('test', 'insert into written select unnest($1::uuid[])'),
+      columns.slice(0, 1),
+    )
+    expect(await one(send, write(items))).toEqual({ command: 'INSERT 0 2', rows: [], count: 2 })
   })
 
   it('sends batches together as one transaction', async () => {
     const { pool, send } = open()
     await pool.query('create table together (id uuid primary key)')
-    const write = preparedForMany<Item>('insert into together select unnest($1::uuid[])', columns.slice(0, 1))
+    const write = preparedForMany<Item>(
+      prepared('test', 'insert into together select unnest($1::uuid[])'),
+      columns.slice(0, 1),
+    )
     const both = await send([echo(items), write(items)])
     expect(both).toMatchObject([
       { kind: 'answered', answer: { count: 2 } },
@@ -116,7 +125,10 @@ describePostgres('a lane', database => {
 
   it('takes another connection while its own is busy', async () => {
     const { send } = open()
-    const slow = preparedForMany<Item>('select pg_sleep(0.3), unnest($1::uuid[])', columns.slice(0, 1))
+    const slow = preparedForMany<Item>(
+      prepared('test', 'select pg_sleep(0.3), unnest($1::uuid[])'),
+      columns.slice(0, 1),
+    )
     const order: string[] = []
     await Promise.all([
       one(send, slow(items)).then(() => order.push('slow')),
@@ -135,7 +147,10 @@ describePostgres('a lane', database => {
   it('is not failed by a connection that broke while it was kept', async () => {
     const { pool, send } = open()
     const ended = new Promise(resolve => pool.once('connect', client => client.once('end', () => resolve(undefined))))
-    const pid = preparedForMany<Item>('select pg_backend_pid(), unnest($1::uuid[])', columns.slice(0, 1))
+    const pid = preparedForMany<Item>(
+      prepared('test', 'select pg_backend_pid(), unnest($1::uuid[])'),
+      columns.slice(0, 1),
+    )
     const { rows } = await one(send, pid(items))
     // From outside, so that the lane keeps its connection.
     const killer = new pg.Client({ connectionString: database.url })
@@ -149,7 +164,7 @@ describePostgres('a lane', database => {
   it('tells what the server refused, and goes on with the connection', async () => {
     const { pool, send } = open()
     const wrong = preparedForMany<Item>(
-      'select 1 / (a.price * 0)::int from unnest($1::uuid[], $2::float8[]) a (id, price)',
+      prepared('test', 'select 1 / (a.price * 0)::int from unnest($1::uuid[], $2::float8[]) a (id, price)'),
       [...columns.slice(0, 2)],
     )
     await expect(one(send, wrong(items))).rejects.toMatchObject({ code: 'store-unavailable', cause: { code: '22012' } })
@@ -163,7 +178,7 @@ describePostgres('a lane', database => {
     await pause(300)
     expect(told((await one(send, echo(items))).rows)).toEqual(items)
     expect(pool.totalCount).toBe(1)
-    const slow = preparedForMany<Item>('select pg_sleep(1), unnest($1::uuid[])', columns.slice(0, 1))
+    const slow = preparedForMany<Item>(prepared('test', 'select pg_sleep(1), unnest($1::uuid[])'), columns.slice(0, 1))
     await expect(one(send, slow(items))).rejects.toMatchObject({ code: 'store-unavailable' })
   })
 })

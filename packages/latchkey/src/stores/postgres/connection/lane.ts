@@ -123,7 +123,7 @@ function query(client: PgClient, isOurs: boolean, { statement, values }: Batch):
 
 function answerOf(result: PgResult): Answered {
   const rows = rowsOf<object>(result).map(row => Object.values(row))
-  return { rows, count: result.rowCount ?? rows.length }
+  return { command: result.command, rows, count: result.rowCount ?? rows.length }
 }
 
 function takeKept(lane: Lane, attempt: Attempt): Connection | undefined {

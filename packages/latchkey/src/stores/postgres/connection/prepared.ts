@@ -9,17 +9,19 @@ import { arrayParameter, type Column, parameter } from '../sql/columns.ts'
 import type { Batch, PreparedStatement } from './flight.ts'
 import { rowsOf } from './statement.ts'
 
-/** Named by its text: two versions of this package that share a session must never run each other's statements. */
-export function prepared(text: string): PreparedStatement {
-  return { name: `latchkey_${createHash('sha256').update(text).digest('hex').slice(0, 24)}`, text }
+/**
+ * Named by its text: two versions of this package that share a session must never run each other's statements. The label is for people
+ * who look at a session's statements.
+ */
+export function prepared(label: string, text: string): PreparedStatement {
+  return { name: `latchkey_${label}_${createHash('sha256').update(text).digest('hex').slice(0, 24)}`, text }
 }
 
 /** A statement whose parameters are arrays, with an element for each item. */
 export function preparedForMany<Item>(
-  text: string,
+  statement: PreparedStatement,
   columns: readonly Column<Item>[],
 ): (items: readonly Item[]) => Batch {
-  const statement = prepared(text)
   return items => ({
     statement,
     parameterCount: columns.length,
@@ -31,8 +33,10 @@ export function preparedForMany<Item>(
 }
 
 /** A statement whose parameters are the values of one item. */
-export function preparedForOne<Item>(text: string, columns: readonly Column<Item>[]): (item: Item) => Batch {
-  const statement = prepared(text)
+export function preparedForOne<Item>(
+  statement: PreparedStatement,
+  columns: readonly Column<Item>[],
+): (item: Item) => Batch {
   return item => ({
     statement,
     parameterCount: columns.length,

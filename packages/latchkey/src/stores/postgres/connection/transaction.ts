@@ -2,15 +2,36 @@
 import { systemClock } from '../../../ports/clock.ts'
 import type { TransactionEnd } from '../../../ports/store.ts'
 import type { PgClient, PgPool, PgResult } from '../driver.ts'
+import { binaryWriter } from '../sql/columns.ts'
 import { asError, isConflictAtCommit, isDefiniteRefusal, isFailedTransaction, storeError } from './errors.ts'
+import {
+  type Answered,
+  type Batch,
+  type Fields,
+  fly,
+  prepareAll,
+  type PreparedStatement,
+  takesFlights,
+} from './flight.ts'
 import { ignoreErrors } from './ignore-errors.ts'
+import { asNaming, prepared, preparedForOne, type Sessions } from './prepared.ts'
+import { rowsOf } from './statement.ts'
+
+/** Statements that are sent in one message: of our own where the session takes it, otherwise as one text. */
+export interface Together {
+  readonly text: () => string
+  /** Absent: only the text. */
+  readonly batches?: readonly Batch[]
+  /** What will be sent later in the transaction: prepared before it, and not at its end. */
+  readonly ahead?: readonly PreparedStatement[]
+}
 
 export interface OpenTransaction {
   readonly client: PgClient
-  /** Of the last statement that began it. */
-  readonly beginning: PgResult
+  /** The row that the last of the statements which began it returned. */
+  readonly beginning: Fields | undefined
   /** `before` goes in one message with COMMIT. Rejects only when the server refused for a reason of the application's: then nothing was committed. */
-  commit(before?: string): Promise<TransactionEnd>
+  commit(before?: Together): Promise<TransactionEnd>
   /** Never rejects: a connection that cannot roll back is closed, and the server rolls back by itself. */
   rollback(): Promise<void>
 }
@@ -25,9 +46,19 @@ const endLimitMs = 10_000
  * For work that waits for a lock and then has to see what its holder committed: above READ COMMITTED, which may be the
  * database's default, the snapshot would be older than the wait.
  */
-export const beginReadCommitted = 'BEGIN ISOLATION LEVEL READ COMMITTED'
+export const beginReadCommitted: Together = { text: () => 'BEGIN ISOLATION LEVEL READ COMMITTED' }
 
-export async function openTransaction(pool: PgPool, schema: string, begin = 'BEGIN'): Promise<OpenTransaction> {
+export interface TransactionOptions {
+  readonly pool: PgPool
+  readonly schema: string
+  /** Absent: all is sent as text. */
+  readonly sessions?: Sessions
+}
+
+export async function openTransaction(
+  { pool, schema, sessions }: TransactionOptions,
+  begin: Together,
+): Promise<OpenTransaction> {
   const client = await pool.connect().catch((error: unknown) => {
     throw storeError(error, schema)
   })
@@ -36,36 +67,66 @@ export async function openTransaction(pool: PgPool, schema: string, begin = 'BEG
     stopIgnoring()
     client.release(error === undefined ? undefined : asError(error))
   }
-  let beginning: PgResult
+  const send = (together: Together) => sendTogether(client, sessions, together)
+  let beginning: Fields | undefined
   try {
-    beginning = lastOf(await client.query(begin))
+    beginning = (await send(begin)).rows[0]
   } catch (error) {
+    sessions?.failed(error)
     giveBack(error)
     throw storeError(error, schema)
   }
   return {
     client,
     beginning,
-    commit: before => commit(client, giveBack, before),
+    commit: before => commit(() => send(withCommit(before)), giveBack),
     rollback: () => rollback(client, giveBack),
   }
 }
 
-/** A message of several statements has several results. */
-function lastOf(result: PgResult | readonly PgResult[]): PgResult {
-  if (!Array.isArray(result)) return result as PgResult
-  const last: PgResult | undefined = result.at(-1)
-  return last ?? { command: '', rows: [] }
+export const commitStatement: PreparedStatement = prepared('COMMIT', 'COMMIT')
+const commitBatch = preparedForOne<undefined>(commitStatement, [])(undefined)
+const commitAlone: Together = { text: () => 'COMMIT', batches: [commitBatch] }
+
+function withCommit(before: Together | undefined): Together {
+  if (before === undefined) return commitAlone
+  const text = () => `${before.text()};COMMIT`
+  return before.batches === undefined ? { text } : { text, batches: [...before.batches, commitBatch] }
 }
 
-async function commit(
+/** Returns the answer to the last of them. */
+async function sendTogether(
   client: PgClient,
+  sessions: Sessions | undefined,
+  { text, batches, ahead = [] }: Together,
+): Promise<Pick<Answered, 'command' | 'rows'>> {
+  if (batches !== undefined && takesFlights(client)) {
+    const isOurs = sessions?.isOurs(client) ?? (await sessions?.findOut(client))
+    if (isOurs === true) {
+      await prepareAll(asNaming(client), ahead)
+      const answers = await fly({ client: asNaming(client), writer: binaryWriter(messageBytes) }, batches)
+      return answers.at(-1) ?? nothing
+    }
+  }
+  const result: PgResult | readonly PgResult[] = await client.query(text())
+  // A message of several statements has several results.
+  const last: PgResult | undefined = Array.isArray(result) ? result.at(-1) : result
+  return last === undefined
+    ? nothing
+    : { command: last.command, rows: rowsOf<object>(last).map(row => Object.values(row)) }
+}
+
+const nothing = { command: '', rows: [] }
+/** With a small outcome. A larger one makes the writer larger. */
+const messageBytes = 1_024
+
+async function commit(
+  send: () => Promise<Pick<Answered, 'command'>>,
   giveBack: (error?: unknown) => void,
-  before: string | undefined,
 ): Promise<TransactionEnd> {
-  let result: PgResult
+  let result: Pick<Answered, 'command'>
   try {
-    result = lastOf(await limited(client.query(before === undefined ? 'COMMIT' : `${before};COMMIT`)))
+    result = await limited(send())
   } catch (cause) {
     // Also after a definite refusal: a new connection is cheap beside one in an unknown state.
     giveBack(cause)
@@ -90,7 +151,7 @@ async function rollback(client: PgClient, giveBack: (error?: unknown) => void): 
   giveBack()
 }
 
-function limited(answer: Promise<PgResult>): Promise<PgResult> {
+function limited<T>(answer: Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
     const cancel = systemClock.after(endLimitMs, () => reject(new Error(`no answer within ${endLimitMs} ms`)))
     answer.then(resolve, reject).finally(cancel)

@@ -3,7 +3,7 @@ import { LatchkeyError } from '../../../ports/errors.ts'
 import type { ClaimRequest, ClaimResult, GrantedFrom, Store } from '../../../ports/store.ts'
 import type { RawNumber } from '../../shared/record-row.ts'
 import type { Batching } from '../batch/batching.ts'
-import { preparedForMany, preparedForOne } from '../connection/prepared.ts'
+import { prepared, preparedForMany, preparedForOne } from '../connection/prepared.ts'
 import type { RunStatement } from '../connection/statement.ts'
 import { byteas, type Column, float8s, isUuid, smallints, texts as textColumn, uuids } from '../sql/columns.ts'
 import { recovery } from '../sql/fragments.ts'
@@ -103,7 +103,7 @@ export function batchedClaim({ sql, single, together, sideBySide }: Batching): P
   const shared = { name: 'claim', ...byIdentity, mayShare: mayShareClaim, sendAlone: single.claim }
   const batched = together<ClaimRequest, ClaimResult>({
     ...shared,
-    many: preparedForMany(claimManyStatement(sql), newRowColumns),
+    many: preparedForMany(prepared('claim', claimManyStatement(sql)), newRowColumns),
     resultsOf(requests, answer) {
       if (answer.rows.length === 0) return requests.map(wonNew)
       const seen = recordsById(answer)
@@ -114,7 +114,7 @@ export function batchedClaim({ sql, single, together, sideBySide }: Batching): P
         return needsNoDecision(record) ? ({ kind: 'seen', record } as const) : single.claim(request)
       })
     },
-    one: preparedForOne(claimNewStatement(sql), newRowColumns),
+    one: preparedForOne(prepared('claim_one', claimNewStatement(sql)), newRowColumns),
     resultOf: (request, { count }) => (count === 1 ? wonNew(request) : undefined),
   })
   const alone = sideBySide<ClaimRequest, ClaimResult>(shared)

@@ -4,7 +4,7 @@ import type { Claim, OwnerResult, Store } from '../../../ports/store.ts'
 import { headersToText } from '../../shared/outcome-codec.ts'
 import { packedOutcome } from '../../shared/packed-outcome.ts'
 import type { Batching } from '../batch/batching.ts'
-import { preparedForMany, preparedForOne } from '../connection/prepared.ts'
+import { prepared, preparedForMany, preparedForOne } from '../connection/prepared.ts'
 import type { RunStatement } from '../connection/statement.ts'
 import { byteas, type Column, float8s, uuids } from '../sql/columns.ts'
 import { milliseconds, recovery, state, stepState, storeOutcome } from '../sql/fragments.ts'
@@ -37,13 +37,13 @@ export function batchedComplete({ sql, single, together }: Batching): Pick<Store
     name: 'complete',
     keyOf: ({ claim: { id } }) => id,
     sendAlone,
-    many: preparedForMany(completeManyStatement(sql), completionColumns),
+    many: preparedForMany(prepared('complete', completeManyStatement(sql)), completionColumns),
     resultsOf(completions, answer) {
       const isWritten = idsWritten(answer)
       // Not in progress under this claim any more: the statement for one row finds out why.
       return completions.map(each => (isWritten(each.claim.id) ? 'written' : sendAlone(each)))
     },
-    one: preparedForOne(completeFirstStatement(sql), completionColumns),
+    one: preparedForOne(prepared('complete_one', completeFirstStatement(sql)), completionColumns),
     resultOf: (completion, { count }) => (count === 1 ? 'written' : sendAlone(completion)),
   })
   return {

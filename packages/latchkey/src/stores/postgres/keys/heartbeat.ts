@@ -1,7 +1,7 @@
 /** A heartbeat renews the owner's lease. */
 import type { Claim, OwnerResult, Store } from '../../../ports/store.ts'
 import type { Batching } from '../batch/batching.ts'
-import { preparedForMany } from '../connection/prepared.ts'
+import { prepared, preparedForMany } from '../connection/prepared.ts'
 import type { RunStatement } from '../connection/statement.ts'
 import { type Column, float8s, uuids } from '../sql/columns.ts'
 import { milliseconds, state } from '../sql/fragments.ts'
@@ -37,7 +37,7 @@ export function batchedHeartbeat({ sql, single, together }: Batching): Pick<Stor
     name: 'heartbeat',
     keyOf: ({ claim: { id } }) => id,
     sendAlone: ({ claim, leaseMs }) => single.heartbeat(claim, leaseMs),
-    many: preparedForMany(heartbeatManyStatement(sql), heartbeatColumns),
+    many: preparedForMany(prepared('heartbeat', heartbeatManyStatement(sql)), heartbeatColumns),
     resultsOf(heartbeats, answer) {
       const isWritten = idsWritten(answer)
       return heartbeats.map(each => (isWritten(each.claim.id) ? 'written' : 'claim-lost'))

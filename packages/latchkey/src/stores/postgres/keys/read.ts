@@ -2,8 +2,8 @@
 import type { KeyRecord, Store } from '../../../ports/store.ts'
 import { recordOf, type OutcomeRow, type RawNumber, type RecordRow } from '../../shared/record-row.ts'
 import type { Batching } from '../batch/batching.ts'
-import type { Answered, Fields } from '../connection/flight.ts'
-import { preparedForMany } from '../connection/prepared.ts'
+import type { Answered, Fields, PreparedStatement } from '../connection/flight.ts'
+import { prepared, preparedForMany } from '../connection/prepared.ts'
 import type { RunStatement } from '../connection/statement.ts'
 import { type Column, isUuid, uuids } from '../sql/columns.ts'
 import { batchColumns, keyWithOutcome, outcomeColumns, recordColumns } from '../sql/fragments.ts'
@@ -99,8 +99,8 @@ export function readStatement(sql: Dialect): string {
 }
 
 /** By a function, so that the session caches the plan. Large outcomes are stored apart and are not among its columns. */
-export function readManyStatement(sql: Dialect): string {
-  return `select ${batchColumns(sql)} from ${sql.functions.readMany}($1::uuid[]) k`
+export function readManyStatement(sql: Dialect): PreparedStatement {
+  return prepared('read', `select ${batchColumns(sql)} from ${sql.functions.readMany}($1::uuid[]) k`)
 }
 
 /** It cannot be granted, and all of it is here: running, finished with its outcome, or unreadable. A large outcome is stored apart. */

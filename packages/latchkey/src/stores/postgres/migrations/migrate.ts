@@ -22,7 +22,7 @@ export interface MigrateOptions {
  * lock is the transaction's, so that PgBouncer in transaction mode may stand in between.
  */
 export async function migrate({ pool, sql, schemaName }: MigrateOptions): Promise<void> {
-  const transaction = await openTransaction(pool, sql.schema, beginReadCommitted)
+  const transaction = await openTransaction({ pool, schema: sql.schema }, beginReadCommitted)
   try {
     await applyMissing(transaction.client, sql, schemaName)
   } catch (error) {

@@ -24,6 +24,10 @@ export function smallints<Item>(of: (item: Item) => number): Column<Item> {
   return { type: 21, write: (writer, item) => writer.smallint(of(item)) }
 }
 
+export function bigints<Item>(of: (item: Item) => bigint): Column<Item> {
+  return { type: 20, write: (writer, item) => writer.bigint(of(item)) }
+}
+
 export function float8s<Item>(of: (item: Item) => number): Column<Item> {
   return { type: 701, write: (writer, item) => writer.float8(of(item)) }
 }
@@ -42,6 +46,7 @@ export interface BinaryWriter {
   uuid(text: string): void
   bytes(value: Uint8Array): void
   smallint(value: number): void
+  bigint(value: bigint): void
   float8(value: number): void
   text(value: string | null): void
   /** Writes the length of what `write` writes before it. */
@@ -108,6 +113,11 @@ export function binaryWriter(bytes: number = firstBytes): BinaryWriter {
     smallint(value) {
       int32(2)
       writer.int16(value)
+    },
+    bigint(value) {
+      int32(8)
+      room(8)
+      end = buffer.writeBigInt64BE(value, end)
     },
     float8(value) {
       int32(8)

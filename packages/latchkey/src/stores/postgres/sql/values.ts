@@ -13,7 +13,7 @@ export function exact(text: string): string {
 }
 
 /** A batch takes no other ids: the server would refuse all of it for one of them. */
-export function areUuids({ id, claimId }: Claim): boolean {
+export function areUuids({ id, claimId }: Pick<Claim, 'id' | 'claimId'>): boolean {
   return isUuid(id) && isUuid(claimId)
 }
 
