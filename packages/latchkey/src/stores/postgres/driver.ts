@@ -74,6 +74,9 @@ export interface PgPool extends PgQueryable {
   readonly options?: { readonly max?: number | undefined }
   /** How many callers wait for a connection. */
   readonly waitingCount?: number
+  /** How many connections there are, and how many of them are not in use. */
+  readonly totalCount?: number
+  readonly idleCount?: number
 }
 
 /** The client type of a pool. `connect` of `pg` is overloaded, and inference takes the last overload unless both are named. */

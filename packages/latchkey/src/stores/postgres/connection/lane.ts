@@ -31,8 +31,8 @@ export interface LaneOptions {
   readonly limitMs: number
 }
 
-/** The pool ends only when it has all its connections back. */
-const idleMs = 100
+/** Others that come to want a connection meanwhile have to wait for so long, and so has the end of the pool. */
+const idleMs = 10
 /** Then the connection goes back in between, so that the pool's own limits on its age and its uses hold. */
 const keptMsMax = 10_000
 
@@ -179,7 +179,13 @@ function giveBack(lane: Lane, attempt: Attempt, error?: unknown): void {
 }
 
 function mayKeep({ options }: Lane, { sinceMs }: Connection): boolean {
-  return (options.pool.waitingCount ?? 1) === 0 && systemClock.monotonicMs() - sinceMs < keptMsMax
+  return hasSpare(options.pool) && systemClock.monotonicMs() - sinceMs < keptMsMax
+}
+
+/** Nobody waits for a connection, and whoever comes next need not. */
+function hasSpare({ waitingCount, idleCount, totalCount, options }: PgPool): boolean {
+  if (waitingCount !== 0) return false
+  return (idleCount ?? 0) > 0 || (totalCount ?? 0) < (options?.max ?? Infinity)
 }
 
 function keep(lane: Lane, connection: Connection): void {
