@@ -8,9 +8,10 @@ import type { RunStatement } from '../connection/statement.ts'
 import { byteaArray, float8Array, smallintArray, textArray, uuidArray } from '../sql/binary-array.ts'
 import { recovery } from '../sql/fragments.ts'
 import type { Dialect } from '../sql/names.ts'
-import { isUuid, readable, takeOverValues } from '../sql/values.ts'
+import { areUuids, inOrder, readable, takeOverValues } from '../sql/values.ts'
 import { newJournal, readJournal, workValues } from '../steps/journal.ts'
 import { claimManyStatement, claimNewStatement, claimStatement } from './claim-sql.ts'
+import { expectReplays } from './expect-replays.ts'
 import { keyRecord, type KeyRow, needsNoDecision, recordsById } from './read.ts'
 
 /** Null in `id`: there was no row. Null in `won_fence`: nothing was granted. */
@@ -101,8 +102,11 @@ export const byIdentity = {
 
 export function batchedClaim({ sql, send, single, together, sideBySide }: Batching): Pick<Store, 'claim'> {
   const statements = { one: prepared(claimNewStatement(sql)), many: prepared(claimManyStatement(sql)) }
+  const replays = expectReplays()
   async function sendMany(requests: readonly ClaimRequest[]) {
-    const seen = recordsById(await send(statements.many, claimArrays(requests)))
+    const seen = recordsById(
+      await replays.watch(send(statements.many, [...claimArrays(requests), replays.areExpected()])),
+    )
     return requests.map(request => {
       const record = seen.get(request.identity.id)
       if (record === undefined) return wonNew(request)
@@ -127,7 +131,7 @@ export function batchedClaim({ sql, send, single, together, sideBySide }: Batchi
 
 /** Phased work has a journal, which is written with the grant; a tombstone is rare enough to be sent alone. */
 function mayBeBatched({ recovery: by, tombstoneMs, identity, claimId }: ClaimRequest): boolean {
-  return by !== 'resume' && tombstoneMs === undefined && isUuid(identity.id) && isUuid(claimId)
+  return by !== 'resume' && tombstoneMs === undefined && areUuids({ id: identity.id, claimId })
 }
 
 function wonNew({ identity, claimId }: ClaimRequest): ClaimResult {
@@ -149,15 +153,16 @@ function mayShareClaim(result: ClaimResult, sent: ClaimRequest, joined: ClaimReq
 
 /** In the order of `newRowValues`. */
 function claimArrays(requests: readonly ClaimRequest[]): unknown[] {
+  const sent = inOrder(requests, ({ identity }) => identity.id)
   return [
-    uuidArray(requests.map(each => each.identity.id)),
-    uuidArray(requests.map(each => each.claimId)),
-    byteaArray(requests.map(each => each.fingerprint)),
-    smallintArray(requests.map(each => recovery[each.recovery])),
-    float8Array(requests.map(each => each.leaseMs)),
-    float8Array(requests.map(each => each.expiresInMs)),
-    textArray(requests.map(each => readable(each.identity.scope))),
-    textArray(requests.map(each => readable(each.identity.operation))),
-    textArray(requests.map(each => (each.description === undefined ? null : readable(each.description)))),
+    uuidArray(sent.map(each => each.identity.id)),
+    uuidArray(sent.map(each => each.claimId)),
+    byteaArray(sent.map(each => each.fingerprint)),
+    smallintArray(sent.map(each => recovery[each.recovery])),
+    float8Array(sent.map(each => each.leaseMs)),
+    float8Array(sent.map(each => each.expiresInMs)),
+    textArray(sent.map(each => readable(each.identity.scope))),
+    textArray(sent.map(each => readable(each.identity.operation))),
+    textArray(sent.map(each => (each.description === undefined ? null : readable(each.description)))),
   ]
 }

@@ -7,8 +7,8 @@ import { float8Array, uuidArray } from '../sql/binary-array.ts'
 import { milliseconds, state } from '../sql/fragments.ts'
 import { batchSettings } from '../sql/functions.ts'
 import type { Dialect } from '../sql/names.ts'
-import { areUuids } from '../sql/values.ts'
-import { idsWritten, mine, owner } from './owner.ts'
+import { areUuids, inOrder } from '../sql/values.ts'
+import { idsWritten, mine, ofArray, owner } from './owner.ts'
 
 export function heartbeatCall(sql: Dialect, run: RunStatement): Pick<Store, 'heartbeat'> {
   const text = heartbeatStatement(sql)
@@ -32,19 +32,23 @@ export function batchedHeartbeat({ sql, send, single, together }: Batching): Pic
     keyOf: ({ claim: { id } }) => id,
     sendAlone: ({ claim, leaseMs }) => single.heartbeat(claim, leaseMs),
     async sendMany(heartbeats) {
-      const values = [
-        uuidArray(heartbeats.map(each => each.claim.id)),
-        float8Array(heartbeats.map(each => each.claim.fence)),
-        uuidArray(heartbeats.map(each => each.claim.claimId)),
-        float8Array(heartbeats.map(each => each.leaseMs)),
-      ]
-      const isWritten = idsWritten(await send(statement, values))
+      const isWritten = idsWritten(await send(statement, heartbeatArrays(heartbeats)))
       return heartbeats.map(each => (isWritten(each.claim.id) ? 'written' : 'claim-lost'))
     },
   })
   return {
     heartbeat: (claim, leaseMs) => (areUuids(claim) ? batched({ claim, leaseMs }) : single.heartbeat(claim, leaseMs)),
   }
+}
+
+function heartbeatArrays(heartbeats: readonly Heartbeat[]): unknown[] {
+  const sent = inOrder(heartbeats, ({ claim }) => claim.id)
+  return [
+    uuidArray(sent.map(each => each.claim.id)),
+    float8Array(sent.map(each => each.claim.fence)),
+    uuidArray(sent.map(each => each.claim.claimId)),
+    float8Array(sent.map(each => each.leaseMs)),
+  ]
 }
 
 /** Atomic: one update of one row. The clock is not compared: an overdue owner that was not replaced keeps its claim. */
@@ -62,17 +66,13 @@ export function heartbeatManyFunction(sql: Dialect): string {
   return `create function ${sql.functions.heartbeatMany}(ids uuid[], fences float8[], claim_ids uuid[], lease_ms float8[])
 returns uuid[] ${batchSettings} as $latchkey$
 declare
+  beaten_at timestamptz := ${sql.now};
   written uuid[];
 begin
-  with mine as materialized (
-    select a.* from unnest(ids, fences, claim_ids, lease_ms) a (id, fence, claim_id, lease_ms)
-    join ${sql.keys} k on k.id = a.id
-    where k.fence = a.fence and k.claim_id = a.claim_id and k.state = ${state.in_progress}
-    order by k.id for update of k
-  ), done as (
-    update ${sql.keys} k set locked_until = ${sql.now} + ${milliseconds('m.lease_ms')}
-    from mine m
-    where k.id = m.id and k.fence = m.fence and k.claim_id = m.claim_id and k.state = ${state.in_progress}
+  with done as (
+    update ${sql.keys} k set locked_until = beaten_at + ${milliseconds('a.lease_ms')}
+    from unnest(ids, fences, claim_ids, lease_ms) a (id, fence, claim_id, lease_ms)
+    where ${ofArray('a.id')} and k.fence = a.fence and k.claim_id = a.claim_id and k.state = ${state.in_progress}
     returning k.id
   )
   select coalesce(pg_catalog.array_agg(d.id), '{}') into written from done d;

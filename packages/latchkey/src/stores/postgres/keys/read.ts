@@ -9,7 +9,7 @@ import { uuidArray } from '../sql/binary-array.ts'
 import { keyWithOutcome, outcomeColumns, recordColumns } from '../sql/fragments.ts'
 import { batchSettings } from '../sql/functions.ts'
 import type { Dialect } from '../sql/names.ts'
-import { isUuid } from '../sql/values.ts'
+import { isWrittenUuid } from '../sql/values.ts'
 
 export type KeyRow = RecordRow & OutcomeRow & { readonly now_ms: RawNumber }
 
@@ -39,7 +39,7 @@ export function batchedRead({ sql, send, single, together }: Batching): Pick<Sto
       })
     },
   })
-  return { read: id => (isUuid(id) ? batched(id) : single.read(id)) }
+  return { read: id => (isWrittenUuid(id) ? batched(id) : single.read(id)) }
 }
 
 export function recordsById(result: PgResult): ReadonlyMap<string, KeyRecord> {
@@ -69,7 +69,7 @@ export function needsNoDecision(record: KeyRecord): boolean {
 export function readManyFunction(sql: Dialect): string {
   return `create function ${sql.functions.readMany}(ids uuid[]) returns setof ${sql.keys} ${batchSettings} as $latchkey$
 begin
-  return query select k.* from pg_catalog.unnest(ids) a (id) join ${sql.keys} k on k.id = a.id;
+  return query select k.* from ${sql.keys} k where k.id = any (ids);
 end $latchkey$;
 
 `

@@ -18,9 +18,26 @@ export function isUuid(text: string): boolean {
   return uuid.test(text)
 }
 
-/** A batch takes no other ids: the server would refuse all of it for one of them. */
-export function areUuids({ id, claimId }: Claim): boolean {
-  return isUuid(id) && isUuid(claimId)
+const writtenUuid = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/
+
+/**
+ * As the server writes it. A batch takes no other ids: the server would refuse all of it for what is no uuid, and what is written in
+ * another way would not be found again among the rows that it returns.
+ */
+export function isWrittenUuid(text: string): boolean {
+  return writtenUuid.test(text)
+}
+
+export function areUuids({ id, claimId }: Pick<Claim, 'id' | 'claimId'>): boolean {
+  return isWrittenUuid(id) && isWrittenUuid(claimId)
+}
+
+/**
+ * What a batch sends, by identity. The functions lock the rows in the order of their arrays, so every process must have the same one. Of
+ * ids that are written as the server writes them, the order of the text is the order of the bytes.
+ */
+export function inOrder<Item>(items: readonly Item[], idOf: (item: Item) => string): readonly Item[] {
+  return items.toSorted((a, b) => (idOf(a) < idOf(b) ? -1 : 1))
 }
 
 /** No grant has the fence 0. */

@@ -1,0 +1,31 @@
+/** Whether the next batch of claims will meet rows that are there. It is then cheaper to look for them first. */
+import type { PgResult } from '../driver.ts'
+
+/**
+ * Batches without such a row before none is expected again. A look costs a fifth of a claim; a row that was not looked for costs the batch
+ * a second look, and a wait where another transaction is just changing it.
+ */
+const quietBatches = 16
+
+export interface ExpectedReplays {
+  areExpected(): boolean
+  /** Passes the answer to a batch through. One that was refused may have met a row that another transaction was changing. */
+  watch(answer: Promise<PgResult>): Promise<PgResult>
+}
+
+export function expectReplays(): ExpectedReplays {
+  let batchesLeft = 0
+  return {
+    areExpected: () => batchesLeft > 0,
+    async watch(answer) {
+      try {
+        const result = await answer
+        batchesLeft = result.rows.length > 0 ? quietBatches : Math.max(0, batchesLeft - 1)
+        return result
+      } catch (error) {
+        batchesLeft = quietBatches
+        throw error
+      }
+    },
+  }
+}
