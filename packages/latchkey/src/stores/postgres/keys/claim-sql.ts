@@ -4,6 +4,7 @@ import {
   keyWithOutcome,
   mayTakeOver,
   milliseconds,
+  oneMore,
   outcomeColumns,
   recordColumns,
   state,
@@ -29,9 +30,9 @@ export function claimStatement(sql: Dialect, journal?: 'with journal'): string {
     select ${recordColumns(sql)}, ${outcomeColumns}, ${grantedFrom(sql, '$3::bytea', hands)} as grant_from, k.locked_until as lease_end
     from ${keyWithOutcome(sql, '$1')}
   ), granted as (
-    insert into ${sql.keys} as k (id, claim_id, fence, created_at, granted_at, expires_at, locked_until,
+    insert into ${sql.keys} as k (id, claim_id, fence, created_at, expires_at, locked_until,
       attempts, state, recovery, fingerprint, scope, operation, description, tombstone_ms)
-    select $1::uuid, $2::uuid, 1, t.now, t.now, t.now + ${milliseconds('$6')}, t.now + ${milliseconds('$5')},
+    select $1::uuid, $2::uuid, 1, t.now, t.now + ${milliseconds('$6')}, t.now + ${milliseconds('$5')},
       1, ${state.in_progress}, $4::smallint, $3::bytea, $7::text, $8::text, $9::text, $10::float8::bigint
     from (select ${sql.now} as now) t
     where not exists (select from seen s where s.grant_from is null${journal ? '' : ` or s.grant_from = 'expired'`})
@@ -39,13 +40,13 @@ export function claimStatement(sql: Dialect, journal?: 'with journal'): string {
       claim_id = excluded.claim_id,
       fence = k.fence + 1,
       created_at = case when ${expired} then excluded.created_at else k.created_at end,
-      granted_at = excluded.granted_at,
+      granted_at = case when ${expired} then null else excluded.created_at end,
       expires_at = excluded.expires_at,
       locked_until = excluded.locked_until,
       due_at = null,
       completed_at = null,
-      attempts = case when ${expired} then 1 else k.attempts + 1 end,
-      crashes = case when ${expired} then 0 when k.state = ${state.in_progress} then k.crashes + 1 else k.crashes end,
+      attempts = case when ${expired} then 1 else ${oneMore('k.attempts')} end,
+      crashes = case when ${expired} then 0 when k.state = ${state.in_progress} then ${oneMore('k.crashes')} else k.crashes end,
       state = excluded.state,
       recovery = excluded.recovery,
       fingerprint = excluded.fingerprint,
@@ -69,9 +70,9 @@ export function claimStatement(sql: Dialect, journal?: 'with journal'): string {
  * every plan but the one by the primary key cost more.
  */
 export function claimNewStatement(sql: Dialect): string {
-  return `insert into ${sql.keys} (id, claim_id, fence, created_at, granted_at, expires_at, locked_until,
+  return `insert into ${sql.keys} (id, claim_id, fence, created_at, expires_at, locked_until,
       attempts, state, recovery, fingerprint, scope, operation, description)
-    select $1::uuid, $2::uuid, 1, ${sql.now}, ${sql.now}, ${sql.now} + ${milliseconds('$6')}, ${sql.now} + ${milliseconds('$5')},
+    select $1::uuid, $2::uuid, 1, ${sql.now}, ${sql.now} + ${milliseconds('$6')}, ${sql.now} + ${milliseconds('$5')},
       1, ${state.in_progress}, $4::smallint, $3::bytea, $7::text, $8::text, $9::text
     where not exists (select from ${sql.keys} s where s.id = $1::uuid and ${sql.functions.oneRow}())
     on conflict (id) do nothing`
@@ -85,9 +86,9 @@ export function claimManyStatement(sql: Dialect): string {
 
 /** The rows of a batch, in the order of its arrays. */
 function insertMany(sql: Dialect): string {
-  return `insert into ${sql.keys} (id, claim_id, fence, created_at, granted_at, expires_at, locked_until,
+  return `insert into ${sql.keys} (id, claim_id, fence, created_at, expires_at, locked_until,
       attempts, state, recovery, fingerprint, scope, operation, description)
-    select a.id, a.claim_id, 1, granted, granted, granted + ${milliseconds('a.expires_in_ms')}, granted + ${milliseconds('a.lease_ms')},
+    select a.id, a.claim_id, 1, granted, granted + ${milliseconds('a.expires_in_ms')}, granted + ${milliseconds('a.lease_ms')},
       1, ${state.in_progress}, a.recovery, a.fingerprint, a.scope, a.operation, a.description
     from unnest(ids, claim_ids, fingerprints, recoveries, lease_ms, expires_in_ms, scopes, operations, descriptions)
       a (id, claim_id, fingerprint, recovery, lease_ms, expires_in_ms, scope, operation, description)`

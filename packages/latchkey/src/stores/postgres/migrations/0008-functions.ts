@@ -1,4 +1,4 @@
-/** The functions of the eighth migration, to the letter: databases have them, and processes of the release before call them. */
+/** The functions of the eighth migration, to the letter what databases have: they never change. The ninth drops them. */
 
 /** `schema`: quoted. */
 export function functions8(schema: string): string {

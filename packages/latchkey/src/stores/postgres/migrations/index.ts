@@ -14,6 +14,7 @@ import { leanTables } from './0006-lean-tables.ts'
 import { functions7 } from './0007-functions.ts'
 import { functions8 } from './0008-functions.ts'
 import { functions9 } from './0009-functions.ts'
+import { narrowRows } from './0009-narrow-rows.ts'
 
 /**
  * The statements that create and change Latchkey's tables, for applications that run them with their own tool. Run each once, in order and
@@ -35,8 +36,12 @@ export function migrationsOf(sql: Dialect): readonly Migration[] {
     recorded(schema, { version: 5, name: 'batches', sql: outcomeColumn(schema) }),
     recorded(schema, { version: 6, name: 'lean', sql: leanTables(schema) + functions6(schema) }),
     recorded(schema, { version: 7, name: 'outbox-batches', sql: functions7(schema) }),
-    shared(schema, { version: 8, name: 'functions-by-version', sql: sharedFromColumn(schema) + functions8(schema) }),
-    shared(schema, { version: 9, name: 'lean-functions', sql: functions9(sql) }),
+    sharedFrom(7, schema, {
+      version: 8,
+      name: 'functions-by-version',
+      sql: sharedFromColumn(schema) + functions8(schema),
+    }),
+    sharedFrom(9, schema, { version: 9, name: 'narrow-rows', sql: narrowRows(schema) + functions9(sql) }),
   ]
 }
 
@@ -49,11 +54,8 @@ function recorded(schema: string, { version, name, sql }: Migration): Migration 
   }
 }
 
-/**
- * From step 8 on, a step also records which processes may share the tables after it: those that know at least the step `shared_from`.
- * Processes of the release before call the functions of steps 6 and 7, which stay as they are until a step of the next release drops them.
- */
-function shared(schema: string, { version, name, sql }: Migration, from = 7): Migration {
+/** From step 8 on, a step also records which processes may share the tables after it: those that know at least the step `from`. */
+function sharedFrom(from: number, schema: string, { version, name, sql }: Migration): Migration {
   return {
     version,
     name,
