@@ -1,5 +1,5 @@
 /** Bugs in the statements that most requests take: those for a batch, and those for a request that is alone. */
-import type { Mutant } from './mutant.ts'
+import type { Mutant, NamedTest } from './mutant.ts'
 
 const folder = 'packages/latchkey/src/stores/postgres'
 const eachItsEnd = {
@@ -11,62 +11,85 @@ const noOverload = {
   test: 'makes no key run again, and nothing of its own run with the rights of the application',
 }
 
+const othersAreRefused = {
+  path: `${folder}/batch/batching.pg.test.ts`,
+  test: 'writes nothing in a batch for who has another fence, or whose row a person has settled',
+}
+const inOrder = (kind: string) => ({
+  path: `${folder}/keys/lock-order.pg.test.ts`,
+  test: `of ${kind} locks them in the order of their identities, whatever order the calls came in`,
+})
+
+/** The guard of a batch's function. */
+const completes = 'k.fence = 1 and k.claim_id = a.claim_id and k.state = ${state.in_progress};'
+const beats = 'k.fence = a.fence and k.claim_id = a.claim_id and k.state = ${state.in_progress}'
+const guardless = (
+  file: string,
+  name: string,
+  [find, replace]: readonly [string, string],
+  caughtBy: NamedTest,
+): Mutant => ({
+  name: `postgres: a batch of ${name}`,
+  patches: [{ file: `${folder}/keys/${file}.ts`, find, replace }],
+  caughtBy: [caughtBy],
+})
+const without = (guard: string, condition: string) => [guard, guard.replace(condition, '')] as const
+
 export const postgresBatchMutants: readonly Mutant[] = [
+  guardless('complete', 'completions without the fence', without(completes, 'k.fence = 1 and '), othersAreRefused),
+  guardless(
+    'complete',
+    'completions without the claim id',
+    without(completes, ' and k.claim_id = a.claim_id'),
+    eachItsEnd,
+  ),
+  guardless(
+    'complete',
+    'completions without the state',
+    without(completes, ' and k.state = ${state.in_progress}'),
+    eachItsEnd,
+  ),
+  guardless('heartbeat', 'heartbeats without the fence', without(beats, 'k.fence = a.fence and '), othersAreRefused),
+  guardless('heartbeat', 'heartbeats without the claim id', without(beats, ' and k.claim_id = a.claim_id'), eachItsEnd),
+  guardless(
+    'heartbeat',
+    'heartbeats without the state',
+    without(beats, ' and k.state = ${state.in_progress}'),
+    eachItsEnd,
+  ),
+  guardless(
+    'complete',
+    'completions that counts what was completed before as its own',
+    [
+      'and k.state = ${state.completed}\n      and k.xmin = pg_catalog.pg_current_xact_id_if_assigned()::xid);',
+      'and k.state = ${state.completed});',
+    ],
+    othersAreRefused,
+  ),
+  guardless(
+    'complete',
+    'completions that does not ask why a row was not written',
+    [`isWritten(each.claim.id) ? 'written' : sendAlone(each)`, `isWritten(each.claim.id) ? 'written' : 'claim-lost'`],
+    eachItsEnd,
+  ),
   {
-    name: 'postgres: a batch completes without the claim id',
+    name: 'postgres: a batch in the order in which its calls came',
     patches: [
       {
-        file: `${folder}/keys/complete.ts`,
-        find: 'where k.fence = 1 and k.claim_id = a.claim_id and',
-        replace: 'where k.fence = 1 and',
-      },
-      {
-        file: `${folder}/keys/complete.ts`,
-        find: 'k.id = m.id and k.fence = 1 and k.claim_id = m.claim_id and',
-        replace: 'k.id = m.id and k.fence = 1 and',
+        file: `${folder}/sql/values.ts`,
+        find: 'items.toSorted((a, b) => (idOf(a) < idOf(b) ? -1 : 1))',
+        replace: 'items.toSorted((a, b) => (idOf(a) < idOf(b) ? 0 : 0))',
       },
     ],
-    caughtBy: [eachItsEnd],
-  },
-  {
-    name: 'postgres: a batch of heartbeats without the claim id',
-    patches: [
-      {
-        file: `${folder}/keys/heartbeat.ts`,
-        find: 'where k.fence = a.fence and k.claim_id = a.claim_id and',
-        replace: 'where k.fence = a.fence and',
-      },
-      {
-        file: `${folder}/keys/heartbeat.ts`,
-        find: 'k.id = m.id and k.fence = m.fence and k.claim_id = m.claim_id and',
-        replace: 'k.id = m.id and k.fence = m.fence and',
-      },
-    ],
-    caughtBy: [eachItsEnd],
-  },
-  {
-    name: 'postgres: a batch whose row moved is not met alone',
-    patches: [
-      {
-        file: `${folder}/keys/complete.ts`,
-        find: `isWritten(each.claim.id) ? 'written' : sendAlone(each)`,
-        replace: `isWritten(each.claim.id) ? 'written' : 'claim-lost'`,
-      },
-    ],
-    caughtBy: [
-      {
-        path: `${folder}/batch/batching.pg.test.ts`,
-        test: 'completes a row that a heartbeat moved while its batch waited for the lock',
-      },
-    ],
+    caughtBy: [inOrder('completions'), inOrder('heartbeats')],
   },
   {
     name: 'postgres: a batch claims what it has not won',
     patches: [
       {
         file: `${folder}/keys/claim-sql.ts`,
-        find: 'if pg_catalog.cardinality(won) = pg_catalog.cardinality(ids) then return; end if;',
-        replace: 'if cardinality(won) > 0 then return; end if;',
+        find: 'if won = pg_catalog.cardinality(ids) then return; end if;',
+        replace: 'if won > 0 then return; end if;',
       },
     ],
     caughtBy: [{ path: `${folder}/batch/batching.pg.test.ts`, test: 'claims new keys and sees old ones in one batch' }],
@@ -93,8 +116,8 @@ export const postgresBatchMutants: readonly Mutant[] = [
       { file: `${folder}/sql/functions.ts`, find: 'plpgsql set ${ownPath}\n', replace: 'plpgsql\n' },
       {
         file: `${folder}/keys/claim-sql.ts`,
-        find: 'if pg_catalog.cardinality(won) = pg_catalog.cardinality(ids) then return; end if;',
-        replace: 'if cardinality(won) = cardinality(ids) then return; end if;',
+        find: 'if won = pg_catalog.cardinality(ids) then return; end if;',
+        replace: 'if won = cardinality(ids) then return; end if;',
       },
     ],
     caughtBy: [noOverload],

@@ -10,8 +10,6 @@ export interface ExecuteRequest {
   /** The client's key, for the handler's context only; it is never stored or logged. */
   readonly key: string
   readonly fingerprint: Uint8Array
-  /** The same request under an older fingerprint version; absent where only the current one exists. */
-  readonly refingerprint?: (version: number) => Uint8Array | undefined
   /** Older than the operation accepts: answered from its row, if there is one, and never begun. */
   readonly tooOld?: boolean
   /** The caller waits for a concurrent duplicate and asks again: it was counted the first time. */

@@ -105,12 +105,10 @@ function refusalError(operation: string, refusal: Refusal): LatchkeyError {
   const { code, retryAfterMs, cause, differs, maybeAccepted, limit } = refusal
   const details = { cause, maybeAccepted, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) }
   switch (code) {
-    case 'key-reused':
-      return new LatchkeyError(
-        code,
-        `${operation}: the key was used before with another input (${differs.join(', ')})`,
-        details,
-      )
+    case 'key-reused': {
+      const what = differs.length === 0 ? '' : ` (${differs.join(', ')})`
+      return new LatchkeyError(code, `${operation}: the key was used before with another input${what}`, details)
+    }
     case 'in-progress':
       return new LatchkeyError(code, `${operation}: the same key is being executed; try again later`, details)
     case 'outcome-unknown':

@@ -50,16 +50,19 @@ export interface FingerprintOptions {
 
 export type FingerprintPart = 'method' | 'path' | 'query' | 'body' | 'headers'
 
-/** One byte of version, 16 bytes over everything, and 8 bytes for each of `fingerprintParts`. */
+/** One byte of version, 16 bytes over everything, and 2 bytes for each of `fingerprintParts`: they only name what differs. */
 export type Fingerprint = Uint8Array
 
 export const fingerprintParts: readonly FingerprintPart[] = ['method', 'path', 'query', 'body', 'headers']
 
 /** The version of the algorithm below. Its results are stored for days: change the algorithm only together with this number. */
-export const currentFingerprintVersion = 1
+export const currentFingerprintVersion = 2
 
 const wholeBytes = 16
-const partBytes = 8
+const partBytes = 2
+
+/** Version 1 had more bytes of the same hash for each part. All else is the same, the whole included. */
+const older = { version: 1, partBytes: 8 }
 
 export interface FingerprintContext {
   /** Set where one key spans several operations, so that a request to one never equals a request to another. */
@@ -110,8 +113,8 @@ function frameHeaders(request: RequestParts, names: readonly string[]): Uint8Arr
 }
 
 const digestBytes = 32
-/** Version and full hashes, overwritten for each fingerprint: nothing here is asynchronous. */
-const joined = Buffer.alloc(1 + fingerprintParts.length * digestBytes, currentFingerprintVersion)
+/** What the whole is made of: the version that it is the same since, and full hashes. Overwritten for each fingerprint: nothing here is asynchronous. */
+const joined = Buffer.alloc(1 + fingerprintParts.length * digestBytes, older.version)
 
 /** The whole is made of the parts' full hashes, so that a large body is hashed once. Their fixed length frames them. */
 function assemble(
@@ -177,9 +180,30 @@ export function sameFingerprint(a: Fingerprint, b: Fingerprint): boolean {
   return sameBytes(a, b, 0, 1 + wholeBytes)
 }
 
-/** Which parts differ between two fingerprints of the same version. The media type counts as part of the body. */
+/**
+ * Which parts differ between two fingerprints of the same version. The media type counts as part of the body. Of 65,536 parts that differ,
+ * one is not named: its hash begins with the same bytes.
+ */
 export function differingParts(a: Fingerprint, b: Fingerprint): FingerprintPart[] {
-  return fingerprintParts.filter((_, i) => !sameBytes(a, b, 1 + wholeBytes + i * partBytes, partBytes))
+  const bytes = fingerprintVersion(a) === older.version ? older.partBytes : partBytes
+  return fingerprintParts.filter((_, i) => !sameBytes(a, b, 1 + wholeBytes + i * bytes, bytes))
+}
+
+/**
+ * The fingerprint of a request in the version of a stored one, for a comparison with that one alone. Undefined: the version is unknown here.
+ * Where the first bytes of a part agree, the others are taken from the stored one: a request that is the same gets the same bytes.
+ */
+export function restateFingerprint(fingerprint: Fingerprint, stored: Fingerprint): Fingerprint | undefined {
+  const length = 1 + wholeBytes + fingerprintParts.length * older.partBytes
+  if (fingerprintVersion(stored) !== older.version || stored.length !== length) return undefined
+  if (fingerprintVersion(fingerprint) !== currentFingerprintVersion) return undefined
+  const restated = Uint8Array.from(stored)
+  restated.set(fingerprint.subarray(1, 1 + wholeBytes), 1)
+  for (let i = 0; i < fingerprintParts.length; i++) {
+    const from = 1 + wholeBytes + i * partBytes
+    restated.set(fingerprint.subarray(from, from + partBytes), 1 + wholeBytes + i * older.partBytes)
+  }
+  return restated
 }
 
 function sameBytes(a: Uint8Array, b: Uint8Array, start: number, length: number): boolean {

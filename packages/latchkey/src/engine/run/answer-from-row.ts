@@ -3,6 +3,7 @@ import { LatchkeyError, unreachable } from '../../ports/errors.ts'
 import type { Outcome } from '../../ports/outcome.ts'
 import type { KeyRecord, TakeOver } from '../../ports/store.ts'
 import { type Answer, type ExecuteRequest, inProgress, refused, retryAfterMsMin, unavailable } from '../answer.ts'
+import { restateFingerprint } from '../fingerprint/fingerprint.ts'
 import type { Core } from '../runtime.ts'
 import { type Decision, decide } from '../rules/decide.ts'
 import type { Settings } from '../options.ts'
@@ -31,7 +32,7 @@ export async function answerFromRow<Tx, C>(
     case 'claim-again':
       return { kind: 'claim-again', request }
     case 'compare-by':
-      return compareBy(request, decision.version)
+      return compareBy(request, record, decision.version)
     case 'sweep':
       return sweepThenClaim(core, record, request)
     case 'replay':
@@ -123,8 +124,8 @@ function unreadable<Tx>(core: Core<Tx>, { id, operation }: Pick<KeyRecord, 'id' 
   return refused('row-unreadable', { cause, retryAfterMs: unknownRetryAfterMs })
 }
 
-function compareBy(request: ExecuteRequest, version: number): RowAnswer {
-  const fingerprint = request.refingerprint?.(version)
+function compareBy(request: ExecuteRequest, record: KeyRecord, version: number): RowAnswer {
+  const fingerprint = restateFingerprint(request.fingerprint, record.fingerprint)
   if (fingerprint !== undefined) return { kind: 'claim-again', request: { ...request, fingerprint } }
   const cause = new LatchkeyError(
     'fingerprint-version',

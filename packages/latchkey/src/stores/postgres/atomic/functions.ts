@@ -29,7 +29,7 @@ end $latchkey$;
 }
 
 /** The columns of a row that an atomic operation records, but for its outcome. */
-export const recordedColumns = `id, claim_id, fence, created_at, granted_at, completed_at, expires_at,
+export const recordedColumns = `id, claim_id, fence, created_at, completed_at, expires_at,
       attempts, state, recovery, fingerprint, scope, operation, description`
 
 /** What stands for each value in a statement. */
@@ -48,7 +48,7 @@ export interface RecordedRow {
 /** The values of `recordedColumns`: completed at its first attempt. */
 export function recordedValues(row: RecordedRow): string {
   const { now } = row
-  return `${row.id}, ${row.claimId}, ${row.fence}, ${now}, ${now}, ${now}, ${now} + ${milliseconds(row.retentionMs)},
+  return `${row.id}, ${row.claimId}, ${row.fence}, ${now}, ${now}, ${now} + ${milliseconds(row.retentionMs)},
       1, ${state.completed}, ${recovery.rerun}, ${row.fingerprint}, ${row.scope}, ${row.operation}, ${row.description}`
 }
 

@@ -198,6 +198,26 @@ describePostgres('group commit', database => {
     expect(beats).toEqual(['claim-lost', 'claim-lost', 'written'])
   })
 
+  it('writes nothing in a batch for who has another fence, or whose row a person has settled', async () => {
+    const [granted, settled, fresh] = (await ownMany(3)) as [Claim, Claim, Claim]
+    await pool.query('update latchkey.keys set fence = 2 where id = $1', [granted.id])
+    await store.fail(settled, { to: 'unknown', errorCode: 'E', dueInMs: 0 })
+    const act = { by: 'alex', reason: 'the provider says so' }
+    await store.settle(settled.id, { kind: 'happened', outcome: answer('settled') }, act, hourMs)
+    const beats = await Promise.all([granted, settled, fresh].map(claim => store.heartbeat(claim, 1_000)))
+    expect(beats).toEqual(['claim-lost', 'claim-lost', 'written'])
+    const ends = await Promise.all(
+      [granted, settled, fresh].map(claim => store.complete(claim, answer('late'), hourMs)),
+    )
+    expect(ends).toEqual(['claim-lost', 'claim-lost', 'written'])
+    expect(await store.read(granted.id)).toMatchObject({ state: 'in_progress', fence: 2, outcome: undefined })
+    expect(await store.read(settled.id)).toMatchObject({ state: 'completed', outcome: answer('settled') })
+    for (const { id } of [granted, settled]) {
+      const { evidence } = await store.inspect(id)
+      expect(evidence.at(-1)).toMatchObject({ source: 'late-owner', applied: false })
+    }
+  })
+
   it('leaves to the statement for one row what a batch cannot decide', async () => {
     const dead = claimRequest({ recovery: 'rerun', leaseMs: 0 })
     const failed = claimRequest()
@@ -220,6 +240,22 @@ describePostgres('group commit', database => {
     expect(
       (await Promise.all([store.read(large.identity.id), store.read(randomUUID())])).map(each => each?.outcome?.body),
     ).toEqual([body, undefined])
+  })
+
+  it('finds the row of an identity that is written in another way', async () => {
+    const asked = claimRequest()
+    const [granted] = await Promise.all([store.claim(asked), store.claim(claimRequest())])
+    const id = asked.identity.id.toUpperCase()
+    const again = { ...asked, identity: { ...asked.identity, id }, claimId: randomUUID() }
+    const [seen] = await Promise.all([store.claim(again), store.claim(claimRequest())])
+    expect(seen).toMatchObject({ kind: 'seen', record: { claimId: asked.claimId } })
+    const [record] = await Promise.all([store.read(id), store.read(randomUUID())])
+    expect(record).toMatchObject({ claimId: asked.claimId })
+    const mine = { ...owned(granted), id }
+    expect(await Promise.all([store.heartbeat(mine, 1_000), store.heartbeat(mine, 1_000)])).toEqual([
+      'written',
+      'written',
+    ])
   })
 
   it('goes alone with what is no uuid, and fails alone', async () => {
@@ -260,16 +296,16 @@ describePostgres('group commit', database => {
     const blocker = await pool.connect()
     const [claim] = await ownMany(1)
     // A lock of the whole table is waited for as long as lock_timeout says, so a function that sleeps stands in its way.
-    await blocker.query(`alter function latchkey.heartbeat_many_8 rename to heartbeat_kept;
-      create function latchkey.heartbeat_many_8(uuid[], float8[], uuid[], float8[]) returns uuid[] language sql as
+    await blocker.query(`alter function latchkey.heartbeat_many_9 rename to heartbeat_kept;
+      create function latchkey.heartbeat_many_9(uuid[], float8[], uuid[], float8[]) returns uuid[] language sql as
         $$ select null::uuid[] from pg_sleep(30) $$`)
     await expect(slow.heartbeat(claim as Claim, 1_000)).rejects.toMatchObject({
       code: 'store-unavailable',
       message: 'PostgreSQL did not answer within 300 ms',
     })
     expect(own.totalCount).toBe(0)
-    await blocker.query(`drop function latchkey.heartbeat_many_8;
-      alter function latchkey.heartbeat_kept rename to heartbeat_many_8`)
+    await blocker.query(`drop function latchkey.heartbeat_many_9;
+      alter function latchkey.heartbeat_kept rename to heartbeat_many_9`)
     blocker.release()
     expect(await slow.heartbeat(claim as Claim, 1_000)).toBe('written')
     await own.end()

@@ -24,6 +24,8 @@ import type { Call } from './waiting-calls.ts'
 export interface CarriedCall<Item, Result> extends QueuedCall<Item, Result> {
   readonly many: (items: readonly Item[]) => Batch
   readonly resultsOf: (items: readonly Item[], answer: Answered) => readonly (Result | Promise<Result>)[]
+  /** Called when a batch was refused for one of its rows. */
+  readonly refused?: () => void
   /** For a call without company, where there is a cheaper statement than the one for many. */
   readonly one?: (item: Item) => Batch
   /** Undefined: the statement for many has to say. */
@@ -150,7 +152,10 @@ function loadOfMany<Item, Result>(
         else settle(queue, call, results.all[index] as Result | Promise<Result>)
       })
     },
-    resend: () => calls.forEach(call => void sendAlone(queue, call)),
+    resend() {
+      kind.refused?.()
+      for (const call of calls) void sendAlone(queue, call)
+    },
     refuse: error => calls.forEach(call => refuse(queue, call, error)),
   }
 }

@@ -6,6 +6,7 @@ import { describePostgres } from '../../../../../../test/servers/describe-postgr
 import { type Column, float8s, texts, uuids } from '../sql/columns.ts'
 import type { Answered, Batch } from './flight.ts'
 import { openLane, type Send } from './lane.ts'
+import { shareOf } from './pool-share.ts'
 import { prepared, preparedForMany, preparedForOne, sessions } from './prepared.ts'
 
 interface Item {
@@ -41,13 +42,11 @@ describePostgres('a lane', database => {
     for (const pool of pools.splice(0)) await pool.end()
   })
 
-  function open(options: pg.PoolConfig = {}): { readonly pool: pg.Pool; readonly send: Send; lane(): Send } {
+  function open(options: pg.PoolConfig = {}): { readonly pool: pg.Pool; readonly send: Send } {
     const pool = new pg.Pool({ connectionString: database.url, max: 4, ...options })
     pool.on('error', () => {})
     pools.push(pool)
-    const known = sessions()
-    const lane = () => openLane({ pool, schema: '"latchkey"', sessions: known, limitMs: 2_000 })
-    return { pool, lane, send: lane() }
+    return { pool, send: openLane({ pool, schema: '"latchkey"', sessions: sessions(), limitMs: 2_000 }) }
   }
 
   it('sends every item as it is, prepared once, for many and for one', async () => {
@@ -137,11 +136,12 @@ describePostgres('a lane', database => {
     expect(order).toEqual(['quick', 'slow'])
   })
 
-  it('keeps a quarter of the pool with its likes, and no more', async () => {
-    const { pool, lane } = open({ max: 8 })
-    const lanes = Array.from({ length: 5 }, lane)
-    await Promise.all(lanes.map(send => one(send, echo(items))))
-    expect(pool.totalCount - pool.idleCount).toBe(2)
+  it('keeps a quarter of the pool with its likes, and no more', () => {
+    const { pool } = open({ max: 8 })
+    const share = shareOf(pool)
+    expect([share.tryKeep(), share.tryKeep(), share.tryKeep()]).toEqual([true, true, false])
+    share.unkeep()
+    expect(share.tryKeep()).toBe(true)
   })
 
   it('is not failed by a connection that broke while it was kept', async () => {

@@ -5,12 +5,13 @@ import type { RawNumber } from '../../shared/record-row.ts'
 import type { Batching } from '../batch/batching.ts'
 import { prepared, preparedForMany, preparedForOne } from '../connection/prepared.ts'
 import type { RunStatement } from '../connection/statement.ts'
-import { byteas, type Column, float8s, isUuid, smallints, texts as textColumn, uuids } from '../sql/columns.ts'
+import { byteas, type Column, float8s, smallints, texts as textColumn, uuids } from '../sql/columns.ts'
 import { recovery } from '../sql/fragments.ts'
 import type { Dialect } from '../sql/names.ts'
-import { readable, takeOverValues } from '../sql/values.ts'
+import { areUuids, inOrder, readable, takeOverValues } from '../sql/values.ts'
 import { newJournal, readJournal, workValues } from '../steps/journal.ts'
 import { claimManyStatement, claimNewStatement, claimStatement } from './claim-sql.ts'
+import { expectReplays } from './expect-replays.ts'
 import { keyRecord, type KeyRow, needsNoDecision, recordsById } from './read.ts'
 
 /** Null in `id`: there was no row. Null in `won_fence`: nothing was granted. */
@@ -101,10 +102,17 @@ export const byIdentity = {
 
 export function batchedClaim({ sql, single, together, sideBySide }: Batching): Pick<Store, 'claim'> {
   const shared = { name: 'claim', ...byIdentity, mayShare: mayShareClaim, sendAlone: single.claim }
+  const replays = expectReplays()
+  const many = {
+    insert: preparedForMany(prepared('claim', claimManyStatement(sql, 'insert')), newRowColumns),
+    look: preparedForMany(prepared('look_and_claim', claimManyStatement(sql, 'look')), newRowColumns),
+  }
   const batched = together<ClaimRequest, ClaimResult>({
     ...shared,
-    many: preparedForMany(prepared('claim', claimManyStatement(sql)), newRowColumns),
+    many: requests => many[replays.areExpected() ? 'look' : 'insert'](inOrder(requests, byIdentity.keyOf)),
+    refused: replays.refused,
     resultsOf(requests, answer) {
+      replays.met(answer.rows.length)
       if (answer.rows.length === 0) return requests.map(wonNew)
       const seen = recordsById(answer)
       return requests.map(request => {
@@ -123,7 +131,7 @@ export function batchedClaim({ sql, single, together, sideBySide }: Batching): P
 
 /** Phased work has a journal, which is written with the grant; a tombstone is rare enough to be sent alone. */
 function mayBeBatched({ recovery: by, tombstoneMs, identity, claimId }: ClaimRequest): boolean {
-  return by !== 'resume' && tombstoneMs === undefined && isUuid(identity.id) && isUuid(claimId)
+  return by !== 'resume' && tombstoneMs === undefined && areUuids({ id: identity.id, claimId })
 }
 
 function wonNew({ identity, claimId }: ClaimRequest): ClaimResult {

@@ -85,9 +85,9 @@ function enqueueStatement(sql: Dialect): string {
   return `with seen as materialized (
     select ${recordColumns(sql)}, ${outcomeColumns}, ${isExpired(sql)} as was_expired from ${keyWithOutcome(sql, '$1')}
   ), queued as (
-    insert into ${sql.keys} as k (id, claim_id, fence, created_at, granted_at, expires_at, due_at,
+    insert into ${sql.keys} as k (id, claim_id, fence, created_at, expires_at, due_at,
       attempts, state, recovery, fingerprint, scope, operation, description, tombstone_ms)
-    select $1::uuid, $2::uuid, 1, t.now, t.now, t.now + ${milliseconds('$4')}, t.now,
+    select $1::uuid, $2::uuid, 1, t.now, t.now + ${milliseconds('$4')}, t.now,
       0, ${state.pending}, ${recovery.resume}, $3::bytea, $5::text, $6::text, $7::text, $8::float8::bigint
     from (select ${sql.now} as now) t
     where not exists (select from seen s where not s.was_expired)
@@ -95,7 +95,7 @@ function enqueueStatement(sql: Dialect): string {
       claim_id = excluded.claim_id,
       fence = k.fence + 1,
       created_at = excluded.created_at,
-      granted_at = excluded.granted_at,
+      granted_at = null,
       expires_at = excluded.expires_at,
       due_at = excluded.due_at,
       completed_at = null,

@@ -7,8 +7,8 @@ import { type Column, float8s, uuids } from '../sql/columns.ts'
 import { milliseconds, state } from '../sql/fragments.ts'
 import { batchSettings } from '../sql/functions.ts'
 import type { Dialect } from '../sql/names.ts'
-import { areUuids } from '../sql/values.ts'
-import { idsWritten, idText, mine, owner } from './owner.ts'
+import { areUuids, inOrder } from '../sql/values.ts'
+import { idsWritten, idText, mine, ofArray, owner } from './owner.ts'
 
 export function heartbeatCall(sql: Dialect, run: RunStatement): Pick<Store, 'heartbeat'> {
   const text = heartbeatStatement(sql)
@@ -33,11 +33,12 @@ const heartbeatColumns: readonly Column<Heartbeat>[] = [
 ]
 
 export function batchedHeartbeat({ sql, single, together }: Batching): Pick<Store, 'heartbeat'> {
+  const many = preparedForMany(prepared('heartbeat', heartbeatManyStatement(sql)), heartbeatColumns)
   const batched = together<Heartbeat, OwnerResult>({
     name: 'heartbeat',
     keyOf: ({ claim: { id } }) => id,
     sendAlone: ({ claim, leaseMs }) => single.heartbeat(claim, leaseMs),
-    many: preparedForMany(prepared('heartbeat', heartbeatManyStatement(sql)), heartbeatColumns),
+    many: heartbeats => many(inOrder(heartbeats, ({ claim }) => claim.id)),
     resultsOf(heartbeats, answer) {
       const isWritten = idsWritten(answer)
       return heartbeats.map(each => (isWritten(each.claim.id) ? 'written' : 'claim-lost'))
@@ -63,17 +64,13 @@ export function heartbeatManyFunction(sql: Dialect): string {
   return `create function ${sql.functions.heartbeatMany}(ids uuid[], fences float8[], claim_ids uuid[], lease_ms float8[])
 returns uuid[] ${batchSettings} as $latchkey$
 declare
+  beaten_at timestamptz := ${sql.now};
   written uuid[];
 begin
-  with mine as materialized (
-    select a.* from unnest(ids, fences, claim_ids, lease_ms) a (id, fence, claim_id, lease_ms)
-    join ${sql.keys} k on k.id = a.id
-    where k.fence = a.fence and k.claim_id = a.claim_id and k.state = ${state.in_progress}
-    order by k.id for update of k
-  ), done as (
-    update ${sql.keys} k set locked_until = ${sql.now} + ${milliseconds('m.lease_ms')}
-    from mine m
-    where k.id = m.id and k.fence = m.fence and k.claim_id = m.claim_id and k.state = ${state.in_progress}
+  with done as (
+    update ${sql.keys} k set locked_until = beaten_at + ${milliseconds('a.lease_ms')}
+    from unnest(ids, fences, claim_ids, lease_ms) a (id, fence, claim_id, lease_ms)
+    where ${ofArray('a.id')} and k.fence = a.fence and k.claim_id = a.claim_id and k.state = ${state.in_progress}
     returning k.id
   )
   select coalesce(pg_catalog.array_agg(d.id), '{}') into written from done d;

@@ -5,7 +5,7 @@ import type { Batching } from '../batch/batching.ts'
 import type { Answered, Fields, PreparedStatement } from '../connection/flight.ts'
 import { prepared, preparedForMany } from '../connection/prepared.ts'
 import type { RunStatement } from '../connection/statement.ts'
-import { type Column, isUuid, uuids } from '../sql/columns.ts'
+import { type Column, isWrittenUuid, uuids } from '../sql/columns.ts'
 import { batchColumns, keyWithOutcome, outcomeColumns, recordColumns } from '../sql/fragments.ts'
 import { batchSettings } from '../sql/functions.ts'
 import type { Dialect } from '../sql/names.ts'
@@ -41,7 +41,7 @@ export function batchedRead({ sql, single, together }: Batching): Pick<Store, 'r
       })
     },
   })
-  return { read: id => (isUuid(id) ? batched(id) : single.read(id)) }
+  return { read: id => (isWrittenUuid(id) ? batched(id) : single.read(id)) }
 }
 
 export function recordsById({ rows }: Answered): ReadonlyMap<string, KeyRecord> {
@@ -113,7 +113,7 @@ export function needsNoDecision(record: KeyRecord): boolean {
 export function readManyFunction(sql: Dialect): string {
   return `create function ${sql.functions.readMany}(ids uuid[]) returns setof ${sql.keys} ${batchSettings} as $latchkey$
 begin
-  return query select k.* from pg_catalog.unnest(ids) a (id) join ${sql.keys} k on k.id = a.id;
+  return query select k.* from ${sql.keys} k where k.id = any (ids);
 end $latchkey$;
 
 `

@@ -3,7 +3,7 @@
  * the mark were not in progress at the last pass, and cannot be again without a younger grant: a pass reads young rows only.
  */
 import type { RawNumber } from '../../shared/record-row.ts'
-import { state } from '../sql/fragments.ts'
+import { grantedAt, state } from '../sql/fragments.ts'
 import type { Dialect } from '../sql/names.ts'
 
 /** Once an hour a pass reads all rows, as a safety net: a claim may have committed very late. */
@@ -39,8 +39,8 @@ export function markedPasses(): Passes {
 /** `$2` is the mark. */
 export function openRows(sql: Dialect, also = 'true'): string {
   return `open as materialized (
-      select k.id, k.granted_at, k.locked_until from ${sql.keys} k
-      where k.state = ${state.in_progress} and k.granted_at >= coalesce(pg_catalog.to_timestamp($2::float8), '-infinity') and ${also}
+      select k.id, ${grantedAt} as granted_at, k.locked_until from ${sql.keys} k
+      where k.state = ${state.in_progress} and ${grantedAt} >= coalesce(pg_catalog.to_timestamp($2::float8), '-infinity') and ${also}
     )`
 }
 

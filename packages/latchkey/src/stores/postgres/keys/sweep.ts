@@ -3,7 +3,7 @@ import type { Store, Swept } from '../../../ports/store.ts'
 import { stateOf } from '../../shared/codes.ts'
 import type { RawNumber } from '../../shared/record-row.ts'
 import type { RunStatement } from '../connection/statement.ts'
-import { hasBlockingIntent, recovery, state } from '../sql/fragments.ts'
+import { hasBlockingIntent, oneMore, recovery, state } from '../sql/fragments.ts'
 import type { Dialect } from '../sql/names.ts'
 import { markedPasses, openRows, passOver, type PassRow } from './sweep-mark.ts'
 import { queueUnknown } from './unknown-queue.ts'
@@ -40,7 +40,7 @@ function isDead(sql: Dialect): string {
 /** From `dead`, which holds the locked rows, to the state that their recovery leads to. */
 function sweepDead(sql: Dialect): string {
   return `swept as (
-      update ${sql.keys} k set locked_until = null, crashes = k.crashes + 1,
+      update ${sql.keys} k set locked_until = null, crashes = ${oneMore('k.crashes')},
         state = case when k.recovery = ${recovery.rerun} then ${state.failed_retryable} else ${state.unknown} end,
         due_at = case when k.recovery = ${recovery.rerun} then ${sql.now} end
       where k.id = any(array(select d.id from dead d))

@@ -1,7 +1,4 @@
-/**
- * The functions of the sixth migration, to the letter: databases have them, and processes of the release before call them. This release
- * calls those of the eighth, and a later one drops these.
- */
+/** The functions of the sixth migration, to the letter what databases have: they never change. The ninth drops them. */
 
 /** `schema`: quoted. */
 export function functions6(schema: string): string {

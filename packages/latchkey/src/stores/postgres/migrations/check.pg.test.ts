@@ -68,8 +68,8 @@ describePostgres('the check of the store', database => {
   it('finds a function that somebody dropped', async () => {
     const store = postgresStore({ pool: owner, schema: 'dropped' })
     await store.migrate()
-    await owner.query('drop function dropped.claim_many_8')
-    expect(await store.check()).toMatchObject({ kind: 'not-migrated', message: /"dropped"\.claim_many_8/ })
+    await owner.query('drop function dropped.claim_many_9')
+    expect(await store.check()).toMatchObject({ kind: 'not-migrated', message: /"dropped"\.claim_many_9/ })
   })
 
   it('is fit for a role that has the rights that requests need, and no more', async () => {
@@ -88,7 +88,7 @@ describePostgres('the check of the store', database => {
     ['delete on missing.outcomes', 'grant delete on "missing".outcomes'],
     ['insert, update on missing.steps', 'grant insert, update on "missing".steps'],
     ['insert on missing.outbox', 'grant insert on "missing".outbox'],
-    ['execute on function missing.read_many_8', 'grant execute on function "missing".read_many_8'],
+    ['execute on function missing.read_many_9', 'grant execute on function "missing".read_many_9'],
   ])('names what is missing without %s, and its cure cures it', async (right, cure) => {
     await grant('missing')
     await owner.query(`revoke ${right} from ${role}, public`)

@@ -12,6 +12,7 @@ const applied: Readonly<Record<number, string>> = {
   6: '1249690bf6b2f45abf4916552ab0cc02ee737b22208012c011011230f3312829',
   7: '12bffd668852f4220bb0c8c0fa4cff18fcb7dd3842c685bdd5104e6ef13a39c0',
   8: '4172f0e3e4ba9f12c8bbd33de27b1829c906bf75a3399e1a20a732d8db6108a8',
+  9: 'a4fdc359ffd2015d1c20e922e1bc9c08332b70d7fb27df18e7198e4aac4ab625',
 }
 
 const steps = postgresMigrations('latchkey')
@@ -33,15 +34,19 @@ it('depends on nothing but the name of the schema', () => {
   }
 })
 
-it('makes the functions of this release beside those of the release before, under names of their own', () => {
+it('makes functions under names of their own, and drops those that only refused processes call', () => {
   const made = (version: number) =>
     [...(steps[version - 1]?.sql ?? '').matchAll(/create function "latchkey"\.(\w+)/g)].map(([, name]) => name)
   expect(made(8)).toEqual([...made(6), ...made(7)].map(name => `${name}_8`))
-  expect(steps[7]?.sql).not.toMatch(/drop function|or replace|alter function/)
+  expect(made(9)).toEqual([...made(6), ...made(7)].map(name => `${name}_9`))
+  for (const step of [steps[7], steps[8]]) expect(step?.sql).not.toMatch(/or replace|alter function/)
+  const [, dropped = ''] = /^drop function (.*);$/m.exec(steps[8]?.sql ?? '') ?? []
+  expect(dropped.split(', ')).toEqual([...made(6), ...made(7), ...made(8)].map(name => `"latchkey".${name}`))
+  expect(steps[8]?.sql).toContain(`values (9, 'narrow-rows', 9);`)
 })
 
 it('lets every function of this release set its own path, and names what it calls by schema', () => {
-  const functions = steps[7]?.sql.split('create function').slice(1) ?? []
+  const functions = [steps[7], steps[8]].flatMap(step => step?.sql.split('create function').slice(1) ?? [])
   for (const text of functions) expect(text).toContain('set search_path = pg_catalog, pg_temp')
   const called = functions
     .join('')

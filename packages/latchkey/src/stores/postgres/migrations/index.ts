@@ -13,6 +13,8 @@ import { functions6 } from './0006-functions.ts'
 import { leanTables } from './0006-lean-tables.ts'
 import { functions7 } from './0007-functions.ts'
 import { functions8 } from './0008-functions.ts'
+import { functions9 } from './0009-functions.ts'
+import { narrowRows } from './0009-narrow-rows.ts'
 
 /**
  * The statements that create and change Latchkey's tables, for applications that run them with their own tool. Run each once, in order and
@@ -34,7 +36,12 @@ export function migrationsOf(sql: Dialect): readonly Migration[] {
     recorded(schema, { version: 5, name: 'batches', sql: outcomeColumn(schema) }),
     recorded(schema, { version: 6, name: 'lean', sql: leanTables(schema) + functions6(schema) }),
     recorded(schema, { version: 7, name: 'outbox-batches', sql: functions7(schema) }),
-    functionsByVersion(sql),
+    sharedFrom(7, schema, {
+      version: 8,
+      name: 'functions-by-version',
+      sql: sharedFromColumn(schema) + functions8(schema),
+    }),
+    sharedFrom(9, schema, { version: 9, name: 'narrow-rows', sql: narrowRows(schema) + functions9(sql) }),
   ]
 }
 
@@ -47,17 +54,15 @@ function recorded(schema: string, { version, name, sql }: Migration): Migration 
   }
 }
 
-/**
- * From here on a step records which processes may share the tables after it: those that know at least the step `shared_from`. Processes
- * of the release before call the functions of steps 6 and 7, which stay as they are until a step of the next release drops them.
- */
-function functionsByVersion(sql: Dialect): Migration {
+/** From step 8 on, a step also records which processes may share the tables after it: those that know at least the step `from`. */
+function sharedFrom(from: number, schema: string, { version, name, sql }: Migration): Migration {
   return {
-    version: 8,
-    name: 'functions-by-version',
-    sql: `alter table ${sql.migrations} add column shared_from integer;
-
-${functions8(sql)}insert into ${sql.migrations} (version, name, shared_from) values (8, 'functions-by-version', 7);
-`,
+    version,
+    name,
+    sql: `${sql}insert into ${schema}.migrations (version, name, shared_from) values (${version}, '${name}', ${from});\n`,
   }
+}
+
+function sharedFromColumn(schema: string): string {
+  return `alter table ${schema}.migrations add column shared_from integer;\n\n`
 }

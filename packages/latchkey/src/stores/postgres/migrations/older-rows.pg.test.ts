@@ -93,7 +93,7 @@ describePostgres('rows from before reconciliation', database => {
     ])
   })
 
-  it('may still be written by a process of the version before, which shares the tables while it is replaced', async () => {
+  it('are settled also where their queue entry and evidence have only what was there before', async () => {
     await store.migrate()
     const claim = await insertKey('unknown', 'hold')
     await oldDue(claim.id)

@@ -205,7 +205,7 @@ function writeUuid(buffer: Buffer, start: number, text: string): boolean {
 const hyphen = 0x2d
 const uuidLength = 36
 
-/** An identity that callers hand in may be anything; the server would refuse a whole batch for it. By hand as well: every call asks. */
+/** By hand as well: every call asks. */
 export function isUuid(text: string): boolean {
   if (text.length !== uuidLength) return false
   for (let at = 0; at < uuidLength; at += 1) {
@@ -213,6 +213,17 @@ export function isUuid(text: string): boolean {
     if (!isRight) return false
   }
   return true
+}
+
+/** As the server writes it: in lower case. */
+export function isWrittenUuid(text: string): boolean {
+  if (!isUuid(text)) return false
+  for (let at = 0; at < uuidLength; at += 1) if (isUpperCase(text.charCodeAt(at))) return false
+  return true
+}
+
+function isUpperCase(code: number): boolean {
+  return code >= 0x41 && code <= 0x5a
 }
 
 function isHyphenAt(at: number): boolean {

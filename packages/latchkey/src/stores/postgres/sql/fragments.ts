@@ -22,6 +22,14 @@ export function expiryOf(expiresAt: string): string {
   return `pg_catalog.date_bin(interval '10 seconds', ${expiresAt}, timestamptz '2000-01-01 00:00:00+00')`
 }
 
+/** When the row `k` was granted last. The column is null while that was when it was created. The sweeper's index has it to the letter. */
+export const grantedAt = 'coalesce(k.granted_at, k.created_at)'
+
+/** One more, up to what a column of two bytes holds: an error in its place would hold up the row. */
+export function oneMore(counter: string): string {
+  return `least(${counter} + 1, 32767)`
+}
+
 /** The columns of `RecordRow`, from the row `k`, and the store's time. */
 export function recordColumns(sql: Dialect): string {
   return columnsWith(sql, 'k.fingerprint')

@@ -20,16 +20,16 @@ export interface FunctionNames {
 /** `schema`: quoted. */
 export function functionNames(schema: string): FunctionNames {
   return {
-    oneRow: `${schema}.one_row_8`,
-    claimMany: `${schema}.claim_many_8`,
-    completeMany: `${schema}.complete_many_8`,
-    heartbeatMany: `${schema}.heartbeat_many_8`,
-    readMany: `${schema}.read_many_8`,
-    reserve: `${schema}.reserve_8`,
-    recordFresh: `${schema}.record_fresh_8`,
-    recordLast: `${schema}.record_last_8`,
-    outboxNext: `${schema}.outbox_next_8`,
-    outboxDelivered: `${schema}.outbox_delivered_8`,
+    oneRow: `${schema}.one_row_9`,
+    claimMany: `${schema}.claim_many_9`,
+    completeMany: `${schema}.complete_many_9`,
+    heartbeatMany: `${schema}.heartbeat_many_9`,
+    readMany: `${schema}.read_many_9`,
+    reserve: `${schema}.reserve_9`,
+    recordFresh: `${schema}.record_fresh_9`,
+    recordLast: `${schema}.record_last_9`,
+    outboxNext: `${schema}.outbox_next_9`,
+    outboxDelivered: `${schema}.outbox_delivered_9`,
   }
 }
 
