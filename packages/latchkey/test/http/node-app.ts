@@ -103,7 +103,7 @@ async function serve(route: RouteSpec, req: IncomingMessage, res: ServerResponse
     route.operation,
     nodeView(req, req, async () => ({ kind: 'bytes', bytes })),
     async execution => {
-      held = holdAnswer(res, req)
+      held = holdAnswer(res, req, { operation: route.operation })
       await run(execution)
       return held.attempt(await held.ended, thrown)
     },

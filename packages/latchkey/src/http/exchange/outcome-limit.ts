@@ -1,0 +1,18 @@
+/** How much of an answer is held before it is sent. */
+import { engine } from '../../engine/internal.ts'
+import type { Settings } from '../../engine/options.ts'
+
+/** An operation of whatever kind. */
+export interface LimitedOperation {
+  readonly [engine]: { readonly settings: Pick<Settings, 'outcomeBytesMax'> }
+}
+
+/** What is larger is not stored, so holding more of it would only cost memory. */
+export function outcomeBytesMaxOf(operation: LimitedOperation): number {
+  return operation[engine].settings.outcomeBytesMax
+}
+
+/** A stream of events, which may never end: WHATWG HTML, section 9.2. */
+export function isEventStreamType(contentType: string | null): boolean {
+  return contentType !== null && /^\s*text\/event-stream\s*(;|$)/i.test(contentType)
+}
