@@ -1,4 +1,4 @@
-/** Reads the body of a fetch `Request` up to a limit, with as little of it in memory as possible. */
+/** Reads the body of a fetch `Request` or `Response` up to a limit, with as little of it in memory as possible. */
 import { type BodyRead, tooLarge } from '../exchange/request.ts'
 
 export type FetchBody =
@@ -30,4 +30,30 @@ export async function readWithin(stream: Request['body'], bytesMax: number): Pro
     if (byteLength > bytesMax) return tooLarge(bytesMax)
     chunks.push(value)
   }
+}
+
+export type ResponseBody =
+  | { readonly kind: 'bytes'; readonly bytes: Uint8Array }
+  /** There is more than the limit, or there may be. */
+  | {
+      readonly kind: 'more'
+      readonly reader: ReadableStreamDefaultReader<Uint8Array>
+      readonly chunks: Uint8Array[]
+    }
+
+/** Under a limit of 0 it is not read at all. */
+export async function readBody({ body, bodyUsed }: Response, bytesMax: number): Promise<ResponseBody> {
+  if (bodyUsed) throw new TypeError('the body of the response has been read')
+  if (body === null) return { kind: 'bytes', bytes: new Uint8Array() }
+  const reader = body.getReader()
+  const chunks: Uint8Array[] = []
+  let byteLength = 0
+  while (bytesMax > 0 && byteLength <= bytesMax) {
+    const { done, value } = await reader.read()
+    if (done) return { kind: 'bytes', bytes: Buffer.concat(chunks) }
+    if (!(value instanceof Uint8Array)) throw new TypeError('the body of a response consists of bytes')
+    byteLength += value.byteLength
+    chunks.push(value)
+  }
+  return { kind: 'more', reader, chunks }
 }

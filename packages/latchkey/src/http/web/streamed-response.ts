@@ -1,0 +1,133 @@
+/**
+ * A fetch response that is larger than what is stored, or that may never end: the client reads it while its handler writes it. The end of
+ * the body waits until the row says that it happened, and with a declared length the bytes that reach it do.
+ */
+import { setImmediate as turn } from 'node:timers/promises'
+import type { Attempt } from '../../engine/answer.ts'
+import { attemptOf, type CapturedResponse, type Exchange } from '../exchange/exchange.ts'
+
+export interface StreamedBody {
+  /** Without its body. */
+  readonly captured: CapturedResponse
+  /** The response was rendered from this throw. */
+  readonly error: unknown
+  readonly reader: ReadableStreamDefaultReader<Uint8Array>
+  /** What was read of it so far. */
+  readonly chunks: Uint8Array[]
+  /** Called when the client leaves an event stream. Undefined elsewhere: its source ends undisturbed, and is read to its end. */
+  readonly left: (() => void) | undefined
+}
+
+export interface FetchStream {
+  readonly body: ReadableStream<Uint8Array>
+  /** Settles when the source has ended, whoever reads it. */
+  readonly attempt: Promise<Attempt>
+  /** Ends the body, or breaks it off where the answer does not hold. Without a result: the exchange failed. */
+  conclude(result?: Exchange): void
+}
+
+export function streamBody({ captured, error, reader, chunks, left }: StreamedBody): FetchStream {
+  const attempt = deferred<Attempt>()
+  const concluded = deferred<Exchange | undefined>()
+  const source = readSource()
+  let isLeft = false
+  let breakOff: (error: Error) => void = () => {}
+
+  async function* readSource(): AsyncGenerator<Uint8Array, void> {
+    const rest = yield* read()
+    attempt.resolve(attemptOf(captured, error))
+    if (!holds(await concluded.promise)) throw replaced()
+    yield* rest
+  }
+
+  /** Returns what completes the body. */
+  async function* read(): AsyncGenerator<Uint8Array, Uint8Array[]> {
+    const declared = lengthOf(captured)
+    const rest: Uint8Array[] = []
+    let bytes = 0
+    try {
+      for await (const chunk of chunksFrom(chunks, reader)) {
+        bytes += chunk.byteLength
+        if (declared === undefined || bytes < declared) yield chunk
+        else if (bytes === declared) rest.push(chunk)
+      }
+      if (declared === undefined || bytes === declared) return rest
+      throw new Error(`the response declared ${declared} bytes and had ${bytes}`)
+    } catch (broken) {
+      // No clean end, so no outcome: what the operation declares about failures decides.
+      attempt.resolve({ kind: 'threw', error: error ?? broken })
+      throw broken
+    }
+  }
+
+  async function readToEnd(): Promise<void> {
+    for await (const _ of source) await turn()
+  }
+
+  const body = new ReadableStream<Uint8Array>(
+    {
+      start(controller) {
+        breakOff = broken => controller.error(broken)
+      },
+      async pull(controller) {
+        const { done, value } = await source.next()
+        if (isLeft) return
+        if (done === true) controller.close()
+        else controller.enqueue(value)
+      },
+      cancel(reason) {
+        isLeft = true
+        if (left === undefined) return void readToEnd().catch(() => {})
+        attempt.resolve({ kind: 'unreplayable', status: captured.status, why: 'the client left the event stream' })
+        left()
+        return reader.cancel(reason)
+      },
+    },
+    // Nothing is read before the client asks for it.
+    { highWaterMark: 0 },
+  )
+  return {
+    body,
+    attempt: attempt.promise,
+    conclude(result) {
+      concluded.resolve(result)
+      if (holds(result) || isLeft) return
+      breakOff(replaced())
+      // Its handler may still be writing. Nobody reads it any more.
+      reader.cancel().catch(() => {})
+    },
+  }
+}
+
+async function* chunksFrom(
+  chunks: Uint8Array[],
+  reader: ReadableStreamDefaultReader<Uint8Array>,
+): AsyncGenerator<Uint8Array, void> {
+  for (let chunk = chunks.shift(); chunk !== undefined; chunk = chunks.shift()) yield chunk
+  for (;;) {
+    const { done, value } = await reader.read()
+    if (done) return
+    if (value.byteLength > 0) yield value
+  }
+}
+
+/** What the store did not take is sent with a mark, and it is too late to mark a response that streams. */
+function holds(result: Exchange | undefined): boolean {
+  return result?.kind === 'release' && result.stored !== 'failed'
+}
+
+function replaced(): Error {
+  return new Error('the answer was replaced after a part of it had been sent')
+}
+
+/** The handler's own declaration. */
+function lengthOf({ headers }: CapturedResponse): number | undefined {
+  const length = headers.find(([name]) => name.toLowerCase() === 'content-length')
+  return length === undefined ? undefined : Number(length[1])
+}
+
+function deferred<T>(): { readonly promise: Promise<T>; resolve(value: T): void } {
+  let resolve: (value: T) => void = () => {}
+  const promise = new Promise<T>(settled => (resolve = settled))
+  return { promise, resolve: value => resolve(value) }
+}
