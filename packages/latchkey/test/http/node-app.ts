@@ -28,6 +28,9 @@ export function sendReply(res: ServerResponse, reply: Exclude<HandlerReply, { ki
     case 'pipe':
       head(res, reply)
       return void Readable.from(pieces(reply.body)).pipe(res)
+    case 'source':
+      head(res, reply)
+      return void pipeline(Readable.from(reply.source), res, () => {})
     case 'file':
       head(res, reply)
       return void createReadStream(reply.path).pipe(res)

@@ -62,7 +62,7 @@ const asMiddleware: Form = (app, { method, path, operation, run }) =>
 function harness(name: string, form: Form): AdapterHarness {
   return {
     name,
-    provides: new Set(['stream', 'broken-stream', 'transactional', 'phased', 'deferred', 'error-handler']),
+    provides: new Set(['stream', 'broken-stream', 'source', 'transactional', 'phased', 'deferred', 'error-handler']),
     ...adapterStores,
     // The context of this adapter is Hono's.
     headerOf: (context, field) => (context as Context).req.header(field),

@@ -50,7 +50,7 @@ export function captureDetached(res: ForwardingResponse, { req, bytesMax }: Deta
     growing.bytes += bytes.byteLength
     // One turn of the event loop for each time that it is full: a fast source must not starve the process.
     setImmediate(() => {
-      if (!own.finished && !hasBegun && canStream(res, laid) && hasOutgrown(growing)) startStream()
+      if (!own.finished && !hasBegun && canStream(laid) && hasOutgrown(growing)) startStream()
       taken()
     })
   })

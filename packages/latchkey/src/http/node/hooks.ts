@@ -32,7 +32,10 @@ function coverOf(name: string): unknown {
 }
 
 /** The hook, if hooks are in use; Node's own method otherwise. */
-export function callHook(res: object & Covered, [name, args]: readonly [name: string, args: readonly unknown[]]): unknown {
+export function callHook(
+  res: object & Covered,
+  [name, args]: readonly [name: string, args: readonly unknown[]],
+): unknown {
   const method = res[inUse]?.get(name) ?? plain(name)
   return typeof method === 'function' ? Reflect.apply(method, res, args) : undefined
 }

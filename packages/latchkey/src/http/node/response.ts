@@ -17,10 +17,7 @@ export function headersOf(res: NodeResponse): Header[] {
   return headers
 }
 
-/** What writing a head takes. */
-export type HeadWriter = Pick<NodeResponse, 'getHeaders' | 'setHeader' | 'removeHeader'>
-
-export function setHeaders(res: Pick<HeadWriter, 'setHeader'>, headers: readonly Header[]): void {
+export function setHeaders(res: NodeResponse, headers: readonly Header[]): void {
   const values = new Map<string, { name: string; values: string[] }>()
   for (const [name, value] of headers) {
     const known = values.get(name.toLowerCase())
@@ -33,7 +30,7 @@ export function setHeaders(res: Pick<HeadWriter, 'setHeader'>, headers: readonly
   }
 }
 
-export function resetHeaders(res: HeadWriter, headers: readonly Header[]): void {
+export function resetHeaders(res: NodeResponse, headers: readonly Header[]): void {
   for (const name of Object.keys(res.getHeaders())) res.removeHeader(name)
   setHeaders(res, headers)
 }

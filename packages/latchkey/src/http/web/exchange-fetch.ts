@@ -49,7 +49,12 @@ export function exchangeFetch<X extends Execution, C>(
     const work: Work<X> = async execution => {
       try {
         const { response, error } = await run(execution)
-        const captured = captureFetchResponse(response, { error, before, bytesMax, left: () => showDisconnect(request) })
+        const captured = captureFetchResponse(response, {
+          error,
+          before,
+          bytesMax,
+          left: () => showDisconnect(request),
+        })
         capture = captured instanceof Promise ? await captured : captured
       } catch (error) {
         return { kind: 'threw', error }

@@ -15,7 +15,7 @@ export function readChunks(): (piece: Uint8Array) => Uint8Array[] {
   return piece => {
     const parts: Uint8Array[] = []
     const bytes = Buffer.from(piece.buffer, piece.byteOffset, piece.byteLength)
-    for (let at = 0; at < bytes.byteLength && !isOver; ) {
+    for (let at = 0; at < bytes.byteLength && !isOver;) {
       if (bytesLeft > 0) {
         const part = bytes.subarray(at, at + bytesLeft)
         parts.push(part)

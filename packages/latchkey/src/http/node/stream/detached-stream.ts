@@ -1,12 +1,11 @@
 /**
- * Sends what a detached response is given while its handler writes it, on a stream of HTTP/2. The handler waits for as long as the client
- * does not read. The end of the stream stays held, and with a declared length the bytes that reach it.
+ * Sends what a detached response is given while its handler writes it. The handler waits for as long as the client does not read. The end
+ * of the real response stays held, and with a declared length the bytes that reach it.
  */
-import type { Writable } from 'node:stream'
-import { readChunks } from './chunk-reader.ts'
 import type { Http1Response, NodeResponse, OutputEntry } from '../driver.ts'
-import { callUnder, type Laid } from '../overlay.ts'
-import { type HeadWriter, headersSent, isHttp2, resetHeaders } from '../response.ts'
+import { type Laid, lift } from '../overlay.ts'
+import { headersSent, isHttp2, resetHeaders } from '../response.ts'
+import { readChunks } from './chunk-reader.ts'
 
 export interface DetachedStream {
   /** The length of the body so far. */
@@ -29,17 +28,18 @@ export interface StreamedPair {
 }
 
 /** Whether the real response can be written to while the handler works on another one. */
-export function canStream(res: NodeResponse, { covered }: Laid): boolean {
-  // Outer middleware around these would call what the handler calls.
-  return isHttp2(res) && !['write', 'writeHead', 'end'].some(name => covered.has(name))
+export function canStream({ covered }: Laid): boolean {
+  // Middleware around these may call them later, when they lead to the handler's response.
+  return !['write', 'writeHead', 'end'].some(name => covered.has(name))
 }
 
 export function streamDetached(res: NodeResponse, { own, laid, output, left }: StreamedPair): DetachedStream {
-  const stream = Reflect.get(res, 'stream') as Writable // of HTTP/2: see `canStream`
   const unframe = own.chunkedEncoding ? readChunks() : (piece: Uint8Array) => [piece]
   const declared = own.chunkedEncoding ? null : own._contentLength
   const rest: Uint8Array[] = []
+  const waiting = new Set<() => void>()
   let bytes = 0
+  let isClientGone = lift(res, laid, () => sendHead(res, own))
 
   function write(piece: Uint8Array, taken: () => void): void {
     const passed: Uint8Array[] = []
@@ -48,37 +48,43 @@ export function streamDetached(res: NodeResponse, { own, laid, output, left }: S
       if (declared === null || bytes < declared) passed.push(part)
       else if (bytes === declared) rest.push(Buffer.from(part))
     }
-    if (passed.length === 0 || stream.destroyed) return void setImmediate(taken)
-    // A stream that is destroyed calls it with an error, which the handler does not learn.
-    stream.write(Buffer.concat(passed), () => taken())
+    if (passed.length === 0 || isClientGone) return void setImmediate(taken)
+    waiting.add(taken)
+    // A response that is destroyed may call back with an error, or not at all. The handler does not learn of it.
+    const flushed = () => void (waiting.delete(taken) && taken())
+    lift(res, laid, () => Reflect.apply(res.write, res, [Buffer.concat(passed), flushed]))
   }
 
-  sendHead(res, own, laid)
+  function leave(): void {
+    isClientGone = true
+    for (const taken of [...waiting]) if (waiting.delete(taken)) setImmediate(taken)
+    left()
+  }
+
   for (const piece of withoutHead(output.splice(0))) write(piece, () => {})
-  if (stream.destroyed) process.nextTick(left)
-  else stream.once('close', left)
+  if (isClientGone) process.nextTick(leave)
+  else lift(res, laid, () => res.once('close', leave))
   return {
     get bytes() {
       return bytes
     },
     get isClientGone() {
-      return stream.destroyed
+      return isClientGone
     },
     write,
     rest: () => Buffer.concat(rest),
   }
 }
 
-/** Past what forwards to the handler's response. */
-function sendHead(res: NodeResponse, own: Http1Response, laid: Laid): void {
-  const call = (name: string, args: readonly unknown[]) => callUnder(res, laid, [name, args])
-  const head: HeadWriter = {
-    getHeaders: () => call('getHeaders', []) as ReturnType<HeadWriter['getHeaders']>, // the same method
-    setHeader: (...args) => call('setHeader', args),
-    removeHeader: (...args) => void call('removeHeader', args),
-  }
-  resetHeaders(head, headersSent(own))
-  call('writeHead', [own.statusCode])
+/** True where there is nobody to send to. */
+function sendHead(res: NodeResponse, own: Http1Response): boolean {
+  if (res.writableEnded || res.destroyed === true || Reflect.get(res, 'closed') === true) return true
+  res.statusCode = own.statusCode
+  // HTTP/2 has no reason phrase, and Node warns when one is set.
+  if (!isHttp2(res)) res.statusMessage = own.statusMessage
+  resetHeaders(res, headersSent(own))
+  Reflect.apply(Reflect.get(res, 'flushHeaders') as () => void, res, []) // of HTTP/1 and HTTP/2
+  return false
 }
 
 /** The head comes first, alone or before the first part of the body. */
