@@ -5,14 +5,14 @@
 import { type IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { Writable } from 'node:stream'
-import { mergeHeaders } from '../exchange/answers/merge-headers.ts'
+import type { Header } from '../../ports/outcome.ts'
 import { addedHeaders } from '../exchange/exchange.ts'
 import type { Capture } from './capture.ts'
-import { canStream, type DetachedStream, streamDetached } from './stream/detached-stream.ts'
+import { canStream, type DetachedStream, setHead, streamDetached } from './stream/detached-stream.ts'
 import type { Http1Response, Listener, NodeRequest, NodeResponse, OutputEntry } from './driver.ts'
 import { callUnder, lay, type Laid, type Method, overlay, takeAway, type Value } from './overlay.ts'
 import { endOfStream, type Growing, hasOutgrown, isEventStream } from './stream/outgrown.ts'
-import { bodySent, type CaptureEnd, endOf, headersOf, headersSent, isHttp2 } from './response.ts'
+import { bodySent, type CaptureEnd, endOf, headersOf, headersSent } from './response.ts'
 import { resetHeaders, sendAnswer, sendBody, setHeaders, trailersOf } from './response.ts'
 import { needDrain } from './stand-in-socket.ts'
 
@@ -60,7 +60,7 @@ export function captureDetached(res: ForwardingResponse, { req, bytesMax }: Deta
   let end: CaptureEnd | undefined
   const ended = new Promise<CaptureEnd>(resolve => {
     own.on('close', () => {
-      end = endOfOwn()
+      end = endOfOwn({ own, before, output, hasBegun, stream })
       resolve(end)
     })
   })
@@ -74,14 +74,6 @@ export function captureDetached(res: ForwardingResponse, { req, bytesMax }: Deta
     if (!isEventStream(own)) return
     showRequest()
     sink.destroy()
-  }
-
-  function endOfOwn(): CaptureEnd {
-    const known = { res: own, isFinished: own.writableFinished, error: own.errored }
-    if (stream === undefined) return endOf({ ...known, before, output, hasBegun })
-    const { bytes, isClientGone } = stream
-    const response = { status: own.statusCode, headers: addedHeaders(before, headersSent(own)), body: undefined }
-    return endOfStream({ ...known, response, bytes, isClientGone, isEventStream: isEventStream(own) })
   }
 
   function showRequest(): void {
@@ -108,10 +100,7 @@ export function captureDetached(res: ForwardingResponse, { req, bytesMax }: Deta
       if (stream !== undefined) return sendBody(res, stream.rest(), trailersOf(own))
       const body = bodySent(own, output)
       if (hasBegun) return void res.end(body)
-      res.statusCode = own.statusCode
-      // HTTP/2 has no reason phrase, and Node warns when one is set.
-      if (!isHttp2(res)) res.statusMessage = own.statusMessage
-      resetHeaders(res, mergeHeaders(headersSent(own), extra))
+      setHead(res, own, extra)
       sendBody(res, body, trailersOf(own))
     },
     replace(answer) {
@@ -124,10 +113,25 @@ export function captureDetached(res: ForwardingResponse, { req, bytesMax }: Deta
   }
 }
 
+interface Ended extends Pick<Detached, 'own'> {
+  readonly before: readonly Header[]
+  readonly output: readonly OutputEntry[]
+  readonly hasBegun: boolean
+  readonly stream: DetachedStream | undefined
+}
+
+function endOfOwn({ own, before, output, hasBegun, stream }: Ended): CaptureEnd {
+  const known = { res: own, isFinished: own.writableFinished, error: own.errored }
+  if (stream === undefined) return endOf({ ...known, before, output, hasBegun })
+  const { bytes, isClientGone } = stream
+  const response = { status: own.statusCode, headers: addedHeaders(before, headersSent(own)), body: undefined }
+  return endOfStream({ ...known, response, bytes, isClientGone, isEventStream: isEventStream(own) })
+}
+
 /** Without an error, a client would be told that the stream has ended well. */
 const cutOff = new Error('the answer was replaced after a part of it had been sent')
 
-function detach(res: ForwardingResponse, before: ReturnType<typeof headersOf>, sink: Writable): Detached {
+function detach(res: ForwardingResponse, before: readonly Header[], sink: Writable): Detached {
   const { method } = (Reflect.get(res, 'req') ?? {}) as Partial<IncomingMessage> // a response has its request
   const request = { method, httpVersionMajor: 1, httpVersionMinor: 1, headers: {} }
   // The constructor reads these members. The response has the undocumented ones.

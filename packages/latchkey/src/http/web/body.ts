@@ -49,11 +49,18 @@ export async function readBody({ body, bodyUsed }: Response, bytesMax: number): 
   const chunks: Uint8Array[] = []
   let byteLength = 0
   while (bytesMax > 0 && byteLength <= bytesMax) {
-    const { done, value } = await reader.read()
-    if (done) return { kind: 'bytes', bytes: Buffer.concat(chunks) }
-    if (!(value instanceof Uint8Array)) throw new TypeError('the body of a response consists of bytes')
-    byteLength += value.byteLength
-    chunks.push(value)
+    const chunk = await readChunk(reader)
+    if (chunk === undefined) return { kind: 'bytes', bytes: Buffer.concat(chunks) }
+    byteLength += chunk.byteLength
+    chunks.push(chunk)
   }
   return { kind: 'more', reader, chunks }
+}
+
+/** Undefined at the end. */
+export async function readChunk(reader: ReadableStreamDefaultReader<Uint8Array>): Promise<Uint8Array | undefined> {
+  const { done, value } = await reader.read()
+  if (done) return undefined
+  if (value instanceof Uint8Array) return value
+  throw new TypeError('the body of a response must consist of bytes (got a stream of something else)')
 }

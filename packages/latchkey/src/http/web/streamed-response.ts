@@ -2,9 +2,9 @@
  * A fetch response that is larger than what is stored, or that may never end: the client reads it while its handler writes it. The end of
  * the body waits until the row says that it happened, and with a declared length the bytes that reach it do.
  */
-import { setImmediate as turn } from 'node:timers/promises'
 import type { Attempt } from '../../engine/answer.ts'
 import { attemptOf, type CapturedResponse, type Exchange } from '../exchange/exchange.ts'
+import { readChunk } from './body.ts'
 
 export interface StreamedBody {
   /** Without its body. */
@@ -34,34 +34,22 @@ export function streamBody({ captured, error, reader, chunks, left }: StreamedBo
   let breakOff: (error: Error) => void = () => {}
 
   async function* readSource(): AsyncGenerator<Uint8Array, void> {
-    const rest = yield* read()
-    attempt.resolve(attemptOf(captured, error))
-    if (!holds(await concluded.promise)) throw replaced()
-    yield* rest
-  }
-
-  /** Returns what completes the body. */
-  async function* read(): AsyncGenerator<Uint8Array, Uint8Array[]> {
-    const declared = lengthOf(captured)
-    const rest: Uint8Array[] = []
-    let bytes = 0
+    let rest: readonly Uint8Array[]
     try {
-      for await (const chunk of chunksFrom(chunks, reader)) {
-        bytes += chunk.byteLength
-        if (declared === undefined || bytes < declared) yield chunk
-        else if (bytes === declared) rest.push(chunk)
-      }
-      if (declared === undefined || bytes === declared) return rest
-      throw new Error(`the response declared ${declared} bytes and had ${bytes}`)
+      rest = yield* readDeclared(chunksFrom(chunks, reader), lengthOf(captured))
     } catch (broken) {
       // No clean end, so no outcome: what the operation declares about failures decides.
       attempt.resolve({ kind: 'threw', error: error ?? broken })
       throw broken
     }
+    attempt.resolve(attemptOf(captured, error))
+    if (!holds(await concluded.promise)) throw replaced()
+    yield* rest
   }
 
   async function readToEnd(): Promise<void> {
-    for await (const _ of source) await turn()
+    // A turn of the event loop for each: a fast source must not starve the process.
+    for await (const _ of source) await new Promise(resolve => setImmediate(resolve))
   }
 
   const body = new ReadableStream<Uint8Array>(
@@ -99,15 +87,32 @@ export function streamBody({ captured, error, reader, chunks, left }: StreamedBo
   }
 }
 
+/** Returns what completes a body of the declared length. */
+async function* readDeclared(
+  chunks: AsyncIterable<Uint8Array>,
+  declared: number | undefined,
+): AsyncGenerator<Uint8Array, readonly Uint8Array[]> {
+  const rest: Uint8Array[] = []
+  let bytes = 0
+  for await (const chunk of chunks) {
+    bytes += chunk.byteLength
+    if (declared === undefined || bytes < declared) yield chunk
+    else if (bytes === declared) rest.push(chunk)
+    else break
+  }
+  if (declared === undefined || bytes === declared) return rest
+  throw new Error(`the response declared ${declared} bytes and had ${bytes}${bytes > declared ? ' or more' : ''}`)
+}
+
 async function* chunksFrom(
   chunks: Uint8Array[],
   reader: ReadableStreamDefaultReader<Uint8Array>,
 ): AsyncGenerator<Uint8Array, void> {
   for (let chunk = chunks.shift(); chunk !== undefined; chunk = chunks.shift()) yield chunk
   for (;;) {
-    const { done, value } = await reader.read()
-    if (done) return
-    if (value.byteLength > 0) yield value
+    const chunk = await readChunk(reader)
+    if (chunk === undefined) return
+    if (chunk.byteLength > 0) yield chunk
   }
 }
 

@@ -2,6 +2,8 @@
  * Sends what a detached response is given while its handler writes it. The handler waits for as long as the client does not read. The end
  * of the real response stays held, and with a declared length the bytes that reach it.
  */
+import type { Header } from '../../../ports/outcome.ts'
+import { mergeHeaders } from '../../exchange/answers/merge-headers.ts'
 import type { Http1Response, NodeResponse, OutputEntry } from '../driver.ts'
 import { type Laid, lift } from '../overlay.ts'
 import { headersSent, isHttp2, resetHeaders } from '../response.ts'
@@ -79,12 +81,16 @@ export function streamDetached(res: NodeResponse, { own, laid, output, left }: S
 /** True where there is nobody to send to. */
 function sendHead(res: NodeResponse, own: Http1Response): boolean {
   if (res.writableEnded || res.destroyed === true || Reflect.get(res, 'closed') === true) return true
+  setHead(res, own, [])
+  Reflect.apply(Reflect.get(res, 'flushHeaders') as () => void, res, []) // of HTTP/1 and HTTP/2
+  return false
+}
+
+export function setHead(res: NodeResponse, own: Http1Response, extra: readonly Header[]): void {
   res.statusCode = own.statusCode
   // HTTP/2 has no reason phrase, and Node warns when one is set.
   if (!isHttp2(res)) res.statusMessage = own.statusMessage
-  resetHeaders(res, headersSent(own))
-  Reflect.apply(Reflect.get(res, 'flushHeaders') as () => void, res, []) // of HTTP/1 and HTTP/2
-  return false
+  resetHeaders(res, mergeHeaders(headersSent(own), extra))
 }
 
 /** The head comes first, alone or before the first part of the body. */
