@@ -22,8 +22,9 @@ import {
 const outcomeBytesMax = 1_024
 const part = noise(4_096)
 
+/** With a short lease, because that is how long a store that fails is tried again. */
 function operation(latchkey: Latchkey<unknown, unknown>) {
-  return latchkey.guarded('orders.create', { onFailure: 'rerun', outcomeBytesMax })
+  return latchkey.guarded('orders.create', { onFailure: 'rerun', outcomeBytesMax, leaseMs: 1_500 })
 }
 
 function source(chunks: AsyncIterable<Uint8Array>, headers: readonly Header[] = []): HandlerReply {
@@ -150,6 +151,19 @@ const limits: readonly AdapterCase[] = [
       const complete: Complete = () => Promise.resolve('claim-lost')
       await onRoute(harness, { reply: source(partsThen(2, pause(50))), complete }, async ({ fixture }) => {
         await assert.rejects(fixture.post('/orders', { key: 'k' }), 'a part is not taken for the whole')
+      })
+    },
+  },
+  {
+    name: 'ends the connection instead of a response that streams when the store does not take its end',
+    needs: ['source'],
+    async run(harness) {
+      let isDown = true
+      const complete: Complete = run => (isDown ? Promise.reject(new Error('ECONNREFUSED')) : run())
+      await onRoute(harness, { reply: source(partsThen(2, pause(50))), complete }, async play => {
+        await assert.rejects(play.fixture.post('/orders', { key: 'k' }), 'it cannot be marked as unstored any more')
+        isDown = false
+        await assertStoredWithoutBody(play, 201)
       })
     },
   },

@@ -249,6 +249,29 @@ describe.each(compressions)('%s around a response that streams', (_, compression
 })
 
 describe('other middleware around a response that streams', () => {
+  it('gets what inner middleware passes on, which has kept the methods it found', async () => {
+    const [, compression] = compressions[1]
+    let writes = 0
+    const count: Handler = (_, res) => {
+      const { write } = res
+      // Every overload is passed on as it came.
+      res.write = function (this: ServerResponse, ...args: unknown[]) {
+        writes += 1
+        return Reflect.apply(write, this, args)
+      } as typeof write
+    }
+    const server = capturing(
+      (req, res) => {
+        count(req, res)
+        sendTexts(req, res)
+      },
+      { before: (req, res) => compression()(req, res, nothing) },
+    )
+    const incoming = await ask(await listen(server))
+    const text = await textOf(incoming.pipe(createGunzip())).catch(String)
+    expect([text === (await textOf(texts())), writes]).toEqual([true, 60])
+  })
+
   it('adds its headers to what is sent, and not to what is stored', async () => {
     const ends: CaptureEnd[] = []
     const server = capturing(sendTexts, {

@@ -76,7 +76,9 @@ function passThroughHooks(held: Held, hooks: Hooks): void {
   // Compression has a 'drain' of its own.
   const listeners = takeListeners(res, 'drain')
   output.length = 0
+  const interim = held.interim.splice(0)
   restart(held)
+  held.interim.push(...interim)
   Object.assign(res, { statusCode, statusMessage, _trailer })
   useHooks(res, hooks)
   setHeaders(res, headers)
