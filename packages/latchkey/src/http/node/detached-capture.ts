@@ -56,7 +56,7 @@ export function captureDetached(res: ForwardingResponse, { req, bytesMax }: Deta
   })
   const { own, laid } = detach(res, before, sink)
   const growing: Growing = { res: own, output, bytesMax, bytes: 0, bytesAllowed: bytesMax, isTypeSeen: false }
-  let restoreRequest = req === undefined ? undefined : hideDisconnect(req)
+  const showRequest = req === undefined ? ignore : hideDisconnect(req)
   let end: CaptureEnd | undefined
   const ended = new Promise<CaptureEnd>(resolve => {
     own.on('close', () => {
@@ -74,11 +74,6 @@ export function captureDetached(res: ForwardingResponse, { req, bytesMax }: Deta
     if (!isEventStream(own)) return
     showRequest()
     sink.destroy()
-  }
-
-  function showRequest(): void {
-    restoreRequest?.()
-    restoreRequest = undefined
   }
 
   /** False where there is nobody to send to: the client has left, or was answered before the capture. */
@@ -254,7 +249,7 @@ const forwarding = overlay(...forwardingMembers())
 const disconnectEvents = new Set(['close', 'aborted', 'error'])
 const no: Value = { get: () => false }
 
-/** What happens to the request meanwhile is reported when the capture ends. */
+/** What happens to the request meanwhile is reported when the returned function is called first. */
 function hideDisconnect(req: NodeRequest): () => void {
   const missed: unknown[][] = []
   const emitInside = (event: string, ...args: unknown[]): unknown => {
@@ -263,7 +258,10 @@ function hideDisconnect(req: NodeRequest): () => void {
     return false
   }
   const laid = lay(req, overlay({ emit: emitInside }, { destroyed: no, aborted: no }))
+  let isShown = false
   return () => {
+    if (isShown) return
+    isShown = true
     takeAway(req, laid)
     for (const [event, ...args] of missed) process.nextTick(() => req.emit(String(event), ...args))
   }
