@@ -12,6 +12,7 @@ const lengthCase = 'holds the bytes that reach a declared length back until the 
 const lostCase = 'ends the connection instead of a response that streams when the claim was lost'
 const storeCase = 'ends the connection instead of a response that streams when the store does not take its end'
 const readerCase = 'makes the handler wait for a client that reads nothing, and lets it finish when the client has left'
+const goneCase = 'lets a handler finish whose client left before its response was begun'
 const eventCase = 'passes a stream of events on from its first byte'
 
 const streamed = `${folder}/node/stream/streamed-response.ts`
@@ -97,10 +98,16 @@ const bugs: Readonly<Record<string, Bug>> = {
     replace: '',
     caughtBy: [onFetch(endCase), onFetch(lengthCase), onFetch(lostCase)],
   },
+  'a server that does not cancel is waited for on fetch': {
+    file: fetched,
+    find: '  if (signal?.aborted === true) leave()\n',
+    replace: '  if (signal?.aborted === undefined) leave()\n',
+    caughtBy: [onFetch(goneCase)],
+  },
   'the source ends with its client on fetch': {
     file: fetched,
-    find: 'if (left === undefined) return void readToEnd().catch(() => {})',
-    replace: 'if (left === undefined) return reader.cancel(reason)',
+    find: 'if (!isEventStream) return void readToEnd().catch(() => {})',
+    replace: 'if (!isEventStream) return void reader.cancel()',
     caughtBy: [onFetch(readerCase)],
   },
 }

@@ -82,10 +82,15 @@ async function assertStoredWithoutBody({ fixture, count }: Play, status: number)
   assert.deepEqual([again.json()['original_status'], count.runs], [status, 1])
 }
 
-async function* partsThen(parts: number, then: Promise<void>): AsyncGenerator<Uint8Array> {
+async function* partsThen(parts: number, then: () => Promise<void>): AsyncGenerator<Uint8Array> {
   for (let at = 0; at < parts; at++) yield part
-  await then
+  await then()
   yield part
+}
+
+async function fails(message: string): Promise<never> {
+  await pause(50)
+  throw new Error(message)
 }
 
 const limits: readonly AdapterCase[] = [
@@ -98,7 +103,7 @@ const limits: readonly AdapterCase[] = [
         ['Location', '/orders/9'],
         ['ETag', '"v9"'],
       ] as const
-      await onRoute(harness, { reply: source(partsThen(3, door.pass()), headers) }, async play => {
+      await onRoute(harness, { reply: source(partsThen(3, door.pass), headers) }, async play => {
         let bytes = 0
         const first = play.fixture.open('/orders', { key: 'k', onData: ({ byteLength }) => (bytes += byteLength) })
         await eventually('what was written arrives while the handler runs', () => bytes === 3 * part.byteLength)
@@ -126,7 +131,7 @@ const limits: readonly AdapterCase[] = [
         await stored.pass()
         return run()
       }
-      await onRoute(harness, { reply: source(partsThen(2, door.pass()), headers), complete }, async play => {
+      await onRoute(harness, { reply: source(partsThen(2, door.pass), headers), complete }, async play => {
         let bytes = 0
         let hasEnded = false
         const first = play.fixture.open('/orders', { key: 'k', onData: ({ byteLength }) => (bytes += byteLength) })
@@ -149,7 +154,7 @@ const limits: readonly AdapterCase[] = [
     needs: ['source'],
     async run(harness) {
       const complete: Complete = () => Promise.resolve('claim-lost')
-      await onRoute(harness, { reply: source(partsThen(2, pause(50))), complete }, async ({ fixture }) => {
+      await onRoute(harness, { reply: source(partsThen(2, () => pause(50))), complete }, async ({ fixture }) => {
         await assert.rejects(fixture.post('/orders', { key: 'k' }), 'a part is not taken for the whole')
       })
     },
@@ -160,7 +165,7 @@ const limits: readonly AdapterCase[] = [
     async run(harness) {
       let isDown = true
       const complete: Complete = run => (isDown ? Promise.reject(new Error('ECONNREFUSED')) : run())
-      await onRoute(harness, { reply: source(partsThen(2, pause(50))), complete }, async play => {
+      await onRoute(harness, { reply: source(partsThen(2, () => pause(50))), complete }, async play => {
         await assert.rejects(play.fixture.post('/orders', { key: 'k' }), 'it cannot be marked as unstored any more')
         isDown = false
         await assertStoredWithoutBody(play, 201)
@@ -171,12 +176,7 @@ const limits: readonly AdapterCase[] = [
     name: 'ends the connection when a response breaks off after it was begun, stores nothing, and lets the retry run',
     needs: ['source'],
     async run(harness) {
-      const broken = source(
-        partsThen(
-          2,
-          pause(50).then(() => Promise.reject(new Error('upstream went away'))),
-        ),
-      )
+      const broken = source(partsThen(2, () => fails('upstream went away')))
       await onRoute(harness, { reply: nth => (nth === 1 ? broken : created(nth)) }, async ({ fixture, count }) => {
         await assert.rejects(fixture.post('/orders', { key: 'k' }), 'a part is not taken for the whole')
         await eventually('the key is free', async () => (await stateOf(fixture)) === 'failed_retryable')
@@ -231,6 +231,27 @@ const readers: readonly AdapterCase[] = [
         first.drop()
         await assertStoredWithoutBody(play, 201)
         assert.ok(endless.bytes() >= endlessBytes, 'the handler wrote everything')
+      })
+    },
+  },
+  {
+    name: 'lets a handler finish whose client left before its response was begun',
+    needs: ['source'],
+    async run(harness) {
+      const door = gate()
+      async function* late(): AsyncGenerator<Uint8Array> {
+        await door.pass()
+        for (let at = 0; at < 1_000; at++) yield part
+      }
+      await onRoute(harness, { reply: source(late()) }, async play => {
+        const first = play.fixture.open('/orders', { key: 'k' })
+        first.received.catch(() => {})
+        await door.reached
+        first.drop()
+        // Long enough for the server to have seen the disconnect.
+        await pause(150)
+        door.open()
+        await assertStoredWithoutBody(play, 201)
       })
     },
   },
@@ -304,14 +325,13 @@ const atomic: readonly AdapterCase[] = [
       const database = await harness.transactional?.()
       assert.ok(database !== undefined, 'the harness provides a transactional store')
       const door = gate()
-      const refused = () => Promise.reject(new Error('constraint'))
       try {
         await withApp(
           harness,
           latchkey => [
             route(latchkey.atomic('orders.create', { outcomeBytesMax }), async ({ execution }, nth) => {
               await database.insert(txOf(execution), `order-${nth}`)
-              return source(partsThen(2, nth === 1 ? pause(50).then(refused) : door.pass()))
+              return source(partsThen(2, nth === 1 ? () => fails('constraint') : door.pass))
             }),
           ],
           async ({ open, post }) => {

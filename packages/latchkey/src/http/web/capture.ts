@@ -23,8 +23,8 @@ export interface CaptureOptions {
   readonly before: readonly Header[]
   /** The largest body that is held. */
   readonly bytesMax: number
-  /** Called when the client leaves an event stream. */
-  readonly left: () => void
+  /** The request that `hideDisconnect` was given. */
+  readonly request: object
 }
 
 /** Statuses that a `Response` may not have a body with. */
@@ -42,7 +42,7 @@ export function captureFetchResponse(
 }
 
 async function readResponse(response: Response, options: CaptureOptions): Promise<FetchCapture> {
-  const { error, before, bytesMax, left } = options
+  const { error, before, bytesMax, request } = options
   const { status } = response
   if (status < 200 || response.type === 'error' || response.headers.has(alreadySent)) {
     return { response, attempt: { kind: 'unreplayable', status, why: 'the handler took the connection over' } }
@@ -56,7 +56,7 @@ async function readResponse(response: Response, options: CaptureOptions): Promis
       return { response: rebuild(response, body), attempt: attemptOf({ status, headers, body }, error) }
     }
     const captured = { status, headers, body: undefined }
-    const stream = streamBody({ ...read, captured, error, left: isEventStream ? left : undefined })
+    const stream = streamBody({ ...read, captured, error, request, isEventStream })
     const { statusText } = response
     const sent = new Response(stream.body, { status, statusText, headers: response.headers })
     return { response: sent, attempt: stream.attempt, stream }

@@ -8,7 +8,6 @@ import { outcomeBytesMaxOf } from '../exchange/outcome-limit.ts'
 import type { RequestView } from '../exchange/request.ts'
 import { reportFailure } from '../exchange/route.ts'
 import { captureFetchResponse, type FetchCapture } from './capture.ts'
-import { showDisconnect } from './request.ts'
 
 /** What the adapter does now. */
 export type FetchExchange =
@@ -49,12 +48,7 @@ export function exchangeFetch<X extends Execution, C>(
     const work: Work<X> = async execution => {
       try {
         const { response, error } = await run(execution)
-        const captured = captureFetchResponse(response, {
-          error,
-          before,
-          bytesMax,
-          left: () => showDisconnect(request),
-        })
+        const captured = captureFetchResponse(response, { error, before, bytesMax, request })
         capture = captured instanceof Promise ? await captured : captured
       } catch (error) {
         return { kind: 'threw', error }

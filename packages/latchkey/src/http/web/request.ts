@@ -60,6 +60,12 @@ const neverFires: PropertyDescriptor & ThisType<HidingRequest> = {
   enumerable: true,
 }
 
+/** The signal of the request itself, which `hideDisconnect` has covered. */
+export function ownSignal(request: object): AbortSignal | undefined {
+  const signal: unknown = Reflect.get(Object.getPrototypeOf(request) as object, 'signal', request)
+  return signal instanceof AbortSignal ? signal : undefined
+}
+
 /** Fires the signal after all: the client has left an event stream, which nothing else may ever end. */
 export function showDisconnect(request: object & HidingRequest): void {
   const controller = request[hidden]

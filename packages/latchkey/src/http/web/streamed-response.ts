@@ -5,6 +5,7 @@
 import type { Attempt } from '../../engine/answer.ts'
 import { attemptOf, type CapturedResponse, type Exchange } from '../exchange/exchange.ts'
 import { readChunk } from './body.ts'
+import { ownSignal, showDisconnect } from './request.ts'
 
 export interface StreamedBody {
   /** Without its body. */
@@ -14,8 +15,10 @@ export interface StreamedBody {
   readonly reader: ReadableStreamDefaultReader<Uint8Array>
   /** What was read of it so far. */
   readonly chunks: Uint8Array[]
-  /** Called when the client leaves an event stream. Undefined elsewhere: its source ends undisturbed, and is read to its end. */
-  readonly left: (() => void) | undefined
+  /** The request that `hideDisconnect` was given. */
+  readonly request: object
+  /** Its handler sees the client leave, because nothing else may ever end it. Any other source is read to its end. */
+  readonly isEventStream: boolean
 }
 
 export interface FetchStream {
@@ -26,7 +29,7 @@ export interface FetchStream {
   conclude(result?: Exchange): void
 }
 
-export function streamBody({ captured, error, reader, chunks, left }: StreamedBody): FetchStream {
+export function streamBody({ captured, error, reader, chunks, request, isEventStream }: StreamedBody): FetchStream {
   const attempt = deferred<Attempt>()
   const concluded = deferred<Exchange | undefined>()
   const source = readSource()
@@ -52,6 +55,16 @@ export function streamBody({ captured, error, reader, chunks, left }: StreamedBo
     for await (const _ of source) await new Promise(resolve => setImmediate(resolve))
   }
 
+  function leave(): void {
+    if (isLeft) return
+    isLeft = true
+    breakOff(clientGone())
+    if (!isEventStream) return void readToEnd().catch(() => {})
+    attempt.resolve({ kind: 'unreplayable', status: captured.status, why: 'the client left the event stream' })
+    showDisconnect(request)
+    reader.cancel().catch(() => {})
+  }
+
   const body = new ReadableStream<Uint8Array>(
     {
       start(controller) {
@@ -63,17 +76,15 @@ export function streamBody({ captured, error, reader, chunks, left }: StreamedBo
         if (done === true) controller.close()
         else controller.enqueue(value)
       },
-      cancel(reason) {
-        isLeft = true
-        if (left === undefined) return void readToEnd().catch(() => {})
-        attempt.resolve({ kind: 'unreplayable', status: captured.status, why: 'the client left the event stream' })
-        left()
-        return reader.cancel(reason)
-      },
+      cancel: leave,
     },
     // Nothing is read before the client asks for it.
     { highWaterMark: 0 },
   )
+  // A server may not cancel what it cannot send.
+  const signal = ownSignal(request)
+  if (signal?.aborted === true) leave()
+  else signal?.addEventListener('abort', leave, { once: true })
   return {
     body,
     attempt: attempt.promise,
@@ -119,6 +130,11 @@ async function* chunksFrom(
 /** What the store did not take is sent with a mark, and it is too late to mark a response that streams. */
 function holds(result: Exchange | undefined): boolean {
   return result?.kind === 'release' && result.stored !== 'failed'
+}
+
+/** Servers know the code, and do not log it as a failure. */
+function clientGone(): Error {
+  return Object.assign(new Error('the client has left'), { code: 'ERR_STREAM_PREMATURE_CLOSE' })
 }
 
 function replaced(): Error {

@@ -5,7 +5,7 @@ import { partsOf } from './unread-response.ts'
 
 const platform = Response
 const capture = (response: Response) =>
-  captureFetchResponse(response, { error: undefined, before: [], bytesMax: 1_000, left() {} })
+  captureFetchResponse(response, { error: undefined, before: [], bytesMax: 1_000, request: new Request('http://x') })
 
 function usePlatform(): void {
   Object.defineProperty(globalThis, 'Response', { value: platform, writable: true, configurable: true })

@@ -7,7 +7,7 @@ import { pipeline, Readable } from 'node:stream'
 import { setTimeout as pause } from 'node:timers/promises'
 import { createGunzip } from 'node:zlib'
 import { afterEach, describe, expect, it } from 'vitest'
-import { type Capture, type CaptureEnd, captureResponse } from '../capture.ts'
+import { attemptOfCapture, type Capture, type CaptureEnd, captureResponse } from '../capture.ts'
 
 type Handler = (req: IncomingMessage, res: ServerResponse) => unknown
 
@@ -194,6 +194,65 @@ describe('a handler whose response streams', () => {
     const text = await textOf(socket)
     expect(text.match(/HTTP\/1.1 200/g)).toHaveLength(2)
     expect([text.includes('/1/1'), text.endsWith('0\r\n\r\n')]).toEqual([true, true])
+  })
+})
+
+describe('a stream of events', () => {
+  const beginEvents = (res: ServerResponse) => {
+    res.writeHead(200, { 'Content-Type': 'text/event-stream', 'Cache-Control': 'no-store' })
+    res.flushHeaders()
+  }
+
+  it('is begun with its head, and shows the disconnect on request, response and socket', async () => {
+    const heard: string[] = []
+    const ends: CaptureEnd[] = []
+    const server = capturing(
+      (req, res) => {
+        res.on('close', () => heard.push(`response ${res.destroyed}`))
+        req.socket.on('close', () => heard.push('socket'))
+        req.on('close', () => heard.push('request'))
+        beginEvents(res)
+      },
+      {
+        after(capture, end) {
+          ends.push(end)
+          capture.release([])
+        },
+      },
+    )
+    const incoming = await ask(await listen(server))
+    expect([incoming.headers['content-type'], heard]).toEqual(['text/event-stream', []])
+    incoming.destroy()
+    await expect.poll(() => heard.toSorted()).toEqual(['request', 'response true', 'socket'])
+    expect(ends).toEqual([{ kind: 'left', status: 200 }])
+  })
+
+  it('counts as what its handler threw when the client had left', () => {
+    const left: CaptureEnd = { kind: 'left', status: 200 }
+    const error = new Error('stopped half-way')
+    expect([attemptOfCapture(left).kind, attemptOfCapture(left, error)]).toEqual([
+      'unreplayable',
+      { kind: 'threw', error },
+    ])
+  })
+
+  it('may be ended by its handler', async () => {
+    const ends: CaptureEnd[] = []
+    const server = capturing(
+      async (_, res) => {
+        beginEvents(res)
+        await pause(10)
+        res.end('data: 1\n\n')
+      },
+      {
+        after(capture, end) {
+          ends.push(end)
+          capture.release([])
+        },
+      },
+    )
+    expect(await textOf(await ask(await listen(server)))).toBe('data: 1\n\n')
+    expect(ends).toMatchObject([{ kind: 'whole', response: { status: 200, body: undefined } }])
   })
 })
 
