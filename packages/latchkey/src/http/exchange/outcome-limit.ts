@@ -1,15 +1,10 @@
 /** How much of an answer is held before it is sent. */
-import { engine } from '../../engine/internal.ts'
+import type { engine } from '../../engine/internal.ts'
 import type { Settings } from '../../engine/options.ts'
 
-/** An operation of whatever kind. */
+/** An operation of whatever kind. What is larger is not stored, so holding more of it would only cost memory. */
 export interface LimitedOperation {
   readonly [engine]: { readonly settings: Pick<Settings, 'outcomeBytesMax'> }
-}
-
-/** What is larger is not stored, so holding more of it would only cost memory. */
-export function outcomeBytesMaxOf(operation: LimitedOperation): number {
-  return operation[engine].settings.outcomeBytesMax
 }
 
 /** A stream of events, which may never end: WHATWG HTML, section 9.2. */

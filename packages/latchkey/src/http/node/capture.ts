@@ -7,11 +7,12 @@
  */
 import { ServerResponse } from 'node:http'
 import type { Attempt } from '../../engine/answer.ts'
+import { engine } from '../../engine/internal.ts'
 import type { Header } from '../../ports/outcome.ts'
 import type { RenderedAnswer } from '../../wire/problem.ts'
 import { mergeHeaders } from '../exchange/answers/merge-headers.ts'
 import { attemptOf, type Exchange } from '../exchange/exchange.ts'
-import { type LimitedOperation, outcomeBytesMaxOf } from '../exchange/outcome-limit.ts'
+import type { LimitedOperation } from '../exchange/outcome-limit.ts'
 import { captureDetached, detachedFrom } from './detached-capture.ts'
 import type { Http1Response, NodeRequest, NodeResponse, OutputEntry } from './driver.ts'
 import { canHold, giveBack, type Held, hold } from './held-response.ts'
@@ -178,7 +179,7 @@ export function holdAnswer(
   req: NodeRequest,
   { operation, over = answer => answer }: HoldAnswerOptions,
 ): HeldAnswer {
-  const capture = captureResponse(res, req, outcomeBytesMaxOf(operation))
+  const capture = captureResponse(res, req, operation[engine].settings.outcomeBytesMax)
   const held: { -readonly [Name in keyof HeldAnswer]: HeldAnswer[Name] } = {
     ended: capture.ended,
     isVoid: false,

@@ -1,5 +1,5 @@
-/** What a handler has written while its response is held, and when it may write on. */
-import type { Http1Response, OutputEntry } from './driver.ts'
+/** What a handler does to its response while that is held: it writes, waits for room, and listens. */
+import type { Http1Response, Listener, OutputEntry } from './driver.ts'
 import type { Held } from './held-response.ts'
 import { needDrain } from './stand-in-socket.ts'
 
@@ -30,4 +30,10 @@ export function drain({ res, isReleased }: Held): void {
   if (isReleased || !isWaiting(res)) return
   Reflect.set(res, needDrain, false)
   res.emit('drain')
+}
+
+export function takeListeners(res: Http1Response, event: string): readonly Listener[] {
+  const listeners = res.rawListeners(event) as Listener[] // Node types them as any function
+  for (const listener of listeners) res.removeListener(event, listener)
+  return listeners
 }

@@ -1,10 +1,10 @@
 /** One request through Latchkey on a framework whose handlers return a fetch `Response`. */
 import type { Attempt, Work } from '../../engine/answer.ts'
 import type { Execution } from '../../engine/execution.ts'
+import { engine } from '../../engine/internal.ts'
 import type { Operation } from '../../engine/operation.ts'
 import type { Header } from '../../ports/outcome.ts'
 import { type Exchange, exchange } from '../exchange/exchange.ts'
-import { outcomeBytesMaxOf } from '../exchange/outcome-limit.ts'
 import type { RequestView } from '../exchange/request.ts'
 import { reportFailure } from '../exchange/route.ts'
 import { captureFetchResponse, type FetchCapture } from './capture.ts'
@@ -44,7 +44,7 @@ export function exchangeFetch<X extends Execution, C>(
 ): Promise<FetchExchange> {
   return new Promise((resolve, reject) => {
     let capture: FetchCapture | undefined
-    const bytesMax = outcomeBytesMaxOf(operation)
+    const bytesMax = operation[engine].settings.outcomeBytesMax
     const work: Work<X> = async execution => {
       try {
         const { response, error } = await run(execution)

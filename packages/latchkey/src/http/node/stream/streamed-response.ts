@@ -5,10 +5,9 @@
  */
 import { addedHeaders, type CapturedResponse } from '../../exchange/exchange.ts'
 import type { OutputEntry } from '../driver.ts'
-import { drain, isWaiting, retain } from '../held-output.ts'
+import { drain, isWaiting, retain, takeListeners } from '../held-output.ts'
 import type { Held } from '../held-response.ts'
 import { callHook, type Hooks, useHooks } from '../hooks.ts'
-import { takeListeners } from '../listeners.ts'
 import { endOfStream, isEventStream } from './outgrown.ts'
 import { bodySent, type CaptureEnd, headersSent, setHeaders } from '../response.ts'
 import { restart } from '../restart.ts'
