@@ -7,7 +7,8 @@ import { pipeline, Readable } from 'node:stream'
 import { setTimeout as pause } from 'node:timers/promises'
 import { createGunzip } from 'node:zlib'
 import { afterEach, describe, expect, it } from 'vitest'
-import { attemptOfCapture, type Capture, type CaptureEnd, captureResponse } from '../capture.ts'
+import { engine } from '../../../engine/internal.ts'
+import { attemptOfCapture, type Capture, type CaptureEnd, captureResponse, holdAnswer } from '../capture.ts'
 
 type Handler = (req: IncomingMessage, res: ServerResponse) => unknown
 
@@ -194,6 +195,29 @@ describe('a handler whose response streams', () => {
     const text = await textOf(socket)
     expect(text.match(/HTTP\/1.1 200/g)).toHaveLength(2)
     expect([text.includes('/1/1'), text.endsWith('0\r\n\r\n')]).toEqual([true, true])
+  })
+})
+
+describe('the end of a response that streams', () => {
+  const operation = { [engine]: { settings: { outcomeBytesMax: bytesMax } } }
+  const attempt = { kind: 'unreplayable', status: 200, why: 'a test' } as const
+
+  const concluding = (stored: 'yes' | 'failed' | 'unprotected') =>
+    createServer((req, res) => {
+      const held = holdAnswer(res, req, { operation })
+      res.write('x'.repeat(5_000))
+      setTimeout(() => res.end(), 20)
+      void held.ended.then(() => held.conclude({ kind: 'release', attempt, stored, headers: [['X-Late', '1']] }))
+    })
+
+  it.each(['yes', 'unprotected'] as const)('is sent, without headers that come too late: %s', async stored => {
+    const incoming = await ask(await listen(concluding(stored)))
+    expect([(await textOf(incoming)).length, incoming.headers['x-late']]).toEqual([5_000, undefined])
+  })
+
+  it('is not sent when the store has not taken it', async () => {
+    const incoming = await ask(await listen(concluding('failed')))
+    await expect(textOf(incoming)).rejects.toThrow('aborted')
   })
 })
 
