@@ -81,21 +81,18 @@ export class StandInSocket {
   }
   /** Past the handler, while the client is there. */
   writeReal({ data, encoding, callback }: OutputEntry): void {
-    if (this.#isRealOpen) callReal(this, 'write', [data, encoding, callback])
+    if (isOpen(this.real)) callReal(this, 'write', [data, encoding, callback])
   }
   /** Drops them where the client has left, which the writer does not learn. */
   writeAllReal(entries: readonly OutputEntry[]): void {
-    const isOpen = this.#isRealOpen
-    if (isOpen) callReal(this, 'cork', [])
+    const hasClient = isOpen(this.real)
+    if (hasClient) callReal(this, 'cork', [])
     for (const { data, encoding, callback } of entries) {
       const written = () => callback?.()
-      if (isOpen) callReal(this, 'write', [data, encoding, written])
+      if (hasClient) callReal(this, 'write', [data, encoding, written])
       else if (typeof callback === 'function') process.nextTick(written)
     }
-    if (isOpen) callReal(this, 'uncork', [])
-  }
-  get #isRealOpen(): boolean {
-    return this.real !== null && Reflect.get(this.real, 'writable') === true
+    this.uncorkReal()
   }
   get isRealFull(): boolean {
     return this.real !== null && Reflect.get(this.real, 'writableNeedDrain') === true
@@ -137,6 +134,10 @@ export class StandInSocket {
   off(event: string, listener: Method): this {
     return this.removeListener(event, listener)
   }
+}
+
+function isOpen(real: object | null): boolean {
+  return real !== null && Reflect.get(real, 'writable') === true
 }
 
 function callReal({ real }: StandInSocket, name: string, args: readonly unknown[]): unknown {
