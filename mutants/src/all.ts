@@ -13,6 +13,7 @@ import { postgresMutants } from './postgres.ts'
 import { reconcileMutants } from './reconcile.ts'
 import { sqliteEvidenceMutants } from './sqlite-evidence.ts'
 import { sqliteMutants } from './sqlite.ts'
+import { streamMutants } from './streams.ts'
 import { transactionMutants } from './transactions.ts'
 
 export const mutants: readonly Mutant[] = [
@@ -31,5 +32,6 @@ export const mutants: readonly Mutant[] = [
   ...clientTextMutants,
   ...reconcileMutants,
   ...httpMutants,
+  ...streamMutants,
   ...transactionMutants,
 ]

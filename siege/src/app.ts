@@ -52,10 +52,28 @@ async function actInSteps(x: PhasedExecution<pg.PoolClient>, { account }: { acco
   return json(201, { ...doneOf(account, x.id) })
 }
 
+const reportBytes = 60_000_000
+const block = Buffer.alloc(65_536, 'x')
+
+/** As fast as it is read. */
+function streamReport(c: Context, { id }: { readonly id: string }): Response {
+  recordRun(id)
+  let bytes = 0
+  const body = new ReadableStream<Uint8Array>({
+    pull(controller) {
+      bytes += block.byteLength
+      controller.enqueue(block)
+      if (bytes >= reportBytes) controller.close()
+    },
+  })
+  return c.body(body, 201)
+}
+
 const onError = (error: Error, c: Context) => c.json({ error: error.message }, 500)
 const app = new Hono().onError(onError)
 app.post('/transfers', idempotent(latchkey.guarded(operations.transfers, { onFailure: 'hold' }), act, { onError }))
 app.post('/uploads', idempotent(latchkey.guarded(operations.uploads, { onFailure: 'hold' }), act, { onError }))
+app.post('/reports', idempotent(latchkey.guarded(operations.reports, { onFailure: 'rerun' }), streamReport))
 app.post(
   '/hits',
   idempotent(latchkey.guarded(operations.hits, { onFailure: 'rerun', onStoreDown: 'run-unprotected' }), act),

@@ -9,6 +9,8 @@ export const operations = {
   deferred: 'exports.create',
   /** Guarded; its handler never reads the body. */
   uploads: 'uploads.create',
+  /** Guarded; its answer is larger than what is stored. */
+  reports: 'reports.create',
 } as const
 
 export type Route = keyof typeof operations

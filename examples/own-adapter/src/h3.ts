@@ -48,20 +48,29 @@ async function serve<X extends Execution>(
   handle: (execution: X) => unknown,
 ): Promise<unknown> {
   const before = [...event.res.headers]
-  let capture: kit.FetchCapture | undefined
-  const result = await kit.exchange(operation, viewOf(event), async execution => {
-    kit.rememberExecution(event, execution)
-    kit.hideDisconnect(event.req)
-    const { response, error } = await render(event, async () => handle(execution))
-    capture = await kit.captureFetchResponse(response, { before, error })
-    return capture.attempt
+  const result = await kit.exchangeFetch(operation, viewOf(event), {
+    request: event.req,
+    before,
+    run(execution) {
+      kit.rememberExecution(event, execution)
+      kit.hideDisconnect(event.req)
+      return render(event, async () => handle(execution))
+    },
   })
-  if (result.kind === 'pass') return handle(kit.uncoveredExecution(operation))
-  return result.kind === 'send' ? send(event, before, result.answer) : kit.releaseFetch(capture, result)
+  switch (result.kind) {
+    case 'pass':
+      return handle(kit.uncoveredExecution(operation))
+    case 'send':
+      return send(event, before, result.answer)
+    case 'respond':
+      return result.response
+    case 'threw':
+      throw result.error
+  }
 }
 
 /** The response as the client would get it, after `onError` of the app. */
-async function render(event: H3Event, run: () => Promise<unknown>): Promise<{ response: Response; error: unknown }> {
+async function render(event: H3Event, run: () => Promise<unknown>): Promise<kit.HandlerResponse> {
   let error: unknown
   const value = run().catch((thrown: unknown) => {
     throw (error = kit.thrownError(thrown))

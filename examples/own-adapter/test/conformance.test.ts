@@ -36,7 +36,7 @@ const asMiddleware: Form = (app, { method, path, operation, run }) => {
 function harness(name: string, form: Form): AdapterHarness {
   return {
     name,
-    provides: new Set(['stream', 'broken-stream', 'transactional', 'phased', 'deferred', 'error-handler']),
+    provides: new Set(['stream', 'broken-stream', 'source', 'transactional', 'phased', 'deferred', 'error-handler']),
     headerOf: (context, header) => (context as H3Event).req.headers.get(header) ?? undefined, // what the adapter gives to scope
     start: app => start(app, form),
     memoryStore,
@@ -74,9 +74,11 @@ function valueOf(event: H3Event, reply: HandlerReply): unknown {
       return new Response(null, { status: reply.status, headers: { Location: reply.location } })
     case 'answer':
     case 'stream':
+    case 'source':
       event.res.status = reply.status
       for (const [name, value] of reply.headers) event.res.headers.append(name, value)
       if (reply.kind === 'stream') return streamOf(reply)
+      if (reply.kind === 'source') return pulledFrom(reply.source)
       if (reply.asText === true) return Buffer.from(reply.body).toString()
       return reply.body.byteLength === 0 ? undefined : reply.body
     default:
@@ -94,6 +96,18 @@ function streamOf({ chunks, breaks }: Extract<HandlerReply, { kind: 'stream' }>)
       else if (breaks) controller.error(new Error('the source failed'))
       else controller.close()
     },
+  })
+}
+
+function pulledFrom(source: AsyncIterable<Uint8Array>): ReadableStream<Uint8Array> {
+  const iterator = source[Symbol.asyncIterator]()
+  return new ReadableStream({
+    async pull(controller) {
+      const { done, value } = await iterator.next()
+      if (done === true) controller.close()
+      else controller.enqueue(value)
+    },
+    cancel: () => void iterator.return?.(),
   })
 }
 

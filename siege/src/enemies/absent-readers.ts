@@ -4,6 +4,7 @@ import { type Attack, type Target } from './enemy.ts'
 import { openSocket, rawRequest, statusOf } from './raw-request.ts'
 
 const readers = 300
+const downloads = 20
 const writers = 100
 const holdMs = 3_000
 const dribbles = 10
@@ -12,6 +13,7 @@ export const absentReaders: Attack = async target => {
   const from = target.random.between(1, 1e9)
   await Promise.all([
     ...Array.from({ length: readers }, (_, index) => neverReads(target, `unread-${from}-${index}`)),
+    ...Array.from({ length: downloads }, (_, index) => neverDownloads(target, `report-${from}-${index}`)),
     ...Array.from({ length: writers }, (_, index) => neverFinishes(target, `slow-${from}-${index}`)),
     // One client reads, to show that the application answered.
     reads(target, `read-${from}`),
@@ -26,6 +28,16 @@ async function neverReads(target: Target, key: string): Promise<void> {
   socket.on('error', () => {})
   socket.pause()
   for (let index = 0; index < 20; index += 1) socket.write(rawRequest('/hits', fieldsOf(target, `${key}-${index}`)))
+  await hold(target)
+  socket.destroy()
+}
+
+/** One answer that is far larger than what may be held of it. */
+async function neverDownloads(target: Target, key: string): Promise<void> {
+  const socket = openSocket(target)
+  socket.on('error', () => {})
+  socket.pause()
+  socket.write(rawRequest('/reports', fieldsOf(target, key)))
   await hold(target)
   socket.destroy()
 }

@@ -14,6 +14,8 @@ export type AdapterNeed =
   | 'broken-stream'
   /** A readable piped into the response. */
   | 'pipe'
+  /** A source that is read as fast as the client reads, and returned from when its response is closed. */
+  | 'source'
   /** The framework's own way to send a file. */
   | 'file'
   /** A 103 before the final response. */
@@ -115,6 +117,7 @@ export type HandlerReply =
   /** `breaks`: fails after the chunks instead of ending. */
   | (ReplyHead & { readonly kind: 'stream'; readonly chunks: readonly Uint8Array[]; readonly breaks: boolean })
   | (ReplyHead & { readonly kind: 'pipe'; readonly body: Uint8Array })
+  | (ReplyHead & { readonly kind: 'source'; readonly source: AsyncIterable<Uint8Array> })
   | (ReplyHead & { readonly kind: 'file'; readonly path: string })
   /** Sends a 103 with this Link, waits, then responds. */
   | (ReplyHead & {

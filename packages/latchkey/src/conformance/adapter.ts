@@ -15,12 +15,14 @@ import { errorHandlerCases } from './adapter/error-handlers.ts'
 import { headerCases } from './adapter/headers.ts'
 import { keyCases } from './adapter/keys.ts'
 import { phasedCases } from './adapter/phased.ts'
+import { streamCases } from './adapter/streams.ts'
 import type { TestFunction } from './store.ts'
 
 export const adapterCases: readonly AdapterCase[] = [
   ...bodyCases,
   ...bodyLimitCases,
   ...captureCases,
+  ...streamCases,
   ...headerCases,
   ...defaultHeaderCases,
   ...keyCases,

@@ -35,7 +35,11 @@ export interface OperationOptions<Context = unknown> {
    * `onFailure` decides.
    */
   readonly storeStatus?: (status: number) => boolean
-  /** Largest body that is stored. Default 1 MiB. A larger one reaches the first client whole; a retry gets 410 and nothing re-runs. */
+  /**
+   * Largest body that is stored, and that HTTP adapters hold in memory. Default 1 MiB. Of a larger answer everything but the body is
+   * stored: the first client gets it whole, a retry gets 410, and nothing runs again. If its handler is still writing, the answer is sent
+   * while it writes. Raise it where retries need large answers; each concurrent request may then hold as much.
+   */
   readonly outcomeBytesMax?: number
   /** Version written with each outcome. Default 1. Raise it when the answer's shape changes, and give `upgrade`. */
   readonly outcomeVersion?: number

@@ -8,6 +8,8 @@ export function responseOf(reply: HandlerReply): Response | undefined {
       return new Response(reply.asText === true ? textOf(reply.body) : bodyOf(reply.status, reply.body), initOf(reply))
     case 'stream':
       return new Response(streamOf(reply), initOf(reply))
+    case 'source':
+      return new Response(pulledFrom(reply.source), initOf(reply))
     case 'redirect':
       return new Response(null, { status: reply.status, headers: { Location: reply.location } })
     default:
@@ -41,6 +43,18 @@ function streamOf({ chunks, breaks }: Extract<HandlerReply, { kind: 'stream' }>)
       else if (breaks) controller.error(new Error('upstream went away'))
       else controller.close()
     },
+  })
+}
+
+function pulledFrom(source: AsyncIterable<Uint8Array>): ReadableStream<Uint8Array> {
+  const iterator = source[Symbol.asyncIterator]()
+  return new ReadableStream({
+    async pull(controller) {
+      const { done, value } = await iterator.next()
+      if (done === true) controller.close()
+      else controller.enqueue(value)
+    },
+    cancel: () => void iterator.return?.(),
   })
 }
 

@@ -27,6 +27,7 @@ export function nestHarness(name: string, nest: NestLibrary, form: NestForm): Ad
       'stream',
       'broken-stream',
       'pipe',
+      'source',
       'file',
       'early-hints',
       'trailers',
@@ -159,6 +160,8 @@ async function valueOf(
       return new common.StreamableFile(Readable.from(chunksOf(reply.chunks, reply.breaks)))
     case 'pipe':
       return new common.StreamableFile(Readable.from(slices(reply.body)))
+    case 'source':
+      return new common.StreamableFile(Readable.from(reply.source))
     case 'file':
       return new common.StreamableFile(createReadStream(reply.path))
     case 'trailers':

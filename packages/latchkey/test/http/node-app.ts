@@ -28,6 +28,9 @@ export function sendReply(res: ServerResponse, reply: Exclude<HandlerReply, { ki
     case 'pipe':
       head(res, reply)
       return void Readable.from(pieces(reply.body)).pipe(res)
+    case 'source':
+      head(res, reply)
+      return void pipeline(Readable.from(reply.source), res, () => {})
     case 'file':
       head(res, reply)
       return void createReadStream(reply.path).pipe(res)
@@ -103,7 +106,7 @@ async function serve(route: RouteSpec, req: IncomingMessage, res: ServerResponse
     route.operation,
     nodeView(req, req, async () => ({ kind: 'bytes', bytes })),
     async execution => {
-      held = holdAnswer(res, req)
+      held = holdAnswer(res, req, { operation: route.operation })
       await run(execution)
       return held.attempt(await held.ended, thrown)
     },

@@ -15,6 +15,10 @@ export interface SentRequest {
   /** Default: a connection of its own. */
   readonly agent?: Agent
   readonly onFirstByte?: () => void
+  /** Called with each part of the body. */
+  readonly onData?: (part: Buffer) => void
+  /** The body is not read. */
+  readonly reads?: false
   readonly onInformation?: (status: number) => void
 }
 
@@ -53,7 +57,10 @@ export function send(url: string, sent: SentRequest = {}): Sending {
   return { received, drop: () => outgoing.destroy() }
 }
 
-function receive(outgoing: ClientRequest, { onFirstByte, onInformation }: SentRequest): Promise<Received> {
+function receive(
+  outgoing: ClientRequest,
+  { onFirstByte, onInformation, onData, reads }: SentRequest,
+): Promise<Received> {
   return new Promise((resolve, reject) => {
     outgoing.setTimeout(answerMsMax, () => outgoing.destroy(new Error(`no answer within ${answerMsMax} ms`)))
     outgoing.on('error', reject)
@@ -61,8 +68,12 @@ function receive(outgoing: ClientRequest, { onFirstByte, onInformation }: SentRe
     outgoing.on('response', incoming => {
       onFirstByte?.()
       const chunks: Buffer[] = []
-      incoming.on('data', (chunk: Buffer) => chunks.push(chunk))
       incoming.on('error', reject)
+      if (reads === false) return
+      incoming.on('data', (chunk: Buffer) => {
+        chunks.push(chunk)
+        onData?.(chunk)
+      })
       incoming.on('end', () => resolve(receivedOf(incoming, Buffer.concat(chunks))))
     })
   })

@@ -4,9 +4,9 @@
  *   const declared = readRoute(operation, given)               // when the route is declared
  *   const result = await exchange(operation, view, run)        // for each request: `run` runs the handler and captures its answer
  *
- * `view` is a `RequestView` of the framework's request: `nodeView` or `fetchView`. `run` captures the answer with `holdAnswer` on Node's
- * response or `captureFetchResponse` on a fetch `Response`. Then the adapter does what `result` says. Test it with `runAdapterCases` of
- * latchkey/conformance.
+ * `view` is a `RequestView` of the framework's request: `nodeView` or `fetchView`. On Node's response, `run` captures the answer with
+ * `holdAnswer`; handlers that return a fetch `Response` run under `exchangeFetch` instead. Then the adapter does what `result` says. Test
+ * it with `runAdapterCases` of latchkey/conformance.
  */
 
 // Declaring a route.
@@ -40,6 +40,7 @@ export {
   hasFailed,
   type HeldAnswer,
   holdAnswer,
+  type HoldAnswerOptions,
   sendAnswer,
   thrownError,
 } from '../node/capture.ts'
@@ -47,11 +48,6 @@ export type { NodeRequest, NodeResponse } from '../node/driver.ts'
 
 // On fetch's Request and Response.
 export { fetchView, hideDisconnect } from '../web/request.ts'
-export {
-  type CaptureOptions,
-  captureFetchResponse,
-  type FetchCapture,
-  fetchAnswer,
-  releaseFetch,
-} from '../web/capture.ts'
+export { fetchAnswer } from '../web/capture.ts'
+export { exchangeFetch, type FetchExchange, type FetchRun, type HandlerResponse } from '../web/exchange-fetch.ts'
 export { readClone } from './clone-body.ts'

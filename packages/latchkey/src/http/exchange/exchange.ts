@@ -24,7 +24,12 @@ export type Exchange =
   /** Send this. If the handler ran, nothing that it produced is sent. */
   | { readonly kind: 'send'; readonly answer: RenderedAnswer }
   /** The handler ran for this caller: send its own response with these headers added. A `threw` is thrown again. */
-  | { readonly kind: 'release'; readonly attempt: Attempt; readonly headers: readonly Header[] }
+  | {
+      readonly kind: 'release'
+      readonly attempt: Attempt
+      readonly stored: StoredAs
+      readonly headers: readonly Header[]
+    }
 
 /** What the exchange needs of an operation. `W`: what the operation is handed to run. */
 export interface ExchangeOperation<Context, W> {
@@ -255,7 +260,7 @@ function render<C>(owner: Owner<C>, { view, id }: AnsweredRequest<C>, answer: An
 type Executed = Extract<Answer, { kind: 'executed' }>
 
 function release<C>({ name, shared }: Owner<C>, { attempt, stored }: Executed, headers: readonly Header[]): Exchange {
-  if (attempt.kind !== 'threw' || stored !== 'yes') return { kind: 'release', attempt, headers }
+  if (attempt.kind !== 'threw' || stored !== 'yes') return { kind: 'release', attempt, stored, headers }
   // No error handler rendered the error, and an answer of ours was stored for it: every retry gets ours, and so does this client.
   shared.telemetry.report('answered an error with what is stored for it', { operation: name, error: attempt.error })
   const outcome = failureOutcome(attempt.error)
@@ -287,7 +292,8 @@ export interface CapturedResponse {
   readonly status: number
   /** What was set after Latchkey began; see `addedHeaders`. */
   readonly headers: readonly Header[]
-  readonly body: Uint8Array
+  /** Undefined where it was sent while the handler ran, because it is too large to be stored. */
+  readonly body: Uint8Array | undefined
 }
 
 /**

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { createRequire } from 'node:module'
 import type { AddressInfo } from 'node:net'
-import { Readable } from 'node:stream'
+import { pipeline as pipelineNow, Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { setImmediate as turn } from 'node:timers/promises'
 import express5, { type Request, type Response } from 'express'
@@ -38,7 +38,7 @@ function harness(name: string, variant: Variant): AdapterHarness {
   return {
     name,
     provides: new Set([
-      ...(['stream', 'pipe', 'file', 'early-hints', 'trailers', 'broken-stream', 'error-handler'] as const),
+      ...(['stream', 'pipe', 'source', 'file', 'early-hints', 'trailers', 'broken-stream', 'error-handler'] as const),
       ...(variant.form === 'handler' ? (['transactional', 'phased', 'deferred'] as const) : []),
     ]),
     headerOf: (context, header) => (context as Request).get(header), // what the adapter hands to scope
@@ -131,6 +131,8 @@ async function reply(res: Response, made: HandlerReply): Promise<void> {
       return void (made.breaks ? res.destroy(new Error('upstream went away')) : res.end())
     case 'pipe':
       return pipeline(Readable.from([made.body.subarray(0, 7), made.body.subarray(7)]), res)
+    case 'source':
+      return void pipelineNow(Readable.from(made.source), res, () => {})
     case 'file':
       return res.sendFile(made.path)
     case 'early-hints':

@@ -144,7 +144,7 @@ function serve<X extends Execution, Req extends ExpressRequest>(
     rememberExecution(req, execution)
     const rendered = watchErrors(req)
     // Last: what it lays over the request leaves first, and the request has its shape again.
-    held = holdAnswer(res, req)
+    held = holdAnswer(res, req, { operation })
     return attempt(operation, call, { execution, rendered, held })
   })
     .then(result => {

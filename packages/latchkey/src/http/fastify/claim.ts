@@ -5,6 +5,7 @@ import { engine } from '../../engine/internal.ts'
 import type { Operation } from '../../engine/operation.ts'
 import { isStored } from '../../engine/rules/judge.ts'
 import type { Header } from '../../ports/outcome.ts'
+import type { RenderedAnswer } from '../../wire/problem.ts'
 import { hasFailed, type HeldAnswer, holdAnswer, thrownError } from '../node/capture.ts'
 import { addedHeaders, type Exchange, exchange } from '../exchange/exchange.ts'
 import { nodeView } from '../node/request.ts'
@@ -32,7 +33,8 @@ export async function claim<X extends Execution>(state: RequestState, route: Cla
   const exchanged = exchange(operation, view, execution => {
     state.stage = { kind: 'running', execution }
     rememberExecution(request, execution)
-    const held = holdAnswer(reply.raw, request.raw, answer => answerOverReply(before, answer))
+    const over = (answer: RenderedAnswer) => answerOverReply(before, answer)
+    const held = holdAnswer(reply.raw, request.raw, { operation, over })
     noteHijack(state, reply)
     begin(held)
     return attempt(state, route, { held, before })

@@ -37,6 +37,7 @@ const harness = (name: string, form: Form): AdapterHarness => ({
     'stream',
     'broken-stream',
     'pipe',
+    'source',
     'file',
     'early-hints',
     'trailers',
@@ -84,6 +85,8 @@ async function answer(reply: FastifyReply, one: HandlerReply): Promise<FastifyRe
       return reply.send(Readable.from(chunksOf(one.chunks, one.breaks)))
     case 'pipe':
       return reply.send(Readable.from(slices(one.body)))
+    case 'source':
+      return reply.send(Readable.from(one.source))
     case 'file':
       return reply.send(createReadStream(one.path))
     case 'trailers':

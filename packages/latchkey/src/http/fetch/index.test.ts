@@ -57,7 +57,7 @@ function handlerOf({ routes, phased, status, outerHeaders }: AppSpec): (request:
 
 const harness: AdapterHarness = {
   name: 'fetch',
-  provides: new Set(['stream', 'broken-stream', 'transactional', 'phased', 'deferred', 'error-handler']),
+  provides: new Set(['stream', 'broken-stream', 'source', 'transactional', 'phased', 'deferred', 'error-handler']),
   ...adapterStores,
   // The context of this adapter is the request.
   headerOf: (context, name) => (context as Request).headers.get(name) ?? undefined,

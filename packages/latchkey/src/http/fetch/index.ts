@@ -6,11 +6,11 @@ import { misconfigured } from '../../ports/errors.ts'
 import { callable } from '../../ports/option-kinds.ts'
 import { readClone } from '../adapter/clone-body.ts'
 import { checkStatus, exchangeStatus, type StatusHost, type StatusOptions } from '../exchange/answers/status.ts'
-import { exchange } from '../exchange/exchange.ts'
 import { exchangePhased, type PhasedRoute } from '../exchange/phased-route.ts'
 import type { RequestView } from '../exchange/request.ts'
 import { readRoute } from '../exchange/route.ts'
-import { captureFetchResponse, type FetchCapture, fetchAnswer, releaseFetch } from '../web/capture.ts'
+import { fetchAnswer } from '../web/capture.ts'
+import { exchangeFetch, type HandlerResponse } from '../web/exchange-fetch.ts'
 import { fetchView, hideDisconnect } from '../web/request.ts'
 
 export { corsHeaders } from '../../wire/headers.ts'
@@ -99,26 +99,29 @@ function handlerRoute<X extends Execution, R extends Request, Rest extends unkno
   options: FetchOptions<R>,
 ): RouteHandler<R, Rest> {
   return async (request, ...rest) => {
-    let capture: FetchCapture | undefined
-    const result = await exchange(operation, viewOf(request), async execution => {
-      capture = await run(hideDisconnect(request), execution)
-      return capture.attempt
+    const result = await exchangeFetch(operation, viewOf(request), {
+      request,
+      run: execution => run(hideDisconnect(request), execution),
     })
     switch (result.kind) {
       case 'pass':
         return handler(request, uncoveredExecution(operation), ...rest)
       case 'send':
         return fetchAnswer(result.answer)
-      case 'release':
-        return releaseFetch(capture, result)
+      case 'respond':
+        return result.response
+      case 'threw':
+        throw result.error
     }
 
-    async function run(covered: R, execution: X): Promise<FetchCapture> {
+    async function run(covered: R, execution: X): Promise<HandlerResponse> {
       try {
-        return await captureFetchResponse(await handler(covered, execution, ...rest))
+        const response: Response | undefined = await handler(covered, execution, ...rest)
+        if (response === undefined) throw new TypeError('the handler returned no Response: is a return missing?')
+        return { response }
       } catch (error) {
-        if (options.onError === undefined) return { response: undefined, attempt: { kind: 'threw', error } }
-        return captureFetchResponse(await options.onError(error, covered), { error })
+        if (options.onError === undefined) throw error
+        return { response: await options.onError(error, covered), error }
       }
     }
   }

@@ -3,6 +3,7 @@ import { serve } from '@hono/node-server'
 import { type Context, Hono } from 'hono'
 import { compress } from 'hono/compress'
 import { HTTPException } from 'hono/http-exception'
+import { streamSSE } from 'hono/streaming'
 import type { ContentfulStatusCode } from 'hono/utils/http-status'
 import { describe, expect, expectTypeOf, it } from 'vitest'
 import { reportsInto } from '../../../test/http/parsed-bodies.ts'
@@ -62,7 +63,7 @@ const asMiddleware: Form = (app, { method, path, operation, run }) =>
 function harness(name: string, form: Form): AdapterHarness {
   return {
     name,
-    provides: new Set(['stream', 'broken-stream', 'transactional', 'phased', 'deferred', 'error-handler']),
+    provides: new Set(['stream', 'broken-stream', 'source', 'transactional', 'phased', 'deferred', 'error-handler']),
     ...adapterStores,
     // The context of this adapter is Hono's.
     headerOf: (context, field) => (context as Context).req.header(field),
@@ -108,6 +109,32 @@ describe('Hono adapter', () => {
         onFailure: 'rerun',
       },
     )
+
+  it("sends the events of Hono's own helper at once, and shows it that the client has left", async () => {
+    const heard: string[] = []
+    const app = new Hono()
+    app.post(
+      '/orders',
+      idempotent(guarded(), (c: Context) => {
+        c.req.raw.signal.addEventListener('abort', () => heard.push('signal'))
+        return streamSSE(c, async stream => {
+          stream.onAbort(() => void heard.push('stream'))
+          await stream.writeSSE({ data: 'one' })
+          while (!stream.aborted) await stream.sleep(5)
+          heard.push('stopped')
+        })
+      }),
+    )
+    const { url, close } = await listen(app)
+    const controller = new AbortController()
+    const response = await fetch(`${url}/orders`, { ...covered, body: '{}', signal: controller.signal })
+    const { value } = (await response.body?.getReader().read()) ?? {}
+    expect(new TextDecoder().decode(value)).toBe('data: one\n\n')
+    controller.abort()
+    await expect.poll(() => heard.toSorted()).toEqual(['signal', 'stopped', 'stream'])
+    expect((await fetch(`${url}/orders`, { ...covered, body: '{}' })).status).toBe(410)
+    await close()
+  })
 
   it('reads a body that a validator has read, and leaves it to the handler', async () => {
     const app = new Hono()

@@ -9,11 +9,11 @@ import type { Header } from '../../ports/outcome.ts'
 import type { RenderedAnswer } from '../../wire/problem.ts'
 import { answerOver } from '../adapter/answer-over.ts'
 import { checkStatus, exchangeStatus, type StatusHost, type StatusOptions } from '../exchange/answers/status.ts'
-import { exchange } from '../exchange/exchange.ts'
 import { exchangePhased, type PhasedRoute } from '../exchange/phased-route.ts'
 import { rememberExecution } from '../../engine/execution.ts'
 import { readRoute } from '../exchange/route.ts'
-import { captureFetchResponse, type FetchCapture, fetchAnswer, headersOf, releaseFetch } from '../web/capture.ts'
+import { fetchAnswer, headersOf } from '../web/capture.ts'
+import { exchangeFetch, type HandlerResponse } from '../web/exchange-fetch.ts'
 import { hideDisconnect } from '../web/request.ts'
 import type { HonoContext, HonoNext } from './driver.ts'
 import { honoView } from './request.ts'
@@ -127,8 +127,7 @@ function answer<C extends HonoContext>(context: C, before: readonly Header[], re
 
 /** The two forms differ in how the handler is run with a claim and without one. */
 interface HandlerRun<X> {
-  /** Leaves its response in `context.res`, and returns the error that it was rendered from. */
-  covered(execution: X): Promise<unknown>
+  covered(execution: X): Promise<HandlerResponse>
   plain(execution: X): Promise<Response | undefined>
 }
 
@@ -137,29 +136,28 @@ async function cover<X extends Execution, C extends HonoContext>(
   context: C,
   run: HandlerRun<X>,
 ): Promise<Response | undefined> {
-  let capture: FetchCapture | undefined
   const before = headersBefore(context)
-  const result = await exchange(operation, honoView(context), async execution => {
-    hideDisconnect(context.req.raw)
-    rememberExecution(context, execution)
-    try {
-      const error = await run.covered(execution)
-      const captured = captureFetchResponse(context.res, { before, error })
-      capture = captured instanceof Promise ? await captured : captured
-      return capture.attempt
-    } catch (error) {
-      return { kind: 'threw', error }
-    }
+  const request = context.req.raw
+  const result = await exchangeFetch(operation, honoView(context), {
+    request,
+    before,
+    run(execution) {
+      hideDisconnect(request)
+      rememberExecution(context, execution)
+      return run.covered(execution)
+    },
   })
   switch (result.kind) {
     case 'pass':
       return run.plain(uncoveredExecution(operation))
     case 'send':
       return answer(context, before, result.answer)
-    case 'release':
+    case 'respond':
+      return replaceResponse(context, result.response)
+    case 'threw':
       // The throw goes to app.onError, whose answer would take over the head of a response that broke off.
-      if (capture?.response === undefined) context.res = undefined
-      return replaceResponse(context, releaseFetch(capture, result))
+      context.res = undefined
+      throw result.error
   }
 }
 
@@ -174,7 +172,7 @@ function middlewareRun<X, C extends HonoContext>(context: C, next: HonoNext): Ha
   return {
     async covered() {
       await next()
-      return context.error
+      return { response: context.res, error: context.error }
     },
     async plain() {
       await next()
@@ -197,13 +195,13 @@ function handlerRun<X, C extends HonoContext>(context: C, { handler, options }: 
         if (response === undefined) throw new TypeError('the handler returned no Response: is a return missing?')
         // As Hono itself would assign it, so that headers set on the context are in what is stored.
         context.res = response
-        return undefined
+        return { response: context.res }
       } catch (error) {
         const rendered = await renderError(error, context, options)
         if (rendered === undefined || !(error instanceof Error)) throw error
         context.error = error
         context.res = rendered
-        return error
+        return { response: context.res, error }
       }
     },
     plain: async execution => handler(context, execution),

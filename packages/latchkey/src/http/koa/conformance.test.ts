@@ -34,6 +34,7 @@ function harness(name: string, variant: Variant): AdapterHarness {
     provides: new Set([
       'stream',
       'pipe',
+      'source',
       'file',
       'early-hints',
       'trailers',
@@ -147,6 +148,11 @@ async function reply(ctx: Context, made: HandlerReply): Promise<void> {
     case 'pipe':
       ctx.respond = false
       Readable.from([made.body.subarray(0, 7), made.body.subarray(7)]).pipe(ctx.res)
+      return
+    case 'source':
+      ctx.body = Readable.from(made.source)
+      // Koa forgets the type and the length of an earlier body.
+      ctx.set(Object.fromEntries(made.headers))
       return
     case 'file':
       ctx.body = createReadStream(made.path)

@@ -119,7 +119,7 @@ function cover<X extends Execution, C extends KoaContext>(
   const concluded = exchange(operation, koaView(context), execution => {
     rememberExecution(context, execution)
     const showSocketErrors = hideSocketErrors(context)
-    const held = holdAnswer(context.res, context.req)
+    const held = holdAnswer(context.res, context.req, { operation })
     const end = handle(execution)
     running = { held, end, showSocketErrors }
     started(end)

@@ -59,7 +59,7 @@ function startHandler<X extends Execution>(
   handled: HandlerStream,
 ): Running {
   const { res, req } = platform
-  const held = holdAnswer(res, req, answer => platform.over(answer))
+  const held = holdAnswer(res, req, { operation, over: answer => platform.over(answer) })
   const { watch, stream } = followHandler(handled, () => {
     // Nest ends a response that was begun as if it were whole. Of an atomic operation even a whole one is void: its rows are rolled back.
     held.isVoid = platform.headSent() && (operation.kind === 'atomic' || !res.writableEnded)

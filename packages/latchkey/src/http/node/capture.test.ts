@@ -12,7 +12,7 @@ import { type Capture, type CaptureEnd, captureResponse } from './capture.ts'
 
 const harness: AdapterHarness = {
   name: 'node:http',
-  provides: new Set(['stream', 'broken-stream', 'pipe', 'file', 'early-hints', 'trailers', 'transactional']),
+  provides: new Set(['stream', 'broken-stream', 'pipe', 'source', 'file', 'early-hints', 'trailers', 'transactional']),
   ...adapterStores,
   // The context of this adapter is Node's request.
   headerOf: (context, name) => (context as IncomingMessage).headers[name]?.toString(),

@@ -2,18 +2,21 @@
  * Captures a response on Node's own response object, below every framework.
  *
  * From the start until `release` or `replace` nothing but 1xx reaches the client, and the handler sees a response that behaves as
- * without Latchkey. Everything is held in memory, also what is too large to be stored, because the outcome must be durable before the
- * client sees its first byte, and the first client gets the answer whole.
+ * without Latchkey. What is held is bounded: a handler that writes more than is stored, or a stream of events, has its response sent while
+ * it writes, all but the piece that completes it.
  */
-import { OutgoingMessage, ServerResponse } from 'node:http'
+import { ServerResponse } from 'node:http'
 import type { Attempt } from '../../engine/answer.ts'
+import { engine } from '../../engine/internal.ts'
 import type { Header } from '../../ports/outcome.ts'
 import type { RenderedAnswer } from '../../wire/problem.ts'
 import { mergeHeaders } from '../exchange/answers/merge-headers.ts'
 import { attemptOf, type Exchange } from '../exchange/exchange.ts'
+import type { LimitedOperation } from '../exchange/outcome-limit.ts'
 import { captureDetached, detachedFrom } from './detached-capture.ts'
-import type { Http1Response, NodeRequest, NodeResponse } from './driver.ts'
+import type { Http1Response, NodeRequest, NodeResponse, OutputEntry } from './driver.ts'
 import { canHold, giveBack, type Held, hold } from './held-response.ts'
+import { restart } from './restart.ts'
 import {
   bodySent,
   type CaptureEnd,
@@ -26,26 +29,40 @@ import {
 } from './response.ts'
 
 export interface Capture {
+  /** The client gets the response while the handler writes it. */
+  readonly isStreaming: boolean
   /** Settles once the handler has ended the response, in whatever way. Never rejects. */
   readonly ended: Promise<CaptureEnd>
-  /** Gives the response back and sends what was captured, with these headers added. A broken one ends the connection. */
+  /**
+   * Gives the response back and sends what was captured, with these headers added, or what is left of a response that streams. A broken
+   * one ends the connection.
+   */
   release(extra: readonly Header[]): void
-  /** Gives the response back as it was at the start and sends this instead. Nothing of the handler's head stays. */
+  /**
+   * Gives the response back as it was at the start and sends this instead. Nothing of the handler's head stays. Of a response that
+   * streams the client has a part, so its connection is ended.
+   */
   replace(answer: RenderedAnswer): void
 }
 
-/** Start it right before the handler runs. With `req`, the client's disconnect is hidden from the handler there as well. */
-export function captureResponse(res: NodeResponse, req?: NodeRequest): Capture {
+/**
+ * Start it right before the handler runs. With `req`, the client's disconnect is hidden from the handler there as well. `bytesMax`: the
+ * largest body that is held, `outcomeBytesMax` of the operation.
+ */
+export function captureResponse(res: NodeResponse, req?: NodeRequest, bytesMax: number = Infinity): Capture {
   if (!canHold || !isHttp1(res) || res.finished) {
     // An operation inside another one's handler: that handler works on a response of its own already.
     const own = detachedFrom(res)
-    return own === undefined ? captureDetached(res, req) : captureResponse(own)
+    return own === undefined ? captureDetached(res, { req, bytesMax }) : captureResponse(own)
   }
   let resolve: (end: CaptureEnd) => void = () => {}
   const ended = new Promise<CaptureEnd>(settled => (resolve = settled))
-  const held = hold(res, req, resolve)
+  const held = hold(res, { req, bytesMax, resolve })
   return {
     ended,
+    get isStreaming() {
+      return held.streamed !== undefined
+    },
     release(extra) {
       giveBack(held)
       if (!res._closed && !held.isHijacked) sendHeld(held, extra)
@@ -62,17 +79,18 @@ function isHttp1(res: NodeResponse): res is Http1Response {
 }
 
 function sendHeld(held: Held, extra: readonly Header[]): void {
-  const { res, end, hasBegun, hooks } = held
-  if (end === undefined || end.kind === 'broken') return void res.destroy(end?.error)
-  if (hasBegun || (hooks === undefined && extra.length === 0)) send(held)
+  const { end, hasBegun, hooks, streamed } = held
+  if (end === undefined || end.kind === 'broken') return cutOff(held, end?.error)
+  if (hasBegun || streamed !== undefined || (hooks === undefined && extra.length === 0)) send(held)
   else sendAgain(held, extra)
 }
 
 /** Hands what was captured to Node, which writes it now or when the connection is this response's. */
 function send({ res, end, hasBegun, output, interim, socket }: Held): void {
-  const entries = hasBegun || end?.kind !== 'whole' ? output : wholeOutput(res, output, end.response.body)
-  const last = entries.pop()
-  if (last !== undefined) entries.push({ ...last, callback: error => void (error ?? res.emit('finish')) })
+  const body = end?.kind === 'whole' ? end.response.body : undefined
+  const entries = hasBegun || body === undefined ? output : wholeOutput(res, output, body)
+  const last = entries.pop() ?? nothing
+  entries.push({ ...last, callback: error => void (error ?? res.emit('finish')) })
   const bytes = entries.reduce((sum, { data }) => sum + data.length, 0)
   res.outputData.push(...interim, ...entries)
   res.outputSize += bytes
@@ -82,6 +100,9 @@ function send({ res, end, hasBegun, output, interim, socket }: Held): void {
   res._flush()
   socket.uncorkReal()
 }
+
+/** What is left of a response that streams and ends with its connection. */
+const nothing: OutputEntry = { data: '', encoding: 'latin1', callback: null }
 
 /** Through the methods of outer middleware, which may add to the answer or change it. */
 function sendAgain(held: Held, extra: readonly Header[]): void {
@@ -98,21 +119,17 @@ function sendAgain(held: Held, extra: readonly Header[]): void {
 function sendInstead(held: Held, answer: RenderedAnswer): void {
   const { res } = held
   // The client has part of an answer, which cannot be taken back.
-  if (held.hasBegun) return void res.destroy()
+  if (held.hasBegun || held.streamed !== undefined) return cutOff(held)
   restart(held)
   setHeaders(res, held.before)
   sendAnswer(res, answer)
 }
 
-/** Makes the response what it was when the capture started, except for its headers: it has none. */
-function restart({ res, start, interim }: Held): void {
-  const { socket, _onPendingData, useChunkedEncodingByDefault, _keepAliveTimeout, maxRequestsOnConnectionReached } = res
-  const kept = { _onPendingData, useChunkedEncodingByDefault, _keepAliveTimeout, maxRequestsOnConnectionReached }
-  // Node's own constructor, so that nothing of the handler's is forgotten. It is a function, and leaves listeners alone.
-  Reflect.apply(OutgoingMessage, res, [{ highWaterMark: res.writableHighWaterMark }])
-  Object.assign(res, kept, start)
-  res.socket = socket
-  for (const entry of interim) res.outputData.push(entry)
+/** Ends the connection. The client must not take what it has for a whole answer. */
+function cutOff({ res, socket, streamed }: Held, error?: Error): void {
+  const endsWithConnection = !res.chunkedEncoding && res._contentLength === null
+  if (streamed !== undefined && endsWithConnection) socket.resetReal()
+  res.destroy(error)
 }
 
 /** The attempt behind a capture. `error`: what the framework rendered it from, if it came from a throw. */
@@ -122,6 +139,9 @@ export function attemptOfCapture(end: CaptureEnd, error?: unknown): Attempt {
       return attemptOf(end.response, error)
     case 'unreplayable':
       return end
+    case 'left':
+      if (error !== undefined) return { kind: 'threw', error }
+      return { kind: 'unreplayable', status: end.status, why: 'the client left the event stream' }
     case 'broken':
       return { kind: 'threw', error: error ?? end.error }
   }
@@ -146,16 +166,20 @@ export interface HeldAnswer {
   conclude(result?: Exchange): void
 }
 
-/**
- * Call it right before the handler runs. `over` completes an answer of ours where the framework keeps headers beside the response: see
- * `answerOver`.
- */
+export interface HoldAnswerOptions {
+  /** Its `outcomeBytesMax` is the largest body that is held. */
+  readonly operation: LimitedOperation
+  /** Completes an answer of ours where the framework keeps headers beside the response: see `answerOver`. */
+  readonly over?: (answer: RenderedAnswer) => RenderedAnswer
+}
+
+/** Call it right before the handler runs. */
 export function holdAnswer(
   res: NodeResponse,
   req: NodeRequest,
-  over: (answer: RenderedAnswer) => RenderedAnswer = answer => answer,
+  { operation, over = answer => answer }: HoldAnswerOptions,
 ): HeldAnswer {
-  const capture = captureResponse(res, req)
+  const capture = captureResponse(res, req, operation[engine].settings.outcomeBytesMax)
   const held: { -readonly [Name in keyof HeldAnswer]: HeldAnswer[Name] } = {
     ended: capture.ended,
     isVoid: false,
@@ -167,7 +191,7 @@ export function holdAnswer(
     },
     conclude(result) {
       if (held.sent !== 'no') return
-      if (result?.kind === 'release' && !held.isVoid) {
+      if (result?.kind === 'release' && !held.isVoid && !isUnmarked(capture, result)) {
         held.sent = 'released'
         return capture.release(result.headers)
       }
@@ -178,6 +202,11 @@ export function holdAnswer(
     },
   }
   return held
+}
+
+/** What the store did not take is sent with a mark, and it is too late to mark a response that streams. */
+function isUnmarked({ isStreaming }: Capture, { stored }: Extract<Exchange, { kind: 'release' }>): boolean {
+  return isStreaming && stored === 'failed'
 }
 
 const serverError: RenderedAnswer = { status: 500, headers: [], body: new Uint8Array() }

@@ -5,11 +5,14 @@
 import { type IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { Writable } from 'node:stream'
-import { mergeHeaders } from '../exchange/answers/merge-headers.ts'
+import type { Header } from '../../ports/outcome.ts'
+import { addedHeaders } from '../exchange/exchange.ts'
 import type { Capture } from './capture.ts'
+import { canStream, type DetachedStream, setHead, streamDetached } from './stream/detached-stream.ts'
 import type { Http1Response, Listener, NodeRequest, NodeResponse, OutputEntry } from './driver.ts'
 import { callUnder, lay, type Laid, type Method, overlay, takeAway, type Value } from './overlay.ts'
-import { bodySent, type CaptureEnd, endOf, headersOf, headersSent, isHttp2 } from './response.ts'
+import { endOfStream, type Growing, hasOutgrown, isEventStream } from './stream/outgrown.ts'
+import { bodySent, type CaptureEnd, endOf, headersOf, headersSent } from './response.ts'
 import { resetHeaders, sendAnswer, sendBody, setHeaders, trailersOf } from './response.ts'
 import { needDrain } from './stand-in-socket.ts'
 
@@ -18,7 +21,6 @@ const state: unique symbol = Symbol('latchkey: detached')
 interface Detached {
   /** The response that the handler works on. */
   readonly own: Http1Response & ServerResponse
-  readonly output: OutputEntry[]
   readonly laid: Laid
 }
 
@@ -31,57 +33,104 @@ export function detachedFrom(res: ForwardingResponse): NodeResponse | undefined 
   return res[state]?.own
 }
 
-export function captureDetached(res: ForwardingResponse, req?: NodeRequest): Capture {
+export interface DetachOptions {
+  readonly req: NodeRequest | undefined
+  /** The largest body that is held. */
+  readonly bytesMax: number
+}
+
+export function captureDetached(res: ForwardingResponse, { req, bytesMax }: DetachOptions): Capture {
   const before = headersOf(res)
   const hasBegun = res.headersSent && !res.writableEnded
-  const { own, output, laid } = detach(res, before)
-  const restoreRequest = req === undefined ? undefined : hideDisconnect(req)
+  const output: OutputEntry[] = []
+  let stream: DetachedStream | undefined
+  const sink = sinkFor((bytes, taken) => {
+    if (stream !== undefined) return stream.write(bytes, taken)
+    output.push({ data: bytes, encoding: null, callback: null })
+    growing.bytes += bytes.byteLength
+    // One turn of the event loop for each time that it is full: a fast source must not starve the process.
+    setImmediate(() => {
+      if (!own.finished && !hasBegun && canStream(laid) && hasOutgrown(growing)) startStream()
+      taken()
+    })
+  })
+  const { own, laid } = detach(res, before, sink)
+  const growing: Growing = { res: own, output, bytesMax, bytes: 0, bytesAllowed: bytesMax, isTypeSeen: false }
+  const showRequest = req === undefined ? ignore : hideDisconnect(req)
   let end: CaptureEnd | undefined
   const ended = new Promise<CaptureEnd>(resolve => {
     own.on('close', () => {
-      end = endOf({ res: own, before, output, hasBegun, isFinished: own.writableFinished, error: own.errored })
+      end = endOfOwn({ own, before, output, hasBegun, stream })
       resolve(end)
     })
   })
+
+  function startStream(): void {
+    stream = streamDetached(res, { own, laid, output, left })
+  }
+
+  /** The handler of an event stream sees it, because nothing else may ever end it. */
+  function left(): void {
+    if (!isEventStream(own)) return
+    showRequest()
+    sink.destroy()
+  }
 
   /** False where there is nobody to send to: the client has left, or was answered before the capture. */
   function giveBack(): boolean {
     takeAway(res, laid)
     res[state] = undefined
     if (!own.writableFinished) moveListeners(own, res)
-    restoreRequest?.()
+    showRequest()
     return !res.writableEnded && res.destroyed !== true
   }
   return {
     ended,
+    get isStreaming() {
+      return stream !== undefined
+    },
     release(extra) {
       if (!giveBack()) return
       if (end === undefined || end.kind === 'broken') return void res.destroy(end?.error)
+      if (stream !== undefined) return sendBody(res, stream.rest(), trailersOf(own))
       const body = bodySent(own, output)
       if (hasBegun) return void res.end(body)
-      res.statusCode = own.statusCode
-      // HTTP/2 has no reason phrase, and Node warns when one is set.
-      if (!isHttp2(res)) res.statusMessage = own.statusMessage
-      resetHeaders(res, mergeHeaders(headersSent(own), extra))
+      setHead(res, own, extra)
       sendBody(res, body, trailersOf(own))
     },
     replace(answer) {
       if (!giveBack()) return
       // The client has part of an answer, which cannot be taken back.
-      if (hasBegun) return void res.destroy()
+      if (hasBegun || stream !== undefined) return void res.destroy(cutOff)
       resetHeaders(res, before)
       sendAnswer(res, answer)
     },
   }
 }
 
-function detach(res: ForwardingResponse, before: ReturnType<typeof headersOf>): Detached {
+interface Ended extends Pick<Detached, 'own'> {
+  readonly before: readonly Header[]
+  readonly output: readonly OutputEntry[]
+  readonly hasBegun: boolean
+  readonly stream: DetachedStream | undefined
+}
+
+function endOfOwn({ own, before, output, hasBegun, stream }: Ended): CaptureEnd {
+  const known = { res: own, isFinished: own.writableFinished, error: own.errored }
+  if (stream === undefined) return endOf({ ...known, before, output, hasBegun })
+  const { bytes, isClientGone } = stream
+  const response = { status: own.statusCode, headers: addedHeaders(before, headersSent(own)), body: undefined }
+  return endOfStream({ ...known, response, bytes, isClientGone, isEventStream: isEventStream(own) })
+}
+
+/** Without an error, a client would be told that the stream has ended well. */
+const cutOff = new Error('the answer was replaced after a part of it had been sent')
+
+function detach(res: ForwardingResponse, before: readonly Header[], sink: Writable): Detached {
   const { method } = (Reflect.get(res, 'req') ?? {}) as Partial<IncomingMessage> // a response has its request
   const request = { method, httpVersionMajor: 1, httpVersionMinor: 1, headers: {} }
   // The constructor reads these members. The response has the undocumented ones.
   const own = new ServerResponse(request as IncomingMessage) as Http1Response & ServerResponse
-  const output: OutputEntry[] = []
-  const sink = sinkFor(output)
   own.assignSocket(sink as Socket) // of which a response uses what every stream has
   own.statusCode = res.statusCode
   setHeaders(own, before)
@@ -95,22 +144,18 @@ function detach(res: ForwardingResponse, before: ReturnType<typeof headersOf>): 
   })
   // Node closes the response with its socket.
   own.on('finish', () => sink.destroy())
-  const detached: Detached = { own, output, laid: lay(res, forwarding) }
+  const detached: Detached = { own, laid: lay(res, forwarding) }
   res[state] = detached
   return detached
 }
 
-/** Takes everything. One turn of the event loop for each time that it is full: a fast source must not starve the process. */
-function sinkFor(output: OutputEntry[]): Writable {
-  const add = (chunk: Buffer) => output.push({ data: Buffer.from(chunk), encoding: null, callback: null })
+/** `take` gets bytes of its own, and is called again when it has called back. */
+function sinkFor(take: (bytes: Uint8Array, taken: () => void) => void): Writable {
   return new Writable({
-    write(chunk: Buffer, _, done) {
-      add(chunk)
-      setImmediate(done)
-    },
+    write: (chunk: Buffer, _, done) => take(Buffer.from(chunk), done),
     writev(chunks, done) {
-      for (const { chunk } of chunks as readonly { chunk: Buffer }[]) add(chunk) // strings were decoded
-      setImmediate(done)
+      const pieces = chunks as readonly { chunk: Buffer }[] // strings were decoded
+      take(Buffer.concat(pieces.map(({ chunk }) => chunk)), done)
     },
   })
 }
@@ -204,7 +249,7 @@ const forwarding = overlay(...forwardingMembers())
 const disconnectEvents = new Set(['close', 'aborted', 'error'])
 const no: Value = { get: () => false }
 
-/** What happens to the request meanwhile is reported when the capture ends. */
+/** What happens to the request meanwhile is reported when the returned function is called first. */
 function hideDisconnect(req: NodeRequest): () => void {
   const missed: unknown[][] = []
   const emitInside = (event: string, ...args: unknown[]): unknown => {
@@ -213,7 +258,10 @@ function hideDisconnect(req: NodeRequest): () => void {
     return false
   }
   const laid = lay(req, overlay({ emit: emitInside }, { destroyed: no, aborted: no }))
+  let isShown = false
   return () => {
+    if (isShown) return
+    isShown = true
     takeAway(req, laid)
     for (const [event, ...args] of missed) process.nextTick(() => req.emit(String(event), ...args))
   }

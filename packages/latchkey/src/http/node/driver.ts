@@ -59,7 +59,7 @@ export interface Http1Response extends NodeResponse, WithSharedListener {
   _header: string | null
   _hasBody: boolean
   _contentLength: number | null
-  readonly _trailer: string
+  _trailer: string
   readonly chunkedEncoding: boolean
   /** What waits for a socket. Node writes a response here while its socket belongs to another one. */
   readonly outputData: OutputEntry[]

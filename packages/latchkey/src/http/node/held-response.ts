@@ -5,14 +5,16 @@
 import { type IncomingMessage, ServerResponse } from 'node:http'
 import type { Header } from '../../ports/outcome.ts'
 import type { Http1Request, Http1Response, Listener, OutputEntry } from './driver.ts'
+import { drain, isWaiting, retain, takeListeners } from './held-output.ts'
 import { coverHooks, type Hooks, restoreHooks } from './hooks.ts'
+import { type Growing, hasOutgrown } from './stream/outgrown.ts'
 import { bodySent, type CaptureEnd, endOf, headersOf } from './response.ts'
 import { needDrain, StandInSocket, UnsentResponse } from './stand-in-socket.ts'
+import { endOfStreamed, passOn, startStream, type StreamedResponse, takeTurn } from './stream/streamed-response.ts'
 
 type HiddenEvent = 'finish' | 'close'
 
-export interface Held {
-  readonly res: Http1Response
+export interface Held extends Growing {
   /** The headers that outer middleware had set. */
   readonly before: readonly Header[]
   /** Bytes of the response were sent before the capture. */
@@ -26,11 +28,11 @@ export interface Held {
   readonly sharedListener: unknown
   readonly socket: StandInSocket
   readonly unsent: UnsentResponse
-  readonly restoreRequest: (() => void) | undefined
-  /** What the handler has written. */
-  readonly output: OutputEntry[]
+  restoreRequest: (() => void) | undefined
   /** 1xx answers that wait for the connection. */
   readonly interim: OutputEntry[]
+  /** Set once the answer goes to the client while its handler writes it. */
+  streamed: StreamedResponse | undefined
   isTaking: boolean
   isFinished: boolean
   isHijacked: boolean
@@ -40,7 +42,13 @@ export interface Held {
   readonly resolve: (end: CaptureEnd) => void
 }
 
-export function hold(res: Http1Response, req: Http1Request | undefined, resolve: Held['resolve']): Held {
+export interface HoldOptions {
+  readonly req: Http1Request | undefined
+  readonly bytesMax: number
+  readonly resolve: Held['resolve']
+}
+
+export function hold(res: Http1Response, { req, bytesMax, resolve }: HoldOptions): Held {
   shareShape(res)
   if (req !== undefined) shareShape(req)
   const hasBegun = res._header !== null
@@ -61,13 +69,18 @@ export function hold(res: Http1Response, req: Http1Request | undefined, resolve:
     hooks: !hasBegun && hasHooks(res) ? coverHooks(res) : undefined,
     onPendingData: res._onPendingData,
     listeners: { finish: takeListeners(res, 'finish'), close: takeListeners(res, 'close') },
-    own: { finish: () => finish(held), close: () => settle(held, endOf(held)) },
+    own: { finish: () => finish(held), close: () => settle(held, endOfHeld(held)) },
     sharedListener: res.__onFinished,
     socket,
     unsent,
     restoreRequest: req === undefined ? undefined : hideDisconnect(req, socket),
     output: [],
     interim: [],
+    bytesMax,
+    bytes: 0,
+    bytesAllowed: bytesMax,
+    isTypeSeen: false,
+    streamed: undefined,
     isTaking: false,
     isFinished: false,
     isHijacked: false,
@@ -122,12 +135,6 @@ function startOf(res: Http1Response): Partial<Http1Response> {
   return { shouldKeepAlive, sendDate, strictContentLength, _hasBody, _removedConnection, _removedContLen, _removedTE }
 }
 
-function takeListeners(res: Http1Response, event: string): readonly Listener[] {
-  const listeners = res.rawListeners(event) as Listener[] // Node types them as any function
-  for (const listener of listeners) res.removeListener(event, listener)
-  return listeners
-}
-
 function coverSocket({ res, socket, unsent }: Held): void {
   if (!socket.isNested && socket.real !== null) Reflect.set(socket.real, '_httpMessage', unsent)
   res.socket = socket
@@ -136,6 +143,7 @@ function coverSocket({ res, socket, unsent }: Held): void {
 function assign(held: Held, real: object): void {
   held.socket.attach(real)
   held.res.socket = held.socket
+  if (held.streamed !== undefined) takeTurn(held, held.streamed)
 }
 
 /** The client's disconnect destroys the request, which is put off until the capture ends. */
@@ -183,33 +191,32 @@ function sendInterim({ res, socket, interim, onPendingData }: Held): void {
 /** Does to the output what writing it to a socket would. */
 function takeOutput(held: Held): void {
   if (held.isReleased) return
-  const { res, output } = held
+  const { res, streamed } = held
   held.isTaking = false
-  const callbacks: NonNullable<OutputEntry['callback']>[] = []
-  for (const { data, encoding, callback } of res.outputData.splice(0)) {
-    // Copied, because the writer may reuse its buffer. Nothing is written after `end`.
-    if (data.length > 0)
-      output.push({
-        data: typeof data === 'string' || res.finished ? data : Buffer.from(data),
-        encoding,
-        callback: null,
-      })
-    if (typeof callback === 'function') callbacks.push(callback)
-  }
+  const entries = res.outputData.splice(0)
+  if (streamed !== undefined) return passOn(held, streamed, entries)
   res.outputSize = 0
-  for (const callback of callbacks) callback()
+  retain(held, entries)
+  // A handler that has ended left nothing to wait for: its answer is stored before the first byte, however large it is.
+  if (!res.finished && !held.socket.isNested && hasOutgrown(held)) return startStream(held, showDisconnect)
   // One turn of the event loop per full buffer: a fast source must not starve the process.
   if (isWaiting(res)) setImmediate(drain, held)
 }
 
-function drain({ res, isReleased }: Held): void {
-  if (isReleased || !isWaiting(res)) return
-  Reflect.set(res, needDrain, false)
-  res.emit('drain')
+function endOfHeld(held: Held): CaptureEnd {
+  return held.streamed === undefined ? endOf(held) : endOfStreamed(held, held.streamed)
 }
 
-function isWaiting(res: Http1Response): boolean {
-  return Reflect.get(res, needDrain) === true && !res.finished
+/** To the handler, as if there were no capture. */
+function showDisconnect(held: Held): void {
+  held.socket.reveal()
+  showRequest(held)
+  close(held)
+}
+
+function showRequest(held: Held): void {
+  held.restoreRequest?.()
+  held.restoreRequest = undefined
 }
 
 /** Node closes a response right after it has finished. */
@@ -253,6 +260,8 @@ export function giveBack(held: Held): void {
   const { res, socket, unsent, hooks } = held
   takeOutput(held)
   held.isReleased = true
+  held.streamed?.unwatch()
+  res.outputSize = 0
   res._onPendingData = held.onPendingData
   if (Object.hasOwn(res, 'assignSocket')) Reflect.deleteProperty(res, 'assignSocket')
   if (hooks !== undefined || hasHooks(res)) restoreHooks(res, hooks ?? new Map())
@@ -265,7 +274,7 @@ export function giveBack(held: Held): void {
   res._closed = unsent._closed
   // A write after the end emits one. Without Latchkey the response would be closed by then, and ignore it.
   res.on('error', ignore)
-  held.restoreRequest?.()
+  showRequest(held)
   socket.reveal()
 }
 

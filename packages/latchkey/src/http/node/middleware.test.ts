@@ -82,7 +82,7 @@ const sendParts = (_: IncomingMessage, res: ServerResponse) => {
 
 function storedBody({ stored }: Result): string {
   if (stored.kind !== 'whole') throw new Error(`stored as ${stored.kind}`)
-  const { headers, body } = stored.response
+  const { headers, body = new Uint8Array() } = stored.response
   const isPacked = headers.some(([name, value]) => name.toLowerCase() === 'content-encoding' && value === 'gzip')
   return (isPacked ? gunzipSync(body) : Buffer.from(body)).toString()
 }

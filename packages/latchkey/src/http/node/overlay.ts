@@ -8,7 +8,7 @@ export type Overlay = readonly (readonly [name: string, descriptor: PropertyDesc
 export interface Laid {
   readonly overlay: Overlay
   /** The object's own members of these names, which come back. */
-  readonly covered: ReadonlyMap<string, PropertyDescriptor>
+  readonly covered: Map<string, PropertyDescriptor>
 }
 
 /** A value that is read through `get`, and written through `set` where that is possible. */
@@ -42,6 +42,23 @@ export function lay(target: object, overlay: Overlay): Laid {
 export function takeAway(target: object, { overlay, covered }: Laid): void {
   for (const [name] of overlay) Reflect.deleteProperty(target, name)
   for (const [name, descriptor] of covered) Object.defineProperty(target, name, descriptor)
+}
+
+/** Calls with the object's own members in their places. What is over them, whoever has put it there, comes back. */
+export function lift<T>(target: object, { overlay, covered }: Laid, call: () => T): T {
+  const over = overlay.map(([name]) => [name, Object.getOwnPropertyDescriptor(target, name)] as const)
+  takeAway(target, { overlay, covered })
+  try {
+    return call()
+  } finally {
+    for (const [name, descriptor] of over) {
+      if (descriptor === undefined) continue
+      const own = Object.getOwnPropertyDescriptor(target, name)
+      if (own === undefined) covered.delete(name)
+      else covered.set(name, own)
+      Object.defineProperty(target, name, descriptor)
+    }
+  }
 }
 
 /** The method underneath. */

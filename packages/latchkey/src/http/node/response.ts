@@ -161,8 +161,15 @@ export type CaptureEnd =
   | { readonly kind: 'whole'; readonly response: CapturedResponse }
   /** It has a clean end and cannot be sent again: it has trailers, or bytes that were sent outside the capture. */
   | { readonly kind: 'unreplayable'; readonly status: number; readonly why: string }
+  /** The client left an event stream. What its handler made of that counts. */
+  | { readonly kind: 'left'; readonly status: number }
   /** No clean end: destroyed, or shorter or longer than it declared. Never an outcome. */
-  | { readonly kind: 'broken'; readonly error: Error }
+  | BrokenOff
+
+interface BrokenOff {
+  readonly kind: 'broken'
+  readonly error: Error
+}
 
 interface Recorded {
   readonly res: Http1Response
@@ -177,19 +184,25 @@ interface Recorded {
 }
 
 export function endOf({ res, before, output, hasBegun, isFinished, error }: Recorded): CaptureEnd {
-  const { statusCode: status, _contentLength: declared } = res
-  if (!isFinished) return { kind: 'broken', error: asError(error) }
+  const { statusCode: status } = res
+  if (!isFinished) return brokenOff(error)
   if (hasBegun) return { kind: 'unreplayable', status, why: 'a part of the response was sent before Latchkey' }
   if (trailersOf(res) !== undefined) return { kind: 'unreplayable', status, why: 'the response has trailers' }
   const body = bodySent(res, output)
-  if (res._hasBody && !res.chunkedEncoding && declared !== null && declared !== body.byteLength) {
-    const message = `the response declared ${declared} bytes and had ${body.byteLength}`
-    return { kind: 'broken', error: new Error(message) }
-  }
-  return { kind: 'whole', response: { status, headers: addedHeaders(before, headersSent(res)), body } }
+  const response = { status, headers: addedHeaders(before, headersSent(res)), body }
+  return findLengthFault(res, body.byteLength) ?? { kind: 'whole', response }
 }
 
-function asError(cause: unknown): Error {
-  if (cause instanceof Error) return cause
-  return Object.assign(new Error('the response was destroyed before it ended'), { code: 'ERR_STREAM_PREMATURE_CLOSE' })
+/** `byteLength`: of the body that was written. */
+export function findLengthFault(res: Http1Response, byteLength: number): BrokenOff | undefined {
+  const { _contentLength: declared, _hasBody, chunkedEncoding } = res
+  if (!_hasBody || chunkedEncoding || declared === null || declared === byteLength) return undefined
+  return { kind: 'broken', error: new Error(`the response declared ${declared} bytes and had ${byteLength}`) }
+}
+
+/** `cause`: what the response was destroyed with. */
+export function brokenOff(cause: unknown): BrokenOff {
+  if (cause instanceof Error) return { kind: 'broken', error: cause }
+  const error = new Error('the response was destroyed before it ended')
+  return { kind: 'broken', error: Object.assign(error, { code: 'ERR_STREAM_PREMATURE_CLOSE' }) }
 }

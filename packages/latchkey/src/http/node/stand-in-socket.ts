@@ -4,6 +4,7 @@
  */
 import { EventEmitter } from 'node:events'
 import { OutgoingMessage } from 'node:http'
+import { Socket } from 'node:net'
 import type { Http1Response, OutputEntry } from './driver.ts'
 
 /** Where Node notes that a writer waits for 'drain'. */
@@ -80,15 +81,47 @@ export class StandInSocket {
   }
   /** Past the handler, while the client is there. */
   writeReal({ data, encoding, callback }: OutputEntry): void {
-    if (this.real !== null && Reflect.get(this.real, 'writable') === true)
-      callReal(this, 'write', [data, encoding, callback])
+    if (isOpen(this.real)) callReal(this, 'write', [data, encoding, callback])
+  }
+  /** Drops them where the client has left, which the writer does not learn. */
+  writeAllReal(entries: readonly OutputEntry[]): void {
+    const hasClient = isOpen(this.real)
+    if (hasClient) callReal(this, 'cork', [])
+    for (const { data, encoding, callback } of entries) {
+      const written = () => callback?.()
+      if (hasClient) callReal(this, 'write', [data, encoding, written])
+      else if (typeof callback === 'function') process.nextTick(written)
+    }
+    this.uncorkReal()
+  }
+  get isRealFull(): boolean {
+    return this.real !== null && Reflect.get(this.real, 'writableNeedDrain') === true
+  }
+  get isRealGone(): boolean {
+    return this.real !== null && Reflect.get(this.real, 'destroyed') === true
+  }
+  /** Returns what ends it. */
+  watchReal({ drained, closed }: { drained(): void; closed(): void }): () => void {
+    const { real } = this
+    const listeners = { drain: drained, close: closed }
+    for (const [event, listener] of Object.entries(listeners)) callReal(this, 'on', [event, listener])
+    return () => {
+      for (const [event, listener] of Object.entries(listeners)) {
+        if (real !== null) (real as EventEmitter).removeListener(event, listener) // a socket
+      }
+    }
+  }
+  /** Cuts the connection so that its end is not taken for the end of the answer. TLS has its own way to tell. */
+  resetReal(): void {
+    if (this.real instanceof Socket && !('encrypted' in this.real)) this.real.resetAndDestroy()
   }
   /** Outer code may have corked the connection, and counted on `end` to uncork it. */
   uncorkReal(): void {
     while (this.real !== null && Number(Reflect.get(this.real, 'writableCorked')) > 0) callReal(this, 'uncork', [])
   }
   reveal(): void {
-    const { hidden } = this._standIn
+    const { hidden, isRevealed } = this._standIn
+    if (isRevealed) return
     this._standIn.isRevealed = true
     if (hidden !== undefined && this.real !== null) moveListeners(hidden, this.real)
   }
@@ -101,6 +134,10 @@ export class StandInSocket {
   off(event: string, listener: Method): this {
     return this.removeListener(event, listener)
   }
+}
+
+function isOpen(real: object | null): boolean {
+  return real !== null && Reflect.get(real, 'writable') === true
 }
 
 function callReal({ real }: StandInSocket, name: string, args: readonly unknown[]): unknown {

@@ -1,4 +1,4 @@
-/** Reads the body of a fetch `Request` up to a limit, with as little of it in memory as possible. */
+/** Reads the body of a fetch `Request` or `Response` up to a limit, with as little of it in memory as possible. */
 import { type BodyRead, tooLarge } from '../exchange/request.ts'
 
 export type FetchBody =
@@ -30,4 +30,37 @@ export async function readWithin(stream: Request['body'], bytesMax: number): Pro
     if (byteLength > bytesMax) return tooLarge(bytesMax)
     chunks.push(value)
   }
+}
+
+export type ResponseBody =
+  | { readonly kind: 'bytes'; readonly bytes: Uint8Array }
+  /** There is more than the limit, or there may be. */
+  | {
+      readonly kind: 'more'
+      readonly reader: ReadableStreamDefaultReader<Uint8Array>
+      readonly chunks: Uint8Array[]
+    }
+
+/** Under a limit of 0 it is not read at all. */
+export async function readBody({ body, bodyUsed }: Response, bytesMax: number): Promise<ResponseBody> {
+  if (bodyUsed) throw new TypeError('the body of the response has been read')
+  if (body === null) return { kind: 'bytes', bytes: new Uint8Array() }
+  const reader = body.getReader()
+  const chunks: Uint8Array[] = []
+  let byteLength = 0
+  while (bytesMax > 0 && byteLength <= bytesMax) {
+    const chunk = await readChunk(reader)
+    if (chunk === undefined) return { kind: 'bytes', bytes: Buffer.concat(chunks) }
+    byteLength += chunk.byteLength
+    chunks.push(chunk)
+  }
+  return { kind: 'more', reader, chunks }
+}
+
+/** Undefined at the end. */
+export async function readChunk(reader: ReadableStreamDefaultReader<Uint8Array>): Promise<Uint8Array | undefined> {
+  const { done, value } = await reader.read()
+  if (done) return undefined
+  if (value instanceof Uint8Array) return value
+  throw new TypeError('the body of a response must consist of bytes (got a stream of something else)')
 }

@@ -1,21 +1,30 @@
-/** Captures a fetch `Response`: reads it to its end, then builds a new one for the client. */
+/** Captures a fetch `Response`: reads it to its end, or up to what is stored, then builds a new one for the client. */
 import type { Attempt } from '../../engine/answer.ts'
 import type { Header } from '../../ports/outcome.ts'
 import type { RenderedAnswer } from '../../wire/problem.ts'
 import { addedHeaders, attemptOf } from '../exchange/exchange.ts'
+import { isEventStreamType } from '../exchange/outcome-limit.ts'
+import { readBody } from './body.ts'
+import { type FetchStream, streamBody } from './streamed-response.ts'
 import { isPlain, partsOf } from './unread-response.ts'
 
 export interface FetchCapture {
-  readonly attempt: Attempt
+  readonly attempt: Attempt | Promise<Attempt>
   /** What the client gets; absent when there is none (the handler threw, or a stream broke). */
   readonly response: Response | undefined
+  /** The response has to be sent now: its handler still writes it, as fast as the client reads. */
+  readonly stream?: FetchStream
 }
 
 export interface CaptureOptions {
   /** The response was rendered from this throw. */
-  readonly error?: unknown
+  readonly error: unknown
   /** Headers that outer middleware had set when Latchkey began. They are sent and not stored. */
-  readonly before?: readonly Header[]
+  readonly before: readonly Header[]
+  /** The largest body that is held. */
+  readonly bytesMax: number
+  /** The request that `hideDisconnect` was given. */
+  readonly request: object
 }
 
 /** Statuses that a `Response` may not have a body with. */
@@ -27,25 +36,30 @@ const alreadySent = 'x-hono-already-sent'
 /** Returns at once where the bytes are available without reading. */
 export function captureFetchResponse(
   response: Response,
-  { error, before = [] }: CaptureOptions = {},
+  options: CaptureOptions,
 ): FetchCapture | Promise<FetchCapture> {
-  return captureUnread(response, { error, before }) ?? readResponse(response, { error, before })
+  return captureUnread(response, options) ?? readResponse(response, options)
 }
 
-interface CaptureContext {
-  readonly error: unknown
-  readonly before: readonly Header[]
-}
-
-async function readResponse(response: Response, { error, before }: CaptureContext): Promise<FetchCapture> {
+async function readResponse(response: Response, options: CaptureOptions): Promise<FetchCapture> {
+  const { error, before, bytesMax, request } = options
   const { status } = response
   if (status < 200 || response.type === 'error' || response.headers.has(alreadySent)) {
     return { response, attempt: { kind: 'unreplayable', status, why: 'the handler took the connection over' } }
   }
   try {
-    const body = new Uint8Array(await response.arrayBuffer())
+    const isEventStream = isEventStreamType(response.headers.get('content-type'))
+    const read = await readBody(response, isEventStream ? 0 : bytesMax)
     const headers = addedHeaders(before, headerList(response.headers))
-    return { response: rebuild(response, body), attempt: attemptOf({ status, headers, body }, error) }
+    if (read.kind === 'bytes') {
+      const { bytes: body } = read
+      return { response: rebuild(response, body), attempt: attemptOf({ status, headers, body }, error) }
+    }
+    const captured = { status, headers, body: undefined }
+    const stream = streamBody({ ...read, captured, error, request, isEventStream })
+    const { statusText } = response
+    const sent = new Response(stream.body, { status, statusText, headers: response.headers })
+    return { response: sent, attempt: stream.attempt, stream }
   } catch (broken) {
     // No clean end, so no outcome: what the operation declares about failures decides.
     return { response: undefined, attempt: { kind: 'threw', error: error ?? broken } }
@@ -56,7 +70,7 @@ async function readResponse(response: Response, { error, before }: CaptureContex
 const readFirst = new Set(['content-length', 'transfer-encoding', 'trailer', alreadySent])
 
 /** Undefined where the response has to be read. */
-function captureUnread(response: Response, { error, before }: CaptureContext): FetchCapture | undefined {
+function captureUnread(response: Response, { error, before }: CaptureOptions): FetchCapture | undefined {
   const parts = partsOf(response)
   if (parts === undefined || parts.body === null || !mayHaveBody(parts.status)) return undefined
   const { status, body, headers } = parts
@@ -122,18 +136,6 @@ function listed(headers: readonly Header[]): Headers {
  */
 function bodyFor(status: number, body: Uint8Array): Uint8Array<ArrayBuffer> | null {
   return bodiless.has(status) || body.byteLength === 0 ? null : new Uint8Array(body)
-}
-
-/** Gives the handler's own response to the caller it ran for, or throws what the handler threw. */
-export function releaseFetch(
-  capture: FetchCapture | undefined,
-  released: { attempt: Attempt; headers: readonly Header[] },
-): Response {
-  if (capture?.response === undefined) {
-    throw released.attempt.kind === 'threw' ? released.attempt.error : new Error('the handler returned no response')
-  }
-  for (const [name, value] of released.headers) capture.response.headers.set(name, value)
-  return capture.response
 }
 
 /** The headers of a response without a body. Set-Cookie is the one field that fetch does not join: each value is its own entry. */

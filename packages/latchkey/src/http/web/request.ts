@@ -41,13 +41,34 @@ export function hideDisconnect<R extends object>(request: R): R {
   return Object.defineProperty(request, 'signal', neverFires)
 }
 
+interface HidingRequest {
+  [hidden]?: AbortController
+}
+
+const hidden: unique symbol = Symbol('latchkey: signal')
+
 /** Created when the handler reads it: most never do. */
-const neverFires: PropertyDescriptor & ThisType<object> = {
+const neverFires: PropertyDescriptor & ThisType<HidingRequest> = {
   get() {
-    const { signal } = new AbortController()
+    const controller = new AbortController()
+    const { signal } = controller
+    this[hidden] = controller
     Object.defineProperty(this, 'signal', { value: signal, configurable: true, enumerable: true })
     return signal
   },
   configurable: true,
   enumerable: true,
+}
+
+/** The signal of the request itself, which `hideDisconnect` has covered. */
+export function ownSignal(request: object): AbortSignal | undefined {
+  const signal: unknown = Reflect.get(Object.getPrototypeOf(request) as object, 'signal', request)
+  return signal instanceof AbortSignal ? signal : undefined
+}
+
+/** Fires the signal after all: the client has left an event stream, which nothing else may ever end. */
+export function showDisconnect(request: object & HidingRequest): void {
+  const controller = request[hidden]
+  if (controller !== undefined) controller.abort()
+  else Object.defineProperty(request, 'signal', { value: AbortSignal.abort(), configurable: true, enumerable: true })
 }
