@@ -62,15 +62,7 @@ export function writeQueue<Write extends Waiter>(options: QueueOptions<Write>): 
     leave(place)
     const { waiter } = place
     if (isLongTurn(waiter)) waiter.begin(turn())
-    else lead(waiter, takeWrites(), turn())
-  }
-  function* takeWrites(): Iterable<Write> {
-    for (const place of values(line)) {
-      const { waiter } = place
-      if (isLongTurn(waiter)) continue
-      leave(place)
-      yield waiter
-    }
+    else lead(waiter, takeWrites(line, leave), turn())
   }
   const turn = () => {
     let over = false
@@ -114,6 +106,18 @@ export function writeQueue<Write extends Waiter>(options: QueueOptions<Write>): 
       for (const place of values(line)) refuse(place, closedMeanwhile())
       if (taken) await wait(limitMs).catch(() => undefined)
     },
+  }
+}
+
+function* takeWrites<Write extends Waiter>(
+  line: LinkedList<Place<Write>>,
+  leave: (place: Place<Write>) => void,
+): Iterable<Write> {
+  for (const place of values(line)) {
+    const { waiter } = place
+    if (isLongTurn(waiter)) continue
+    leave(place)
+    yield waiter
   }
 }
 
