@@ -3,6 +3,7 @@ import { type Mutant, type NamedTest, story } from './mutant.ts'
 
 const folder = 'packages/latchkey/src/stores/sqlite'
 const conforms = (test: string): NamedTest => ({ path: `${folder}/conformance.test.ts`, test })
+const completes = (test: string): NamedTest => ({ path: `${folder}/keys/complete.test.ts`, test })
 
 const guard = 'WHERE id = ?1 AND fence = ?2 AND claim_id = ?3 AND state IN (${inProgress}, ${unknown})'
 
@@ -27,6 +28,27 @@ export const sqliteMutants: readonly Mutant[] = [
       },
     ],
     caughtBy: [conforms('refuses every write of an owner that was replaced, and lets the new owner finish')],
+  },
+  {
+    name: 'sqlite: complete many without the fence',
+    patches: [{ file: `${folder}/keys/complete.ts`, find: 'k.fence = done.fence AND ', replace: '' }],
+    caughtBy: [completes('refuses the one with the wrong fence, and writes the others')],
+  },
+  {
+    name: 'sqlite: complete many without the claim id',
+    patches: [{ file: `${folder}/keys/complete.ts`, find: 'k.claim_id = done.claim_id AND ', replace: '' }],
+    caughtBy: [completes('refuses the one with the wrong claim id, and writes the others')],
+  },
+  {
+    name: 'sqlite: complete many, and believe it',
+    patches: [
+      {
+        file: `${folder}/keys/complete.ts`,
+        find: 'if (completeTogether(handle, part) === part.length) for',
+        replace: 'if (completeTogether(handle, part) >= 0) for',
+      },
+    ],
+    caughtBy: [completes('settles the one that has become unknown, with its evidence, and writes the others')],
   },
   {
     name: 'sqlite: dedup window ignored by the claim',

@@ -9,7 +9,7 @@ import { openTransactions } from './atomic/open-transactions.ts'
 import type { SqliteTx } from './atomic/transaction.ts'
 import type { SqliteDatabase } from './driver.ts'
 import { claim, notGranted } from './keys/claim.ts'
-import { complete } from './keys/complete.ts'
+import { completeMany } from './keys/complete.ts'
 import { enqueue, notQueued } from './keys/enqueue.ts'
 import { fail, park } from './keys/fail.ts'
 import { heartbeat } from './keys/heartbeat.ts'
@@ -104,8 +104,8 @@ export function openSqliteStore(options: SqliteStoreOptions): SqliteStore {
       }),
     read: id => database.readRow(id, record => record),
     heartbeat: (owned, leaseMs) => database.write(handle => heartbeat(handle, owned, leaseMs)),
-    complete: (owned, outcome, retentionMs) =>
-      database.write(handle => complete(handle, owned, { outcome, retentionMs })),
+    complete: (claim, outcome, retentionMs) =>
+      database.writeItem({ item: { claim, outcome, retentionMs }, many: completeMany }),
     fail: (owned, failure) => database.write(handle => fail(handle, owned, failure)),
     release: (id, claimId) => database.write(handle => release(handle, id, claimId)),
     releaseMany: claims => database.write(handle => releaseMany(handle, claims)),

@@ -8,7 +8,7 @@ import type { KeyRecord, StoreCheck } from '../../../ports/store.ts'
 import { checkPath, connect, type Connection, untilFree, useWriteAheadLog } from './open.ts'
 import type { SqliteDatabase } from '../driver.ts'
 import { asStoreError, faultError, faultOf, unavailable } from './errors.ts'
-import { groupCommit, type ShortWrite } from './group-commit.ts'
+import { groupCommit, type ShortWrite, type Work, type WorkOnItem, type WriteRequest } from './group-commit.ts'
 import type { Handle } from './handle.ts'
 import { type ReadOrWrite, readThenWrite } from './read-then-write.ts'
 import { gatherReads } from '../keys/read-batch.ts'
@@ -37,6 +37,8 @@ export interface Database {
   snapshot<T>(work: (handle: Handle) => T): Promise<T>
   /** Begins and ends without an await, after the writers before it. Shares its transaction with others that wait. */
   write<T>(work: (handle: Handle) => T): Promise<T>
+  /** As `write`. Those of the same `many` that share a transaction are done by one call of it. */
+  writeItem<Item, T>(work: WorkOnItem<T, Item>): Promise<T>
   /** As `write`, but waits up to `limitMs`; nothing is written. What ended before, in this process or another, is seen. */
   readAfterWriters<T>(limitMs: number, work: (handle: Handle) => T): Promise<T>
   /** The turn to write, for longer than one turn of the event loop. The function it gives ends it. */
@@ -55,8 +57,12 @@ export function openDatabase({ path, open, clock, waitMs, waitersMax }: Database
   const own = connect(file, open)
   const atomic = connect(file, open)
   const reads = gatherReads({ own, clock, waitMs })
-  const queue = writeQueue<ShortWrite>({ clock, waitersMax, beforeTurn: reads.flush })
-  const commit = groupCommit({ own, queue, clock })
+  const queue = writeQueue<ShortWrite>({
+    clock,
+    waitersMax,
+    beforeTurn: reads.flush,
+    lead: groupCommit({ own, clock }),
+  })
   const gate = createGate({ own, file, clock, waitMs })
 
   const translateErrors = async <T>(run: () => Promise<T>): Promise<T> => {
@@ -71,11 +77,13 @@ export function openDatabase({ path, open, clock, waitMs, waitersMax }: Database
   /** What a driver throws becomes one of our errors, without an async function around every call. */
   const promised = <T>(start: (done: (value: T) => void, failed: (error: unknown) => void) => void) =>
     new Promise<T>((resolve, reject) => start(resolve, error => reject(asStoreError(error, file))))
-  const written = <T>(limitMs: number, work: (handle: Handle) => T) =>
+  const commit = <T>(limitMs: number, { work, committed, failed }: WriteRequest<T>) =>
+    queue.join({ deadlineMs: clock.monotonicMs() + limitMs, work, value: undefined, committed, failed }, limitMs)
+  const written = <T>(limitMs: number, work: Work<T>) =>
     promised<T>((committed, failed) => commit(limitMs, { work, committed, failed }))
-  const writing = <T>(limitMs: number, work: (handle: Handle) => T) => whenReady(() => written(limitMs, work))
+  const writing = <T>(limitMs: number, work: Work<T>) => whenReady(() => written(limitMs, work))
 
-  const readOrWrite = readThenWrite({ reads, commit, clock, waitMs, waitersMax })
+  const readOrWrite = readThenWrite({ reads, write: wanted => commit(waitMs, wanted), clock, waitMs, waitersMax })
 
   return {
     clock,
@@ -85,6 +93,7 @@ export function openDatabase({ path, open, clock, waitMs, waitersMax }: Database
     read: work => reading(() => work(own.handle)),
     snapshot: work => reading(() => oneTransaction(own, 'BEGIN', () => work(own.handle))),
     write: work => writing(waitMs, work),
+    writeItem: work => writing(waitMs, work),
     readAfterWriters: writing,
     readRow: (id, then) =>
       whenReady(() =>

@@ -6,7 +6,7 @@ import type { Clock } from '../../../ports/clock.ts'
 import { type Connection, untilFree } from './open.ts'
 import type { Handle } from './handle.ts'
 import { readNowMs } from '../keys/row.ts'
-import type { Waiter, WriteQueue } from './write-queue.ts'
+import type { QueueOptions } from './write-queue.ts'
 
 /** More share little more: at this size the sync is a small part of the work. */
 const membersMax = 256
@@ -14,46 +14,37 @@ const membersMax = 256
 /** Sockets and timers wait while a batch runs, and then for the disk on top of it. */
 const batchMs = 10
 
-/** A write that begins and ends without an await, so that others may come before and after it in one transaction. */
-export interface ShortWrite extends Waiter {
-  readonly deadlineMs: number
-  /** Happens again after a rollback: the work may depend on nothing but the file and the store's clock. */
-  run(handle: Handle): void
-  /** It is on the disk: reports the value of the last run. */
-  committed(): void
-}
+/** Happens again after a rollback: it may depend on nothing but the file and the store's clock. */
+export type Work<T> = ((handle: Handle) => T) | WorkOnItem<T>
 
-interface GroupCommitOptions {
-  readonly own: Connection
-  readonly queue: WriteQueue<ShortWrite>
-  readonly clock: Clock
+/** Work that a batch does for all its members of one kind at once, after the others. `many` returns a value for each item. */
+export interface WorkOnItem<T, Item = unknown> {
+  readonly item: Item
+  many(handle: Handle, items: readonly Item[]): readonly T[]
 }
 
 export interface WriteRequest<T> {
-  work(handle: Handle): T
+  readonly work: Work<T>
+  /** It is on the disk. */
   committed(value: T): void
   failed(error: unknown): void
 }
 
-/** Throws when there is no room for it. */
-export type GroupCommit = <T>(limitMs: number, wanted: WriteRequest<T>) => void
+/** A write that begins and ends without an await, so that others may come before and after it in one transaction. */
+export interface ShortWrite extends WriteRequest<unknown> {
+  readonly deadlineMs: number
+  /** What the last run of its work returned. */
+  value: unknown
+}
 
-export function groupCommit(parts: GroupCommitOptions): GroupCommit {
-  const { queue, clock } = parts
-  return <T>(limitMs: number, wanted: WriteRequest<T>) => {
-    let report = () => {}
-    const write: ShortWrite = {
-      deadlineMs: clock.monotonicMs() + limitMs,
-      lead: done => void commit(parts, [write], queue.takeWrites()).finally(done),
-      run(handle) {
-        const value = wanted.work(handle)
-        report = () => wanted.committed(value)
-      },
-      committed: () => report(),
-      failed: error => wanted.failed(error),
-    }
-    queue.join(write, limitMs)
-  }
+interface GroupCommitOptions {
+  readonly own: Connection
+  readonly clock: Clock
+}
+
+/** What leads a turn of the queue. */
+export function groupCommit(parts: GroupCommitOptions): QueueOptions<ShortWrite>['lead'] {
+  return (write, others, done) => void commit(parts, [write], others).finally(done)
 }
 
 /** Settles every member, and the `company` that it took along once it had the lock. */
@@ -66,7 +57,7 @@ async function commit(
   const leftMs = Math.min(...members.map(member => member.deadlineMs)) - clock.monotonicMs()
   try {
     const tried = await untilFree(clock, leftMs, () => tryTogether(own, clock, { members, company }))
-    if (tried.kind === 'committed') for (const member of tried.members) member.committed()
+    if (tried.kind === 'committed') for (const member of tried.members) member.committed(member.value)
     else await inParts(parts, tried)
   } catch (error) {
     for (const member of members) member.failed(error)
@@ -89,19 +80,40 @@ function tryTogether(
   try {
     const shared = atOneInstant(own.handle)
     const untilMs = clock.monotonicMs() + batchMs
-    for (running of given.members) running.run(shared)
+    for (running of given.members) workAlone(running, shared)
     for (running of given.company) {
       members.push(running)
-      running.run(shared)
+      workAlone(running, shared)
       if (members.length >= membersMax || clock.monotonicMs() >= untilMs) break
     }
     running = undefined
+    workOnItems(members, shared)
     own.handle.exec('COMMIT')
     return { kind: 'committed', members }
   } catch (error) {
     own.rollback()
     if (members.length === 1) throw error
     return { kind: 'undone', members, culprit: running }
+  }
+}
+
+function workAlone(member: ShortWrite, handle: Handle): void {
+  if (typeof member.work === 'function') member.value = member.work(handle)
+}
+
+function workOnItems(members: readonly ShortWrite[], handle: Handle): void {
+  const kinds = new Map<WorkOnItem<unknown>['many'], { items: unknown[]; members: ShortWrite[] }>()
+  for (const member of members) {
+    if (typeof member.work === 'function') continue
+    const { many, item } = member.work
+    const kind = kinds.get(many) ?? { items: [], members: [] }
+    kinds.set(many, kind)
+    kind.items.push(item)
+    kind.members.push(member)
+  }
+  for (const [many, kind] of kinds) {
+    const values = many(handle, kind.items)
+    kind.members.forEach((member, at) => (member.value = values[at]))
   }
 }
 

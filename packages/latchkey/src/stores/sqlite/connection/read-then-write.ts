@@ -6,7 +6,7 @@
 import type { Clock } from '../../../ports/clock.ts'
 import type { KeyRecord } from '../../../ports/store.ts'
 import { overloaded } from './errors.ts'
-import type { GroupCommit, WriteRequest } from './group-commit.ts'
+import type { WriteRequest } from './group-commit.ts'
 import type { Handle } from './handle.ts'
 import type { RowRead, RowReads } from '../keys/read-batch.ts'
 
@@ -18,7 +18,7 @@ export interface ReadOrWrite<T> {
 
 export interface ReadThenWriteOptions {
   readonly reads: RowReads
-  readonly commit: GroupCommit
+  readonly write: <T>(wanted: WriteRequest<T>) => void
   readonly clock: Clock
   readonly waitMs: number
   readonly waitersMax: number
@@ -29,23 +29,8 @@ interface Callbacks<T> {
   failed(error: unknown): void
 }
 
-export function readThenWrite({ reads, commit, clock, waitMs, waitersMax }: ReadThenWriteOptions) {
+export function readThenWrite({ reads, write, clock, waitMs, waitersMax }: ReadThenWriteOptions) {
   const writes = writesByKey(waitersMax)
-
-  function write<T>(id: string, { work, committed, failed }: WriteRequest<T>): void {
-    const ended = <Value>(report: (value: Value) => void) => {
-      return (value: Value) => {
-        writes.end(id)
-        report(value)
-      }
-    }
-    try {
-      commit(waitMs, { work, committed: ended(committed), failed: ended(failed) })
-    } catch (error) {
-      writes.end(id)
-      throw error
-    }
-  }
 
   return <T>(id: string, ways: ReadOrWrite<T>, { done, failed }: Callbacks<T>): void => {
     const sinceMs = clock.monotonicMs()
@@ -55,12 +40,20 @@ export function readThenWrite({ reads, commit, clock, waitMs, waitersMax }: Read
       found(record, handle) {
         const answer = ways.seen(record, handle)
         if (answer !== undefined) return done(answer)
-        if (writes.begin(id, again)) write(id, { work: ways.write, committed: done, failed })
+        if (writes.begin(id, again)) write({ work: ways.write, committed, failed: refused })
       },
     }
     const again = () => {
       if (clock.monotonicMs() - sinceMs <= waitMs) return reads.join(read)
       failed(overloaded(`nothing was written: other calls wrote the same key for ${waitMs} ms`))
+    }
+    const committed = (value: T) => {
+      writes.end(id)
+      done(value)
+    }
+    const refused = (error: unknown) => {
+      writes.end(id)
+      failed(error)
     }
     reads.join(read)
   }

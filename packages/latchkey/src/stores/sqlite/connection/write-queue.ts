@@ -6,10 +6,7 @@ import type { Clock } from '../../../ports/clock.ts'
 import { overloaded, unavailable } from './errors.ts'
 import { values, type LinkedList, type ListNode, append, remove } from '../../../ports/linked-list.ts'
 
-/** What stands in the queue. */
-export interface Waiter {
-  /** Its turn has come; `done` ends it, and does nothing when called again. */
-  lead(done: () => void): void
+interface Waiter {
   failed(error: unknown): void
 }
 
@@ -19,30 +16,33 @@ export interface WriteQueue<Write extends Waiter> {
   enter(limitMs: number): Promise<() => void>
   /** Stands in the queue, at most `limitMs`, until it may lead, is taken along, or has failed. */
   join(write: Write, limitMs: number): void
-  /**
-   * Every short write that waits, also those behind a longer turn: taken along, they cost it no sync. Each leaves the queue as it
-   * is iterated over; the others keep their places.
-   */
-  takeWrites(): Iterable<Write>
   /** Refuses every writer that waits or comes later; the one whose turn it is may finish, within `limitMs`. */
   close(limitMs: number): Promise<void>
 }
 
-interface Place<Write> extends ListNode<Place<Write>> {
-  readonly waiter: Waiter
-  readonly write: Write | undefined
+interface Place<Write extends Waiter> extends ListNode<Place<Write>> {
+  readonly waiter: Write | LongTurn
   cancel: () => void
 }
 
-export interface QueueOptions {
+interface LongTurn extends Waiter {
+  begin(done: () => void): void
+}
+
+export interface QueueOptions<Write> {
   readonly clock: Clock
   readonly waitersMax: number
   /** Called before each turn: what it adds to the queue shares the turn. */
   readonly beforeTurn?: () => void
+  /**
+   * The turn of a short write has come; `done` ends it. `others` are the short writes that wait, also those behind a longer turn: taken
+   * along, they cost it no sync. Each leaves the queue as it is iterated over; the others keep their places.
+   */
+  readonly lead: (write: Write, others: Iterable<Write>, done: () => void) => void
 }
 
-export function writeQueue<Write extends Waiter>(options: QueueOptions): WriteQueue<Write> {
-  const { clock, waitersMax, beforeTurn = () => {} } = options
+export function writeQueue<Write extends Waiter>(options: QueueOptions<Write>): WriteQueue<Write> {
+  const { clock, waitersMax, beforeTurn = () => {}, lead } = options
   const line: LinkedList<Place<Write>> = { first: undefined, last: undefined, length: 0 }
   let taken = false
   let closed = false
@@ -60,7 +60,9 @@ export function writeQueue<Write extends Waiter>(options: QueueOptions): WriteQu
     const place = line.first
     if (place === undefined) return void (taken = false)
     leave(place)
-    place.waiter.lead(turn())
+    const { waiter } = place
+    if (isLongTurn(waiter)) waiter.begin(turn())
+    else lead(waiter, takeWrites(line, leave), turn())
   }
   const turn = () => {
     let over = false
@@ -71,38 +73,33 @@ export function writeQueue<Write extends Waiter>(options: QueueOptions): WriteQu
       setImmediate(next)
     }
   }
-  const stand = (waiter: Waiter, limitMs: number, write?: Write) => {
-    const place: Place<Write> = { waiter, write, cancel: () => {}, before: undefined, next: undefined }
+  const stand = (waiter: Write | LongTurn, limitMs: number) => {
+    const place: Place<Write> = { waiter, cancel: () => {}, before: undefined, next: undefined }
     place.cancel = clock.after(limitMs, () => refuse(place, overloaded(waitedTooLong(limitMs))))
     append(line, place)
   }
   const wait = (limitMs: number) =>
-    new Promise<() => void>((resolve, reject) => stand({ lead: resolve, failed: reject }, limitMs))
-  const checkRoom = () => {
-    if (closed) throw unavailable('the SQLite store is closed')
-    if (line.length >= waitersMax) throw noRoom(waitersMax)
+    new Promise<() => void>((resolve, reject) => stand({ begin: resolve, failed: reject }, limitMs))
+  const refusal = () => {
+    if (closed) return unavailable('the SQLite store is closed')
+    return line.length >= waitersMax ? noRoom(waitersMax) : undefined
   }
 
   return {
     async enter(limitMs) {
-      checkRoom()
+      const error = refusal()
+      if (error !== undefined) throw error
       if (taken) return wait(limitMs)
       taken = true
       return turn()
     },
     join(write, limitMs) {
-      checkRoom()
-      stand(write, limitMs, write)
+      const error = refusal()
+      if (error !== undefined) return write.failed(error)
+      stand(write, limitMs)
       // Not at once, though the turn is free: what else comes in this turn of the event loop shares the sync.
       if (!taken) setImmediate(next)
       taken = true
-    },
-    *takeWrites() {
-      for (const place of values(line)) {
-        if (place.write === undefined) continue
-        leave(place)
-        yield place.write
-      }
     },
     async close(limitMs) {
       closed = true
@@ -110,6 +107,22 @@ export function writeQueue<Write extends Waiter>(options: QueueOptions): WriteQu
       if (taken) await wait(limitMs).catch(() => undefined)
     },
   }
+}
+
+function* takeWrites<Write extends Waiter>(
+  line: LinkedList<Place<Write>>,
+  leave: (place: Place<Write>) => void,
+): Iterable<Write> {
+  for (const place of values(line)) {
+    const { waiter } = place
+    if (isLongTurn(waiter)) continue
+    leave(place)
+    yield waiter
+  }
+}
+
+function isLongTurn(waiter: Waiter): waiter is LongTurn {
+  return 'begin' in waiter
 }
 
 function closedMeanwhile(): Error {
