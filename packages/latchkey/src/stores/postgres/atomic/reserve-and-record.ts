@@ -9,16 +9,8 @@ import type { RunStatement } from '../connection/statement.ts'
 import { commitStatement, type Together } from '../connection/transaction.ts'
 import { outcomeValues } from '../keys/complete.ts'
 import { idColumn, keyRecord, type KeyRow, needsNoDecision, readManyStatement, recordOfFields } from '../keys/read.ts'
-import {
-  arrayParameter,
-  bigints,
-  byteas,
-  type Column,
-  float8s,
-  isUuid,
-  texts as textColumn,
-  uuids,
-} from '../sql/columns.ts'
+import { arrayParameter, bigints, byteas, type Column, float8s, texts as textColumn, uuids } from '../sql/columns.ts'
+import { isUuid } from '../sql/uuid.ts'
 import {
   grantedFrom,
   isExpired,

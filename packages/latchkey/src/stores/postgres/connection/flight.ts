@@ -3,7 +3,7 @@
  * rows and makes no result objects, which cost more than the batch itself. All statements of one message are one transaction.
  */
 import type { PgClient, PgNamingClient, PgSubmittable, PgWire } from '../driver.ts'
-import { type BinaryWriter, binaryWriter } from '../sql/columns.ts'
+import { BinaryWriter } from '../sql/binary-writer.ts'
 
 /** A statement, prepared once in each session. */
 export interface PreparedStatement {
@@ -109,29 +109,29 @@ const codes = { parse: 0x50, bind: 0x42, execute: 0x45, sync: 0x53 }
 const binary = 1
 
 function parse({ name, text }: PreparedStatement): Buffer {
-  const writer = binaryWriter(text.length + 256)
+  const writer = new BinaryWriter(text.length + 256)
   writer.byte(codes.parse)
-  writer.withLength(() => {
-    writer.name(name)
-    writer.name(text)
-    writer.int16(0)
-  }, 4)
+  const length = writer.later()
+  writer.name(name)
+  writer.name(text)
+  writer.int16(0)
+  writer.lengthAt(length, true)
   writeSync(writer)
   return writer.written()
 }
 
 function bindAndExecute(writer: BinaryWriter, batch: Batch): void {
   writer.byte(codes.bind)
-  writer.withLength(() => {
-    writer.name('')
-    writer.name(batch.statement.name)
-    // All parameters are binary. All results are text: `pg` reads every field as a string.
-    writer.int16(1)
-    writer.int16(binary)
-    writer.int16(batch.parameterCount)
-    batch.write(writer)
-    writer.int16(0)
-  }, 4)
+  const length = writer.later()
+  writer.name('')
+  writer.name(batch.statement.name)
+  // All parameters are binary. All results are text: `pg` reads every field as a string.
+  writer.int16(1)
+  writer.int16(binary)
+  writer.int16(batch.parameterCount)
+  batch.write(writer)
+  writer.int16(0)
+  writer.lengthAt(length, true)
   writer.byte(codes.execute)
   writer.int32(9)
   writer.name('')

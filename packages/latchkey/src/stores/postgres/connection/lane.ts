@@ -5,7 +5,7 @@
 import { systemClock } from '../../../ports/clock.ts'
 import { LatchkeyError } from '../../../ports/errors.ts'
 import type { PgClient, PgPool, PgResult } from '../driver.ts'
-import { type BinaryWriter, binaryWriter } from '../sql/columns.ts'
+import { BinaryWriter } from '../sql/binary-writer.ts'
 import { asError, isDefiniteRefusal, storeError } from './errors.ts'
 import { type Answered, type Batch, fly, takesFlights } from './flight.ts'
 import { ignoreErrors } from './ignore-errors.ts'
@@ -154,7 +154,7 @@ async function checkOut(lane: Lane, attempt: Attempt): Promise<Connection> {
   client.on('error', onError)
   const connection: Connection = {
     client,
-    writer: binaryWriter(),
+    writer: new BinaryWriter(),
     stopListening() {
       client.removeListener('error', onError)
       stopIgnoring()

@@ -5,7 +5,7 @@
 import { createHash } from 'node:crypto'
 import type { PgClient, PgNamingClient } from '../driver.ts'
 import { isUnknownStatement, storeError } from './errors.ts'
-import { arrayParameter, type Column, parameter } from '../sql/columns.ts'
+import { arrayParameter, type Column, parameter, writeArray } from '../sql/columns.ts'
 import type { Batch, PreparedStatement } from './flight.ts'
 import { rowsOf } from './statement.ts'
 
@@ -26,7 +26,11 @@ export function preparedForMany<Item>(
     statement,
     parameterCount: columns.length,
     write(writer) {
-      for (const column of columns) writer.withLength(() => writer.array(column, items), 0)
+      for (const column of columns) {
+        const length = writer.later()
+        writeArray(writer, column, items)
+        writer.lengthAt(length, false)
+      }
     },
     values: () => columns.map(column => arrayParameter(column, items)),
   })

@@ -2,7 +2,7 @@
 import { systemClock } from '../../../ports/clock.ts'
 import type { TransactionEnd } from '../../../ports/store.ts'
 import type { PgClient, PgPool, PgResult } from '../driver.ts'
-import { binaryWriter } from '../sql/columns.ts'
+import { BinaryWriter } from '../sql/binary-writer.ts'
 import { asError, isConflictAtCommit, isDefiniteRefusal, isFailedTransaction, storeError } from './errors.ts'
 import {
   type Answered,
@@ -104,7 +104,7 @@ async function sendTogether(
     const isOurs = sessions?.isOurs(client) ?? (await sessions?.findOut(client))
     if (isOurs === true) {
       await prepareAll(asNaming(client), ahead)
-      const answers = await fly({ client: asNaming(client), writer: binaryWriter(messageBytes) }, batches)
+      const answers = await fly({ client: asNaming(client), writer: new BinaryWriter(messageBytes) }, batches)
       return answers.at(-1) ?? nothing
     }
   }

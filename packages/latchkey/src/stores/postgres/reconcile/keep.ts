@@ -5,7 +5,7 @@ import type { RawNumber } from '../../shared/record-row.ts'
 import type { RunStatement } from '../connection/statement.ts'
 import { milliseconds } from '../sql/fragments.ts'
 import type { Dialect } from '../sql/names.ts'
-import { isUuid } from '../sql/columns.ts'
+import { isUuid } from '../sql/uuid.ts'
 import { exact, readable } from '../sql/values.ts'
 import { fitsTheQuestion, openEffect, verdictValues } from './settle.ts'
 

@@ -1,5 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { arrayParameter, binaryWriter, byteas, float8s, isUuid, parameter, smallints, texts, uuids } from './columns.ts'
+import { BinaryWriter } from './binary-writer.ts'
+import { arrayParameter, byteas, float8s, parameter, smallints, texts, uuids, writeArray } from './columns.ts'
+import { isUuid } from './uuid.ts'
 
 const id = '00010203-0405-0607-0809-0a0b0c0d0e0f'
 
@@ -47,10 +49,10 @@ describe('the column of a batch', () => {
       Buffer.concat([head(25, 2, 1), Buffer.from([255, 255, 255, 255, 0, 0, 0, 1, 97])]),
     )
     // A null in one array says nothing about the next.
-    const writer = binaryWriter()
-    writer.array(column, [null])
+    const writer = new BinaryWriter()
+    writeArray(writer, column, [null])
     writer.start()
-    writer.array(column, ['a'])
+    writeArray(writer, column, ['a'])
     expect(writer.written()).toEqual(arrayParameter(column, ['a']))
   })
 
@@ -101,12 +103,12 @@ describe('the column of a batch', () => {
   ])('knows that %j is none', text => expect(isUuid(text)).toBe(false))
 
   it('grows with what is written, and starts again with what it had before', () => {
-    const writer = binaryWriter(8)
+    const writer = new BinaryWriter(8)
     const column = byteas<Uint8Array>(value => value)
     for (const size of [1, 100, 3_000_000, 1]) {
       const value = Buffer.alloc(size, size % 251)
       writer.start()
-      writer.array(column, [value, value])
+      writeArray(writer, column, [value, value])
       expect(writer.written().equals(arrayParameter(column, [value, value]))).toBe(true)
     }
   })

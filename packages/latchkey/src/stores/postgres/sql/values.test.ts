@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { isUuid } from './columns.ts'
+import { isUuid } from './uuid.ts'
 import { areUuids, inOrder } from './values.ts'
 
 const [first, second, third] = [

@@ -1,6 +1,6 @@
 /** What is handed to statements as parameters. */
 import type { Claim, TakeOver } from '../../../ports/store.ts'
-import { isWrittenUuid } from './columns.ts'
+import { isWrittenUuid } from './uuid.ts'
 
 /** PostgreSQL's text cannot hold U+0000. These columns are for people; what must be exact is hashed or stored as bytes. */
 export function readable(text: string): string {
