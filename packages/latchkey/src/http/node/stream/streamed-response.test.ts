@@ -184,6 +184,23 @@ describe('a handler whose response streams', () => {
     await expect(once(socket, 'close')).rejects.toMatchObject({ code: 'ECONNRESET' })
   })
 
+  it('is not kept from the client by outer code that has corked the connection', async () => {
+    let end = () => {}
+    const server = capturing(
+      (_, res) => {
+        res.write('x'.repeat(5_000))
+        end = () => res.end()
+      },
+      { before: req => req.socket.cork() },
+    )
+    const incoming = await ask(await listen(server))
+    let received = 0
+    incoming.on('data', (data: Buffer) => (received += data.length))
+    await expect.poll(() => received).toBe(5_000)
+    end()
+    await once(incoming, 'end')
+  })
+
   it('keeps the connection for the next request', async () => {
     const server = capturing(async (req, res) => {
       res.write(String(req.url).repeat(1_000))
