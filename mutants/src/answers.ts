@@ -58,8 +58,8 @@ export const answerMutants: readonly Mutant[] = [
     patches: [
       {
         file: `${folder}/run/claim.ts`,
-        find: `takeOver: request.authorizeReplay && 'none'`,
-        replace: 'takeOver: undefined',
+        find: `request.authorizeReplay && (seen === undefined ? 'none' : grantOf(seen.record))`,
+        replace: 'undefined',
       },
     ],
     caughtBy: [
@@ -85,8 +85,8 @@ export const answerMutants: readonly Mutant[] = [
     patches: [
       {
         file: `${folder}/run/claim.ts`,
-        find: 'takeOver: takeOver && grantOf(record)',
-        replace: 'takeOver: takeOver && undefined',
+        find: "(seen === undefined ? 'none' : grantOf(seen.record))",
+        replace: "(seen === undefined ? 'none' : undefined)",
       },
     ],
     caughtBy: [

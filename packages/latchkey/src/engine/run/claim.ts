@@ -4,7 +4,8 @@
  */
 import { isLatchkeyError, wasNeverSent } from '../../ports/errors.ts'
 import type { WorkInput } from '../../ports/steps.ts'
-import type { ClaimRequest, ClaimResult, KeyRecord, Recovery, TakeOver } from '../../ports/store.ts'
+import { faultPoint } from '../../ports/telemetry.ts'
+import type { ClaimRequest, ClaimResult, KeyRecord, Recovery } from '../../ports/store.ts'
 import { type Answer, type ExecuteRequest, inProgress } from '../answer.ts'
 import { type Settings, tombstoneOf } from '../options.ts'
 import type { Core } from '../runtime.ts'
@@ -42,8 +43,7 @@ export function claimThenRun<Tx, C, W>(core: Core<Tx>, settings: Settings<C>, pl
   const expiresInMs = settings.holdMsMax + settings.retentionMs + (plan.extraRetentionMs ?? 0)
   const tombstoneMs = tombstoneOf(settings)
   // No async function: the frame of one costs a request more than the claim does, and every request comes this way.
-  const claimAndRun = (look: number, asked: Asked<W>): Promise<Answer> => {
-    const { request, work, takeOver } = asked
+  const once = (request: ExecuteRequest, work: W, seen?: SeenRow): Promise<Answer> => {
     const claimedAtMs = core.clock.monotonicMs()
     return claim(core, {
       identity: request.identity,
@@ -55,7 +55,8 @@ export function claimThenRun<Tx, C, W>(core: Core<Tx>, settings: Settings<C>, pl
       description: request.description,
       tombstoneMs,
       work: inputOf?.(work),
-      takeOver,
+      // A caller that may not see a row may not get it either: first it claims only a new row, then the one it was allowed to see.
+      takeOver: request.authorizeReplay && (seen === undefined ? 'none' : grantOf(seen.record)),
     }).then(claimed => {
       switch (claimed.kind) {
         case 'unavailable':
@@ -64,24 +65,23 @@ export function claimThenRun<Tx, C, W>(core: Core<Tx>, settings: Settings<C>, pl
           countGrant(core, claimed, request)
           return plan.run({ won: claimed, request, work, claimedAtMs })
         case 'seen':
-          return fromRow(look, asked, claimed.record)
+          return fromRow(request, work, { record: claimed.record, looks: (seen?.looks ?? 0) + 1 })
       }
     })
   }
-  const fromRow = async (look: number, { request, work, takeOver }: Asked<W>, record: KeyRecord): Promise<Answer> => {
-    const found = await answerFromRow(core, settings, { record, request })
+  const fromRow = async (request: ExecuteRequest, work: W, seen: SeenRow): Promise<Answer> => {
+    const found = await answerFromRow(core, settings, { record: seen.record, request })
     if (found.kind === 'answer') return found.answer
-    if (look === looksMax) return inProgress()
-    return claimAndRun(look + 1, { request: found.request, work, takeOver: takeOver && grantOf(record) })
+    return seen.looks < looksMax ? once(found.request, work, seen) : inProgress()
   }
-  // A caller that may not see a row may not get it either: first it claims only a new row, then the one it was allowed to see.
-  return (request, work) => claimAndRun(1, { request, work, takeOver: request.authorizeReplay && 'none' })
+  return once
 }
 
-interface Asked<W> {
-  readonly request: ExecuteRequest
-  readonly work: W
-  readonly takeOver: TakeOver | undefined
+/** What the last claim met instead of a grant. */
+interface SeenRow {
+  readonly record: KeyRecord
+  /** How often a row was met. */
+  readonly looks: number
 }
 
 function countGrant<Tx>(core: Core<Tx>, { from }: Won, { identity }: ExecuteRequest): void {
@@ -125,18 +125,23 @@ export function claim<Tx>(
   // First: a claim that may not be sent must not take the probe of an open circuit from the claims that are to be released.
   if (isReleased && core.uncertain.isFull) return Promise.resolve(notSent('too many claims are uncertain'))
   if (!core.calls.circuit.admits()) return Promise.resolve(notSent('the store failed repeatedly'))
-  let asked: Promise<ClaimResult> | undefined
-  return core.calls.callOr(
-    'claim',
-    () => (asked = core.store.claim(request)),
-    cause => (wasNeverSent(cause) ? failed(cause) : findLostClaim(core, request, { cause, asked, isReleased })),
+  let asked: Promise<ClaimResult>
+  try {
+    faultPoint('claim', 'before')
+    asked = core.store.claim(request)
+  } catch (error) {
+    // A port that throws instead of rejecting.
+    asked = Promise.reject(error)
+  }
+  return core.calls.answerTo('claim', asked, cause =>
+    wasNeverSent(cause) ? failed(cause) : findLostClaim(core, request, { cause, asked, isReleased }),
   )
 }
 
 interface LostReply {
   readonly cause: unknown
   /** The call, which the store may still answer. */
-  readonly asked: Promise<ClaimResult> | undefined
+  readonly asked: Promise<ClaimResult>
   readonly isReleased: boolean
 }
 

@@ -12,8 +12,10 @@ export interface StoreCalls {
    * was never sent. Rejects with `overloaded` when the store refused to queue it, which does not count as a failure.
    */
   call<T>(name: string, run: () => Promise<T>, limitMs?: number): Promise<T>
-  /** The same, resolved with what `instead` makes of an error. One promise less than `call` and `catch`. */
-  callOr<T, U>(name: string, run: () => Promise<T>, instead: (error: unknown) => U | Promise<U>): Promise<T | U>
+  /**
+   * The same for a call that was made, resolved with what `instead` makes of an error: two promises less, where every request comes by.
+   */
+  answerTo<T, U>(name: string, asked: Promise<T>, instead: (error: unknown) => U | Promise<U>): Promise<T | U>
 }
 
 export interface StoreCallOptions {
@@ -45,23 +47,19 @@ export function storeCalls({ storeName, timeoutMs, clock, telemetry }: StoreCall
     circuit.succeeded()
   }
 
-  function start<T>(name: string, run: () => Promise<T>): Promise<T> {
-    try {
-      faultPoint(name, 'before')
-      return run()
-    } catch (error) {
-      // A port that throws instead of rejecting.
-      return Promise.reject(error)
-    }
-  }
-
   return {
     circuit,
     timeoutMs,
-    call: (name, run, limitMs = timeoutMs) =>
-      bounded(clock, limitMs, { asked: start(name, run), name, answered, failure, instead: rethrow }),
-    callOr: (name, run, instead) =>
-      bounded(clock, timeoutMs, { asked: start(name, run), name, answered, failure, instead }),
+    call(name, run, limitMs = timeoutMs) {
+      try {
+        faultPoint(name, 'before')
+        return bounded(clock, limitMs, { asked: run(), name, answered, failure, instead: rethrow })
+      } catch (error) {
+        // A port that throws instead of rejecting.
+        return Promise.reject(failure(error, name))
+      }
+    },
+    answerTo: (name, asked, instead) => bounded(clock, timeoutMs, { asked, name, answered, failure, instead }),
   }
 }
 

@@ -36,36 +36,19 @@ export interface ExchangeOperation<Context, W> {
   readonly [engine]: OperationEngine<Context, W>
 }
 
-/**
- * `work`: of atomic and guarded operations, runs the handler and captures its response, at most once; of the others, gives the input. No async
- * function: the frame of one costs every request more than it does.
- */
-export function exchange<Context, W>(
+/** `work`: of atomic and guarded operations, runs the handler and captures its response, at most once; of the others, gives the input. */
+export async function exchange<Context, W>(
   operation: ExchangeOperation<Context, W>,
   view: RequestView<Context>,
   work: W,
 ): Promise<Exchange> {
   const owner = operation[engine]
-  try {
-    const read = readRequest(owner, view)
-    return read instanceof Promise
-      ? read.then(later => execute(owner, { view, read: later, work }))
-      : execute(owner, { view, read, work })
-  } catch (error) {
-    return Promise.reject(error)
-  }
-}
-
-interface Executing<C, W> {
-  readonly view: RequestView<C>
-  readonly read: ReadRequest
-  readonly work: W
-}
-
-function execute<C, W>(owner: OperationEngine<C, W>, { view, read, work }: Executing<C, W>): Promise<Exchange> {
-  if (read.kind !== 'request') return Promise.resolve(read)
-  const { request } = read
-  return owner.execute(request, work).then(answer => render(owner, { view, id: request.identity.id }, answer))
+  const reading = readRequest(owner, view)
+  const read = reading instanceof Promise ? await reading : reading
+  if (read.kind !== 'request') return read
+  const answer = await owner.execute(read.request, work)
+  const rendered = render(owner, { view, id: read.request.identity.id }, answer)
+  return rendered instanceof Promise ? await rendered : rendered
 }
 
 /** What comes of reading a request: what the engine executes, or the end of the exchange. */

@@ -56,15 +56,25 @@ export function batchQueue<Item, Result>(
   return { kind, limits, clock, wake, calls: waitingCalls({ ...kind, limits, clock }), isWatched: false }
 }
 
-export function ask<Item, Result>(queue: BatchQueue<Item, Result>, item: Item): Promise<Result> {
-  return new Promise((resolve, reject) => {
+/** What callers call. */
+export function askOf<Item, Result>(queue: BatchQueue<Item, Result>): (item: Item) => Promise<Result> {
+  return item => {
     const sinceMs = queue.clock.monotonicMs()
-    const refusal = enter(queue.calls, { item, sinceMs, resolve, reject, followers: undefined })
-    if (refusal !== undefined) return reject(refusal)
-    if (!queue.isWatched) watch(queue)
+    const call: Call<Item, Result> = { item, sinceMs, resolve: unset, reject: unset, followers: undefined }
+    const answer = new Promise<Result>((resolve, reject) => {
+      call.resolve = resolve
+      call.reject = reject
+    })
+    const refusal = enter(queue.calls, call)
+    if (refusal !== undefined) call.reject(refusal)
+    else if (!queue.isWatched) watch(queue)
     queue.wake()
-  })
+    return answer
+  }
 }
+
+/** Until the promise of the call is there. */
+function unset(): void {}
 
 /** What is sent next, in the order of arrival. What can be sent now is sent, however long it has waited in this process. */
 export function takeCalls<Item, Result>(queue: BatchQueue<Item, Result>, max: number): readonly Call<Item, Result>[] {

@@ -8,7 +8,7 @@ import { isRefusalOfRows } from '../connection/errors.ts'
 import type { Answered, Batch } from '../connection/flight.ts'
 import type { Send, Sent } from '../connection/lane.ts'
 import {
-  ask,
+  askOf,
   type BatchQueue,
   batchQueue,
   type QueuedCall,
@@ -80,32 +80,38 @@ export function openCarrier(lanes: readonly Send[], options: QueueOptions): Carr
     if (loads.length === 0) return void free.push(send)
     const size = loads.reduce((sum, load) => sum + load.size, 0)
     flying += size
-    void deliver(send, loads).then(() => {
-      free.push(send)
-      flying -= size
-      if (queues.some(queue => queue.waiting() > 0)) wake()
-    })
+    void send(loads.map(({ batch }) => batch))
+      .then(sent => land(send, loads, sent))
+      .then(() => {
+        free.push(send)
+        flying -= size
+        if (queues.some(queue => queue.waiting() > 0)) wake()
+      })
   }
 
   return {
     carry(kind) {
       const queue = batchQueue(kind, options, wake)
       queues.push({ waiting: () => queue.calls.waiting.size, load: () => nextLoad(queue, kind, lanes) })
-      return item => ask(queue, item)
+      return askOf(queue)
     },
   }
 }
 
-async function deliver(send: Send, loads: readonly Load[]): Promise<void> {
-  const sent = await send(loads.map(({ batch }) => batch))
+/** What became of each load. */
+async function land(send: Send, loads: readonly Load[], sent: readonly Sent[]): Promise<void> {
   for (const [index, load] of loads.entries()) {
     const part = sent[index] ?? nothingSent
     if (part.kind === 'answered') load.settle(part.answer)
     else if (!isRefusalOfRows(part.error)) load.refuse(part.error)
     else if (loads.length === 1) load.resend()
     // One of the others may have the row that was refused. What comes first is sent again first.
-    else await deliver(send, [load])
+    else await sendApart(send, load)
   }
+}
+
+async function sendApart(send: Send, load: Load): Promise<void> {
+  await land(send, [load], await send([load.batch]))
 }
 
 const nothingSent: Sent = {
@@ -130,7 +136,7 @@ function nextLoad<Item, Result>(
     settle(answer) {
       const result = resultOf(first.item, answer)
       if (result !== undefined) settle(queue, first, result)
-      else if (again !== undefined) void deliver(again, [load])
+      else if (again !== undefined) void sendApart(again, load)
     },
   }
 }

@@ -2,7 +2,7 @@
  * Sends calls that have statements of their own: at most as many at once as there are connections. The others wait in their queue and not
  * in the pool, so that their wait is known for what it is.
  */
-import { ask, batchQueue, type QueuedCall, type QueueOptions, sendAlone, takeCalls } from './batch-queue.ts'
+import { askOf, batchQueue, type QueuedCall, type QueueOptions, sendAlone, takeCalls } from './batch-queue.ts'
 
 export function sideBySide<Item, Result>(
   kind: QueuedCall<Item, Result>,
@@ -27,5 +27,5 @@ export function sideBySide<Item, Result>(
     setImmediate(send)
   }
   const queue = batchQueue(kind, options, wake)
-  return item => ask(queue, item)
+  return askOf(queue)
 }

@@ -31,8 +31,8 @@ export interface WaitingOptions<Item> {
 export interface Call<Item, Result> {
   readonly item: Item
   readonly sinceMs: number
-  readonly resolve: (result: Result) => void
-  readonly reject: (error: unknown) => void
+  resolve: (result: Result) => void
+  reject: (error: unknown) => void
   /** The calls with its key that arrived while it waited. */
   followers: Call<Item, Result>[] | undefined
 }

@@ -77,33 +77,43 @@ interface Message extends PreparedStatement {
 }
 
 function answered(client: PgNamingClient, { name, text, bytes }: Message): Promise<readonly Answered[]> {
-  return new Promise((resolve, reject) => {
-    const answers: Answered[] = []
-    let rows: Fields[] = []
-    const flight: PgSubmittable = {
-      name,
-      text,
-      submit: ({ stream }: PgWire) => void stream?.write(bytes),
-      handleDataRow: ({ fields }) => void rows.push(fields),
-      handleCommandComplete({ text: tag }) {
-        // For example "INSERT 0 25": the count is the last word.
-        answers.push({ command: tag, rows, count: Number(tag.slice(tag.lastIndexOf(' ') + 1)) })
-        rows = []
-      },
-      // The transaction of the message is committed, and durable.
-      handleReadyForQuery() {
-        flight.callback?.(null)
-        resolve(answers)
-      },
-      // The answer to the Sync behind it comes later, and is for nobody.
-      handleError(error) {
-        flight.callback?.(error)
-        reject(error)
-      },
-    }
-    client.query(flight)
-  })
+  const answers: Answered[] = []
+  let rows: Fields[] = []
+  const flight: Landing & PgSubmittable = {
+    name,
+    text,
+    resolve: unset,
+    reject: unset,
+    submit: ({ stream }: PgWire) => void stream?.write(bytes),
+    handleDataRow: ({ fields }) => void rows.push(fields),
+    handleCommandComplete({ text: tag }) {
+      // For example "INSERT 0 25": the count is the last word.
+      answers.push({ command: tag, rows, count: Number(tag.slice(tag.lastIndexOf(' ') + 1)) })
+      rows = []
+    },
+    // The transaction of the message is committed, and durable.
+    handleReadyForQuery() {
+      flight.callback?.(null)
+      flight.resolve(answers)
+    },
+    // The answer to the Sync behind it comes later, and is for nobody.
+    handleError(error) {
+      flight.callback?.(error)
+      flight.reject(error)
+    },
+  }
+  const answer = new Promise<readonly Answered[]>((resolve, reject) => Object.assign(flight, { resolve, reject }))
+  client.query(flight)
+  return answer
 }
+
+interface Landing {
+  resolve(answers: readonly Answered[]): void
+  reject(error: unknown): void
+}
+
+/** Until the promise of the flight is there. */
+function unset(): void {}
 
 const codes = { parse: 0x50, bind: 0x42, execute: 0x45, sync: 0x53 }
 const binary = 1

@@ -56,12 +56,21 @@ interface Lane {
 
 export function openLane(options: LaneOptions): Send {
   const lane: Lane = { options, share: shareOf(options.pool), kept: undefined, hasOwn: false, cancelIdle: () => {} }
-  return batches =>
-    bounded(lane, attempt => run(lane, attempt, batches)).catch((error: unknown) => {
+  return batches => {
+    const attempt: Attempt = { connection: undefined, isOwn: false, late: undefined, end: unset }
+    const sent = new Promise<readonly Sent[]>(resolve => (attempt.end = resolve))
+    const fail = (error: unknown) => {
       const failure: SendFailure = { kind: 'failed', error: storeError(error, options.schema) }
-      return batches.map(() => failure)
-    })
+      attempt.end(batches.map(() => failure))
+    }
+    const cancel = systemClock.after(options.limitMs, () => fail(giveUp(lane, attempt)))
+    run(lane, attempt, batches).then(attempt.end, fail).finally(cancel)
+    return sent
+  }
 }
+
+/** Until the promise of an attempt is there. */
+function unset(): void {}
 
 /** One batch on its way. */
 interface Attempt {
@@ -70,6 +79,8 @@ interface Attempt {
   isOwn: boolean
   /** It was given up. */
   late: LatchkeyError | undefined
+  /** Once: what comes later is ignored. */
+  end: (sent: readonly Sent[]) => void
 }
 
 async function run(lane: Lane, attempt: Attempt, batches: readonly Batch[]): Promise<readonly Sent[]> {
@@ -204,23 +215,6 @@ function letGo(lane: Lane, connection: Connection, error: unknown): void {
 function release({ client, stopListening }: Connection, error: unknown): void {
   stopListening()
   client.release(error === undefined ? undefined : asError(error))
-}
-
-function bounded(lane: Lane, send: (attempt: Attempt) => Promise<readonly Sent[]>): Promise<readonly Sent[]> {
-  const attempt: Attempt = { connection: undefined, isOwn: false, late: undefined }
-  return new Promise((resolve, reject) => {
-    const cancel = systemClock.after(lane.options.limitMs, () => reject(giveUp(lane, attempt)))
-    send(attempt).then(
-      answer => {
-        cancel()
-        resolve(answer)
-      },
-      (error: unknown) => {
-        cancel()
-        reject(error)
-      },
-    )
-  })
 }
 
 /** A batch that still waits for its connection was not sent. */
