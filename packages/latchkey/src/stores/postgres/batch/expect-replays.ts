@@ -2,8 +2,8 @@
 import type { PgResult } from '../driver.ts'
 
 /**
- * Batches without such a row before none is expected again. A look costs a fifth of a claim; a row that was not looked for costs the batch
- * a second look, and a wait where another transaction is just changing it.
+ * Batches without such a row before none is expected again. A look costs a twentieth of a claim; a row that was not looked for costs its
+ * batch a wait where another transaction is just changing it, so one replay in hundreds of claims is reason enough to look.
  */
 const quietBatches = 16
 
