@@ -11,7 +11,6 @@ import type { Dialect } from '../sql/names.ts'
 import { areUuids, inOrder, readable, takeOverValues } from '../sql/values.ts'
 import { newJournal, readJournal, workValues } from '../steps/journal.ts'
 import { claimManyStatement, claimNewStatement, claimStatement } from './claim-sql.ts'
-import { expectReplays } from './expect-replays.ts'
 import { keyRecord, type KeyRow, needsNoDecision, recordsById } from './read.ts'
 
 /** Null in `id`: there was no row. Null in `won_fence`: nothing was granted. */

@@ -33,17 +33,14 @@ describePostgres('a batch, and others that want the same rows', database => {
   })
   afterAll(async () => void (await Promise.all(pools.map(each => each.end()))))
 
+  const setLockTimeout = async (limit: string) => {
+    for (const name of [claimMany, completeMany, heartbeatMany]) {
+      await pool.query(`alter function ${name} set lock_timeout = '${limit}'`)
+    }
+  }
   /** As long as it takes to see where a batch waits. */
-  const waitLong = async () => {
-    for (const name of [claimMany, completeMany, heartbeatMany]) {
-      await pool.query(`alter function ${name} set lock_timeout = '60s'`)
-    }
-  }
-  const waitShortly = async () => {
-    for (const name of [claimMany, completeMany, heartbeatMany]) {
-      await pool.query(`alter function ${name} set lock_timeout = '50ms'`)
-    }
-  }
+  const waitLong = () => setLockTimeout('60s')
+  const waitShortly = () => setLockTimeout('50ms')
   const expectOneWaiting = () =>
     expect
       .poll(
@@ -75,11 +72,12 @@ describePostgres('a batch, and others that want the same rows', database => {
     const byId = claims.toSorted((a, b) => (a.id > b.id ? -1 : 1))
     const ends = Promise.all(byId.map(write))
     await expectOneWaiting()
-    expect(await unlocked(ids)).toEqual(ids.slice(5))
+    const free = await unlocked(ids)
     await holder.query('commit')
     holder.release()
     expect(await ends).toEqual(ids.map(() => 'written'))
     await waitShortly()
+    expect(free).toEqual(ids.slice(5))
   })
 
   it.each([
@@ -101,11 +99,11 @@ describePostgres('a batch, and others that want the same rows', database => {
     await expectOneWaiting()
     const mayInsert: boolean[] = []
     for (const id of ids) mayInsert.push(await canInsert(id))
-    expect(mayInsert).toEqual([false, false, false, true, true])
     await twin.query('commit')
     twin.release()
     expect((await results).map(({ kind }) => kind)).toEqual(['won', 'won', 'seen', 'won', 'won'])
     await waitShortly()
+    expect(mayInsert).toEqual([false, false, false, true, true])
   })
 
   /** False: another transaction has inserted it and has not committed. Writes nothing. */
@@ -142,8 +140,8 @@ describePostgres('a batch, and others that want the same rows', database => {
     await Promise.all(processes.map(each => each.end()))
     pools.splice(pools.indexOf(processes[0] as pg.Pool), 2)
     const sessions = `select count(*)::int as n from pg_stat_activity where datname = current_database() and backend_type = 'client backend'`
-    const own_ = async () => (await pool.query<{ n: number }>(sessions)).rows[0]?.n
-    await expect.poll(own_, { timeout: 30_000, interval: 50 }).toBeLessThanOrEqual(8)
+    const openSessions = async () => (await pool.query<{ n: number }>(sessions)).rows[0]?.n
+    await expect.poll(openSessions, { timeout: 30_000, interval: 50 }).toBeLessThanOrEqual(8)
     const { rows } = await pool.query(
       'select deadlocks::int as n from pg_stat_database where datname = current_database()',
     )
