@@ -148,6 +148,34 @@ describePostgres('a batch, and others that want the same rows', database => {
     expect(rows).toEqual([{ n: 0 }])
   })
 
+  it('answers a replay whose row another transaction is changing, and the next time without a wait', async () => {
+    const asked = claimRequest()
+    for (const claim of await claimAll(store, [asked])) await store.complete(claim, answer, hourMs)
+    const others = openPool(4)
+    let checkouts = 0
+    others.on('acquire', () => void (checkouts += 1))
+    const another = postgresStore({ pool: others })
+    const holder = await pool.connect()
+    await holder.query('begin')
+    await holder.query('update latchkey.keys set attempts = 2 where id = $1', [asked.identity.id])
+    const statements: number[] = []
+    const kinds: string[][] = []
+    for (let batch = 0; batch < 2; batch += 1) {
+      checkouts = 0
+      const requests = [{ ...asked, claimId: randomUUID() }, claimRequest()]
+      kinds.push((await Promise.all(requests.map(each => another.claim(each)))).map(({ kind }) => kind))
+      statements.push(checkouts)
+    }
+    await holder.query('rollback')
+    holder.release()
+    expect(kinds).toEqual([
+      ['seen', 'won'],
+      ['seen', 'won'],
+    ])
+    // The batch that did not look was refused, and each of its claims was sent alone.
+    expect(statements).toEqual([3, 1])
+  })
+
   it('answers a replay that a batch did not look for, and neither locks nor writes anything for it', async () => {
     const requests = Array.from({ length: 3 }, () => claimRequest())
     for (const claim of await claimAll(store, requests)) await store.complete(claim, answer, hourMs)
