@@ -84,13 +84,13 @@ export const clientTextMutants: readonly Mutant[] = [
     name: 'text: scopes hold lone surrogates and U+0000',
     patches: [
       {
-        file: `${source}/engine/identity.ts`,
+        file: `${source}/engine/request.ts`,
         find: 'const fault = textFault(part)',
         replace: `const fault = textFault('')`,
       },
     ],
     caughtBy: [
-      test('engine/identity.test.ts', 'refuses a scope with'),
+      test('engine/request.test.ts', 'refuses a scope with'),
       fetchCase('does not run when the scope holds a lone surrogate'),
       fetchCase('does not run when the scope holds U+0000'),
     ],
@@ -99,13 +99,13 @@ export const clientTextMutants: readonly Mutant[] = [
     name: 'text: a scope of any length',
     patches: [
       {
-        file: `${source}/engine/identity.ts`,
+        file: `${source}/engine/request.ts`,
         find: 'if (bytes > scopeBytesMax)',
         replace: 'if (bytes > Infinity)',
       },
     ],
     caughtBy: [
-      test('engine/identity.test.ts', 'refuses a scope with'),
+      test('engine/request.test.ts', 'refuses a scope with'),
       fetchCase('does not run when the scope holds more than 1,024 bytes'),
     ],
   },

@@ -76,7 +76,7 @@ export const postgresBatchMutants: readonly Mutant[] = [
     name: 'postgres: a batch in the order in which its calls came',
     patches: [
       {
-        file: `${folder}/sql/values.ts`,
+        file: `${folder}/sql/columns.ts`,
         find: 'items.toSorted((a, b) => (idOf(a) < idOf(b) ? -1 : 1))',
         replace: 'items.toSorted((a, b) => (idOf(a) < idOf(b) ? 0 : 0))',
       },

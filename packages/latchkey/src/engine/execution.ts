@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { uuidText } from '../ports/clock.ts'
 import { LatchkeyError } from '../ports/errors.ts'
 import type { Attempt, ExecuteRequest, Work } from './answer.ts'
-import { lengthPrefixed } from './identity.ts'
+import { lengthPrefixed } from './request.ts'
 import type { Operation } from './operation.ts'
 import type { Lease } from './run/lease.ts'
 

@@ -7,8 +7,7 @@ import type { engine } from './internal.ts'
 import type { NeverStored } from './rules/judge.ts'
 import type { Answer, ExecuteRequest, Work } from './answer.ts'
 import type { AtomicExecution, Execution, GuardedExecution } from './execution.ts'
-import type { Scope } from './identity.ts'
-import type { RequestOwner } from './request.ts'
+import type { RequestOwner, Scope } from './request.ts'
 
 export interface HttpOptions {
   /** Codes and body shape of the answers Latchkey makes: `ietf` (default, RFC 9457) or `stripe`. */

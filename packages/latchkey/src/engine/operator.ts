@@ -5,7 +5,7 @@ import type { FoundVerdict } from '../ports/reconciliation.ts'
 import type { Act, ForgetResult, Inspection, Listing, Page, SettleResult, State, UnparkResult } from '../ports/store.ts'
 import type { Core } from './runtime.ts'
 import { boundedJson } from './steps/json.ts'
-import { identify, type IdentityParts, isRowId } from './identity.ts'
+import { identify, type IdentityParts, isRowId } from './request.ts'
 import type { Settings } from './options.ts'
 
 /** A row, by the parts of its identity or by its id from a listing or a log line. */

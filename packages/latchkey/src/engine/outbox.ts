@@ -4,7 +4,7 @@ import { checkOptions } from '../ports/check-options.ts'
 import { type Clock, uuidText } from '../ports/clock.ts'
 import { misconfigured } from '../ports/errors.ts'
 import type { Store } from '../ports/store.ts'
-import { lengthPrefixed } from './identity.ts'
+import { lengthPrefixed } from './request.ts'
 import { boundedJson } from './steps/json.ts'
 import { messageChecks } from './option-checks.ts'
 

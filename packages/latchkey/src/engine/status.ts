@@ -3,7 +3,7 @@ import type { Outcome } from '../ports/outcome.ts'
 import type { KeyRecord, ReadableRecord } from '../ports/store.ts'
 import { engine } from './internal.ts'
 import type { Core } from './runtime.ts'
-import { isRowId, scopeText } from './identity.ts'
+import { isRowId, scopeText } from './request.ts'
 import type { DefinedOperation, Shared } from './operation.ts'
 import { upgraded } from './run/answer-from-row.ts'
 

@@ -1,5 +1,5 @@
 import { describe, expect, expectTypeOf, it } from 'vitest'
-import { singleTenant } from '../../src/engine/identity.ts'
+import { singleTenant } from '../../src/engine/request.ts'
 import { createLatchkey } from '../../src/engine/latchkey.ts'
 import type { Store } from '../../src/ports/store.ts'
 import { memoryStore } from '../../src/stores/memory/index.ts'

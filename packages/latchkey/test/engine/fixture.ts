@@ -1,7 +1,7 @@
 /** What the engine's tests share: short settings, requests, a store that can be made to fail, and polling. */
 import { setTimeout as pause } from 'node:timers/promises'
 import { fingerprintInput } from '../../src/engine/fingerprint/fingerprint.ts'
-import { identify, singleTenant } from '../../src/engine/identity.ts'
+import { identify, singleTenant } from '../../src/engine/request.ts'
 import { createLatchkey, type Latchkey, type LatchkeyOptions } from '../../src/engine/latchkey.ts'
 import type { Answer, Attempt, ExecuteRequest } from '../../src/engine/answer.ts'
 import type { KeyRecord, Store } from '../../src/ports/store.ts'

@@ -2,7 +2,7 @@
 import { expect, it } from 'vitest'
 import type { Answer, Attempt, ExecuteRequest } from '../../src/engine/answer.ts'
 import { fingerprintInput } from '../../src/engine/fingerprint/fingerprint.ts'
-import { identify } from '../../src/engine/identity.ts'
+import { identify } from '../../src/engine/request.ts'
 import { engine } from '../../src/engine/internal.ts'
 import type { Store } from '../../src/ports/store.ts'
 import {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { engine } from '../../src/engine/internal.ts'
 import { createLatchkey, type Latchkey } from '../../src/engine/latchkey.ts'
-import { singleTenant } from '../../src/engine/identity.ts'
+import { singleTenant } from '../../src/engine/request.ts'
 import type { StoreCheck } from '../../src/ports/store.ts'
 import { memoryStore } from '../../src/stores/memory/index.ts'
 import { fakeClock } from './fake-clock.ts'

@@ -1,5 +1,5 @@
 /** Requests to a store, as the engine makes them. */
-import { identify } from '../../src/engine/identity.ts'
+import { identify } from '../../src/engine/request.ts'
 import { systemClock } from '../../src/ports/clock.ts'
 import type { AtomicRequest } from '../../src/ports/store.ts'
 

@@ -1,5 +1,5 @@
 /** What the engines of a simulation offer: one operation of each kind that recovers in its own way. */
-import { identify } from '../../src/engine/identity.ts'
+import { identify } from '../../src/engine/request.ts'
 import type { Answer, Attempt, ExecuteRequest } from '../../src/engine/answer.ts'
 import type { AtomicExecution, GuardedExecution } from '../../src/engine/execution.ts'
 import { fingerprintInput } from '../../src/engine/fingerprint/fingerprint.ts'

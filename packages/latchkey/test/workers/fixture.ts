@@ -1,6 +1,6 @@
 /** Workers on a memory store with a fake clock: rows in every state, and recorded telemetry. */
 import { createLatchkey, type Latchkey } from '../../src/engine/latchkey.ts'
-import { identify, singleTenant } from '../../src/engine/identity.ts'
+import { identify, singleTenant } from '../../src/engine/request.ts'
 import type { Recovery, RowState, State, Store } from '../../src/ports/store.ts'
 import { memoryStore } from '../../src/stores/memory/index.ts'
 import { createWorkers, type Workers, type WorkersOptions } from '../../src/workers/index.ts'

@@ -3,7 +3,7 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { fingerprintInput } from '../../src/engine/fingerprint/fingerprint.ts'
-import { identify } from '../../src/engine/identity.ts'
+import { identify } from '../../src/engine/request.ts'
 import type { Recovery, Store } from '../../src/ports/store.ts'
 import type { FromWorker, Work, WorkerArgument } from './worker-process.ts'
 

@@ -16,7 +16,7 @@ import {
   type HandlerReply,
   runAdapterCases,
 } from '../../conformance/index.ts'
-import { singleTenant } from '../../engine/identity.ts'
+import { singleTenant } from '../../engine/request.ts'
 import { createLatchkey } from '../../engine/latchkey.ts'
 import { memoryStore } from '../../stores/memory/index.ts'
 import { executionOf, idempotent, statusOf } from './index.ts'

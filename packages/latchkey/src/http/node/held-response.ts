@@ -5,11 +5,10 @@
 import { type IncomingMessage, ServerResponse } from 'node:http'
 import type { Header } from '../../ports/outcome.ts'
 import type { Http1Request, Http1Response, Listener, OutputEntry } from './driver.ts'
-import { drain, isWaiting, retain, takeListeners } from './held-output.ts'
+import { drain, isWaiting, needDrain, retain, StandInSocket, takeListeners, UnsentResponse } from './stand-in-socket.ts'
 import { coverHooks, type Hooks, restoreHooks } from './hooks.ts'
 import { type Growing, hasOutgrown } from './stream/outgrown.ts'
 import { bodySent, type CaptureEnd, endOf, headersOf } from './response.ts'
-import { needDrain, StandInSocket, UnsentResponse } from './stand-in-socket.ts'
 import { endOfStreamed, passOn, startStream, type StreamedResponse, takeTurn } from './stream/streamed-response.ts'
 
 type HiddenEvent = 'finish' | 'close'

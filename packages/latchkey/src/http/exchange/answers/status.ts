@@ -1,5 +1,5 @@
 /** The status resource: the progress of work, and at the end its outcome. Only its own caller can see it; others get 404. */
-import { isRowId } from '../../../engine/identity.ts'
+import { isRowId } from '../../../engine/request.ts'
 import { engine } from '../../../engine/internal.ts'
 import type { Status, Statuses } from '../../../engine/status.ts'
 import { checkOptions, type ChecksOf } from '../../../ports/check-options.ts'

@@ -5,7 +5,7 @@
  */
 import { addedHeaders, type CapturedResponse } from '../../exchange/exchange.ts'
 import type { OutputEntry } from '../driver.ts'
-import { drain, isWaiting, retain, takeListeners } from '../held-output.ts'
+import { drain, isWaiting, retain, takeListeners } from '../stand-in-socket.ts'
 import type { Held } from '../held-response.ts'
 import { callHook, type Hooks, useHooks } from '../hooks.ts'
 import { endOfStream, isEventStream } from './outgrown.ts'

@@ -3,14 +3,24 @@ import type { Outcome } from '../../../ports/outcome.ts'
 import type { AtomicRequest, GrantedFrom, Reservation } from '../../../ports/store.ts'
 import { packedOutcome } from '../../shared/packed-outcome.ts'
 import type { RawNumber } from '../../shared/record-row.ts'
-import type { Fields } from '../connection/flight.ts'
-import { prepared, preparedForOne, type RunPrepared } from '../connection/prepared.ts'
+import { type Fields, prepared, preparedForOne, type RunPrepared } from '../connection/prepared.ts'
 import type { RunStatement } from '../connection/statement.ts'
 import { commitStatement, type Together } from '../connection/transaction.ts'
 import { outcomeValues } from '../keys/complete.ts'
 import { idColumn, keyRecord, type KeyRow, needsNoDecision, readManyStatement, recordOfFields } from '../keys/read.ts'
-import { arrayParameter, bigints, byteas, type Column, float8s, texts as textColumn, uuids } from '../sql/columns.ts'
-import { isUuid } from '../sql/uuid.ts'
+import {
+  areUuids,
+  arrayParameter,
+  bigints,
+  byteas,
+  type Column,
+  float8s,
+  isUuid,
+  readable,
+  texts as textColumn,
+  uuids,
+} from '../sql/columns.ts'
+import { takeOverValues } from '../sql/values.ts'
 import {
   grantedFrom,
   isExpired,
@@ -24,7 +34,6 @@ import {
 } from '../sql/fragments.ts'
 import { bytesLiteral, numberLiteral, textLiteral, uuidLiteral } from '../sql/literal.ts'
 import type { Dialect } from '../sql/names.ts'
-import { areUuids, readable, takeOverValues } from '../sql/values.ts'
 import { recordedColumns, type RecordedRow, recordedValues } from './functions.ts'
 
 type ReservedRow = KeyRow & { readonly fence: RawNumber; readonly grant_from: GrantedFrom | null }

@@ -2,7 +2,7 @@
 import { LatchkeyError } from '../../../ports/errors.ts'
 import type { AtomicRequest, HandlerEnd, Recorded, Reservation } from '../../../ports/store.ts'
 import { isFailedTransaction } from '../connection/errors.ts'
-import type { Fields } from '../connection/flight.ts'
+import type { Fields } from '../connection/prepared.ts'
 import type { Together } from '../connection/transaction.ts'
 import type { CommandWatch } from '../connection/watch-commands.ts'
 import type { AtomicCalls, AtomicRuns, Recording } from './reserve-and-record.ts'

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { type Clock, systemClock } from '../../../ports/clock.ts'
 import { LatchkeyError } from '../../../ports/errors.ts'
-import type { Batch } from '../connection/flight.ts'
+import type { Batch } from '../connection/prepared.ts'
 import type { Send } from '../connection/lane.ts'
 import { type CarriedCall, openCarrier } from './carrier.ts'
 import type { QueueLimits } from './waiting-calls.ts'

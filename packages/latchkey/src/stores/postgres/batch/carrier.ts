@@ -5,7 +5,7 @@
  */
 import { LatchkeyError } from '../../../ports/errors.ts'
 import { isRefusalOfRows } from '../connection/errors.ts'
-import type { Answered, Batch } from '../connection/flight.ts'
+import type { Answered, Batch } from '../connection/prepared.ts'
 import type { Send, Sent } from '../connection/lane.ts'
 import {
   askOf,

@@ -4,10 +4,9 @@ import { afterEach, expect, it } from 'vitest'
 import pg from 'pg'
 import { describePostgres } from '../../../../../../test/servers/describe-postgres.ts'
 import { type Column, float8s, texts, uuids } from '../sql/columns.ts'
-import type { Answered, Batch } from './flight.ts'
+import { type Answered, type Batch, prepared, preparedForMany, preparedForOne, sessions } from './prepared.ts'
 import { openLane, type Send } from './lane.ts'
 import { shareOf } from './pool-share.ts'
-import { prepared, preparedForMany, preparedForOne, sessions } from './prepared.ts'
 
 interface Item {
   readonly id: string

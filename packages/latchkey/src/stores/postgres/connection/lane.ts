@@ -5,12 +5,11 @@
 import { systemClock } from '../../../ports/clock.ts'
 import { LatchkeyError } from '../../../ports/errors.ts'
 import type { PgClient, PgPool, PgResult } from '../driver.ts'
-import { BinaryWriter } from '../sql/binary-writer.ts'
+import { BinaryWriter } from '../sql/columns.ts'
 import { asError, isDefiniteRefusal, storeError } from './errors.ts'
-import { type Answered, type Batch, fly, takesFlights } from './flight.ts'
+import { type Answered, asNaming, type Batch, fly, type Sessions, takesFlights } from './prepared.ts'
 import { ignoreErrors } from './ignore-errors.ts'
 import { type PoolShare, shareOf } from './pool-share.ts'
-import { asNaming, type Sessions } from './prepared.ts'
 import { rowsOf } from './statement.ts'
 
 /** Resolves with what became of each batch. */

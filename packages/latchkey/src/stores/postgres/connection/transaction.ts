@@ -2,19 +2,22 @@
 import { systemClock } from '../../../ports/clock.ts'
 import type { TransactionEnd } from '../../../ports/store.ts'
 import type { PgClient, PgPool, PgResult } from '../driver.ts'
-import { BinaryWriter } from '../sql/binary-writer.ts'
+import { BinaryWriter } from '../sql/columns.ts'
 import { asError, isConflictAtCommit, isDefiniteRefusal, isFailedTransaction, storeError } from './errors.ts'
 import {
   type Answered,
+  asNaming,
   type Batch,
   type Fields,
   fly,
   prepareAll,
+  prepared,
+  preparedForOne,
   type PreparedStatement,
+  type Sessions,
   takesFlights,
-} from './flight.ts'
+} from './prepared.ts'
 import { ignoreErrors } from './ignore-errors.ts'
-import { asNaming, prepared, preparedForOne, type Sessions } from './prepared.ts'
 import { rowsOf } from './statement.ts'
 
 /** Statements that are sent in one message: of our own where the session takes it, otherwise as one text. */

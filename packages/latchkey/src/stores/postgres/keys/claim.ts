@@ -5,10 +5,20 @@ import type { RawNumber } from '../../shared/record-row.ts'
 import type { Batching } from '../batch/batching.ts'
 import { prepared, preparedForMany, preparedForOne } from '../connection/prepared.ts'
 import type { RunStatement } from '../connection/statement.ts'
-import { byteas, type Column, float8s, smallints, texts as textColumn, uuids } from '../sql/columns.ts'
+import {
+  areUuids,
+  byteas,
+  type Column,
+  float8s,
+  inOrder,
+  readable,
+  smallints,
+  texts as textColumn,
+  uuids,
+} from '../sql/columns.ts'
+import { takeOverValues } from '../sql/values.ts'
 import { recovery } from '../sql/fragments.ts'
 import type { Dialect } from '../sql/names.ts'
-import { areUuids, inOrder, readable, takeOverValues } from '../sql/values.ts'
 import { newJournal, readJournal, workValues } from '../steps/journal.ts'
 import { claimManyStatement, claimNewStatement, claimStatement } from './claim-sql.ts'
 import { keyRecord, type KeyRow, needsNoDecision, recordsById } from './read.ts'
@@ -162,3 +172,27 @@ const newRowColumns: readonly Column<ClaimRequest>[] = [
   textColumn(each => readable(each.identity.operation)),
   textColumn(each => (each.description === undefined ? null : readable(each.description))),
 ]
+
+/**
+ * Batches without such a row before none is expected again. A look costs a twentieth of a claim; a row that was not looked for costs its
+ * batch a wait where another transaction is just changing it, so one replay in hundreds of claims is reason enough to look.
+ */
+const quietBatches = 16
+
+/** Whether the next batch of claims will meet rows that are there. It is then cheaper to look for them first. */
+export interface ExpectedReplays {
+  areExpected(): boolean
+  /** A batch has met so many. */
+  met(rows: number): void
+  /** One that was refused may have met a row that another transaction was changing. */
+  refused(): void
+}
+
+export function expectReplays(): ExpectedReplays {
+  let batchesLeft = 0
+  return {
+    areExpected: () => batchesLeft > 0,
+    met: rows => void (batchesLeft = rows > 0 ? quietBatches : Math.max(0, batchesLeft - 1)),
+    refused: () => void (batchesLeft = quietBatches),
+  }
+}

@@ -13,7 +13,7 @@ import {
   state,
 } from '../sql/fragments.ts'
 import type { Dialect } from '../sql/names.ts'
-import { readable } from '../sql/values.ts'
+import { readable } from '../sql/columns.ts'
 import { workValues } from '../steps/journal.ts'
 import { byIdentity } from './claim.ts'
 import { keyRecord, type KeyRow } from './read.ts'

@@ -3,11 +3,10 @@ import type { Claim, OwnerResult, Store } from '../../../ports/store.ts'
 import type { Batching } from '../batch/batching.ts'
 import { prepared, preparedForMany } from '../connection/prepared.ts'
 import type { RunStatement } from '../connection/statement.ts'
-import { type Column, float8s, uuids } from '../sql/columns.ts'
+import { areUuids, type Column, float8s, inOrder, uuids } from '../sql/columns.ts'
 import { milliseconds, state } from '../sql/fragments.ts'
 import { batchSettings } from '../sql/functions.ts'
 import type { Dialect } from '../sql/names.ts'
-import { areUuids, inOrder } from '../sql/values.ts'
 import { idsWritten, idText, mine, ofArray, owner } from './owner.ts'
 
 export function heartbeatCall(sql: Dialect, run: RunStatement): Pick<Store, 'heartbeat'> {

@@ -1,7 +1,7 @@
 /** What the writes of a claim's owner share. Every statement matches fence AND claim id: an owner that was replaced matches no row. */
 import { LatchkeyError } from '../../../ports/errors.ts'
 import type { Claim, OwnerResult } from '../../../ports/store.ts'
-import type { Answered } from '../connection/flight.ts'
+import type { Answered } from '../connection/prepared.ts'
 import type { RunStatement } from '../connection/statement.ts'
 
 type LateRow = { readonly kind: 'settled' | 'repeated' | 'lost' }

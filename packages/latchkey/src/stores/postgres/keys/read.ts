@@ -2,11 +2,15 @@
 import type { KeyRecord, Store } from '../../../ports/store.ts'
 import { recordOf, type OutcomeRow, type RawNumber, type RecordRow } from '../../shared/record-row.ts'
 import type { Batching } from '../batch/batching.ts'
-import type { Answered, Fields, PreparedStatement } from '../connection/flight.ts'
-import { prepared, preparedForMany } from '../connection/prepared.ts'
+import {
+  type Answered,
+  type Fields,
+  prepared,
+  preparedForMany,
+  type PreparedStatement,
+} from '../connection/prepared.ts'
 import type { RunStatement } from '../connection/statement.ts'
-import { type Column, uuids } from '../sql/columns.ts'
-import { isWrittenUuid } from '../sql/uuid.ts'
+import { type Column, isWrittenUuid, uuids } from '../sql/columns.ts'
 import { batchColumns, keyWithOutcome, outcomeColumns, recordColumns } from '../sql/fragments.ts'
 import { batchSettings } from '../sql/functions.ts'
 import type { Dialect } from '../sql/names.ts'

@@ -5,7 +5,7 @@ import type { RawNumber } from '../../shared/record-row.ts'
 import type { RunStatement } from '../connection/statement.ts'
 import { epochMs, milliseconds } from '../sql/fragments.ts'
 import type { Dialect, OutboxNames } from '../sql/names.ts'
-import { readable } from '../sql/values.ts'
+import { readable } from '../sql/columns.ts'
 import { isAfterCursor, isBelowHorizon } from './lanes.ts'
 import { messageColumns, messageOf, type MessageRow } from './next.ts'
 

@@ -5,7 +5,7 @@ import { historyMax, wakeMax } from '../../shared/outbox-message.ts'
 import type { RunStatement } from '../connection/statement.ts'
 import { epochMs, milliseconds } from '../sql/fragments.ts'
 import type { Dialect, OutboxNames } from '../sql/names.ts'
-import { readable } from '../sql/values.ts'
+import { readable } from '../sql/columns.ts'
 import { isMine, leaseValues } from './lanes.ts'
 
 export function settleCall(sql: Dialect, names: OutboxNames, run: RunStatement): Outbox<unknown>['settle'] {

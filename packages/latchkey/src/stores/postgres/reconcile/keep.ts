@@ -5,8 +5,8 @@ import type { RawNumber } from '../../shared/record-row.ts'
 import type { RunStatement } from '../connection/statement.ts'
 import { milliseconds } from '../sql/fragments.ts'
 import type { Dialect } from '../sql/names.ts'
-import { isUuid } from '../sql/uuid.ts'
-import { exact, readable } from '../sql/values.ts'
+import { isUuid, readable } from '../sql/columns.ts'
+import { exact } from '../sql/values.ts'
 import { fitsTheQuestion, openEffect, verdictValues } from './settle.ts'
 
 type EvidenceCalls = Pick<Reconciliation, 'keep' | 'waiting' | 'findEffect' | 'forgetDeliveries'>

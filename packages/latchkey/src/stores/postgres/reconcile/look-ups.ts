@@ -5,7 +5,7 @@ import type { RunStatement } from '../connection/statement.ts'
 import { queueWaiting, waitingColumns } from '../keys/waiting-list.ts'
 import { epochMs, milliseconds, state } from '../sql/fragments.ts'
 import type { Dialect } from '../sql/names.ts'
-import { readable } from '../sql/values.ts'
+import { readable } from '../sql/columns.ts'
 import { effectOf, type EffectRow } from './keep.ts'
 import { openEffect } from './settle.ts'
 

@@ -13,7 +13,7 @@ import { unqueue } from '../keys/unknown-queue.ts'
 import { queueWaiting, unlist, waitingColumns } from '../keys/waiting-list.ts'
 import { hasForeignRecovery, milliseconds, recovery, state, stepState, storeOutcome } from '../sql/fragments.ts'
 import type { Dialect } from '../sql/names.ts'
-import { readable } from '../sql/values.ts'
+import { readable } from '../sql/columns.ts'
 
 /** An operator's act meets another act on the same row once, perhaps twice; not ten times. */
 const actsMax = 10

@@ -1,7 +1,16 @@
 import { describe, expect, it } from 'vitest'
-import { BinaryWriter } from './binary-writer.ts'
-import { arrayParameter, byteas, float8s, parameter, smallints, texts, uuids, writeArray } from './columns.ts'
-import { isUuid } from './uuid.ts'
+import {
+  arrayParameter,
+  BinaryWriter,
+  byteas,
+  float8s,
+  isUuid,
+  parameter,
+  smallints,
+  texts,
+  uuids,
+  writeArray,
+} from './columns.ts'
 
 const id = '00010203-0405-0607-0809-0a0b0c0d0e0f'
 

@@ -2,8 +2,8 @@
  * The parameters of a statement for many rows: one array a column, in PostgreSQL's binary format. Nothing has to be quoted, so no
  * value can ever be read as two, and bytes need not become hexadecimal text and back.
  */
-import { BinaryWriter, nullLength } from './binary-writer.ts'
-import { uuidBytes } from './uuid.ts'
+import { LatchkeyError } from '../../../ports/errors.ts'
+import type { Claim } from '../../../ports/store.ts'
 
 /** What a batch has of each item. */
 export interface Column<Item> {
@@ -68,3 +68,197 @@ export function parameter<Item>(column: Column<Item>, item: Item): Buffer | null
 const arrayHeadBytes = 20
 /** More than most values need. */
 const valueBytes = 64
+
+/**
+ * A batch takes only ids as the server writes them: it would refuse all of the batch for what is no uuid, and what is written in another
+ * way would not be found again among the rows that it returns.
+ */
+export function areUuids({ id, claimId }: Pick<Claim, 'id' | 'claimId'>): boolean {
+  return isWrittenUuid(id) && isWrittenUuid(claimId)
+}
+
+/**
+ * What a batch sends, by identity. The functions lock the rows in the order of their arrays, so every process must have the same one. Of
+ * ids that are written as the server writes them, the order of the text is the order of the bytes.
+ */
+export function inOrder<Item>(items: readonly Item[], idOf: (item: Item) => string): readonly Item[] {
+  return items.toSorted((a, b) => (idOf(a) < idOf(b) ? -1 : 1))
+}
+
+/** PostgreSQL's text cannot hold U+0000. These columns are for people; what must be exact is hashed or stored as bytes. */
+export function readable(text: string): string {
+  return text.replaceAll('\0', '\uFFFD')
+}
+
+const firstBytes = 16_384
+/** A larger buffer is not kept: one batch of large answers must not cost memory for ever. */
+const keptBytesMax = 1 << 20
+/** Of one unit of UTF-16. */
+const utf8BytesMax = 3
+const nullLength = -1
+
+/** Values of the binary protocol, in one buffer that is used again for the next message. A class, because what it writes to changes with every call, and every request makes dozens of them. */
+export class BinaryWriter {
+  private buffer: Buffer
+  private end = 0
+  /** A null was written since it was last cleared. */
+  hasNulls = false
+
+  constructor(bytes: number = firstBytes) {
+    this.buffer = Buffer.allocUnsafeSlow(bytes)
+  }
+
+  /** Starts a message. The one before is overwritten. */
+  start(): void {
+    this.end = 0
+    if (this.buffer.length > keptBytesMax) this.buffer = Buffer.allocUnsafeSlow(firstBytes)
+  }
+
+  /** What was written since `start`. */
+  written(): Buffer {
+    return this.buffer.subarray(0, this.end)
+  }
+
+  byte(value: number): void {
+    this.room(1)
+    this.buffer[this.end] = value
+    this.end += 1
+  }
+
+  int16(value: number): void {
+    this.room(2)
+    this.end = this.buffer.writeInt16BE(value, this.end)
+  }
+
+  int32(value: number): void {
+    this.room(4)
+    this.end = this.buffer.writeInt32BE(value, this.end)
+  }
+
+  /** Text that ends with a zero, as names do in the protocol. */
+  name(text: string): void {
+    this.room(utf8BytesMax * text.length + 1)
+    this.end += this.buffer.write(text, this.end)
+    this.byte(0)
+  }
+
+  /** Each of these stands behind its length. */
+  uuid(text: string): void {
+    this.int32(uuidBytes)
+    this.room(uuidBytes)
+    if (!writeUuid(this.buffer, this.end, text))
+      throw new LatchkeyError('invariant', `${JSON.stringify(text)} is not a uuid`)
+    this.end += uuidBytes
+  }
+
+  bytes(value: Uint8Array): void {
+    this.int32(value.length)
+    this.room(value.length)
+    this.buffer.set(value, this.end)
+    this.end += value.length
+  }
+
+  smallint(value: number): void {
+    this.int32(2)
+    this.int16(value)
+  }
+
+  bigint(value: bigint): void {
+    this.int32(8)
+    this.room(8)
+    this.end = this.buffer.writeBigInt64BE(value, this.end)
+  }
+
+  float8(value: number): void {
+    this.int32(8)
+    this.room(8)
+    this.end = this.buffer.writeDoubleBE(value, this.end)
+  }
+
+  text(value: string | null): void {
+    if (value === null) {
+      this.hasNulls = true
+      return this.int32(nullLength)
+    }
+    this.room(4 + utf8BytesMax * value.length)
+    const length = this.buffer.write(value, this.end + 4)
+    this.int32(length)
+    this.end += length
+  }
+
+  /** Leaves room for a number that is known later. Returns where. */
+  later(): number {
+    this.int32(0)
+    return this.end - 4
+  }
+
+  /** Writes the number of bytes since then: in messages it counts itself, in values it does not. */
+  lengthAt(at: number, countsItself: boolean): void {
+    this.int32At(at, this.end - at - (countsItself ? 0 : 4))
+  }
+
+  int32At(at: number, value: number): void {
+    this.buffer.writeInt32BE(value, at)
+  }
+
+  private room(bytes: number): void {
+    if (this.end + bytes <= this.buffer.length) return
+    const larger = Buffer.allocUnsafeSlow(Math.max(2 * this.buffer.length, this.end + bytes))
+    this.buffer.copy(larger, 0, 0, this.end)
+    this.buffer = larger
+  }
+}
+
+/* Uuids are read and written by hand: every call has two of them, and `write` with 'hex' takes three times as long. */
+
+const uuidBytes = 16
+const uuidLength = 36
+const hyphen = 0x2d
+/** In either half it makes a value that is not a byte. */
+const noDigit = 0x100
+/** The value of a hexadecimal digit, by its code. */
+const digits = Uint16Array.from({ length: 128 }, (_, code) => {
+  const value = Number.parseInt(String.fromCharCode(code), 16)
+  return Number.isNaN(value) ? noDigit : value
+})
+
+/** False: the text is no uuid, and what stands in the buffer means nothing. */
+function writeUuid(buffer: Buffer, start: number, text: string): boolean {
+  let from = 0
+  for (let at = start; at < start + uuidBytes; at += 1) {
+    if (text.charCodeAt(from) === hyphen) from += 1
+    const byte = (valueOfDigit(text, from) << 4) | valueOfDigit(text, from + 1)
+    if (byte > 0xff) return false
+    buffer[at] = byte
+    from += 2
+  }
+  return from === text.length
+}
+
+export function isUuid(text: string): boolean {
+  if (text.length !== uuidLength) return false
+  for (let at = 0; at < uuidLength; at += 1) {
+    const isRight = isHyphenAt(at) ? text.charCodeAt(at) === hyphen : valueOfDigit(text, at) !== noDigit
+    if (!isRight) return false
+  }
+  return true
+}
+
+/** As the server writes it: in lower case. */
+export function isWrittenUuid(text: string): boolean {
+  if (!isUuid(text)) return false
+  for (let at = 0; at < uuidLength; at += 1) if (isUpperCase(text.charCodeAt(at))) return false
+  return true
+}
+
+function isUpperCase(code: number): boolean {
+  return code >= 0x41 && code <= 0x5a
+}
+
+function isHyphenAt(at: number): boolean {
+  return at === 8 || at === 13 || at === 18 || at === 23
+}
+
+function valueOfDigit(text: string, index: number): number {
+  return digits[text.charCodeAt(index)] ?? noDigit
+}

@@ -4,7 +4,7 @@
  * meaning. They have no cast: the function's parameters have types, and a shorter text is parsed faster.
  */
 import { LatchkeyError } from '../../../ports/errors.ts'
-import { isUuid } from './uuid.ts'
+import { isUuid } from './columns.ts'
 
 export function uuidLiteral(id: string): string {
   if (!isUuid(id)) throw new LatchkeyError('invariant', `${JSON.stringify(id)} is not a uuid`)

@@ -1,6 +1,5 @@
 import { expect, it } from 'vitest'
-import { isUuid } from './uuid.ts'
-import { areUuids, inOrder } from './values.ts'
+import { areUuids, inOrder, isUuid } from './columns.ts'
 
 const [first, second, third] = [
   '0fffffff-ffff-4fff-8fff-ffffffffffff',

@@ -7,7 +7,7 @@ import { runIn, type RunStatement } from '../connection/statement.ts'
 import { mine, owner } from '../keys/owner.ts'
 import { milliseconds, state, stepState } from '../sql/fragments.ts'
 import type { Dialect } from '../sql/names.ts'
-import { readable } from '../sql/values.ts'
+import { readable } from '../sql/columns.ts'
 import { readJournal } from './journal.ts'
 
 export function postgresSteps(sql: Dialect, run: RunStatement): Steps<unknown> {

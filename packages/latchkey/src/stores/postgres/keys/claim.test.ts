@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { expectReplays } from './expect-replays.ts'
+import { expectReplays } from './claim.ts'
 
 it('expects none until a batch has met one', () => {
   const replays = expectReplays()

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { downstreamKey } from './execution.ts'
-import { identify, lengthPrefixed, type Scope, scopeText, singleTenant } from './identity.ts'
+import { identify, lengthPrefixed, type Scope, scopeText, singleTenant } from './request.ts'
 
 const base = { scope: 'acme', operation: 'payments.create', key: 'k-1' } as const
 const idOf = (over: Partial<Parameters<typeof identify>[0]> = {}) => identify({ ...base, ...over }).id
