@@ -52,6 +52,9 @@ interface Queue {
   load(): Load | undefined
 }
 
+/** Calls in a message. Above it, both its costs and its wait are shared by many. */
+const smallMax = 16
+
 export function openCarrier(lanes: readonly Send[], options: QueueOptions): Carrier {
   const queues: Queue[] = []
   const free = [...lanes]
@@ -65,10 +68,12 @@ export function openCarrier(lanes: readonly Send[], options: QueueOptions): Carr
     setImmediate(depart)
   }
 
-  /** A second message leaves beside the first if it is at least half as large: under load fewer and larger ones cost less. */
+  /**
+   * A second message leaves beside a small one: a call that is almost alone does not wait for another's commit. Under load there is one at
+   * a time, because fewer and larger ones cost less.
+   */
   function mayDepart(): boolean {
-    if (flying === 0) return true
-    return 2 * queues.reduce((sum, queue) => sum + queue.waiting(), 0) >= flying
+    return flying < smallMax
   }
 
   function depart(): void {

@@ -246,13 +246,13 @@ export function isUuid(text: string): boolean {
 
 /** As the server writes it: in lower case. */
 export function isWrittenUuid(text: string): boolean {
-  if (!isUuid(text)) return false
-  for (let at = 0; at < uuidLength; at += 1) if (isUpperCase(text.charCodeAt(at))) return false
+  if (text.length !== uuidLength) return false
+  for (let at = 0; at < uuidLength; at += 1) {
+    const code = text.charCodeAt(at)
+    const isRight = isHyphenAt(at) ? code === hyphen : (code >= 0x30 && code <= 0x39) || (code >= 0x61 && code <= 0x66)
+    if (!isRight) return false
+  }
   return true
-}
-
-function isUpperCase(code: number): boolean {
-  return code >= 0x41 && code <= 0x5a
 }
 
 function isHyphenAt(at: number): boolean {
