@@ -36,6 +36,69 @@ const guardless = (
 const without = (guard: string, condition: string) => [guard, guard.replace(condition, '')] as const
 
 export const postgresBatchMutants: readonly Mutant[] = [
+  {
+    name: 'postgres: a message that is refused for one of its rows fails all of them',
+    patches: [
+      {
+        file: `${folder}/batch/carrier.ts`,
+        find: 'else await sendApart(send, load)',
+        replace: 'else load.refuse(part.error)',
+      },
+    ],
+    caughtBy: [
+      {
+        path: `${folder}/batch/carrier.test.ts`,
+        test: 'sends the parts of a refused message again one by one, and then the calls of the one that is refused',
+      },
+      {
+        path: `${folder}/batch/batching.pg.test.ts`,
+        test: 'stores completions although a claim of the same message cannot be',
+      },
+    ],
+  },
+  {
+    name: 'postgres: a message whose answer was lost is sent again',
+    patches: [
+      {
+        file: `${folder}/batch/carrier.ts`,
+        find: 'else if (!isRefusalOfRows(part.error)) load.refuse(part.error)',
+        replace: 'else if (!isRefusalOfRows(part.error)) load.resend()',
+      },
+    ],
+    caughtBy: [
+      {
+        path: `${folder}/batch/carrier.test.ts`,
+        test: 'repeats nothing of a message whose answer was lost, and takes the next one',
+      },
+    ],
+  },
+  {
+    name: 'postgres: a lane keeps the last connection of a pool',
+    patches: [
+      {
+        file: `${folder}/connection/lane.ts`,
+        find: 'return hasSpare(options.pool) && systemClock',
+        replace: 'return (hasSpare(options.pool) || true) && systemClock',
+      },
+    ],
+    caughtBy: [{ path: `${folder}/connection/lane.pg.test.ts`, test: 'gives way to others that wait for the pool' }],
+  },
+  {
+    name: 'postgres: a lane sends on a connection that broke while it was kept',
+    patches: [
+      {
+        file: `${folder}/connection/lane.ts`,
+        find: 'lane.kept?.client === client && letGo(lane, lane.kept, error)',
+        replace: 'lane.kept?.client === client && error',
+      },
+    ],
+    caughtBy: [
+      {
+        path: `${folder}/connection/lane.pg.test.ts`,
+        test: 'is not failed by a connection that broke while it was kept',
+      },
+    ],
+  },
   guardless('complete', 'completions without the fence', without(completes, 'k.fence = 1 and '), othersAreRefused),
   guardless(
     'complete',

@@ -97,6 +97,16 @@ describePostgres('group commit', database => {
     expect(results.map(({ kind }) => kind)).toEqual([...old.map(() => 'seen'), ...old.map(() => 'won')])
   })
 
+  it('stores completions although a claim of the same message cannot be', async () => {
+    const mine = await ownMany(3)
+    const impossible = store.claim(claimRequest({ expiresInMs: 1e300 }))
+    const ends = Promise.all(mine.map(claim => store.complete(claim, answer(claim.id), hourMs)))
+    await expect(impossible).rejects.toMatchObject({ code: 'store-unavailable', cause: { code: '22008' } })
+    expect(await ends).toEqual(mine.map(() => 'written'))
+    const records = await Promise.all(mine.map(({ id }) => store.read(id)))
+    expect(records.map(record => record?.state)).toEqual(mine.map(() => 'completed'))
+  })
+
   it('splits a batch over a row that cannot be: the others have their answer', async () => {
     const impossible = claimRequest({ expiresInMs: 1e300 })
     const [bad, ...good] = await Promise.allSettled([impossible, ...requests(many)].map(each => store.claim(each)))
