@@ -73,6 +73,18 @@ export const postgresBatchMutants: readonly Mutant[] = [
     ],
   },
   {
+    name: 'postgres: a message that waits for a lock holds up all others',
+    patches: [
+      { file: `${folder}/batch/carrier.ts`, find: 'const heldMsMax = 50', replace: 'const heldMsMax = 3_600_000' },
+    ],
+    caughtBy: [
+      {
+        path: `${folder}/batch/carrier.test.ts`,
+        test: 'goes on without a message that is held up, however many there are',
+      },
+    ],
+  },
+  {
     name: 'postgres: a lane keeps the last connection of a pool',
     patches: [
       {

@@ -154,3 +154,29 @@ it('asks the statement for many where the one for a single call does not know', 
   expect(await seen).toBe('old=old')
   expect(messages.map(({ parts }) => parts)).toEqual([['one new'], ['one old'], ['old']])
 })
+
+it('sends nothing else with the statement for a single call, which may wait for long', async () => {
+  const { messages, carry } = carrier()
+  const single = kind('one')
+  const complete = carry(kind('complete'))
+  const claim = carry(kind('claim', { one: item => single.many([`one ${item}`]), resultOf: () => 'won' }))
+  const answers = Promise.all([complete('c'), claim('a')])
+  ;(await nextMessage(messages, 0)).answer()
+  expect(await answers).toEqual(['c=c', 'a=a'])
+  expect(messages.map(({ parts }) => parts)).toEqual([['c', 'a']])
+})
+
+it('goes on without a message that is held up, however many there are', async () => {
+  const { messages, carry } = carrier()
+  const claim = carry(kind('claim'))
+  const held: Promise<string>[] = []
+  for (const [at, item] of ['a', 'b', 'c'].entries()) {
+    held.push(claim(item))
+    await nextMessage(messages, at)
+  }
+  const next = claim('next')
+  ;(await nextMessage(messages, 3)).answer()
+  expect(await next).toBe('next=next')
+  for (const message of messages) message.answer()
+  expect(await Promise.all(held)).toEqual(['a=a', 'b=b', 'c=c'])
+})

@@ -49,21 +49,29 @@ interface Load {
 
 interface Queue {
   waiting(): number
-  load(): Load | undefined
+  /** `isAlone`: nothing else is in the message. */
+  load(isAlone: boolean): Load | undefined
 }
 
 /** Calls in a message. Above it, both its costs and its wait are shared by many. */
 const smallMax = 16
 
-export function openCarrier(lanes: readonly Send[], options: QueueOptions): Carrier {
+/**
+ * As the lock timeout of a batch. A statement for one call has none: while it waits for a lock, its lane is free for others, and takes
+ * another connection for them.
+ */
+const heldMsMax = 50
+
+export function openCarrier(all: readonly Send[], options: QueueOptions): Carrier {
   const queues: Queue[] = []
-  const free = [...lanes]
+  /** Those that have no message under way. */
+  const lanes = [...all]
   /** How many calls are under way. */
   let flying = 0
   let isPlanned = false
 
   function wake(): void {
-    if (isPlanned || free.length === 0) return
+    if (isPlanned || lanes.length === 0) return
     isPlanned = true
     setImmediate(depart)
   }
@@ -79,25 +87,38 @@ export function openCarrier(lanes: readonly Send[], options: QueueOptions): Carr
   function depart(): void {
     isPlanned = false
     if (!mayDepart()) return
-    const send = free.pop()
+    const send = lanes.pop()
     if (send === undefined) return
-    const loads = queues.map(queue => queue.load()).filter(load => load !== undefined)
-    if (loads.length === 0) return void free.push(send)
+    const isAlone = queues.reduce((sum, queue) => sum + queue.waiting(), 0) === 1
+    const loads = queues.map(queue => queue.load(isAlone)).filter(load => load !== undefined)
+    if (loads.length === 0) return void lanes.push(send)
     const size = loads.reduce((sum, load) => sum + load.size, 0)
     flying += size
+    let isHeldUp = false
+    const free = () => {
+      lanes.push(send)
+      flying -= size
+      if (queues.some(queue => queue.waiting() > 0)) wake()
+    }
+    const cancel = options.clock.after(heldMsMax, () => {
+      isHeldUp = true
+      free()
+    })
     void send(loads.map(({ batch }) => batch))
       .then(sent => land(send, loads, sent))
       .then(() => {
-        free.push(send)
-        flying -= size
-        if (queues.some(queue => queue.waiting() > 0)) wake()
+        cancel()
+        if (!isHeldUp) free()
       })
   }
 
   return {
     carry(kind) {
       const queue = batchQueue(kind, options, wake)
-      queues.push({ waiting: () => queue.calls.waiting.size, load: () => nextLoad(queue, kind, lanes) })
+      queues.push({
+        waiting: () => queue.calls.waiting.size,
+        load: isAlone => (isAlone ? loneLoad(queue, kind, all) : nextLoad(queue, kind)),
+      })
       return askOf(queue)
     },
   }
@@ -127,20 +148,28 @@ const nothingSent: Sent = {
 function nextLoad<Item, Result>(
   queue: BatchQueue<Item, Result>,
   kind: CarriedCall<Item, Result>,
-  [again]: readonly Send[],
-): Load | undefined {
+): ReturnType<Queue['load']> {
   const calls = takeCalls(queue, queue.limits.sizeMax)
-  const [first] = calls
-  if (first === undefined) return undefined
+  return calls.length === 0 ? undefined : loadOfMany(queue, kind, calls)
+}
+
+/** The statement for one call waits for a lock as long as it takes, so nothing else may be in its transaction. */
+function loneLoad<Item, Result>(
+  queue: BatchQueue<Item, Result>,
+  kind: CarriedCall<Item, Result>,
+  [again]: readonly Send[],
+): ReturnType<Queue['load']> {
+  const [call] = takeCalls(queue, 1)
+  if (call === undefined) return undefined
   const { one, resultOf } = kind
-  if (calls.length > 1 || one === undefined || resultOf === undefined) return loadOfMany(queue, kind, calls)
-  const load = loadOfMany(queue, kind, calls)
+  const load = loadOfMany(queue, kind, [call])
+  if (one === undefined || resultOf === undefined) return load
   return {
     ...load,
-    batch: one(first.item),
+    batch: one(call.item),
     settle(answer) {
-      const result = resultOf(first.item, answer)
-      if (result !== undefined) settle(queue, first, result)
+      const result = resultOf(call.item, answer)
+      if (result !== undefined) settle(queue, call, result)
       else if (again !== undefined) void sendApart(again, load)
     },
   }
