@@ -6,6 +6,7 @@ import { wasNeverSent } from '../../../ports/errors.ts'
 import type { Claim, ClaimRequest, ClaimResult } from '../../../ports/store.ts'
 import { postgresStore, type PostgresStore } from '../index.ts'
 import { claimRequest } from '../../../../test/claim-request.ts'
+import { expectOneWaiting } from '../../../../test/postgres/waiting.ts'
 
 const hourMs = 3_600_000
 const many = 40
@@ -41,20 +42,6 @@ describePostgres('group commit', database => {
     const before = sent
     return { value: await work(), statements: sent - before }
   }
-
-  /** A statement of this suite waits for a lock. */
-  const expectOneWaiting = () =>
-    expect
-      .poll(
-        async () => {
-          const { rows } = await pool.query<{ waiting: number }>(
-            `select count(*)::int as waiting from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
-          )
-          return rows[0]?.waiting
-        },
-        { timeout: 10_000, interval: 10 },
-      )
-      .toBe(1)
 
   it('sends concurrent claims, heartbeats, completions, reads and replays in one statement each', async () => {
     const requests = Array.from({ length: many }, () => claimRequest())
@@ -144,7 +131,7 @@ describePostgres('group commit', database => {
     const held = claimRequest()
     const twin = await uncommittedTwin(held)
     const waiting = store.claim(held)
-    await expectOneWaiting()
+    await expectOneWaiting(pool)
     expect((await store.claim(claimRequest())).kind).toBe('won')
     await twin.query('commit')
     twin.release()
@@ -157,7 +144,7 @@ describePostgres('group commit', database => {
     await holder.query('begin')
     await holder.query('select from latchkey.keys where id = $1 for update', [held.id])
     const waiting = store.complete(held, answer('held'), hourMs)
-    await expectOneWaiting()
+    await expectOneWaiting(pool)
     expect(await store.complete(other, answer('other'), hourMs)).toBe('written')
     await holder.query('commit')
     holder.release()
@@ -185,7 +172,7 @@ describePostgres('group commit', database => {
       claims[many >> 1]?.id,
     ])
     const ends = Promise.all(claims.map(claim => store.complete(claim, answer(claim.id), hourMs)))
-    await expectOneWaiting()
+    await expectOneWaiting(pool)
     await holder.query('commit')
     holder.release()
     expect(new Set(await ends)).toEqual(new Set(['written']))

@@ -6,6 +6,7 @@ import { claimRequest } from '../../../../test/claim-request.ts'
 import type { Claim, ClaimRequest } from '../../../ports/store.ts'
 import { postgresStore, type PostgresStore } from '../index.ts'
 import { dialect } from '../sql/names.ts'
+import { expectOneWaiting } from '../../../../test/postgres/waiting.ts'
 
 const hourMs = 3_600_000
 const answer = { status: 200, headers: [], body: Buffer.from('done'), version: 1 }
@@ -41,18 +42,6 @@ describePostgres('a batch, and others that want the same rows', database => {
   /** As long as it takes to see where a batch waits. */
   const waitLong = () => setLockTimeout('60s')
   const waitShortly = () => setLockTimeout('50ms')
-  const expectOneWaiting = () =>
-    expect
-      .poll(
-        async () => {
-          const { rows } = await pool.query<{ waiting: number }>(
-            `select count(*)::int as waiting from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
-          )
-          return rows[0]?.waiting
-        },
-        { timeout: 30_000, interval: 10 },
-      )
-      .toBe(1)
   const unlocked = async (ids: readonly string[]) => {
     const text = 'select id from latchkey.keys where id = any($1) for update skip locked'
     const { rows } = await pool.query<{ id: string }>(text, [ids])
@@ -71,7 +60,7 @@ describePostgres('a batch, and others that want the same rows', database => {
     await holder.query('select from latchkey.keys where id = $1 for update', [ids[4]])
     const byId = claims.toSorted((a, b) => (a.id > b.id ? -1 : 1))
     const ends = Promise.all(byId.map(write))
-    await expectOneWaiting()
+    await expectOneWaiting(pool)
     const free = await unlocked(ids)
     await holder.query('commit')
     holder.release()
@@ -96,7 +85,7 @@ describePostgres('a batch, and others that want the same rows', database => {
     await twin.query(insertTwin, [ids[2]])
     const descending = requests.toSorted((a, b) => (a.identity.id > b.identity.id ? -1 : 1))
     const results = Promise.all(descending.map(each => another.claim(each)))
-    await expectOneWaiting()
+    await expectOneWaiting(pool)
     const mayInsert: boolean[] = []
     for (const id of ids) mayInsert.push(await canInsert(id))
     await twin.query('commit')
