@@ -73,6 +73,22 @@ export const postgresBatchMutants: readonly Mutant[] = [
     ],
   },
   {
+    name: 'postgres: a message completes before it claims',
+    patches: [
+      {
+        file: `${folder}/batch/batching.ts`,
+        find: '    ...batchedClaim(requests),\n    ...batchedComplete(requests),\n',
+        replace: '    ...batchedComplete(requests),\n    ...batchedClaim(requests),\n',
+      },
+    ],
+    caughtBy: [
+      {
+        path: `${folder}/keys/lock-order.pg.test.ts`,
+        test: 'never waits in a circle with a process that asks for the keys which this one completes',
+      },
+    ],
+  },
+  {
     name: 'postgres: a message that waits for a lock holds up all others',
     patches: [
       { file: `${folder}/batch/carrier.ts`, find: 'const heldMsMax = 50', replace: 'const heldMsMax = 3_600_000' },

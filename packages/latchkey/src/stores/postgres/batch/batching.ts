@@ -60,20 +60,23 @@ export function batchedCalls({ sql, pool, sessions, options, single }: BatchedSt
   const queues = { limits: limitsOf(options), clock: systemClock }
   const limitMs = options.timeoutMs ?? timeoutMsDefault
   const lane = () => openLane({ pool, schema: sql.schema, sessions, limitMs })
-  const carrier = openCarrier([lane(), lane()], queues)
-  const batching: Batching = {
+  const alone = pool.options?.max ?? connectionsDefault
+  const batching = (carrier: Carrier): Batching => ({
     sql,
     single,
     together: carrier.carry,
-    sideBySide: kind => sideBySide(kind, queues, pool.options?.max ?? connectionsDefault),
-  }
-  // In the order in which they are sent: what ends a handler's wait comes before what begins one.
+    sideBySide: kind => sideBySide(kind, queues, alone),
+  })
+  // Claims first: they may wait for another process, and hold nothing then that it could want. A completion waits for nobody but
+  // the heartbeat of its own row, which is in a message of its own for that reason.
+  const requests = batching(openCarrier([lane(), lane()], queues))
+  const leases = batching(openCarrier([lane()], queues))
   return {
-    ...batchedComplete(batching),
-    ...batchedHeartbeat(batching),
-    ...batchedClaim(batching),
-    ...batchedRead(batching),
-    ...joinedEnqueue(batching),
+    ...batchedClaim(requests),
+    ...batchedComplete(requests),
+    ...batchedRead(requests),
+    ...joinedEnqueue(requests),
+    ...batchedHeartbeat(leases),
   }
 }
 

@@ -68,26 +68,29 @@ const nextMessage = async (messages: readonly Message[], at: number): Promise<Me
   return messages[at] as Message
 }
 
-it('sends the calls of all kinds in one message, in the order in which their queues were opened', async () => {
+it('sends the calls of all kinds in one message, in the order of their queues, and answers the last first', async () => {
   const { messages, carry } = carrier()
-  const [complete, claim] = [carry(kind('complete')), carry(kind('claim'))]
-  const answers = Promise.all([claim('a'), claim('b'), complete('c')])
+  const [claim, complete] = [carry(kind('claim')), carry(kind('complete'))]
+  const order: string[] = []
+  const noted = (answer: Promise<string>) => answer.then(text => (order.push(text), text))
+  const answers = Promise.all([complete('c'), claim('a'), claim('b')].map(noted))
   ;(await nextMessage(messages, 0)).answer()
-  expect(await answers).toEqual(['a=a', 'b=b', 'c=c'])
-  expect(messages.map(({ parts }) => parts)).toEqual([['c', 'a b']])
+  expect(await answers).toEqual(['c=c', 'a=a', 'b=b'])
+  expect(messages.map(({ parts }) => parts)).toEqual([['a b', 'c']])
+  expect(order).toEqual(['c=c', 'a=a', 'b=b'])
 })
 
 it('sends the parts of a refused message again one by one, and then the calls of the one that is refused', async () => {
   const { messages, carry } = carrier()
   let refusals = 0
-  const complete = carry(kind('complete'))
   const claim = carry(kind('claim', { refused: () => void (refusals += 1) }))
+  const complete = carry(kind('complete'))
   const answers = Promise.all([claim('a'), claim('bad'), complete('c')])
   ;(await nextMessage(messages, 0)).fail('22008')
   ;(await nextMessage(messages, 1)).answer()
   ;(await nextMessage(messages, 2)).fail('22008')
   expect(await answers).toEqual(['a alone', 'bad alone', 'c=c'])
-  expect(messages.map(({ parts }) => parts)).toEqual([['c', 'a bad'], ['c'], ['a bad']])
+  expect(messages.map(({ parts }) => parts)).toEqual([['a bad', 'c'], ['c'], ['a bad']])
   expect(refusals).toBe(1)
 })
 

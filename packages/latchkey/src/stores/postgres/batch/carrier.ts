@@ -33,7 +33,10 @@ export interface CarriedCall<Item, Result> extends QueuedCall<Item, Result> {
 }
 
 export interface Carrier {
-  /** Opens a queue. What is opened first is also sent first within a message. */
+  /**
+   * Opens a queue. What is opened first is also sent first within a message, and answered last. What is sent later must wait for no
+   * other process, or two of them could wait for each other.
+   */
   carry<Item, Result>(kind: CarriedCall<Item, Result>): (item: Item) => Promise<Result>
 }
 
@@ -124,14 +127,14 @@ export function openCarrier(all: readonly Send[], options: QueueOptions): Carrie
   }
 }
 
-/** What became of each load. */
+/** What became of each load. The last comes first: answers that wait to be sent before handlers that wait to begin. */
 async function land(send: Send, loads: readonly Load[], sent: readonly Sent[]): Promise<void> {
-  for (const [index, load] of loads.entries()) {
+  for (const [index, load] of [...loads.entries()].toReversed()) {
     const part = sent[index] ?? nothingSent
     if (part.kind === 'answered') load.settle(part.answer)
     else if (!isRefusalOfRows(part.error)) load.refuse(part.error)
     else if (loads.length === 1) load.resend()
-    // One of the others may have the row that was refused. What comes first is sent again first.
+    // One of the others may have the row that was refused.
     else await sendApart(send, load)
   }
 }

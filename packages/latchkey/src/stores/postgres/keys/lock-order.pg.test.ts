@@ -110,6 +110,19 @@ describePostgres('a batch, and others that want the same rows', database => {
     }
   }
 
+  async function expectNoDeadlock(processes: readonly pg.Pool[]): Promise<void> {
+    // A session reports what it has counted when it ends.
+    await Promise.all(processes.map(each => each.end()))
+    for (const each of processes) pools.splice(pools.indexOf(each), 1)
+    const sessions = `select count(*)::int as n from pg_stat_activity where datname = current_database() and backend_type = 'client backend'`
+    const openSessions = async () => (await pool.query<{ n: number }>(sessions)).rows[0]?.n
+    await expect.poll(openSessions, { timeout: 30_000, interval: 50 }).toBeLessThanOrEqual(8)
+    const { rows } = await pool.query(
+      'select deadlocks::int as n from pg_stat_database where datname = current_database()',
+    )
+    expect(rows).toEqual([{ n: 0 }])
+  }
+
   it('never waits in a circle with the batches of another process', async () => {
     // Found before the wait for a lock is given up, so that every circle is counted.
     const processes = [openPool(4, '-c deadlock_timeout=5ms'), openPool(4, '-c deadlock_timeout=5ms')]
@@ -125,16 +138,24 @@ describePostgres('a batch, and others that want the same rows', database => {
       ])
       expect(ends.slice(80)).toEqual(claims.map(() => 'written'))
     }
-    // A session reports what it has counted when it ends.
-    await Promise.all(processes.map(each => each.end()))
-    pools.splice(pools.indexOf(processes[0] as pg.Pool), 2)
-    const sessions = `select count(*)::int as n from pg_stat_activity where datname = current_database() and backend_type = 'client backend'`
-    const openSessions = async () => (await pool.query<{ n: number }>(sessions)).rows[0]?.n
-    await expect.poll(openSessions, { timeout: 30_000, interval: 50 }).toBeLessThanOrEqual(8)
-    const { rows } = await pool.query(
-      'select deadlocks::int as n from pg_stat_database where datname = current_database()',
-    )
-    expect(rows).toEqual([{ n: 0 }])
+    await expectNoDeadlock(processes)
+  })
+
+  it('never waits in a circle with a process that asks for the keys which this one completes', async () => {
+    const processes = [openPool(4, '-c deadlock_timeout=5ms'), openPool(4, '-c deadlock_timeout=5ms')]
+    const [one, other] = processes.map(each => postgresStore({ pool: each })) as [typeof store, typeof store]
+    const crossed = async (by: typeof store, mine: readonly Claim[], theirs: readonly Claim[]) => {
+      const asked = theirs.map(({ id }) => claimRequest({ identity: { id, scope: 's', operation: 'o' } }))
+      const ends = mine.map(claim => by.complete(claim, answer, hourMs))
+      const looks = asked.map(each => by.claim(each))
+      expect(new Set(await Promise.all(ends))).toEqual(new Set(['written']))
+      expect(new Set((await Promise.all(looks)).map(({ kind }) => kind))).toEqual(new Set(['seen']))
+    }
+    for (let round = 0; round < 40; round += 1) {
+      const [mine, theirs] = await Promise.all([own(one, 20), own(other, 20)])
+      await Promise.all([crossed(one, mine, theirs), crossed(other, theirs, mine)])
+    }
+    await expectNoDeadlock(processes)
   })
 
   it('answers a replay whose row another transaction is changing, and the next time without a wait', async () => {
