@@ -6,6 +6,7 @@ import { wasNeverSent } from '../../../ports/errors.ts'
 import type { Claim, ClaimRequest, ClaimResult } from '../../../ports/store.ts'
 import { postgresStore, type PostgresStore } from '../index.ts'
 import { claimRequest } from '../../../../test/claim-request.ts'
+import { countStatements } from '../../../../test/postgres/count-statements.ts'
 import { expectOneWaiting } from '../../../../test/postgres/waiting.ts'
 
 const hourMs = 3_600_000
@@ -14,20 +15,13 @@ const many = 40
 describePostgres('group commit', database => {
   let pool: pg.Pool
   let store: PostgresStore<pg.PoolClient>
-  let sent = 0
+  let sent: { readonly count: number }
 
   beforeAll(async () => {
     pool = new pg.Pool({ connectionString: database.url, max: 8 })
     // The database is dropped by force when the suite ends, which the last idle connections may still live to see.
     pool.on('error', () => {})
-    pool.on('connect', client => {
-      const query = client.query.bind(client) as (...args: unknown[]) => unknown
-      Reflect.set(client, 'query', (...args: unknown[]) => {
-        // Those that prepare a statement have its name.
-        if ((args[0] as { readonly name?: string }).name === '') sent += 1
-        return query(...args)
-      })
-    })
+    sent = countStatements(pool)
     store = postgresStore({ pool })
     await store.migrate()
   })
@@ -39,8 +33,8 @@ describePostgres('group commit', database => {
   }
 
   async function counted<T>(work: () => Promise<T>): Promise<{ readonly value: T; readonly statements: number }> {
-    const before = sent
-    return { value: await work(), statements: sent - before }
+    const before = sent.count
+    return { value: await work(), statements: sent.count - before }
   }
 
   it('sends concurrent claims, heartbeats, completions, reads and replays in one statement each', async () => {
