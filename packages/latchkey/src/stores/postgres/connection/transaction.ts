@@ -70,12 +70,15 @@ export async function openTransaction(
     stopIgnoring()
     client.release(error === undefined ? undefined : asError(error))
   }
-  const send = (together: Together) => sendTogether(client, sessions, together)
+  const send = (together: Together) =>
+    sendTogether(client, sessions, together).catch((error: unknown) => {
+      sessions?.failed(error)
+      throw error
+    })
   let beginning: Fields | undefined
   try {
     beginning = (await send(begin)).rows[0]
   } catch (error) {
-    sessions?.failed(error)
     giveBack(error)
     throw storeError(error, schema)
   }
