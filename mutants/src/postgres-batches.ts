@@ -84,7 +84,7 @@ export const postgresBatchMutants: readonly Mutant[] = [
     caughtBy: [
       {
         path: `${folder}/keys/lock-order.pg.test.ts`,
-        test: 'never waits in a circle with a process that asks for the keys which this one completes',
+        test: 'holds no row of its own while a claim of the same message waits for another process',
       },
     ],
   },

@@ -158,6 +158,24 @@ describePostgres('a batch, and others that want the same rows', database => {
     await expectNoDeadlock(processes)
   })
 
+  it('holds no row of its own while a claim of the same message waits for another process', async () => {
+    await waitLong()
+    const fresh = postgresStore({ pool: openPool(4), batching: { timeoutMs: 60_000 } })
+    const [mine, theirs] = (await own(store, 2)) as [Claim, Claim]
+    const holder = await pool.connect()
+    await holder.query('begin')
+    await holder.query('update latchkey.keys set attempts = 2 where id = $1', [theirs.id])
+    const end = fresh.complete(mine, answer, hourMs)
+    const look = fresh.claim(claimRequest({ identity: { id: theirs.id, scope: 's', operation: 'o' } }))
+    await expectOneWaiting(pool)
+    const free = await unlocked([mine.id])
+    await holder.query('rollback')
+    holder.release()
+    expect([await end, (await look).kind]).toEqual(['written', 'seen'])
+    await waitShortly()
+    expect(free).toEqual([mine.id])
+  })
+
   it('answers a replay whose row another transaction is changing, and the next time without a wait', async () => {
     const asked = claimRequest()
     for (const claim of await claimAll(store, [asked])) await store.complete(claim, answer, hourMs)
