@@ -67,8 +67,8 @@ export function batchedCalls({ sql, pool, sessions, options, single }: BatchedSt
     together: carrier.carry,
     sideBySide: kind => sideBySide(kind, queues, alone),
   })
-  // Claims first: they may wait for another process, and hold nothing then that it could want. A completion waits for nobody but
-  // the heartbeat of its own row, which is in a message of its own for that reason.
+  // Claims come first in a message: while one waits for another process, the message holds no lock that the other could wait for.
+  // Heartbeats have messages of their own, because the heartbeat and the completion of a row lock the same row.
   const requests = batching(openCarrier([lane(), lane()], queues))
   const leases = batching(openCarrier([lane()], queues))
   return {

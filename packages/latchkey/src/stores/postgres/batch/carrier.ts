@@ -1,7 +1,7 @@
 /**
- * Sends what waits in the queues of several kinds together: one message, one transaction, one flush to disk. There is no timer: what
- * arrives while a message is under way leaves with the next one, and what finds none under way leaves at the end of this turn of the
- * event loop.
+ * Sends what waits in the queues of several kinds together: one message, one transaction, one flush to disk. No call is
+ * delayed to gather company: what arrives while a message is under way leaves with the next one, and what finds none under way leaves at
+ * the end of this turn of the event loop.
  */
 import { LatchkeyError } from '../../../ports/errors.ts'
 import { isRefusalOfRows } from '../connection/errors.ts'

@@ -97,7 +97,10 @@ const keptBytesMax = 1 << 20
 const utf8BytesMax = 3
 const nullLength = -1
 
-/** Values of the binary protocol, in one buffer that is used again for the next message. A class, because what it writes to changes with every call, and every request makes dozens of them. */
+/**
+ * Values of the binary protocol, in one buffer that is used again for the next message. A class, because every request makes dozens of
+ * calls to it, and each changes its state.
+ */
 export class BinaryWriter {
   private buffer: Buffer
   private end = 0
