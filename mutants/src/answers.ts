@@ -31,8 +31,8 @@ export const answerMutants: readonly Mutant[] = [
     patches: [
       {
         file: `${folder}/kinds/guarded.ts`,
-        find: 'judge(attempt, settings, context[saidNotExecuted])',
-        replace: 'judge(attempt, settings, false)',
+        find: 'judge(ended, settings, context[saidNotExecuted])',
+        replace: 'judge(ended, settings, false)',
       },
     ],
     caughtBy: [failures('leaves the key free under hold when the handler said notExecuted() before it')],
@@ -58,7 +58,7 @@ export const answerMutants: readonly Mutant[] = [
     patches: [
       {
         file: `${folder}/run/claim.ts`,
-        find: `request.authorizeReplay && (seen === undefined ? 'none' : grantOf(seen.record))`,
+        find: `request.authorizeReplay && (seen === undefined ? 'none' : grantOf(seen))`,
         replace: 'undefined',
       },
     ],
@@ -85,7 +85,7 @@ export const answerMutants: readonly Mutant[] = [
     patches: [
       {
         file: `${folder}/run/claim.ts`,
-        find: "(seen === undefined ? 'none' : grantOf(seen.record))",
+        find: "(seen === undefined ? 'none' : grantOf(seen))",
         replace: "(seen === undefined ? 'none' : undefined)",
       },
     ],

@@ -54,9 +54,9 @@ export const engineMutants: readonly Mutant[] = [
     patches: [
       {
         file: `${folder}/run/finish.ts`,
-        find: 'return writeEnd(core, owned, end.judgement).then(',
-        replace: `void writeEnd(core, owned, end.judgement).catch(() => undefined)
-  return Promise.resolve('written' as OwnerResult).then(`,
+        find: 'return finishRow(this.core, this.owned, this.end.judgement)',
+        replace: `void finishRow(this.core, this.owned, this.end.judgement).catch(() => undefined)
+    return Promise.resolve('written' as OwnerResult)`,
       },
     ],
     caughtBy: [recovering('gets the winner’s outcome, never its own success'), simulation],

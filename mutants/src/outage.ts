@@ -14,9 +14,9 @@ export const outageMutants: readonly Mutant[] = [
     name: 'outage: the claim that records an unknown outcome is released when its reply is lost',
     patches: [
       {
-        file: `${folder}/kinds/atomic-endings.ts`,
-        find: "claim(core, request, 'leave')",
-        replace: 'claim(core, request)',
+        file: `${folder}/run/claim.ts`,
+        find: '{ cause, isReleased: false }',
+        replace: '{ cause, isReleased: true }',
       },
     ],
     caughtBy: [
@@ -73,15 +73,15 @@ export const outageMutants: readonly Mutant[] = [
     patches: [
       {
         file: `${folder}/run/claim.ts`,
-        find: 'if (isReleased && core.uncertain.isFull)',
-        replace: 'if (!isReleased && core.uncertain.isFull)',
+        find: 'if (released && uncertain.isFull)',
+        replace: 'if (!released && uncertain.isFull)',
       },
     ],
     caughtBy: [uncertain('keep a guarded claim from being sent')],
   },
   {
     name: 'outage: a result that could not be stored left to the recovery of its row',
-    patches: [{ file: `${folder}/run/finish.ts`, find: '      storeLater(core, owned, end.judgement)\n', replace: '' }],
+    patches: [{ file: `${folder}/run/finish.ts`, find: '    storeLater(core, owned, end.judgement)\n', replace: '' }],
     caughtBy: [
       unstored('is stored when the store is back, and the retry replays it'),
       unstored('that it is unknown holds the row'),
@@ -93,8 +93,8 @@ export const outageMutants: readonly Mutant[] = [
     patches: [
       {
         file: `${folder}/kinds/guarded.ts`,
-        find: 'if (!lease.isHandedOver) lease.end()',
-        replace: 'lease.end()',
+        find: 'if (!this.lease.isHandedOver) this.lease.end()',
+        replace: 'this.lease.end()',
       },
     ],
     caughtBy: [unstored('keeps its lease for the maximum hold where only the lease can be renewed')],

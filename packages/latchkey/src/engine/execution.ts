@@ -89,26 +89,22 @@ const lazySignal: PropertyDescriptor & ThisType<{ [signalSource]: Grant['lease']
 /** For work without a claim that could be lost. */
 export const neverLost: Grant['lease'] = { signal: () => new AbortController().signal }
 
-/**
- * Runs the handler, and hands on how it ended. Adapters return a throw as a value; one that rejects instead is a throw without an
- * answer.
- */
-export function attemptThen<X, T>(
-  { onStart }: ExecuteRequest,
-  { work, context }: { readonly work: Work<X>; readonly context: X },
-  ended: (attempt: Attempt) => T | Promise<T>,
-): Promise<T> {
-  const threw = (error: unknown) => ended({ kind: 'threw', error })
+/** Calls the handler. Adapters return a throw as a value; one that throws or rejects instead is a throw without an answer. */
+export function startWork<X>({ onStart }: ExecuteRequest, work: Work<X>, context: X): Promise<Attempt> {
   onStart?.()
   try {
-    return Promise.resolve(work(context)).then(ended, threw)
+    return Promise.resolve(work(context))
   } catch (error) {
-    return Promise.reject(error).catch(threw)
+    return Promise.reject(error)
   }
 }
 
-export function attemptOf<X>(request: ExecuteRequest, work: Work<X>, context: X): Promise<Attempt> {
-  return attemptThen(request, { work, context }, attempt => attempt)
+export async function attemptOf<X>(request: ExecuteRequest, work: Work<X>, context: X): Promise<Attempt> {
+  try {
+    return await startWork(request, work, context)
+  } catch (error) {
+    return { kind: 'threw', error }
+  }
 }
 
 /** For the handler of a request that is not covered: another method, or no key where none is required. It has no claim. */

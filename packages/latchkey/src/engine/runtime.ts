@@ -1,6 +1,6 @@
 /** What every execution of one Latchkey shares. */
 import { type Clock, sleep } from '../ports/clock.ts'
-import { emptyList, type LinkedList, type ListNode, values } from '../ports/linked-list.ts'
+import { DeadlinesByLength } from '../ports/deadlines.ts'
 import type { Store } from '../ports/store.ts'
 import { silentTelemetry, type Telemetry } from '../ports/telemetry.ts'
 import { createDurations, type Durations } from './run/durations.ts'
@@ -25,8 +25,8 @@ export interface Core<Tx> {
   readonly executing: Set<string>
   /** Aborted when a shutdown begins: nothing new is started. */
   readonly draining: AbortController
-  /** Of every execution that holds a claim. */
-  readonly heartbeats: LinkedList<Heartbeat>
+  /** Of store calls, and of the first renewal of claims. */
+  readonly deadlines: DeadlinesByLength
   readonly uncertain: UncertainClaims
   readonly unstored: UnstoredEnds
   readonly maintenance: Maintenance
@@ -38,10 +38,6 @@ export interface Running {
   count: number
   /** Called once, when none is left. */
   whenIdle: (() => void)[]
-}
-
-export interface Heartbeat extends ListNode<Heartbeat> {
-  readonly stop: () => void
 }
 
 export interface CoreOptions<Tx> {
@@ -57,7 +53,8 @@ export function createCore<Tx>({ store, clock, telemetry, storeTimeoutMs, mainte
   const closing = new AbortController()
   // A call that waits its turn in the store's own queue is not unanswered.
   const timeoutMs = storeTimeoutMs + (store.traits.queueMsMax ?? 0)
-  const calls = storeCalls({ storeName: store.name, timeoutMs, clock, telemetry: safe })
+  const deadlines = new DeadlinesByLength(clock)
+  const calls = storeCalls({ storeName: store.name, timeoutMs, clock, deadlines, telemetry: safe })
   const waiting = waiters(clock)
   const after = { store, calls, clock, telemetry: safe, closing: closing.signal }
   return {
@@ -70,7 +67,7 @@ export function createCore<Tx>({ store, clock, telemetry, storeTimeoutMs, mainte
     durations: createDurations(),
     running: { count: 0, whenIdle: [] },
     executing: new Set(),
-    heartbeats: emptyList(),
+    deadlines,
     uncertain: uncertainClaims(after),
     unstored: unstoredEnds({ ...after, waiters: waiting }),
     maintenance: maintenance ? maintain(after) : noMaintenance,
@@ -114,8 +111,8 @@ export async function close<Tx>(core: Core<Tx>, timeoutMs: number): Promise<Clos
   await Promise.race([Promise.all([core.unstored.flush(), core.uncertain.flush()]), late])
   // This also ends the sleep above, which would keep the process alive for the rest of its time.
   core.closing.abort()
-  for (const heartbeat of values(core.heartbeats)) heartbeat.stop()
   core.waiters.wakeAll()
+  core.deadlines.stopIdle()
   const unstored = core.unstored.lose()
   if (unstored > 0) core.telemetry.report(`closed with ${unstored} outcomes that the store did not take`, {})
   const uncertain = core.uncertain.size()

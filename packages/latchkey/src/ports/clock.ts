@@ -3,7 +3,7 @@
  * replace both. Leases are never decided by it: they are decided by the store's clock.
  */
 import { randomFillSync } from 'node:crypto'
-import { append, emptyList, type LinkedList, type ListNode, remove } from './linked-list.ts'
+import { type Deadline, Deadlines } from './deadlines.ts'
 
 export interface Clock {
   /** Wall time. For dates shown to people only. */
@@ -74,95 +74,49 @@ export function sleep(clock: Clock, delayMs: number, signal?: AbortSignal): Prom
   })
 }
 
-interface Deadline extends ListNode<Deadline> {
-  readonly atMs: number
-  readonly run: () => void
-  readonly group: SameDelay
-  isSet: boolean
-}
-
-/** All deadlines of one length. They were appended in the order in which they fall due. */
-interface SameDelay {
-  readonly delayMs: number
-  readonly deadlines: LinkedList<Deadline>
-  timer: NodeJS.Timeout | undefined
-  /** The time that the timer is set for. Its deadline may have been cancelled since. */
-  armedForMs: number
-  uses: number
-}
-
 /** A length that was asked for more often than this comes again: its timer is left to run out. Any other is cleared at once. */
 const usesMax = 16
 
-/**
- * As `Clock.after`, with one timer of the runtime for all deadlines of one length. Nearly all of them are cancelled before they fall due (a
- * store answers, a handler ends), and setting and clearing a timer for each took about four microseconds of a request.
- */
-export function sharedTimers(monotonicMs: () => number): Clock['after'] {
+interface SameDelay {
+  readonly deadlines: Deadlines
+  uses: number
+}
+
+/** As `Clock.after`, with one timer of the runtime for all deadlines of one length. */
+export function sharedTimers(now: () => number): Clock['after'] {
+  const runtime = { after: runtimeTimer, monotonicMs: now }
   const groups = new Map<number, SameDelay>()
 
   function open(delayMs: number): SameDelay {
-    const group: SameDelay = { delayMs, deadlines: emptyList(), timer: undefined, armedForMs: 0, uses: 0 }
+    const group = { deadlines: new Deadlines(runtime, delayMs), uses: 0 }
     groups.set(delayMs, group)
     return group
   }
 
-  function close(group: SameDelay): void {
-    clearTimeout(group.timer)
-    group.timer = undefined
-    if (groups.get(group.delayMs) === group) groups.delete(group.delayMs)
-  }
-
-  function arm(group: SameDelay, delayMs: number, armedForMs: number): void {
-    group.armedForMs = armedForMs
-    group.timer = setTimeout(fire, delayMs, group).unref()
-  }
-
-  /** A deadline is due by the time that the timer was set for, not by the clock: a timer may fire a fraction of a millisecond early. */
-  function fire(group: SameDelay): void {
-    // What runs may set deadlines of the same length, which set the timer anew.
-    const { deadlines, armedForMs } = group
-    group.timer = undefined
-    for (let due = deadlines.first; due !== undefined && due.atMs <= armedForMs; due = deadlines.first) {
-      unset(due)
-      runIsolated(due.run)
-    }
-    if (deadlines.first === undefined) close(group)
-    else if (group.timer === undefined) {
-      arm(group, Math.max(0, deadlines.first.atMs - monotonicMs()), deadlines.first.atMs)
-    }
-  }
-
-  function cancel(deadline: Deadline): void {
-    const { group } = deadline
-    if (!deadline.isSet) return
-    unset(deadline)
-    if (group.deadlines.first === undefined && group.uses <= usesMax) close(group)
+  function leave(delayMs: number, { deadlines, uses }: SameDelay): void {
+    if (!deadlines.isEmpty || uses > usesMax) return
+    deadlines.stop()
+    groups.delete(delayMs)
   }
 
   return (delayMs, run) => {
     const group = groups.get(delayMs) ?? open(delayMs)
-    const atMs = monotonicMs() + delayMs
-    const deadline: Deadline = { atMs, run, group, before: undefined, next: undefined, isSet: true }
-    append(group.deadlines, deadline)
+    const fallDue = () => {
+      if (group.deadlines.isEmpty) groups.delete(delayMs)
+      run()
+    }
+    const deadline: Deadline = { dueAtMs: 0, fallDue, before: undefined, next: undefined }
     group.uses += 1
-    if (group.timer === undefined) arm(group, delayMs, atMs)
-    return () => cancel(deadline)
+    group.deadlines.add(deadline)
+    return () => {
+      if (deadline.dueAtMs === 0) return
+      group.deadlines.remove(deadline)
+      leave(delayMs, group)
+    }
   }
 }
 
-function unset(deadline: Deadline): void {
-  deadline.isSet = false
-  remove(deadline.group.deadlines, deadline)
-}
-
-/** An error becomes an uncaught one, as from a timer of its own, and does not keep the other deadlines from running. */
-function runIsolated(run: () => void): void {
-  try {
-    run()
-  } catch (error) {
-    setImmediate(() => {
-      throw error
-    })
-  }
+function runtimeTimer(delayMs: number, run: () => void): () => void {
+  const timer = setTimeout(run, delayMs).unref()
+  return () => clearTimeout(timer)
 }

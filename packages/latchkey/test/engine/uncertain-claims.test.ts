@@ -1,5 +1,8 @@
 import { beforeEach, describe, expect, it } from 'vitest'
-import { claim } from '../../src/engine/run/claim.ts'
+import { unavailable } from '../../src/engine/answer.ts'
+import { guardedChecks } from '../../src/engine/option-checks.ts'
+import { settingsOf } from '../../src/engine/options.ts'
+import { claimThenRun } from '../../src/engine/run/claim.ts'
 import { createCore } from '../../src/engine/runtime.ts'
 import { storeCalls } from '../../src/engine/store/call.ts'
 import { type UncertainClaims, uncertainClaims } from '../../src/engine/outage/uncertain-claims.ts'
@@ -148,8 +151,14 @@ describe('many claims in doubt', () => {
   it('keep a guarded claim from being sent, and the answer is 503: not executed', async () => {
     const core = createCore({ store: inner, clock, telemetry, storeTimeoutMs: 2_000, maintenance: false })
     const full = { ...core, uncertain: { ...core.uncertain, isFull: true } }
-    const claimed = await claim(full, request('k'))
-    expect(claimed).toMatchObject({ kind: 'unavailable', inDoubt: false })
+    const once = claimThenRun<unknown, unknown, string>(full, settingsOf('o', { onFailure: 'hold' }, guardedChecks), {
+      recovery: 'hold',
+      run: () => expect.unreachable('a claim that was not sent is not granted'),
+      storeDown: async ({ cause, inDoubt }) => unavailable(cause, inDoubt),
+    })
+    const { identity, fingerprint, description } = request('k')
+    const answer = await once({ identity, fingerprint, description, key: 'k' }, 'work')
+    expect(answer).toMatchObject({ refusal: { code: 'store-unavailable', maybeAccepted: false } })
     expect(await stateOf('k')).toBeUndefined()
   })
 })

@@ -12,7 +12,7 @@ import {
   unavailable,
 } from '../answer.ts'
 import { boundedTransaction } from '../store/transaction.ts'
-import { claim } from '../run/claim.ts'
+import { claimToRecord } from '../run/claim.ts'
 import type { Core } from '../runtime.ts'
 import type { Judgement } from '../rules/judge.ts'
 import { countInProgress } from '../run/answer-from-row.ts'
@@ -117,7 +117,7 @@ export async function rememberUnknown<Tx, C>(
   // Whichever claim has the row meanwhile: what may have happened is recorded.
   const takeOver = undefined
   const request = { ...row, recovery: 'hold', leaseMs: settings.leaseMs, expiresInMs, takeOver } as const
-  const claimed = await claim(core, request, 'leave')
+  const claimed = await claimToRecord(core, request)
   if (claimed.kind !== 'won')
     return core.telemetry.report('an unknown outcome could not be recorded', { identity: row.identity.id })
   const failure = { to: 'unknown', errorCode, dueInMs: 0 } as const

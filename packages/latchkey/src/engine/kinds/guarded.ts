@@ -1,7 +1,16 @@
 /** Guarded: claim, heartbeat while the handler runs, complete. */
 import { isLatchkeyError, LatchkeyError, misconfigured } from '../../ports/errors.ts'
-import { type Answer, type ExecuteRequest, inProgress, unavailable, type Work } from '../answer.ts'
-import { attemptOf, attemptThen, execution, type GuardedExecution, neverLost, saidNotExecuted } from '../execution.ts'
+import type { Claim } from '../../ports/store.ts'
+import { type Answer, type Attempt, type ExecuteRequest, inProgress, unavailable, type Work } from '../answer.ts'
+import {
+  attemptOf,
+  execution,
+  type GuardedExecution,
+  neverLost,
+  type Observed,
+  saidNotExecuted,
+  startWork,
+} from '../execution.ts'
 import { engine } from '../internal.ts'
 import type { GuardedOperation, Shared } from '../operation.ts'
 import { guardedChecks } from '../option-checks.ts'
@@ -9,9 +18,9 @@ import { type GuardedOptions, type Settings, settingsOf } from '../options.ts'
 import { judge } from '../rules/judge.ts'
 import { admit } from '../run/admit.ts'
 import { countInProgress } from '../run/answer-from-row.ts'
-import { claimThenRun, type Granted } from '../run/claim.ts'
-import { finishAs } from '../run/finish.ts'
-import { holdLease } from '../run/lease.ts'
+import { type Claiming, claimThenRun, type Won } from '../run/claim.ts'
+import { type Ending, type OwnedRow, StoredEnd } from '../run/finish.ts'
+import { holdLease, type Lease } from '../run/lease.ts'
 import { attemptFunction, runRequest, valueOf } from '../run-function.ts'
 import type { Core } from '../runtime.ts'
 
@@ -32,10 +41,10 @@ export function guardedOperation<Tx, C>(
   const once = claimThenRun<Tx, C, GuardedWork>(core, settings, {
     // `store` stores an error answer, but a dead owner left none: it is held like `hold`.
     recovery: settings.onFailure === 'rerun' ? 'rerun' : 'hold',
-    run: granted =>
+    run: (won, execution) =>
       settings.onStoreDown === 'refuse'
-        ? runGranted(core, settings, granted)
-        : runGrantedAlone(core, settings, granted),
+        ? new GuardedRun(core, settings, { won, execution }).start()
+        : runGrantedAlone(core, settings, { won, execution }),
     storeDown: ({ cause }, request, work) => whenStoreIsDown(core, settings, { request, work, cause }),
   })
   const execute = admit(core, settings, once)
@@ -61,47 +70,88 @@ function needsTwoConnections(connections: number | undefined, operation: string)
   )
 }
 
-function runGranted<Tx, C>(
-  core: Core<Tx>,
-  settings: Settings<C>,
-  { request, work, won, claimedAtMs }: Granted<GuardedWork>,
-): Promise<Answer> {
-  const { operation, id } = request.identity
-  const { leaseMs, holdMsMax } = settings
-  const lease = holdLease(core, { claim: won.claim, leaseMs, holdMsMax, claimedAtMs, operation })
-  const context = execution(request, { attempt: won.attempt, fence: won.claim.fence, lease })
-  const release = () => {
-    // An outcome that could not be stored in time is stored later, under this lease.
-    if (!lease.isHandedOver) lease.end()
-    core.waiters.wake(id)
-  }
-  return attemptThen(request, { work, context }, attempt => {
-    const tookMs = core.clock.monotonicMs() - claimedAtMs
-    core.durations.add(operation, tookMs)
-    core.telemetry.observe('execution.duration', tookMs, { operation })
-    const judgement = judge(attempt, settings, context[saidNotExecuted])
-    const owned = { claim: won.claim, lease, lasts: lease, request, settings }
-    return finishAs(core, owned, { attempt, judgement })
-  }).then(
-    answer => {
-      release()
-      return answer
-    },
-    (error: unknown) => {
-      release()
-      throw error
-    },
-  )
+interface GrantedWork {
+  readonly won: Won
+  readonly execution: Claiming<GuardedWork>
 }
 
-function runGrantedAlone<Tx, C>(core: Core<Tx>, settings: Settings<C>, granted: Granted<GuardedWork>): Promise<Answer> {
-  const { id, claimId } = granted.won.claim
-  return runAlone(core, {
-    request: granted.request,
-    run: () => runGranted(core, settings, granted),
-    // The store is back, and a handler that began without it is still running: this claim has run nothing.
-    giveUp: () => core.calls.call('release', () => core.store.release(id, claimId)).catch(() => undefined),
-  })
+/** A handler, from its grant to its answer. A class without promises between its steps, because every request has one. */
+class GuardedRun<Tx, C> implements OwnedRow<C>, Ending {
+  readonly claim: Claim
+  readonly lease: Lease
+  readonly request: ExecuteRequest
+  readonly settings: Settings<C>
+  private readonly core: Core<Tx>
+  private readonly claiming: Claiming<GuardedWork>
+  private readonly context: GuardedExecution & Observed
+
+  constructor(core: Core<Tx>, settings: Settings<C>, { won, execution: claiming }: GrantedWork) {
+    const { request, claimedAtMs } = claiming
+    const { operation } = request.identity
+    const { leaseMs, holdMsMax } = settings
+    this.core = core
+    this.settings = settings
+    this.claiming = claiming
+    this.request = request
+    this.claim = won.claim
+    this.lease = holdLease(core, { claim: won.claim, leaseMs, holdMsMax, claimedAtMs, operation })
+    this.context = execution(request, { attempt: won.attempt, fence: won.claim.fence, lease: this.lease })
+  }
+
+  get lasts(): Lease {
+    return this.lease
+  }
+
+  start(): void {
+    // An adapter returns a throw as a value. One that rejects instead is a throw without an answer.
+    startWork(this.request, this.claiming.work, this.context).then(
+      ended => this.finish(ended),
+      (error: unknown) => this.finish({ kind: 'threw', error }),
+    )
+  }
+
+  private finish(ended: Attempt): void {
+    const { core, settings, context, request, claiming } = this
+    const { operation } = request.identity
+    try {
+      const tookMs = core.clock.monotonicMs() - claiming.claimedAtMs
+      core.durations.add(operation, tookMs)
+      core.telemetry.observe('execution.duration', tookMs, { operation })
+      const judgement = judge(ended, settings, context[saidNotExecuted])
+      new StoredEnd(core, this, { end: { attempt: ended, judgement }, ending: this }).write()
+    } catch (error) {
+      this.threw(error)
+    }
+  }
+
+  answer(answer: Answer): void {
+    this.release()
+    this.claiming.answer(answer)
+  }
+
+  threw(error: unknown): void {
+    this.release()
+    this.claiming.threw(error)
+  }
+
+  private release(): void {
+    // An outcome that could not be stored in time is stored later, under this lease.
+    if (!this.lease.isHandedOver) this.lease.end()
+    this.core.waiters.wake(this.request.identity.id)
+  }
+}
+
+function runGrantedAlone<Tx, C>(core: Core<Tx>, settings: Settings<C>, granted: GrantedWork): void {
+  const { won, execution: claiming } = granted
+  const { id, claimId } = won.claim
+  const run = () =>
+    new Promise<Answer>((answer, threw) => {
+      const { request, work, claimedAtMs } = claiming
+      new GuardedRun(core, settings, { won, execution: { request, work, claimedAtMs, answer, threw } }).start()
+    })
+  // The store is back, and a handler that began without it is still running: this claim has run nothing.
+  const giveUp = () => core.calls.call('release', () => core.store.release(id, claimId)).catch(() => undefined)
+  runAlone(core, { request: claiming.request, run, giveUp }).then(claiming.answer, claiming.threw)
 }
 
 interface UnclaimedWork {

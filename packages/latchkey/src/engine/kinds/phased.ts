@@ -126,7 +126,10 @@ export function definitionRunner<Tx, Input, C>(
     recovery: 'resume',
     extraRetentionMs: deadlineMs,
     inputOf: input => (input === undefined ? undefined : { version, input }),
-    run: granted => runGranted(core, settings, { granted, plan }),
+    run(won, { request, work, claimedAtMs, answer, threw }) {
+      const granted = { won, request, work, claimedAtMs }
+      runGranted(core, settings, { granted, plan }).then(answer, threw)
+    },
     storeDown: async ({ cause, inDoubt }) => unavailable(cause, inDoubt),
   })
   const runAdmitted = admit(core, settings, runOnce)

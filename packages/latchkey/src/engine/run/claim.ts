@@ -4,11 +4,11 @@
  */
 import { isLatchkeyError, wasNeverSent } from '../../ports/errors.ts'
 import type { WorkInput } from '../../ports/steps.ts'
-import { faultPoint } from '../../ports/telemetry.ts'
 import type { ClaimRequest, ClaimResult, KeyRecord, Recovery } from '../../ports/store.ts'
 import { type Answer, type ExecuteRequest, inProgress } from '../answer.ts'
 import { type Settings, tombstoneOf } from '../options.ts'
 import type { Core } from '../runtime.ts'
+import type { Caller } from '../store/call.ts'
 import type { Once } from './admit.ts'
 import { answerFromRow, grantOf } from './answer-from-row.ts'
 
@@ -17,13 +17,19 @@ const looksMax = 5
 
 export type Won = Extract<ClaimResult, { kind: 'won' }>
 
-export interface Granted<W> {
-  readonly won: Won
+/** An execution that waits for the answer to its claim, and then for its end. */
+export interface Claiming<W> {
   /** With the fingerprint that the row was granted under. */
   readonly request: ExecuteRequest
   readonly work: W
   /** Monotonic time from before the claim was sent. */
   readonly claimedAtMs: number
+  answer(answer: Answer): void
+  threw(error: unknown): void
+}
+
+export interface Granted<W> extends Pick<Claiming<W>, 'request' | 'work' | 'claimedAtMs'> {
+  readonly won: Won
 }
 
 /** How an operation claims its rows, and what it does with a grant. */
@@ -33,55 +39,120 @@ export interface ClaimPlan<W> {
   readonly extraRetentionMs?: number
   /** Phased: what a new row stores to be resumed with. */
   readonly inputOf?: (work: W) => WorkInput | undefined
-  readonly run: (granted: Granted<W>) => Promise<Answer>
+  /** Answers the execution or fails it, once. */
+  readonly run: (won: Won, execution: Claiming<W>) => void
   readonly storeDown: (down: Unavailable, request: ExecuteRequest, work: W) => Promise<Answer>
 }
 
 export function claimThenRun<Tx, C, W>(core: Core<Tx>, settings: Settings<C>, plan: ClaimPlan<W>): Once<W> {
-  const { recovery, inputOf } = plan
-  const { leaseMs } = settings
   const expiresInMs = settings.holdMsMax + settings.retentionMs + (plan.extraRetentionMs ?? 0)
-  const tombstoneMs = tombstoneOf(settings)
-  // No async function: the frame of one costs a request more than the claim does, and every request comes this way.
-  const once = (request: ExecuteRequest, work: W, seen?: SeenRow): Promise<Answer> => {
-    const claimedAtMs = core.clock.monotonicMs()
-    return claim(core, {
+  const claims = { core, settings, plan, expiresInMs, tombstoneMs: tombstoneOf(settings) }
+  return (request, work) =>
+    new Promise((answer, threw) => new ClaimedRun(claims, { request, work, answer, threw }).claim())
+}
+
+/** What all executions of an operation share. */
+interface Claims<Tx, C, W> {
+  readonly core: Core<Tx>
+  readonly settings: Settings<C>
+  readonly plan: ClaimPlan<W>
+  readonly expiresInMs: number
+  readonly tombstoneMs: number | undefined
+}
+
+interface AskedRun<W> extends Pick<Claiming<W>, 'request' | 'work' | 'answer' | 'threw'> {}
+
+/** One execution, from its claim to its answer. A class without promises between its steps, because every request has one. */
+class ClaimedRun<Tx, C, W> implements Claiming<W>, Caller<ClaimResult> {
+  request: ExecuteRequest
+  readonly work: W
+  claimedAtMs = 0
+  readonly answer: (answer: Answer) => void
+  readonly threw: (error: unknown) => void
+  private readonly claims: Claims<Tx, C, W>
+  private sent: SentClaim | undefined = undefined
+  /** What the last claim met instead of a grant. */
+  private seen: KeyRecord | undefined = undefined
+  /** How often it met a row. */
+  private looks = 0
+
+  constructor(claims: Claims<Tx, C, W>, { request, work, answer, threw }: AskedRun<W>) {
+    this.claims = claims
+    this.request = request
+    this.work = work
+    this.answer = answer
+    this.threw = threw
+  }
+
+  claim(): void {
+    const { core, plan } = this.claims
+    this.claimedAtMs = core.clock.monotonicMs()
+    const refused = whyNotSent(core, isReleased(plan.recovery))
+    if (refused === undefined) core.calls.ask('claim', this)
+    else this.goOn(plan.storeDown(refused, this.request, this.work))
+  }
+
+  ask(): Promise<ClaimResult> {
+    const { request, seen, work } = this
+    const { core, plan, settings, expiresInMs, tombstoneMs } = this.claims
+    const claim: ClaimRequest = {
       identity: request.identity,
       claimId: core.clock.randomId(),
       fingerprint: request.fingerprint,
-      recovery,
-      leaseMs,
+      recovery: plan.recovery,
+      leaseMs: settings.leaseMs,
       expiresInMs,
       description: request.description,
       tombstoneMs,
-      work: inputOf?.(work),
+      work: plan.inputOf?.(work),
       // A caller that may not see a row may not get it either: first it claims only a new row, then the one it was allowed to see.
-      takeOver: request.authorizeReplay && (seen === undefined ? 'none' : grantOf(seen.record)),
-    }).then(claimed => {
-      switch (claimed.kind) {
-        case 'unavailable':
-          return plan.storeDown(claimed, request, work)
-        case 'won':
-          countGrant(core, claimed, request)
-          return plan.run({ won: claimed, request, work, claimedAtMs })
-        case 'seen':
-          return fromRow(request, work, { record: claimed.record, looks: (seen?.looks ?? 0) + 1 })
-      }
-    })
+      takeOver: request.authorizeReplay && (seen === undefined ? 'none' : grantOf(seen)),
+    }
+    const asked = sendClaim(core, claim)
+    this.sent = { claim, asked }
+    return asked
   }
-  const fromRow = async (request: ExecuteRequest, work: W, seen: SeenRow): Promise<Answer> => {
-    const found = await answerFromRow(core, settings, { record: seen.record, request })
-    if (found.kind === 'answer') return found.answer
-    return seen.looks < looksMax ? once(found.request, work, seen) : inProgress()
-  }
-  return once
-}
 
-/** What the last claim met instead of a grant. */
-interface SeenRow {
-  readonly record: KeyRecord
-  /** How often a row was met. */
-  readonly looks: number
+  answered(claimed: ClaimResult): void {
+    const { core, plan } = this.claims
+    if (claimed.kind === 'won') {
+      countGrant(core, claimed, this.request)
+      return plan.run(claimed, this)
+    }
+    this.seen = claimed.record
+    this.looks += 1
+    return this.goOn(this.fromRow(claimed.record))
+  }
+
+  unanswered(cause: unknown): void {
+    this.goOn(this.withoutReply(cause))
+  }
+
+  private async withoutReply(cause: unknown): Promise<Answer | undefined> {
+    const { core, plan } = this.claims
+    const found =
+      wasNeverSent(cause) || this.sent === undefined
+        ? failed(cause)
+        : await findLostClaim(core, this.sent, { cause, isReleased: isReleased(plan.recovery) })
+    if (found.kind === 'unavailable') return plan.storeDown(found, this.request, this.work)
+    this.answered(found)
+    return undefined
+  }
+
+  private async fromRow(record: KeyRecord): Promise<Answer | undefined> {
+    const { core, settings } = this.claims
+    const found = await answerFromRow(core, settings, { record, request: this.request })
+    if (found.kind === 'answer') return found.answer
+    if (this.looks >= looksMax) return inProgress()
+    this.request = found.request
+    this.claim()
+    return undefined
+  }
+
+  /** Undefined: the execution has gone on. */
+  private goOn(answering: Promise<Answer | undefined>): void {
+    answering.then(answer => answer && this.answer(answer), this.threw)
+  }
 }
 
 function countGrant<Tx>(core: Core<Tx>, { from }: Won, { identity }: ExecuteRequest): void {
@@ -111,53 +182,64 @@ export function failed(cause: unknown): Unavailable {
   return { kind: 'unavailable', cause, inDoubt: !answered && !wasNeverSent(cause) }
 }
 
-/**
- * `ifLost`: what becomes of a claim whose reply was lost and that is not found again. `release`: its handler never ran. `leave`: its row
- * records what has happened already, and must not be freed.
- */
-export function claim<Tx>(
-  core: Core<Tx>,
-  request: ClaimRequest,
-  ifLost: 'release' | 'leave' = 'release',
-): Promise<ClaimResult | Unavailable> {
-  // Phased work is not released: that would race its workers, and the one that finds its dead lease resumes from its journal.
-  const isReleased = ifLost === 'release' && request.recovery !== 'resume'
+/** Phased work is not released: that would race its workers, and the one that finds its dead lease resumes from its journal. */
+function isReleased(recovery: Recovery): boolean {
+  return recovery !== 'resume'
+}
+
+/** Undefined: the claim may be sent. `released`: should its reply be lost, it is remembered and released. */
+function whyNotSent<Tx>({ uncertain, calls }: Core<Tx>, released: boolean): Unavailable | undefined {
   // First: a claim that may not be sent must not take the probe of an open circuit from the claims that are to be released.
-  if (isReleased && core.uncertain.isFull) return Promise.resolve(notSent('too many claims are uncertain'))
-  if (!core.calls.circuit.admits()) return Promise.resolve(notSent('the store failed repeatedly'))
-  let asked: Promise<ClaimResult>
+  if (released && uncertain.isFull) return notSent('too many claims are uncertain')
+  return calls.circuit.admits() ? undefined : notSent('the store failed repeatedly')
+}
+
+/** A claim of a row that records what has happened already, and that must not be freed if the reply is lost. */
+export async function claimToRecord<Tx>(core: Core<Tx>, claim: ClaimRequest): Promise<ClaimResult | Unavailable> {
+  const refused = whyNotSent(core, false)
+  if (refused !== undefined) return refused
+  const asked = sendClaim(core, claim)
+  return core.calls
+    .call('claim', () => asked)
+    .catch((cause: unknown) =>
+      wasNeverSent(cause) ? failed(cause) : findLostClaim(core, { claim, asked }, { cause, isReleased: false }),
+    )
+}
+
+function sendClaim<Tx>({ store }: Core<Tx>, claim: ClaimRequest): Promise<ClaimResult> {
   try {
-    faultPoint('claim', 'before')
-    asked = core.store.claim(request)
+    return store.claim(claim)
   } catch (error) {
     // A port that throws instead of rejecting.
-    asked = Promise.reject(error)
+    return Promise.reject(error)
   }
-  return core.calls.answerTo('claim', asked, cause =>
-    wasNeverSent(cause) ? failed(cause) : findLostClaim(core, request, { cause, asked, isReleased }),
-  )
+}
+
+interface SentClaim {
+  readonly claim: ClaimRequest
+  /** The call, which the store may still answer. */
+  readonly asked: Promise<ClaimResult>
 }
 
 interface LostReply {
   readonly cause: unknown
-  /** The call, which the store may still answer. */
-  readonly asked: Promise<ClaimResult>
+  /** Its handler never ran, so it is released once the store is back. */
   readonly isReleased: boolean
 }
 
 async function findLostClaim<Tx>(
   core: Core<Tx>,
-  request: ClaimRequest,
-  { cause, asked, isReleased }: LostReply,
-): Promise<ClaimResult | Unavailable> {
-  const found = await core.calls.call('read', () => core.store.read(request.identity.id)).catch(() => undefined)
-  const mine = found?.state === 'in_progress' && found.claimId === request.claimId
+  { claim, asked }: SentClaim,
+  { cause, isReleased: released }: LostReply,
+): Promise<Won | Unavailable> {
+  const found = await core.calls.call('read', () => core.store.read(claim.identity.id)).catch(() => undefined)
+  const mine = found?.state === 'in_progress' && found.claimId === claim.claimId
   // Half the lease must be left: with less the handler would start on a claim that is already running out.
-  if (found !== undefined && mine && found.leaseLeftMs > request.leaseMs / 2) {
+  if (found !== undefined && mine && found.leaseLeftMs > claim.leaseMs / 2) {
     const { id, fence, claimId } = found
     return { kind: 'won', claim: { id, fence, claimId }, attempt: found.attempts, crashes: found.crashes, from: 'none' }
   }
   const unavailable = failed(cause)
-  if (unavailable.inDoubt && isReleased) core.uncertain.remember(request, asked)
+  if (unavailable.inDoubt && released) core.uncertain.remember(claim, asked)
   return unavailable
 }

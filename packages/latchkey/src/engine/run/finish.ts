@@ -12,7 +12,7 @@ import {
 import type { Settings } from '../options.ts'
 import type { Judgement } from '../rules/judge.ts'
 import type { Core } from '../runtime.ts'
-import { untilStored } from '../store/call.ts'
+import { type Caller, retryUntilStored, storedWithinMs } from '../store/call.ts'
 import { answerFromRow } from './answer-from-row.ts'
 import { holdLease, type Lease } from './lease.ts'
 
@@ -31,16 +31,76 @@ export interface JudgedEnd {
   readonly judgement: Judgement
 }
 
+/** Who is told how the end was stored. */
+export interface Ending {
+  answer(answer: Answer): void
+  threw(error: unknown): void
+}
+
 export function finishAs<Tx, C>(core: Core<Tx>, owned: OwnedRow<C>, end: JudgedEnd): Promise<Answer> {
-  return writeEnd(core, owned, end.judgement).then(
-    written => (written === 'claim-lost' ? answerAfterLoss(core, owned) : answerOf(end, storedAs(end))),
-    () => {
-      const { operation, id } = owned.request.identity
-      core.telemetry.count('outcome.store_failed', { operation, identity: id })
-      storeLater(core, owned, end.judgement)
-      return answerOf(end, 'failed')
-    },
-  )
+  return new Promise((answer, threw) => new StoredEnd(core, owned, { end, ending: { answer, threw } }).write())
+}
+
+/**
+ * A store that fails here is retried while the lease lasts and the client can wait; afterwards in the background. The claim is never
+ * released: that would let a retry run the handler again.
+ */
+export class StoredEnd<Tx, C> implements Caller<OwnerResult> {
+  private readonly core: Core<Tx>
+  private readonly owned: OwnedRow<C>
+  private readonly end: JudgedEnd
+  private readonly ending: Ending
+  private sinceMs = 0
+
+  constructor(core: Core<Tx>, owned: OwnedRow<C>, { end, ending }: { end: JudgedEnd; ending: Ending }) {
+    this.core = core
+    this.owned = owned
+    this.end = end
+    this.ending = ending
+  }
+
+  write(): void {
+    const { calls, clock } = this.core
+    this.sinceMs = clock.monotonicMs()
+    calls.ask('finish', this, Math.min(calls.timeoutMs, storedWithinMs))
+  }
+
+  ask(): Promise<OwnerResult> {
+    return finishRow(this.core, this.owned, this.end.judgement)
+  }
+
+  answered(written: OwnerResult): void {
+    const { core, owned, end, ending } = this
+    if (written !== 'claim-lost') return ending.answer(answerOf(end, storedAs(end)))
+    answerAfterLoss(core, owned).then(
+      answer => ending.answer(answer),
+      (error: unknown) => ending.threw(error),
+    )
+  }
+
+  unanswered(cause: unknown): void {
+    const { core, owned, sinceMs } = this
+    const write = (limitMs: number) =>
+      core.calls.call('finish', () => this.ask(), Math.min(core.calls.timeoutMs, limitMs))
+    retryUntilStored(core.clock, { write, cause, sinceMs, claimLeftMs: () => owned.lasts.leftMs() })
+      .then(
+        written => this.answered(written),
+        () => this.unstored(),
+      )
+      .catch((error: unknown) => this.threw(error))
+  }
+
+  threw(error: unknown): void {
+    this.ending.threw(error)
+  }
+
+  private unstored(): void {
+    const { core, owned, end, ending } = this
+    const { operation, id } = owned.request.identity
+    core.telemetry.count('outcome.store_failed', { operation, identity: id })
+    storeLater(core, owned, end.judgement)
+    ending.answer(answerOf(end, 'failed'))
+  }
 }
 
 function answerOf({ attempt, judgement }: JudgedEnd, stored: StoredAs): Answer {
@@ -49,20 +109,6 @@ function answerOf({ attempt, judgement }: JudgedEnd, stored: StoredAs): Answer {
 
 function storedAs({ judgement }: JudgedEnd): StoredAs {
   return judgement.kind === 'keep' ? 'yes' : 'not-stored'
-}
-
-/**
- * A store that fails here is retried while the lease lasts and the client can wait; afterwards in the background. The claim is never
- * released: that would let a retry run the handler again.
- */
-function writeEnd<Tx, C>(core: Core<Tx>, owned: OwnedRow<C>, judgement: Judgement): Promise<OwnerResult> {
-  const { calls, clock } = core
-  const write = () => finishRow(core, owned, judgement)
-  return untilStored(
-    clock,
-    limitMs => calls.call('finish', write, Math.min(calls.timeoutMs, limitMs)),
-    () => owned.lasts.leftMs(),
-  )
 }
 
 function finishRow<Tx, C>(

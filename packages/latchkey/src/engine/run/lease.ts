@@ -1,8 +1,8 @@
 /** Renews a claim while its handler runs, and signals the handler when the claim is lost. */
 import { LatchkeyError } from '../../ports/errors.ts'
-import { append, remove } from '../../ports/linked-list.ts'
+import type { Deadline, Deadlines } from '../../ports/deadlines.ts'
 import type { Claim } from '../../ports/store.ts'
-import type { Core, Heartbeat } from '../runtime.ts'
+import type { Core } from '../runtime.ts'
 
 export interface Lease {
   /** Fires when the claim is lost, or held for too long. Made when it is first read: most handlers never do. */
@@ -24,22 +24,23 @@ export interface LeaseOptions {
 }
 
 export function holdLease<Tx>(core: Core<Tx>, options: LeaseOptions): Lease {
-  const lease = new HeldLease(core, options)
-  append(core.heartbeats, lease)
-  return lease
+  return new HeldLease(core, options)
 }
 
-/** A class, because every request makes one: as functions of its own its methods would cost more than all that they do. */
-class HeldLease<Tx> implements Lease, Heartbeat {
-  before: Heartbeat | undefined = undefined
-  next: Heartbeat | undefined = undefined
+/** A class, and its own deadline: every request makes one. */
+class HeldLease<Tx> implements Lease, Deadline {
+  before: Deadline | undefined = undefined
+  next: Deadline | undefined = undefined
+  dueAtMs = 0
   isHandedOver = false
   private readonly core: Core<Tx>
   private readonly options: LeaseOptions
+  private readonly beats: Deadlines
   private readonly startedAtMs: number
   private renewedAtMs: number
   private ended = false
-  private cancelBeat: () => void
+  /** Of a beat after the first. */
+  private cancelBeat: (() => void) | undefined = undefined
   private cancelHold: (() => void) | undefined
   private watched: AbortController | undefined = undefined
   private lostBy: LatchkeyError | undefined = undefined
@@ -49,7 +50,8 @@ class HeldLease<Tx> implements Lease, Heartbeat {
     this.options = options
     this.startedAtMs = core.clock.monotonicMs()
     this.renewedAtMs = options.claimedAtMs
-    this.cancelBeat = core.clock.after(beatMsOf(options), () => this.beat())
+    this.beats = core.deadlines.of(beatMsOf(options))
+    this.beats.add(this)
     // Most handlers have ended before the first beat: only then is the second timer set, unless it would be the first to fire.
     this.cancelHold = options.holdMsMax > beatMsOf(options) ? undefined : this.limitHold()
   }
@@ -69,15 +71,8 @@ class HeldLease<Tx> implements Lease, Heartbeat {
     const { core, options } = this
     this.stopBeating()
     this.cancelHold?.()
-    remove(core.heartbeats, this)
     const usedMs = core.clock.monotonicMs() - this.renewedAtMs
     core.telemetry.observe('lease.used_ratio', usedMs / options.leaseMs, { operation: options.operation })
-  }
-
-  /** At `close`, under a handler that is still running. No beat will set the limit any more. */
-  stop(): void {
-    this.stopBeating()
-    this.cancelHold ??= this.limitHold()
   }
 
   private limitHold(): () => void {
@@ -87,12 +82,13 @@ class HeldLease<Tx> implements Lease, Heartbeat {
     return clock.after(Math.max(0, leftMs), () => this.lose(`held for longer than holdMsMax (${holdMsMax} ms)`))
   }
 
-  /** One renewal at a time: the next is planned when this one has ended. */
-  private beat(): void {
-    const { calls, clock, store } = this.core
+  /** One renewal at a time: the next is planned when this one has ended. After `close`, none: a handler that still runs has its limit. */
+  fallDue(): void {
+    const { calls, clock, closing, store } = this.core
     const { claim, leaseMs } = this.options
     const sentAtMs = clock.monotonicMs()
     this.cancelHold ??= this.limitHold()
+    if (closing.signal.aborted) return
     calls
       .call('heartbeat', () => store.heartbeat(claim, leaseMs))
       .then(result => {
@@ -104,7 +100,7 @@ class HeldLease<Tx> implements Lease, Heartbeat {
       .finally(() => {
         if (this.ended) return
         const sinceMs = clock.monotonicMs() - sentAtMs
-        this.cancelBeat = clock.after(Math.max(0, beatMsOf(this.options) - sinceMs), () => this.beat())
+        this.cancelBeat = clock.after(Math.max(0, beatMsOf(this.options) - sinceMs), () => this.fallDue())
       })
   }
 
@@ -116,7 +112,8 @@ class HeldLease<Tx> implements Lease, Heartbeat {
 
   private stopBeating(): void {
     this.ended = true
-    this.cancelBeat()
+    this.beats.remove(this)
+    this.cancelBeat?.()
   }
 }
 

@@ -1,5 +1,6 @@
 /** Every call to the store is bounded in time, counted, and reported to the circuit breaker. A write that must not be lost is retried. */
 import { type Clock, sleep } from '../../ports/clock.ts'
+import { type Deadline, type Deadlines, DeadlinesByLength } from '../../ports/deadlines.ts'
 import { isLatchkeyError, LatchkeyError } from '../../ports/errors.ts'
 import { faultPoint, type Telemetry } from '../../ports/telemetry.ts'
 
@@ -12,21 +13,33 @@ export interface StoreCalls {
    * was never sent. Rejects with `overloaded` when the store refused to queue it, which does not count as a failure.
    */
   call<T>(name: string, run: () => Promise<T>, limitMs?: number): Promise<T>
-  /**
-   * The same for a call that was made, resolved with what `instead` makes of an error: two promises less, where every request comes by.
-   */
-  answerTo<T, U>(name: string, asked: Promise<T>, instead: (error: unknown) => U | Promise<U>): Promise<T | U>
+  /** The same without a promise, for the two calls that every request makes. Few different limits: each has its own timer. */
+  ask<T>(name: string, caller: Caller<T>, limitMs?: number): void
+}
+
+/** Makes a call and goes on with its answer. */
+export interface Caller<T> {
+  ask(): Promise<T>
+  answered(value: T): void
+  /** With the error that `call` would reject with. */
+  unanswered(error: unknown): void
+  /** One of the two above threw. */
+  threw(error: unknown): void
 }
 
 export interface StoreCallOptions {
   readonly storeName: string
   readonly timeoutMs: number
   readonly clock: Clock
+  /** Default: of its own. */
+  readonly deadlines?: DeadlinesByLength
   readonly telemetry: Telemetry
 }
 
-export function storeCalls({ storeName, timeoutMs, clock, telemetry }: StoreCallOptions): StoreCalls {
+export function storeCalls({ storeName, timeoutMs, clock, telemetry, ...options }: StoreCallOptions): StoreCalls {
+  const { deadlines = new DeadlinesByLength(clock) } = options
   const circuit = circuitBreaker(clock)
+  const limits = new Map<number, CallLimit>()
 
   function failure(cause: unknown, name: string): unknown {
     // Not migrated, not a transaction: the store answered, and the message says what to do. Overloaded: the store was not asked,
@@ -47,111 +60,165 @@ export function storeCalls({ storeName, timeoutMs, clock, telemetry }: StoreCall
     circuit.succeeded()
   }
 
+  function limitOf(limitMs: number): CallLimit {
+    const known = limits.get(limitMs)
+    if (known !== undefined) return known
+    const limit = { limitMs, deadlines: deadlines.of(limitMs), answered, failure }
+    limits.set(limitMs, limit)
+    return limit
+  }
+
   return {
     circuit,
     timeoutMs,
     call(name, run, limitMs = timeoutMs) {
-      try {
+      const asked = within(clock, limitMs, () => {
         faultPoint(name, 'before')
-        return bounded(clock, limitMs, { asked: run(), name, answered, failure, instead: rethrow })
-      } catch (error) {
-        // A port that throws instead of rejecting.
-        return Promise.reject(failure(error, name))
-      }
+        return run()
+      })
+      return asked
+        .then(value => {
+          answered(name)
+          return value
+        })
+        .catch((cause: unknown) => {
+          throw failure(cause, name)
+        })
     },
-    answerTo: (name, asked, instead) => bounded(clock, timeoutMs, { asked, name, answered, failure, instead }),
+    ask: (name, caller, limitMs = timeoutMs) => new StoreCall(name, caller, limitOf(limitMs)).send(),
   }
 }
 
-function rethrow(error: unknown): never {
-  throw error
-}
-
-/** The promise, or a rejection after `limitMs`. A later result is ignored; the caller resolves what the call may have done. */
-export function within<T>(clock: Clock, limitMs: number, run: () => Promise<T>): Promise<T> {
-  try {
-    return bounded(clock, limitMs, {
-      asked: run(),
-      name: '',
-      answered() {},
-      failure: cause => cause,
-      instead: rethrow,
-    })
-  } catch (error) {
-    return Promise.reject(error)
-  }
-}
-
-interface BoundedCall<T, U> {
-  readonly asked: Promise<T>
-  readonly name: string
+/** What all calls with one limit share. */
+interface CallLimit {
+  readonly limitMs: number
+  readonly deadlines: Deadlines
   /** Called before the value is given out. What it throws is a failure of the call. */
   answered(name: string): void
   /** The error of the call. */
   failure(cause: unknown, name: string): unknown
-  /** What the caller gets for it. */
-  instead(error: unknown): U | Promise<U>
 }
 
-/** One promise around the store's own, because every request makes two such calls. */
-function bounded<T, U>(clock: Clock, limitMs: number, call: BoundedCall<T, U>): Promise<T | U> {
+/** A class, and its own deadline: every request makes two of them. */
+class StoreCall<T> implements Deadline {
+  before: Deadline | undefined = undefined
+  next: Deadline | undefined = undefined
+  dueAtMs = 0
+  private isOver = false
+  private readonly name: string
+  private readonly caller: Caller<T>
+  private readonly limit: CallLimit
+
+  constructor(name: string, caller: Caller<T>, limit: CallLimit) {
+    this.name = name
+    this.caller = caller
+    this.limit = limit
+  }
+
+  send(): void {
+    this.limit.deadlines.add(this)
+    try {
+      faultPoint(this.name, 'before')
+      this.caller.ask().then(
+        value => this.succeed(value),
+        (cause: unknown) => this.fail(cause),
+      )
+    } catch (error) {
+      // A port that throws instead of rejecting.
+      this.fail(error)
+    }
+  }
+
+  fallDue(): void {
+    this.fail(new LatchkeyError('store-unavailable', `no answer within ${this.limit.limitMs} ms`))
+  }
+
+  private succeed(value: T): void {
+    const { limit, caller, name } = this
+    // A late answer: the caller finds out by itself what the call has done.
+    if (this.isOver) return
+    try {
+      limit.answered(name)
+    } catch (error) {
+      return this.fail(error)
+    }
+    this.end()
+    try {
+      caller.answered(value)
+    } catch (error) {
+      caller.threw(error)
+    }
+  }
+
+  private fail(cause: unknown): void {
+    const { limit, caller, name } = this
+    if (this.isOver) return
+    this.end()
+    try {
+      caller.unanswered(limit.failure(cause, name))
+    } catch (error) {
+      caller.threw(error)
+    }
+  }
+
+  private end(): void {
+    this.isOver = true
+    this.limit.deadlines.remove(this)
+  }
+}
+
+/** The promise, or a rejection after `limitMs`. A later result is ignored; the caller resolves what the call may have done. */
+export function within<T>(clock: Clock, limitMs: number, run: () => Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
-    let over = false
-    const fail = (cause: unknown) => {
-      if (over) return
-      over = true
-      cancel()
-      try {
-        resolve(call.instead(call.failure(cause, call.name)))
-      } catch (error) {
-        reject(error)
-      }
-    }
-    const cancel = clock.after(limitMs, () =>
-      fail(new LatchkeyError('store-unavailable', `no answer within ${limitMs} ms`)),
-    )
-    const succeed = (value: T) => {
-      if (over) return
-      try {
-        call.answered(call.name)
-      } catch (error) {
-        return fail(error)
-      }
-      over = true
-      cancel()
-      resolve(value)
-    }
-    Promise.resolve(call.asked).then(succeed, fail)
+    const late = () => reject(new LatchkeyError('store-unavailable', `no answer within ${limitMs} ms`))
+    const cancel = clock.after(limitMs, late)
+    const asked = new Promise<T>(settle => settle(run()))
+    asked.then(resolve, reject).finally(cancel)
   })
 }
 
 /** A caller waits meanwhile: after this it is answered, and the write is left to the background. */
-const storedWithinMs = 5_000
+export const storedWithinMs = 5_000
 const firstPauseMs = 50
 
 /**
  * Tries a write that must not be lost until it succeeds, for a few seconds, and as long as the claim behind it has time left. Rejects with the
- * last error. `write` gets what is left of the time.
+ * last error.
  */
-export function untilStored<T>(
+export function untilStored<T>(clock: Clock, write: Write<T>, claimLeftMs?: () => number): Promise<T> {
+  const sinceMs = clock.monotonicMs()
+  return write(storedWithinMs).catch((cause: unknown) =>
+    retryUntilStored(clock, { write, cause, sinceMs, claimLeftMs }),
+  )
+}
+
+/** It gets what is left of the time. */
+type Write<T> = (limitMs: number) => Promise<T>
+
+interface FailedWrite<T> {
+  readonly write: Write<T>
+  /** What the first attempt failed with. */
+  readonly cause: unknown
+  readonly sinceMs: number
+  readonly claimLeftMs?: (() => number) | undefined
+}
+
+export async function retryUntilStored<T>(
   clock: Clock,
-  write: (limitMs: number) => Promise<T>,
-  claimLeftMs?: () => number,
+  { write, cause: first, sinceMs, claimLeftMs }: FailedWrite<T>,
 ): Promise<T> {
-  const untilMs = clock.monotonicMs() + storedWithinMs
-  return write(storedWithinMs).catch(async (first: unknown) => {
-    let cause = first
-    for (let pauseMs = firstPauseMs; ; pauseMs *= 2) {
-      const isOver = clock.monotonicMs() + pauseMs > untilMs || (claimLeftMs !== undefined && claimLeftMs() < pauseMs)
-      if (isOver) throw cause
-      await sleep(clock, pauseMs)
-      try {
-        return await write(untilMs - clock.monotonicMs())
-      } catch (error) {
-        cause = error
-      }
+  const untilMs = sinceMs + storedWithinMs
+  let cause = first
+  for (let pauseMs = firstPauseMs; ; pauseMs *= 2) {
+    const isOver = clock.monotonicMs() + pauseMs > untilMs || (claimLeftMs !== undefined && claimLeftMs() < pauseMs)
+    if (isOver) throw cause
+    await sleep(clock, pauseMs)
+    try {
+      return await write(untilMs - clock.monotonicMs())
+    } catch (error) {
+      cause = error
     }
-  })
+  }
 }
 
 /** Stops calling a store that is down: callers are answered at once, and its recovery is not met by a crowd. */

@@ -166,14 +166,14 @@ interface Granted<X> {
   readonly held: HeldAnswer
 }
 
-async function attempt<X extends Execution, Req extends ExpressRequest>(
+/** Has ended when the handler has returned and its response has ended. No async function: every request comes by. */
+function attempt<X extends Execution, Req extends ExpressRequest>(
   operation: Operation<X, Req>,
   { res, next, handler }: Call<X, Req>,
   { execution, rendered, held }: Granted<X>,
 ): Promise<Attempt> {
-  try {
-    await (handler === undefined ? next() : handler(execution))
-  } catch (thrown) {
+  const whenAnswered = () => held.ended.then(end => held.attempt(end, rendered.error))
+  const whenThrown = (thrown: unknown) => {
     const error = thrownError(thrown)
     if (held.sent === 'replaced') {
       // Express would end the connection of a client that has been answered.
@@ -183,8 +183,13 @@ async function attempt<X extends Execution, Req extends ExpressRequest>(
       held.isVoid = operation.kind === 'atomic' && res.writableEnded
       next(error)
     }
+    return whenAnswered()
   }
-  return held.attempt(await held.ended, rendered.error)
+  try {
+    return Promise.resolve(handler === undefined ? next() : handler(execution)).then(whenAnswered, whenThrown)
+  } catch (thrown) {
+    return whenThrown(thrown)
+  }
 }
 
 interface RenderedError {

@@ -55,22 +55,34 @@ export function captureResponse(res: NodeResponse, req?: NodeRequest, bytesMax: 
     const own = detachedFrom(res)
     return own === undefined ? captureDetached(res, { req, bytesMax }) : captureResponse(own)
   }
-  let resolve: (end: CaptureEnd) => void = () => {}
-  const ended = new Promise<CaptureEnd>(settled => (resolve = settled))
-  const held = hold(res, { req, bytesMax, resolve })
-  return {
-    ended,
-    get isStreaming() {
-      return held.streamed !== undefined
-    },
-    release(extra) {
-      giveBack(held)
-      if (!res._closed && !held.isHijacked) sendHeld(held, extra)
-    },
-    replace(answer) {
-      giveBack(held)
-      if (!res._closed && !held.isHijacked) sendInstead(held, answer)
-    },
+  return new HeldCapture(hold(res, { req, bytesMax }))
+}
+
+class HeldCapture implements Capture {
+  private readonly held: Held
+
+  constructor(held: Held) {
+    this.held = held
+  }
+
+  get ended(): Promise<CaptureEnd> {
+    return this.held.ended
+  }
+
+  get isStreaming(): boolean {
+    return this.held.streamed !== undefined
+  }
+
+  release(extra: readonly Header[]): void {
+    const { held } = this
+    giveBack(held)
+    if (!held.res._closed && !held.isHijacked) sendHeld(held, extra)
+  }
+
+  replace(answer: RenderedAnswer): void {
+    const { held } = this
+    giveBack(held)
+    if (!held.res._closed && !held.isHijacked) sendInstead(held, answer)
   }
 }
 
@@ -147,25 +159,6 @@ export function attemptOfCapture(end: CaptureEnd, error?: unknown): Attempt {
   }
 }
 
-/** The answer of a handler, held back until the exchange has decided what the client gets. */
-export interface HeldAnswer {
-  /** Settles once the handler has ended the response, in whatever way. Never rejects. */
-  readonly ended: Promise<CaptureEnd>
-  /**
-   * Set it when the handler threw after it had answered, and that answer does not hold: the rows of an atomic operation are rolled
-   * back. The client gets a 500 instead.
-   */
-  isVoid: boolean
-  /** `replaced`: the client got another answer than the handler's. */
-  readonly sent: 'no' | 'released' | 'replaced'
-  /** How the handler ended. `error`: what the answer was rendered from, if the handler threw. */
-  attempt(end: CaptureEnd, error: unknown): Attempt
-  /** Sends the answer before it is stored, for a framework that answered on behalf of a handler that still runs. */
-  sendNow(): void
-  /** Sends what the exchange decided, or a 500 where it failed and there is no result. */
-  conclude(result?: Exchange): void
-}
-
 export interface HoldAnswerOptions {
   /** Its `outcomeBytesMax` is the largest body that is held. */
   readonly operation: LimitedOperation
@@ -174,34 +167,64 @@ export interface HoldAnswerOptions {
 }
 
 /** Call it right before the handler runs. */
-export function holdAnswer(
-  res: NodeResponse,
-  req: NodeRequest,
-  { operation, over = answer => answer }: HoldAnswerOptions,
-): HeldAnswer {
-  const capture = captureResponse(res, req, operation[engine].settings.outcomeBytesMax)
-  const held: { -readonly [Name in keyof HeldAnswer]: HeldAnswer[Name] } = {
-    ended: capture.ended,
-    isVoid: false,
-    sent: 'no',
-    attempt: (end, error) => (held.isVoid ? { kind: 'threw', error } : attemptOfCapture(end, error)),
-    sendNow() {
-      held.sent = 'released'
-      capture.release([])
-    },
-    conclude(result) {
-      if (held.sent !== 'no') return
-      if (result?.kind === 'release' && !held.isVoid && !isUnmarked(capture, result)) {
-        held.sent = 'released'
-        return capture.release(result.headers)
-      }
-      held.sent = 'replaced'
-      capture.replace(over(result?.kind === 'send' ? result.answer : serverError))
-      // A handler whose transaction timed out may still be writing. Its errors must not end the process.
-      res.on('error', () => {})
-    },
+export function holdAnswer(res: NodeResponse, req: NodeRequest, options: HoldAnswerOptions): HeldAnswer {
+  const { outcomeBytesMax } = options.operation[engine].settings
+  return new HeldAnswer(res, captureResponse(res, req, outcomeBytesMax), options.over)
+}
+
+/** The answer of a handler, held back until the exchange has decided what the client gets. */
+export class HeldAnswer {
+  /**
+   * Set it when the handler threw after it had answered, and that answer does not hold: the rows of an atomic operation are rolled
+   * back. The client gets a 500 instead.
+   */
+  isVoid = false
+  private readonly res: NodeResponse
+  private readonly capture: Capture
+  private readonly over: HoldAnswerOptions['over']
+  private told: 'no' | 'released' | 'replaced' = 'no'
+
+  constructor(res: NodeResponse, capture: Capture, over: HoldAnswerOptions['over']) {
+    this.res = res
+    this.capture = capture
+    this.over = over
   }
-  return held
+
+  /** Settles once the handler has ended the response, in whatever way. Never rejects. */
+  get ended(): Promise<CaptureEnd> {
+    return this.capture.ended
+  }
+
+  /** `replaced`: the client got another answer than the handler's. */
+  get sent(): 'no' | 'released' | 'replaced' {
+    return this.told
+  }
+
+  /** How the handler ended. `error`: what the answer was rendered from, if the handler threw. */
+  attempt(end: CaptureEnd, error: unknown): Attempt {
+    return this.isVoid ? { kind: 'threw', error } : attemptOfCapture(end, error)
+  }
+
+  /** Sends the answer before it is stored, for a framework that answered on behalf of a handler that still runs. */
+  sendNow(): void {
+    this.told = 'released'
+    this.capture.release([])
+  }
+
+  /** Sends what the exchange decided, or a 500 where it failed and there is no result. */
+  conclude(result?: Exchange): void {
+    const { capture, over, res } = this
+    if (this.told !== 'no') return
+    if (result?.kind === 'release' && !this.isVoid && !isUnmarked(capture, result)) {
+      this.told = 'released'
+      return capture.release(result.headers)
+    }
+    this.told = 'replaced'
+    const answer = result?.kind === 'send' ? result.answer : serverError
+    capture.replace(over === undefined ? answer : over(answer))
+    // A handler whose transaction timed out may still be writing. Its errors must not end the process.
+    res.on('error', () => {})
+  }
 }
 
 /** What the store did not take is sent with a mark, and it is too late to mark a response that streams. */

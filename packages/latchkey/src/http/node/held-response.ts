@@ -5,7 +5,8 @@
 import { type IncomingMessage, ServerResponse } from 'node:http'
 import type { Header } from '../../ports/outcome.ts'
 import type { Http1Request, Http1Response, Listener, OutputEntry } from './driver.ts'
-import { drain, isWaiting, needDrain, retain, StandInSocket, takeListeners, UnsentResponse } from './stand-in-socket.ts'
+import { drain, isWaiting, needDrain, type Outside, retain, type SocketUse, StandInSocket } from './stand-in-socket.ts'
+import { takeListeners, UnsentResponse } from './stand-in-socket.ts'
 import { coverHooks, type Hooks, restoreHooks } from './hooks.ts'
 import { type Growing, hasOutgrown } from './stream/outgrown.ts'
 import { bodySent, type CaptureEnd, endOf, headersOf } from './response.ts'
@@ -13,7 +14,15 @@ import { endOfStreamed, passOn, startStream, type StreamedResponse, takeTurn } f
 
 type HiddenEvent = 'finish' | 'close'
 
-export interface Held extends Growing {
+export interface HoldOptions {
+  readonly req: Http1Request | undefined
+  readonly bytesMax: number
+}
+
+/** A class, which is also what its stand-ins report to, because every request has one. */
+export class Held implements Growing, SocketUse, Outside {
+  readonly res: Http1Response
+  readonly bytesMax: number
   /** The headers that outer middleware had set. */
   readonly before: readonly Header[]
   /** Bytes of the response were sent before the capture. */
@@ -28,66 +37,73 @@ export interface Held extends Growing {
   readonly socket: StandInSocket
   readonly unsent: UnsentResponse
   restoreRequest: (() => void) | undefined
+  readonly output: OutputEntry[] = []
   /** 1xx answers that wait for the connection. */
-  readonly interim: OutputEntry[]
+  readonly interim: OutputEntry[] = []
+  bytes = 0
+  bytesAllowed: number
+  isTypeSeen = false
   /** Set once the answer goes to the client while its handler writes it. */
-  streamed: StreamedResponse | undefined
-  isTaking: boolean
-  isFinished: boolean
-  isHijacked: boolean
-  isReleased: boolean
-  error: unknown
-  end: CaptureEnd | undefined
-  readonly resolve: (end: CaptureEnd) => void
+  streamed: StreamedResponse | undefined = undefined
+  isTaking = false
+  isFinished = false
+  isHijacked = false
+  isReleased = false
+  error: unknown = undefined
+  end: CaptureEnd | undefined = undefined
+  readonly ended: Promise<CaptureEnd>
+  resolve: (end: CaptureEnd) => void = ignore
+
+  constructor(res: Http1Response, { req, bytesMax }: HoldOptions) {
+    this.res = res
+    this.bytesMax = bytesMax
+    this.bytesAllowed = bytesMax
+    this.before = headersOf(res)
+    this.hasBegun = res._header !== null
+    this.start = startOf(res)
+    // An answer that outer middleware has begun goes through it to the end.
+    this.hooks = !this.hasBegun && hasHooks(res) ? coverHooks(res) : undefined
+    this.onPendingData = res._onPendingData
+    this.listeners = { finish: takeListeners(res, 'finish'), close: takeListeners(res, 'close') }
+    this.own = { finish: () => finish(this), close: () => settle(this, endOfHeld(this)) }
+    this.sharedListener = res.__onFinished
+    this.socket = new StandInSocket(res.socket ?? req?.socket ?? null, this)
+    this.unsent = new UnsentResponse(res, this)
+    this.restoreRequest = req === undefined ? undefined : hideDisconnect(req, this.socket)
+    this.ended = new Promise(resolve => (this.resolve = resolve))
+  }
+
+  hijacked(): void {
+    this.isHijacked = true
+    settle(this, { kind: 'unreplayable', status: this.res.statusCode, why: 'the handler wrote to the socket itself' })
+  }
+
+  destroyed(error: unknown): void {
+    if (this.res.finished) return
+    this.error = error
+    process.nextTick(close, this)
+  }
+
+  /** An event of the server's. The handler must not learn that the connection has closed. */
+  emit(event: string, args: readonly unknown[]): boolean {
+    const { res, socket, listeners } = this
+    if (event !== 'close') return res.emit(event, ...args.map(one => (one === socket.real ? socket : one)))
+    for (const listener of listeners.close) Reflect.apply(listener, res, args)
+    return listeners.close.length > 0
+  }
+
+  assigned(real: object): void {
+    this.socket.attach(real)
+    this.res.socket = this.socket
+    if (this.streamed !== undefined) takeTurn(this, this.streamed)
+  }
 }
 
-export interface HoldOptions {
-  readonly req: Http1Request | undefined
-  readonly bytesMax: number
-  readonly resolve: Held['resolve']
-}
-
-export function hold(res: Http1Response, { req, bytesMax, resolve }: HoldOptions): Held {
+export function hold(res: Http1Response, options: HoldOptions): Held {
+  const { req } = options
   shareShape(res)
   if (req !== undefined) shareShape(req)
-  const hasBegun = res._header !== null
-  const socket = new StandInSocket(res.socket ?? req?.socket ?? null, {
-    hijacked: () => hijack(held),
-    destroyed: error => breakOff(held, error),
-  })
-  const unsent = new UnsentResponse(res, {
-    emit: (event, args) => emitOutside(held, event, args),
-    assigned: real => assign(held, real),
-  })
-  const held: Held = {
-    res,
-    before: headersOf(res),
-    hasBegun,
-    start: startOf(res),
-    // An answer that outer middleware has begun goes through it to the end.
-    hooks: !hasBegun && hasHooks(res) ? coverHooks(res) : undefined,
-    onPendingData: res._onPendingData,
-    listeners: { finish: takeListeners(res, 'finish'), close: takeListeners(res, 'close') },
-    own: { finish: () => finish(held), close: () => settle(held, endOfHeld(held)) },
-    sharedListener: res.__onFinished,
-    socket,
-    unsent,
-    restoreRequest: req === undefined ? undefined : hideDisconnect(req, socket),
-    output: [],
-    interim: [],
-    bytesMax,
-    bytes: 0,
-    bytesAllowed: bytesMax,
-    isTypeSeen: false,
-    streamed: undefined,
-    isTaking: false,
-    isFinished: false,
-    isHijacked: false,
-    isReleased: false,
-    error: undefined,
-    end: undefined,
-    resolve,
-  }
+  const held = new Held(res, options)
   if (held.sharedListener !== undefined) res.__onFinished = undefined
   res.on('finish', held.own.finish)
   res.on('close', held.own.close)
@@ -96,7 +112,7 @@ export function hold(res: Http1Response, { req, bytesMax, resolve }: HoldOptions
   res._closed = false
   if (res.socket !== null) coverSocket(held)
   // A request that was sent behind another one gets its connection when the other one is answered.
-  else res.assignSocket = real => Reflect.apply(ServerResponse.prototype.assignSocket, unsent, [real])
+  else res.assignSocket = real => Reflect.apply(ServerResponse.prototype.assignSocket, held.unsent, [real])
   return held
 }
 
@@ -137,12 +153,6 @@ function startOf(res: Http1Response): Partial<Http1Response> {
 function coverSocket({ res, socket, unsent }: Held): void {
   if (!socket.isNested && socket.real !== null) Reflect.set(socket.real, '_httpMessage', unsent)
   res.socket = socket
-}
-
-function assign(held: Held, real: object): void {
-  held.socket.attach(real)
-  held.res.socket = held.socket
-  if (held.streamed !== undefined) takeTurn(held, held.streamed)
 }
 
 /** The client's disconnect destroys the request, which is put off until the capture ends. */
@@ -231,27 +241,9 @@ function close({ res, isReleased }: Held): void {
   res.emit('close')
 }
 
-function breakOff(held: Held, error: unknown): void {
-  if (held.res.finished) return
-  held.error = error
-  process.nextTick(close, held)
-}
-
-function hijack(held: Held): void {
-  held.isHijacked = true
-  settle(held, { kind: 'unreplayable', status: held.res.statusCode, why: 'the handler wrote to the socket itself' })
-}
-
 function settle(held: Held, end: CaptureEnd): void {
   held.end ??= end
   held.resolve(held.end)
-}
-
-/** Emits an event of the server's. The handler must not learn that the connection has closed. */
-function emitOutside({ res, socket, listeners }: Held, event: string, args: readonly unknown[]): boolean {
-  if (event !== 'close') return res.emit(event, ...args.map(one => (one === socket.real ? socket : one)))
-  for (const listener of listeners.close) Reflect.apply(listener, res, args)
-  return listeners.close.length > 0
 }
 
 /** Restores the response, and sends nothing. */
