@@ -54,9 +54,9 @@ export const engineMutants: readonly Mutant[] = [
     patches: [
       {
         file: `${folder}/run/finish.ts`,
-        find: 'return finishRow(this.core, this.owned, this.end.judgement)',
-        replace: `void finishRow(this.core, this.owned, this.end.judgement).catch(() => undefined)
-    return Promise.resolve('written' as OwnerResult)`,
+        find: 'asked = finishRow(this.core, this.owned, this.end.judgement)',
+        replace: `asked = Promise.resolve('written' as OwnerResult)
+      void finishRow(this.core, this.owned, this.end.judgement).catch(() => undefined)`,
       },
     ],
     caughtBy: [recovering('gets the winner’s outcome, never its own success'), simulation],

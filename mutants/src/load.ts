@@ -96,7 +96,13 @@ export const loadMutants: readonly Mutant[] = [
   },
   {
     name: 'load: a claim that was never sent is looked for',
-    patches: [{ file: `${source}/engine/run/claim.ts`, find: 'wasNeverSent(cause) ?', replace: 'false ?' }],
+    patches: [
+      {
+        file: `${source}/engine/run/claim.ts`,
+        find: 'sent === undefined || wasNeverSent(cause) ?',
+        replace: 'sent === undefined ?',
+      },
+    ],
     caughtBy: [unprotected('looks for no claim that was never sent')],
   },
   {

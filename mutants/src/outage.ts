@@ -15,8 +15,11 @@ export const outageMutants: readonly Mutant[] = [
     patches: [
       {
         file: `${folder}/run/claim.ts`,
-        find: '{ cause, isReleased: false }',
-        replace: '{ cause, isReleased: true }',
+        find: '    .catch((cause: unknown) => (wasNeverSent(cause) ? failed(cause) : findLostClaim(core, claim, cause)))',
+        replace: `    .catch((cause: unknown) => {
+      core.uncertain.remember(claim, undefined)
+      return failed(cause)
+    })`,
       },
     ],
     caughtBy: [

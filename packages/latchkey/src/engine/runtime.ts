@@ -1,6 +1,5 @@
 /** What every execution of one Latchkey shares. */
-import { type Clock, sleep } from '../ports/clock.ts'
-import { DeadlinesByLength } from '../ports/deadlines.ts'
+import { type Clock, DeadlinesByLength, sleep } from '../ports/clock.ts'
 import type { Store } from '../ports/store.ts'
 import { silentTelemetry, type Telemetry } from '../ports/telemetry.ts'
 import { createDurations, type Durations } from './run/durations.ts'

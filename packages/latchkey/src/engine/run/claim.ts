@@ -4,6 +4,7 @@
  */
 import { isLatchkeyError, wasNeverSent } from '../../ports/errors.ts'
 import type { WorkInput } from '../../ports/steps.ts'
+import { faultPoint } from '../../ports/telemetry.ts'
 import type { ClaimRequest, ClaimResult, KeyRecord, Recovery } from '../../ports/store.ts'
 import { type Answer, type ExecuteRequest, inProgress } from '../answer.ts'
 import { type Settings, tombstoneOf } from '../options.ts'
@@ -47,8 +48,11 @@ export interface ClaimPlan<W> {
 export function claimThenRun<Tx, C, W>(core: Core<Tx>, settings: Settings<C>, plan: ClaimPlan<W>): Once<W> {
   const expiresInMs = settings.holdMsMax + settings.retentionMs + (plan.extraRetentionMs ?? 0)
   const claims = { core, settings, plan, expiresInMs, tombstoneMs: tombstoneOf(settings) }
-  return (request, work) =>
-    new Promise((answer, threw) => new ClaimedRun(claims, { request, work, answer, threw }).claim())
+  return (request, work) => {
+    const run = new ClaimedRun(claims, request, work)
+    run.claim()
+    return run.answering
+  }
 }
 
 /** What all executions of an operation share. */
@@ -60,15 +64,14 @@ interface Claims<Tx, C, W> {
   readonly tombstoneMs: number | undefined
 }
 
-interface AskedRun<W> extends Pick<Claiming<W>, 'request' | 'work' | 'answer' | 'threw'> {}
-
 /** One execution, from its claim to its answer. A class without promises between its steps, because every request has one. */
 class ClaimedRun<Tx, C, W> implements Claiming<W>, Caller<ClaimResult> {
   request: ExecuteRequest
   readonly work: W
   claimedAtMs = 0
-  readonly answer: (answer: Answer) => void
-  readonly threw: (error: unknown) => void
+  readonly answering: Promise<Answer>
+  answer: (answer: Answer) => void = unset
+  threw: (error: unknown) => void = unset
   private readonly claims: Claims<Tx, C, W>
   private sent: SentClaim | undefined = undefined
   /** What the last claim met instead of a grant. */
@@ -76,26 +79,38 @@ class ClaimedRun<Tx, C, W> implements Claiming<W>, Caller<ClaimResult> {
   /** How often it met a row. */
   private looks = 0
 
-  constructor(claims: Claims<Tx, C, W>, { request, work, answer, threw }: AskedRun<W>) {
+  constructor(claims: Claims<Tx, C, W>, request: ExecuteRequest, work: W) {
     this.claims = claims
     this.request = request
     this.work = work
-    this.answer = answer
-    this.threw = threw
+    this.answering = new Promise((answer, threw) => {
+      this.answer = answer
+      this.threw = threw
+    })
   }
 
   claim(): void {
     const { core, plan } = this.claims
     this.claimedAtMs = core.clock.monotonicMs()
     const refused = whyNotSent(core, isReleased(plan.recovery))
-    if (refused === undefined) core.calls.ask('claim', this)
-    else this.goOn(plan.storeDown(refused, this.request, this.work))
+    if (refused !== undefined) return this.goOn(plan.storeDown(refused, this.request, this.work))
+    const claim = this.claimRequest()
+    let asked: Promise<ClaimResult>
+    try {
+      faultPoint('claim', 'before')
+      asked = core.store.claim(claim)
+    } catch (error) {
+      // A port that throws instead of rejecting.
+      asked = Promise.reject(error)
+    }
+    this.sent = { claim, asked }
+    core.calls.watch('claim', asked, this)
   }
 
-  ask(): Promise<ClaimResult> {
+  private claimRequest(): ClaimRequest {
     const { request, seen, work } = this
     const { core, plan, settings, expiresInMs, tombstoneMs } = this.claims
-    const claim: ClaimRequest = {
+    return {
       identity: request.identity,
       claimId: core.clock.randomId(),
       fingerprint: request.fingerprint,
@@ -108,9 +123,6 @@ class ClaimedRun<Tx, C, W> implements Claiming<W>, Caller<ClaimResult> {
       // A caller that may not see a row may not get it either: first it claims only a new row, then the one it was allowed to see.
       takeOver: request.authorizeReplay && (seen === undefined ? 'none' : grantOf(seen)),
     }
-    const asked = sendClaim(core, claim)
-    this.sent = { claim, asked }
-    return asked
   }
 
   answered(claimed: ClaimResult): void {
@@ -129,14 +141,17 @@ class ClaimedRun<Tx, C, W> implements Claiming<W>, Caller<ClaimResult> {
   }
 
   private async withoutReply(cause: unknown): Promise<Answer | undefined> {
+    const { sent, request, work } = this
     const { core, plan } = this.claims
     const found =
-      wasNeverSent(cause) || this.sent === undefined
-        ? failed(cause)
-        : await findLostClaim(core, this.sent, { cause, isReleased: isReleased(plan.recovery) })
-    if (found.kind === 'unavailable') return plan.storeDown(found, this.request, this.work)
-    this.answered(found)
-    return undefined
+      sent === undefined || wasNeverSent(cause) ? failed(cause) : await findLostClaim(core, sent.claim, cause)
+    if (found.kind === 'won') {
+      this.answered(found)
+      return undefined
+    }
+    if (sent !== undefined && found.inDoubt && isReleased(plan.recovery))
+      core.uncertain.remember(sent.claim, sent.asked)
+    return plan.storeDown(found, request, work)
   }
 
   private async fromRow(record: KeyRecord): Promise<Answer | undefined> {
@@ -194,25 +209,13 @@ function whyNotSent<Tx>({ uncertain, calls }: Core<Tx>, released: boolean): Unav
   return calls.circuit.admits() ? undefined : notSent('the store failed repeatedly')
 }
 
-/** A claim of a row that records what has happened already, and that must not be freed if the reply is lost. */
+/** Claims a row to record what has happened already. If the reply is lost the row is not freed. */
 export async function claimToRecord<Tx>(core: Core<Tx>, claim: ClaimRequest): Promise<ClaimResult | Unavailable> {
   const refused = whyNotSent(core, false)
   if (refused !== undefined) return refused
-  const asked = sendClaim(core, claim)
   return core.calls
-    .call('claim', () => asked)
-    .catch((cause: unknown) =>
-      wasNeverSent(cause) ? failed(cause) : findLostClaim(core, { claim, asked }, { cause, isReleased: false }),
-    )
-}
-
-function sendClaim<Tx>({ store }: Core<Tx>, claim: ClaimRequest): Promise<ClaimResult> {
-  try {
-    return store.claim(claim)
-  } catch (error) {
-    // A port that throws instead of rejecting.
-    return Promise.reject(error)
-  }
+    .call('claim', () => core.store.claim(claim))
+    .catch((cause: unknown) => (wasNeverSent(cause) ? failed(cause) : findLostClaim(core, claim, cause)))
 }
 
 interface SentClaim {
@@ -221,25 +224,18 @@ interface SentClaim {
   readonly asked: Promise<ClaimResult>
 }
 
-interface LostReply {
-  readonly cause: unknown
-  /** Its handler never ran, so it is released once the store is back. */
-  readonly isReleased: boolean
-}
-
 async function findLostClaim<Tx>(
   core: Core<Tx>,
-  { claim, asked }: SentClaim,
-  { cause, isReleased: released }: LostReply,
+  { identity, claimId, leaseMs }: ClaimRequest,
+  cause: unknown,
 ): Promise<Won | Unavailable> {
-  const found = await core.calls.call('read', () => core.store.read(claim.identity.id)).catch(() => undefined)
-  const mine = found?.state === 'in_progress' && found.claimId === claim.claimId
+  const found = await core.calls.call('read', () => core.store.read(identity.id)).catch(() => undefined)
+  const mine = found?.state === 'in_progress' && found.claimId === claimId
   // Half the lease must be left: with less the handler would start on a claim that is already running out.
-  if (found !== undefined && mine && found.leaseLeftMs > claim.leaseMs / 2) {
-    const { id, fence, claimId } = found
-    return { kind: 'won', claim: { id, fence, claimId }, attempt: found.attempts, crashes: found.crashes, from: 'none' }
-  }
-  const unavailable = failed(cause)
-  if (unavailable.inDoubt && released) core.uncertain.remember(claim, asked)
-  return unavailable
+  if (found === undefined || !mine || found.leaseLeftMs <= leaseMs / 2) return failed(cause)
+  const claim = { id: found.id, fence: found.fence, claimId }
+  return { kind: 'won', claim, attempt: found.attempts, crashes: found.crashes, from: 'none' }
 }
+
+/** Until the promise of the answer is there. */
+function unset(): void {}

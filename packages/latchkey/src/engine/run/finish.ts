@@ -1,5 +1,6 @@
 /** Writes the end of a handler to its row, and answers when that fails. */
 import type { Claim, OwnerResult } from '../../ports/store.ts'
+import { faultPoint } from '../../ports/telemetry.ts'
 import {
   type Answer,
   type Attempt,
@@ -62,11 +63,15 @@ export class StoredEnd<Tx, C> implements Caller<OwnerResult> {
   write(): void {
     const { calls, clock } = this.core
     this.sinceMs = clock.monotonicMs()
-    calls.ask('finish', this, Math.min(calls.timeoutMs, storedWithinMs))
-  }
-
-  ask(): Promise<OwnerResult> {
-    return finishRow(this.core, this.owned, this.end.judgement)
+    let asked: Promise<OwnerResult>
+    try {
+      faultPoint('finish', 'before')
+      asked = finishRow(this.core, this.owned, this.end.judgement)
+    } catch (error) {
+      // A port that throws instead of rejecting.
+      asked = Promise.reject(error)
+    }
+    calls.watch('finish', asked, this, Math.min(calls.timeoutMs, storedWithinMs))
   }
 
   answered(written: OwnerResult): void {
@@ -79,9 +84,9 @@ export class StoredEnd<Tx, C> implements Caller<OwnerResult> {
   }
 
   unanswered(cause: unknown): void {
-    const { core, owned, sinceMs } = this
-    const write = (limitMs: number) =>
-      core.calls.call('finish', () => this.ask(), Math.min(core.calls.timeoutMs, limitMs))
+    const { core, owned, end, sinceMs } = this
+    const finish = () => finishRow(core, owned, end.judgement)
+    const write = (limitMs: number) => core.calls.call('finish', finish, Math.min(core.calls.timeoutMs, limitMs))
     retryUntilStored(core.clock, { write, cause, sinceMs, claimLeftMs: () => owned.lasts.leftMs() })
       .then(
         written => this.answered(written),

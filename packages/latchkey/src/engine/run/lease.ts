@@ -1,6 +1,6 @@
 /** Renews a claim while its handler runs, and signals the handler when the claim is lost. */
 import { LatchkeyError } from '../../ports/errors.ts'
-import type { Deadline, Deadlines } from '../../ports/deadlines.ts'
+import type { Deadline, Deadlines } from '../../ports/clock.ts'
 import type { Claim } from '../../ports/store.ts'
 import type { Core } from '../runtime.ts'
 

@@ -1,6 +1,5 @@
 /** Every call to the store is bounded in time, counted, and reported to the circuit breaker. A write that must not be lost is retried. */
-import { type Clock, sleep } from '../../ports/clock.ts'
-import { type Deadline, type Deadlines, DeadlinesByLength } from '../../ports/deadlines.ts'
+import { type Clock, type Deadline, type Deadlines, DeadlinesByLength, sleep } from '../../ports/clock.ts'
 import { isLatchkeyError, LatchkeyError } from '../../ports/errors.ts'
 import { faultPoint, type Telemetry } from '../../ports/telemetry.ts'
 
@@ -13,13 +12,12 @@ export interface StoreCalls {
    * was never sent. Rejects with `overloaded` when the store refused to queue it, which does not count as a failure.
    */
   call<T>(name: string, run: () => Promise<T>, limitMs?: number): Promise<T>
-  /** The same without a promise, for the two calls that every request makes. Few different limits: each has its own timer. */
-  ask<T>(name: string, caller: Caller<T>, limitMs?: number): void
+  /** The same for a call that was made, without a promise of its own: every request comes by twice. Few limits: each has a timer. */
+  watch<T>(name: string, asked: Promise<T>, caller: Caller<T>, limitMs?: number): void
 }
 
-/** Makes a call and goes on with its answer. */
+/** Goes on with the answer to its call. */
 export interface Caller<T> {
-  ask(): Promise<T>
   answered(value: T): void
   /** With the error that `call` would reject with. */
   unanswered(error: unknown): void
@@ -85,7 +83,13 @@ export function storeCalls({ storeName, timeoutMs, clock, telemetry, ...options 
           throw failure(cause, name)
         })
     },
-    ask: (name, caller, limitMs = timeoutMs) => new StoreCall(name, caller, limitOf(limitMs)).send(),
+    watch(name, asked, caller, limitMs = timeoutMs) {
+      const call = new StoreCall(name, caller, limitOf(limitMs))
+      asked.then(
+        value => call.succeed(value),
+        (cause: unknown) => call.fail(cause),
+      )
+    },
   }
 }
 
@@ -113,27 +117,14 @@ class StoreCall<T> implements Deadline {
     this.name = name
     this.caller = caller
     this.limit = limit
-  }
-
-  send(): void {
-    this.limit.deadlines.add(this)
-    try {
-      faultPoint(this.name, 'before')
-      this.caller.ask().then(
-        value => this.succeed(value),
-        (cause: unknown) => this.fail(cause),
-      )
-    } catch (error) {
-      // A port that throws instead of rejecting.
-      this.fail(error)
-    }
+    limit.deadlines.add(this)
   }
 
   fallDue(): void {
     this.fail(new LatchkeyError('store-unavailable', `no answer within ${this.limit.limitMs} ms`))
   }
 
-  private succeed(value: T): void {
+  succeed(value: T): void {
     const { limit, caller, name } = this
     // A late answer: the caller finds out by itself what the call has done.
     if (this.isOver) return
@@ -150,7 +141,7 @@ class StoreCall<T> implements Deadline {
     }
   }
 
-  private fail(cause: unknown): void {
+  fail(cause: unknown): void {
     const { limit, caller, name } = this
     if (this.isOver) return
     this.end()

@@ -44,17 +44,24 @@ export function exchange<Context, W>(
 ): Promise<Exchange> {
   const owner = operation[engine]
   // No async function: the frame of one costs every request more than reading it does.
-  const execute = (read: ReadRequest) => {
-    if (read.kind !== 'request') return Promise.resolve(read)
-    const { id } = read.request.identity
-    return owner.execute(read.request, work).then(answer => render(owner, { view, id }, answer))
-  }
   try {
-    const reading = readRequest(owner, view)
-    return reading instanceof Promise ? reading.then(execute) : execute(reading)
+    const read = readRequest(owner, view)
+    return read instanceof Promise
+      ? read.then(late => execute(owner, view, { work, read: late }))
+      : execute(owner, view, { work, read })
   } catch (error) {
     return Promise.reject(error)
   }
+}
+
+function execute<C, W>(
+  owner: OperationEngine<C, W>,
+  view: RequestView<C>,
+  { work, read }: { readonly work: W; readonly read: ReadRequest },
+): Promise<Exchange> {
+  if (read.kind !== 'request') return Promise.resolve(read)
+  const { id } = read.request.identity
+  return owner.execute(read.request, work).then(answer => render(owner, { view, id }, answer))
 }
 
 /** What comes of reading a request: what the engine executes, or the end of the exchange. */

@@ -66,15 +66,11 @@ export function idempotent<X extends Execution, Req extends ExpressRequest>(
 ): ExpressMiddleware<Req> {
   const declared = readRoute(operation, given)
   switch (declared.form) {
-    case 'handler': {
-      const { handler } = declared
-      return (req, res, next) =>
-        // Express passes a request and its own response together.
-        serve(declared.operation, { req, res, next, handler: x => handler(req, res as ResponseOf<Req>, x) })
-    }
+    case 'handler':
+      return serve(declared.operation, declared.handler)
     case 'middleware':
       checkMiddleware(declared.operation)
-      return (req, res, next) => serve(declared.operation, { req, res, next, handler: undefined })
+      return serve(declared.operation)
     case 'phased':
       return (req, res, next) =>
         void answer(exchangePhased(declared.operation, expressView(req), declared.route), res, next)
@@ -126,51 +122,48 @@ function rawBodyOf(req: object): unknown {
   return raw instanceof Uint8Array ? raw : undefined
 }
 
-interface Call<X, Req> {
-  readonly req: Req
-  readonly res: ExpressResponse
-  readonly next: ExpressNext
-  /** Absent in the middleware form: later handlers do the work. */
-  readonly handler: ((execution: X) => unknown) | undefined
-}
-
+/** Without a handler, later ones do the work. */
 function serve<X extends Execution, Req extends ExpressRequest>(
   operation: Operation<X, Req>,
-  call: Call<X, Req>,
-): void {
-  const { req, res, next, handler } = call
-  let held: HeldAnswer | undefined
-  exchange(operation, expressView(req), execution => {
-    rememberExecution(req, execution)
-    const rendered = watchErrors(req)
-    // Last: what it lays over the request leaves first, and the request has its shape again.
-    held = holdAnswer(res, req, { operation })
-    return attempt(operation, call, { execution, rendered, held })
-  })
-    .then(result => {
-      if (result.kind === 'pass') return handler === undefined ? next() : handler(uncoveredExecution(operation))
-      if (held !== undefined) return held.conclude(result)
-      if (result.kind === 'send') sendAnswer(res, result.answer)
-      return undefined
+  handler?: ExpressHandler<X, Req>,
+): ExpressMiddleware<Req> {
+  return (req, res, next) => {
+    // Express passes a request and its own response together.
+    const run = (execution: X) => (handler === undefined ? next() : handler(req, res as ResponseOf<Req>, execution))
+    let held: HeldAnswer | undefined
+    exchange(operation, expressView(req), execution => {
+      rememberExecution(req, execution)
+      const rendered = watchErrors(req)
+      // Last: what it lays over the request leaves first, and the request has its shape again.
+      held = holdAnswer(res, req, { operation })
+      return attempt({ operation, res, next, rendered, held }, () => run(execution))
     })
-    .catch((error: unknown) => {
-      if (held === undefined) return next(thrownError(error))
-      reportFailure(operation, 'an execution failed', error)
-      return held.conclude()
-    })
+      .then(result => {
+        if (result.kind === 'pass') return run(uncoveredExecution(operation))
+        if (held !== undefined) return held.conclude(result)
+        if (result.kind === 'send') sendAnswer(res, result.answer)
+        return undefined
+      })
+      .catch((error: unknown) => {
+        if (held === undefined) return next(thrownError(error))
+        reportFailure(operation, 'an execution failed', error)
+        return held.conclude()
+      })
+  }
 }
 
-interface Granted<X> {
-  readonly execution: X
+interface Granted<X extends Execution, Req> {
+  readonly operation: Operation<X, Req>
+  readonly res: ExpressResponse
+  readonly next: ExpressNext
   readonly rendered: RenderedError
   readonly held: HeldAnswer
 }
 
 /** Has ended when the handler has returned and its response has ended. No async function: every request comes by. */
 function attempt<X extends Execution, Req extends ExpressRequest>(
-  operation: Operation<X, Req>,
-  { res, next, handler }: Call<X, Req>,
-  { execution, rendered, held }: Granted<X>,
+  { operation, res, next, rendered, held }: Granted<X, Req>,
+  run: () => unknown,
 ): Promise<Attempt> {
   const whenAnswered = () => held.ended.then(end => held.attempt(end, rendered.error))
   const whenThrown = (thrown: unknown) => {
@@ -186,7 +179,7 @@ function attempt<X extends Execution, Req extends ExpressRequest>(
     return whenAnswered()
   }
   try {
-    return Promise.resolve(handler === undefined ? next() : handler(execution)).then(whenAnswered, whenThrown)
+    return Promise.resolve(run()).then(whenAnswered, whenThrown)
   } catch (thrown) {
     return whenThrown(thrown)
   }
