@@ -42,6 +42,39 @@ describePostgres('atomic operations on a small pool', database => {
     expect(shop.pool.waitingCount).toBe(0)
   })
 
+  it('need one transaction each, also when they have to wait for a place', async () => {
+    const operation = latchkeyOn(shop.store).atomic(operationName)
+    const keys = Array.from({ length: 30 }, (_, at) => `waiting-${at}`)
+    let checkOuts = 0
+    shop.pool.on('acquire', () => void (checkOuts += 1))
+    await Promise.all(
+      keys.map(key => {
+        const handler = ordering(shop, key, () => answered(201))
+        return operation[engine].execute(executeRequest(key), handler.work)
+      }),
+    )
+    // And a few for the looks that they share.
+    expect(checkOuts).toBeGreaterThanOrEqual(keys.length)
+    expect(checkOuts).toBeLessThan(keys.length + 10)
+  })
+
+  it('are replayed while another one has the only place', async () => {
+    const operation = latchkeyOn(shop.store).atomic(operationName)
+    const stored = ordering(shop, 'stored', () => answered(201))
+    await operation[engine].execute(executeRequest('stored'), stored.work)
+    const door = gate()
+    const slow = ordering(shop, 'slow', async () => {
+      await door.opened
+      return answered(201)
+    })
+    const first = operation[engine].execute(executeRequest('slow'), slow.work)
+    await eventually(() => slow.calls === 1)
+    expect(told(await operation[engine].execute(executeRequest('stored'), stored.work))).toBe('replayed 201')
+    door.open()
+    expect(told(await first)).toBe('executed 201 yes')
+    expect(stored.calls).toBe(1)
+  })
+
   it('all finish when every one of them needs a second transaction for its refusal', async () => {
     const operation = latchkeyOn(shop.store).atomic(operationName)
     const keys = Array.from({ length: 30 }, (_, at) => `refusals-${at}`)

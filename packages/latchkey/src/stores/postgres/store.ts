@@ -68,6 +68,11 @@ export function openPostgresStore<Pool extends PgPool>({
     ...heartbeatCall(sql, run),
     ...completeCall(sql, run),
   }
+  const batched =
+    batching === false
+      ? {}
+      : batchedCalls({ sql, pool, sessions: known, options: batching === true ? {} : batching, single })
+  const calls = { ...single, ...batched }
   return {
     name: 'postgres',
     traits: {
@@ -85,14 +90,12 @@ export function openPostgresStore<Pool extends PgPool>({
       sql,
       schemaName: schema,
       sessions: known,
+      read: calls.read,
     }) as Transactor<unknown> as Transactor<ClientOf<Pool>>,
     steps: postgresSteps(sql, run) as Steps<ClientOf<Pool>>,
     outbox: postgresOutbox<ClientOf<Pool>>(sql, run),
     reconciliation: postgresReconciliation(sql, run),
-    ...single,
-    ...(batching === false
-      ? {}
-      : batchedCalls({ sql, pool, sessions: known, options: batching === true ? {} : batching, single })),
+    ...calls,
     ...failCalls(sql, run),
     ...releaseCalls(sql, run),
     ...sweepCall(sql, run),

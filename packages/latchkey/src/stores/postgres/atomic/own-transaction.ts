@@ -1,7 +1,7 @@
 /** A transaction that we open. It ends as its work asks, unless the work has ended it itself or left it idle while others wait. */
 import { LatchkeyError } from '../../../ports/errors.ts'
-import type { AtomicRequest, Reservation, TransactionEnd } from '../../../ports/store.ts'
-import { isConflict, storeError } from '../connection/errors.ts'
+import type { AtomicRequest, TransactionEnd } from '../../../ports/store.ts'
+import { isConflict } from '../connection/errors.ts'
 import type { PoolShare } from '../connection/pool-share.ts'
 import { preparedIn } from '../connection/prepared.ts'
 import { inTransaction } from '../connection/statement.ts'
@@ -10,7 +10,7 @@ import { type OpenTransaction, openTransaction } from '../connection/transaction
 import { watchCommands } from '../connection/watch-commands.ts'
 import type { PgClient } from '../driver.ts'
 import type { AtomicCalls } from './reserve-and-record.ts'
-import { type AtomicTransaction, handlerEnd, reserveIn } from './transaction.ts'
+import { type AtomicTransaction, handlerEnd } from './transaction.ts'
 import type { TransactorOptions } from './transactor.ts'
 
 export interface OwnTransaction extends AtomicTransaction {
@@ -81,18 +81,6 @@ export async function endOwnTransaction(own: OwnTransaction, schema: string, wor
   } finally {
     watch?.stop()
   }
-}
-
-/** Reserves and rolls back. What was found is what every later reservation on its `tx` returns. */
-export async function reserveOnly(own: OwnTransaction, schema: string, request: AtomicRequest): Promise<Reservation> {
-  let found: Reservation | undefined
-  const end = await endOwnTransaction(own, schema, async () => {
-    found = await reserveIn(own, request)
-    return 'rollback'
-  })
-  if (found === undefined) throw storeError('cause' in end ? end.cause : undefined, schema)
-  own.found = found
-  return found
 }
 
 /** What the work asks for, or `misused` if it left the transaction idle while others waited for the pool: it may still be running then. */

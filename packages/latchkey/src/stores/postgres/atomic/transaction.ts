@@ -17,7 +17,7 @@ export interface AtomicTransaction {
   began?: string
   /** The lock that was asked for with its BEGIN. */
   first?: { readonly request: AtomicRequest; readonly lock: Fields | undefined }
-  /** What was found in a transaction that has ended: nothing else can be asked of it. */
+  /** What was found without a transaction: nothing else can be asked of it. */
   found?: Reservation
   /** Sent with the COMMIT. */
   atEnd?: Together

@@ -10,9 +10,9 @@ import { inTransaction, notAdopted, runIn } from '../connection/statement.ts'
 import { beginReadCommitted, openTransaction } from '../connection/transaction.ts'
 import { watchCommands } from '../connection/watch-commands.ts'
 import type { PgClient, PgPool } from '../driver.ts'
-import { keyRecord, readStatement, type KeyRow } from '../keys/read.ts'
+import { keyRecord, type KeyRow, needsNoDecision, readStatement } from '../keys/read.ts'
 import type { Dialect } from '../sql/names.ts'
-import { endOwnTransaction, openOwnTransaction, reserveOnly, type Transactions } from './own-transaction.ts'
+import { endOwnTransaction, openOwnTransaction, type Transactions } from './own-transaction.ts'
 import { type AtomicCalls, atomicCalls, lockOf } from './reserve-and-record.ts'
 import { type AtomicTransaction, handlerEnd, recordAtEnd, recordIn, reserveIn } from './transaction.ts'
 
@@ -22,10 +22,12 @@ export interface TransactorOptions {
   readonly schemaName: string
   /** For transactions of our own: in those that callers hand in, statements are not named. */
   readonly sessions: Sessions
+  /** What is committed, together with other reads. */
+  readonly read: (id: string) => Promise<KeyRecord | undefined>
 }
 
 export function postgresTransactor(options: TransactorOptions): Transactor<PgClient> {
-  const { pool, sql, schemaName } = options
+  const { pool, sql, schemaName, read } = options
   const share = shareOf(pool)
   const transactions: Transactions = { calls: atomicCalls(sql), share, open: new WeakMap() }
   const transactionOf = (tx: PgClient): AtomicTransaction => {
@@ -33,15 +35,19 @@ export function postgresTransactor(options: TransactorOptions): Transactor<PgCli
     if (transaction === undefined) throw notAdopted()
     return transaction
   }
-  /** Without a place: a request that is replayed or refused waits for no other. Undefined: its handler has to run. */
-  const reserveFirst = async (first: AtomicRequest): Promise<PgClient | undefined> => {
-    const own = await openOwnTransaction(options, transactions, first)
-    return (await reserveOnly(own, schemaName, first)).kind === 'free' ? undefined : own.tx
+  /** Without a place: a request that is answered from its row waits for no other. Undefined: its handler may have to run. */
+  const look = async ({ identity }: AtomicRequest): Promise<PgClient | undefined> => {
+    const record = await read(identity.id)
+    if (record === undefined || !needsNoDecision(record)) return undefined
+    // Never used as a client: a row that is seen is not reserved, and no handler runs.
+    const tx = {} as PgClient
+    transactions.open.set(tx, seenWithout(transactions.calls, record))
+    return tx
   }
   return {
     async transaction(work, first) {
       if (!share.tryEnter()) {
-        const seen = first && (await reserveFirst(first))
+        const seen = first && (await look(first))
         if (seen !== undefined) {
           await work(seen)
           return { kind: 'rolled-back' }
@@ -78,6 +84,12 @@ export function postgresTransactor(options: TransactorOptions): Transactor<PgCli
     endOf: tx => endOf(transactionOf(tx)),
     readAfterCommit: (id, waitMs) => readAfterCommit(options, id, waitMs),
   }
+}
+
+function seenWithout(calls: AtomicCalls, record: KeyRecord): AtomicTransaction {
+  const none = () => Promise.reject(new LatchkeyError('invariant', 'a row was seen without a transaction'))
+  const found = { kind: 'seen', record } as const
+  return { calls, runs: { call: none, run: none }, isOurs: true, watch: undefined, found }
 }
 
 function adoptedTransaction(tx: PgClient, sql: Dialect, calls: AtomicCalls): AtomicTransaction {
