@@ -18,7 +18,7 @@ export interface OwnTransaction extends AtomicTransaction {
   readonly share: PoolShare
   /** What the handler gets, until `close` takes it away. */
   readonly tx: PgClient
-  readonly close: (error: LatchkeyError) => void
+  readonly close: (error: () => LatchkeyError) => void
   /** For the error that names the mistake. Undefined: a phase. */
   readonly operation: string | undefined
 }
@@ -58,7 +58,7 @@ export async function endOwnTransaction(own: OwnTransaction, schema: string, wor
     try {
       requested = await unlessIdle(own, work)
     } catch (cause) {
-      close(over())
+      close(over)
       watch?.endsNow()
       await opened.rollback()
       const how = handlerEnd(own)
@@ -67,7 +67,7 @@ export async function endOwnTransaction(own: OwnTransaction, schema: string, wor
       throw cause
     }
     const misuse = requested === 'misused' ? usedThePool(operation) : undefined
-    close(misuse ?? over())
+    close(misuse === undefined ? over : () => misuse)
     watch?.endsNow()
     if (requested === 'commit') {
       const end = await opened.commit(own.atEnd)

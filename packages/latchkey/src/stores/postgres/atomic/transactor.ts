@@ -35,7 +35,7 @@ export function postgresTransactor(options: TransactorOptions): Transactor<PgCli
     if (transaction === undefined) throw notAdopted()
     return transaction
   }
-  /** Without a place: a request that is answered from its row waits for no other. Undefined: its handler may have to run. */
+  /** Undefined: the handler may have to run. */
   const look = async ({ identity }: AtomicRequest): Promise<PgClient | undefined> => {
     const record = await read(identity.id)
     if (record === undefined || !needsNoDecision(record)) return undefined
@@ -46,13 +46,12 @@ export function postgresTransactor(options: TransactorOptions): Transactor<PgCli
   }
   return {
     async transaction(work, first) {
-      if (!share.tryEnter()) {
-        const seen = first && (await look(first))
-        if (seen !== undefined) {
-          await work(seen)
-          return { kind: 'rolled-back' }
-        }
-        await share.enter()
+      // A request that is answered from its row waits for no other, and needs no place.
+      let seen: PgClient | undefined
+      const isSeen = async () => first !== undefined && (seen = await look(first)) !== undefined
+      if (!share.tryEnter() && !(await share.enter(isSeen)) && seen !== undefined) {
+        await work(seen)
+        return { kind: 'rolled-back' }
       }
       try {
         const own = await openOwnTransaction(options, transactions, first)

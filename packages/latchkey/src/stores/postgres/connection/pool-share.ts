@@ -9,6 +9,8 @@ import type { PgPool } from '../driver.ts'
 
 /** A caller that waits for longer is refused here, before the engine's limit (5 s) takes a full pool for a server that is down. */
 const waitMsMax = 4_000
+/** Few places are free by then, and what is looked for at the same time is one statement. */
+const lookAfterMs = 10
 /** Each is a caller that waits for its answer: as many as may wait for a concurrent duplicate. */
 const waitingMax = 1_000
 /** Claims and completions each have one connection of the usual ten. */
@@ -20,8 +22,11 @@ const idleChecksMax = 5
 export interface PoolShare {
   /** Whether there was a free place, which is taken now. Every place is given back with `leave`. */
   tryEnter(): boolean
-  /** Waits for a place. Rejects with `overloaded`. */
-  enter(): Promise<void>
+  /**
+   * Waits for a place, and returns whether it has one. A caller that still waits after a few milliseconds calls `look`, at the same time
+   * as others do: if that is true it needs no place any more. Rejects with `overloaded`.
+   */
+  enter(look: () => Promise<boolean>): Promise<boolean>
   leave(): void
   /** Whether a lane may keep a connection between its batches, which it does from now on. It ends with `unkeep`. */
   tryKeep(): boolean
@@ -54,6 +59,7 @@ function poolShare(pool: PgPool): PoolShare {
   // A pool of one has none to spare: a handler that asks it for another leaves its transaction idle, and is rolled back.
   const placesMax = Math.max(1, sizeMax - 1)
   const waiting: LinkedList<WaitingCaller> = emptyList()
+  const together = calledTogether(lookAfterMs)
   const keptMax = Math.max(1, Math.floor(sizeMax / poolPartKept))
   let taken = 0
   let kept = 0
@@ -64,9 +70,7 @@ function poolShare(pool: PgPool): PoolShare {
   }
   return {
     tryEnter,
-    enter: async () => {
-      if (!tryEnter()) await turn(waiting, placesMax)
-    },
+    enter: async look => tryEnter() || turn({ waiting, placesMax, together }, look),
     leave() {
       // The place is handed on: a caller that arrives now does not overtake those that wait.
       if (waiting.first === undefined) taken -= 1
@@ -83,21 +87,53 @@ function poolShare(pool: PgPool): PoolShare {
   }
 }
 
-function turn(line: LinkedList<WaitingCaller>, placesMax: number): Promise<void> {
+interface Line {
+  readonly waiting: LinkedList<WaitingCaller>
+  readonly placesMax: number
+  readonly together: (run: () => void) => void
+}
+
+function turn({ waiting, placesMax, together }: Line, look: () => Promise<boolean>): Promise<boolean> {
   const why = `${placesMax} transactions are open, the most that atomic work may take of this pool`
-  if (line.length >= waitingMax) return Promise.reject(overloaded(`${why}, and ${waitingMax} wait for one to end`))
+  if (waiting.length >= waitingMax) return Promise.reject(overloaded(`${why}, and ${waitingMax} wait for one to end`))
   return new Promise((resolve, reject) => {
+    let isWaiting = true
     const leave = () => {
+      isWaiting = false
       cancel()
-      remove(line, place)
+      remove(waiting, place)
     }
-    const cancel = systemClock.after(waitMsMax, () => {
-      leave()
-      reject(overloaded(`${why}, and none ended within ${waitMsMax} ms`))
+    const fail = (error: unknown) => {
+      if (isWaiting) leave()
+      reject(error)
+    }
+    const late = () => fail(overloaded(`${why}, and none ended within ${waitMsMax} ms`))
+    const cancel = systemClock.after(waitMsMax, late)
+    const place: WaitingCaller = { before: undefined, next: undefined, enter: () => (leave(), resolve(true)) }
+    append(waiting, place)
+    together(() => {
+      if (!isWaiting) return
+      look().then(isAnswered => {
+        if (!isAnswered || !isWaiting) return
+        leave()
+        resolve(false)
+      }, fail)
     })
-    const place: WaitingCaller = { before: undefined, next: undefined, enter: () => (leave(), resolve()) }
-    append(line, place)
   })
+}
+
+/** Calls what it is given with all else that it is given within `afterMs`. */
+function calledTogether(afterMs: number): (run: () => void) => void {
+  let runs: (() => void)[] = []
+  return run => {
+    runs.push(run)
+    if (runs.length > 1) return
+    systemClock.after(afterMs, () => {
+      const due = runs
+      runs = []
+      for (const one of due) one()
+    })
+  }
 }
 
 function overloaded(message: string): LatchkeyError {

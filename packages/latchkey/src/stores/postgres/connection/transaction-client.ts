@@ -11,8 +11,8 @@ export interface TransactionClient {
   readonly tx: PgClient
   /** For our own statements: past what is there for the handler. */
   readonly directly: PgQueryable
-  /** Whatever is sent from now on is refused with this error. */
-  close(error: LatchkeyError): void
+  /** Whatever is sent from now on is refused with this error, which is made then: most handlers send nothing more. */
+  close(error: () => LatchkeyError): void
 }
 
 /** Where a transaction that we opened carries the way of our own statements: past what is there for the handler. */
@@ -23,17 +23,17 @@ export function directlyTo(tx: { readonly [direct]?: PgQueryable }): PgQueryable
 }
 
 export function transactionClient(client: PgClient, watch?: CommandWatch): TransactionClient {
-  let over: LatchkeyError | undefined
+  let over: (() => LatchkeyError) | undefined
   const directly: PgQueryable = {
     // What goes with the handler's rows must not be committed without them.
     query: (text, values) => {
-      const gone = over ?? (watch?.ended() === undefined ? undefined : endedByHandler())
-      return gone === undefined ? client.query(text, values) : Promise.reject(gone)
+      const gone = over ?? (watch?.ended() === undefined ? undefined : endedByHandler)
+      return gone === undefined ? client.query(text, values) : Promise.reject(gone())
     },
   }
   const own = new Map<PropertyKey, unknown>([
     [direct, directly],
-    ['query', handlersQuery(client, () => over)],
+    ['query', handlersQuery(client, () => over?.())],
     // Query builders give back what they think they have checked out. This one goes back when its transaction has ended.
     ['release', () => {}],
   ])
