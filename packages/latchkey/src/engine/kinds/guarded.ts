@@ -12,6 +12,7 @@ import { countInProgress } from '../run/answer-from-row.ts'
 import { claimThenRun, type Granted } from '../run/claim.ts'
 import { finishAs } from '../run/finish.ts'
 import { holdLease } from '../run/lease.ts'
+import { lookOnly } from '../run/look.ts'
 import { attemptFunction, runRequest, valueOf } from '../run-function.ts'
 import type { Core } from '../runtime.ts'
 
@@ -42,7 +43,7 @@ export function guardedOperation<Tx, C>(
   return {
     kind: 'guarded',
     name,
-    [engine]: { name, settings, shared, execute },
+    [engine]: { name, settings, shared, execute, look: lookOnly(core, settings) },
     async run(given, handler) {
       const request = runRequest({ name, settings, clock: core.clock }, given)
       const answer = await execute(request, x => attemptFunction(handler, x))
