@@ -34,7 +34,7 @@ export function itClaimsInTheMethod(name: string, nest: NestLibrary): void {
   const operation = () => app.latchkey.guarded('orders.create', hold)
   const counted = () => ({ run: ++runs })
   const covered = (spec: Partial<ControllerSpec> = {}) =>
-    ordersController(nest, { handle: counted, decorators: [Idempotent(operation())], ...spec })
+    ordersController(nest, { handle: counted, decorators: spec.decorators ?? [Idempotent(operation())], ...spec })
   const refusing = (refuse: () => Error | undefined | Promise<Error | undefined>): NestCommon.PipeTransform => ({
     async transform(value: unknown) {
       const error = await refuse()
@@ -138,6 +138,34 @@ export function itClaimsInTheMethod(name: string, nest: NestLibrary): void {
   })
 
   describe(`the claim of a method on ${name}`, () => {
+    it('is given back when a timeout has answered while it waited for a duplicate', async () => {
+      let fail = () => {}
+      const handle = () => {
+        runs += 1
+        if (runs > 1) return 'made'
+        return new Promise((_, reject) => (fail = () => reject(new Error('no stock'))))
+      }
+      const around: NestCommon.NestInterceptor = {
+        intercept(context, next) {
+          const isImpatient = context.switchToHttp().getRequest().headers['x-impatient'] !== undefined
+          return isImpatient ? next.handle().pipe(timeout(50)) : next.handle()
+        },
+      }
+      const waiting = app.latchkey.guarded('orders.create', { onFailure: 'rerun', onInProgress: 'wait' })
+      await app.serve([covered({ handle, decorators: [Idempotent(waiting)] })], {
+        setup: one => void one.useGlobalInterceptors(around),
+      })
+      const first = app.post()
+      await expect.poll(() => runs).toBe(1)
+      expect((await app.post({ headers: { 'x-impatient': 'yes' } })).status).toBe(500)
+      fail()
+      expect((await first).status).toBe(500)
+      await expect.poll(() => app.rowState()).not.toBe('in_progress')
+      // Longer than the waiter pauses between two looks.
+      await new Promise(resolve => setTimeout(resolve, 300))
+      expect([runs, (await app.post()).status, runs]).toEqual([1, 201, 2])
+    })
+
     it('is not made for a request that an interceptor below it refuses', async () => {
       let isClosed = true
       const below: NestCommon.NestInterceptor = {
