@@ -37,39 +37,33 @@ export interface ExchangeOperation<Context, W> {
 }
 
 /** `work`: of atomic and guarded operations, runs the handler and captures its response, at most once; of the others, gives the input. */
-export function exchange<Context, W>(
+export async function exchange<Context, W>(
   operation: ExchangeOperation<Context, W>,
   view: RequestView<Context>,
   work: W,
 ): Promise<Exchange> {
   const owner = operation[engine]
-  return answered(owner, view, request => owner.execute(request, work))
+  const reading = readRequest(owner, view)
+  const read = reading instanceof Promise ? await reading : reading
+  if (read.kind !== 'request') return read
+  const answer = await owner.execute(read.request, work)
+  const rendered = render(owner, { view, id: read.request.identity.id }, answer)
+  return rendered instanceof Promise ? await rendered : rendered
 }
 
 /**
  * One request that the application refused with `error` before its handler could begin: answered from its row, if it has one. `pass`, or a
  * `release` with the error: nothing is known of it, and the error is the application's own answer. Claims nothing.
  */
-export function exchangeRefused<Context>(
+export async function exchangeRefused<Context>(
   operation: ExchangeOperation<Context, never>,
   view: RequestView<Context>,
   error: unknown,
 ): Promise<Exchange> {
   const owner = operation[engine]
-  return answered(owner, view, request => owner.look(request, error))
-}
-
-async function answered<C>(
-  owner: Owner<C>,
-  view: RequestView<C>,
-  execute: (request: ExecuteRequest) => Promise<Answer>,
-): Promise<Exchange> {
-  const reading = readRequest(owner, view)
-  const read = reading instanceof Promise ? await reading : reading
+  const read = await readRequest(owner, view)
   if (read.kind !== 'request') return read
-  const answer = await execute(read.request)
-  const rendered = render(owner, { view, id: read.request.identity.id }, answer)
-  return rendered instanceof Promise ? await rendered : rendered
+  return render(owner, { view, id: read.request.identity.id }, await owner.look(read.request, error))
 }
 
 /** What comes of reading a request: what the engine executes, or the end of the exchange. */
