@@ -5,6 +5,8 @@ import { createLatchkey, type Latchkey, type Telemetry } from 'latchkey'
 import { idempotent, statusOf } from 'latchkey/http/hono'
 import { createWorkers, type Workers } from 'latchkey/workers'
 import { buildExport, type ExportInput } from './build-export.ts'
+import type { Guide } from './guide.ts'
+import { homePage } from './home-page.ts'
 import { operatorRoutes } from './operator-routes.ts'
 import { pay, payOut, type PaymentInput, receiptTarget } from './pay.ts'
 import type { ProviderClient } from './provider-client.ts'
@@ -33,11 +35,13 @@ export interface ApiParts<Tx> {
   readonly telemetry: Telemetry
   readonly webhookSecret: string
   readonly quarantineMs: number
+  /** What is there to try. Undefined until the server listens. */
+  readonly guide: () => Guide | undefined
   /** A line for every receipt that the outbox delivered. */
   readonly onReceipt: (line: string) => void
 }
 
-export function paymentsApi<Tx>({ telemetry, onReceipt, ...parts }: ApiParts<Tx>): Api {
+export function paymentsApi<Tx>({ telemetry, onReceipt, guide, ...parts }: ApiParts<Tx>): Api {
   const { database, provider } = parts
   const latchkey = createLatchkey({ store: database.store, telemetry, scope: (c: Context<Env>) => [c.get('account')] })
   const amount = { leaseMs, describe: (input: unknown) => describe(input, 'amount') }
@@ -55,7 +59,8 @@ export function paymentsApi<Tx>({ telemetry, onReceipt, ...parts }: ApiParts<Tx>
   const { reconcile, onWebhook } = settleUnknowns({ ...parts, latchkey, payments: [payIn, createPayout] })
 
   const app = new Hono<Env>().onError(renderError)
-  // Before the tenants' tokens: the provider proves itself by its signature.
+  // Before the tenants' tokens: anybody may read it, and the provider proves itself by its signature.
+  app.get('/', c => homePage(c, guide()))
   app.post('/webhooks/provider', c => onWebhook(c.req.raw))
   app.use(authenticate)
   orderRoutes(app, latchkey, database)

@@ -5,18 +5,21 @@ import { serve, type ServerType } from '@hono/node-server'
 import { type Api, paymentsApi } from './api.ts'
 import { openDirectory } from './directory.ts'
 import { BadInput, type Flags, readFlags } from './flags.ts'
-import { startLines } from './lines.ts'
+import { type Guide, guideText, playgroundGuide } from './guide.ts'
 import { logTelemetry } from './log.ts'
 import { postgresDatabase } from './postgres-database.ts'
 import { type ProviderAddress, providerClient } from './provider-client.ts'
 import type { Provider } from './provider-process.ts'
 import { superviseProvider } from './provider-supervisor.ts'
 import type { ShopDatabase } from './shop-database.ts'
+import { openShutdown } from './shutdown.ts'
 import { sqliteDatabase } from './sqlite-database.ts'
 
+const shutdown = openShutdown()
 try {
   await start(readFlags(process.argv.slice(2)))
 } catch (error) {
+  await shutdown.run()
   if (!(error instanceof BadInput)) throw error
   console.error(error.message)
   process.exit(2)
@@ -29,31 +32,26 @@ async function start(flags: Flags): Promise<void> {
 }
 
 async function run<Tx>(flags: Flags, directory: string, database: ShopDatabase<Tx>): Promise<void> {
+  shutdown.add(() => database.close())
   const log = (line: string) => console.log(line)
   const provider = flags.provider
     ? runningProvider(flags.provider)
     : await superviseProvider(join(directory, 'provider-ledger.jsonl'), log)
+  shutdown.add(() => provider.stop())
   // New at each start: a secret that leaked earlier is worthless.
   const webhookSecret = `whsec_${randomBytes(32).toString('base64')}`
   const { quarantineMs } = flags
-  const api = paymentsApi({ database, provider, telemetry: logTelemetry, onReceipt: log, webhookSecret, quarantineMs })
+  let guide: Guide | undefined
+  const parts = { database, provider, telemetry: logTelemetry, onReceipt: log, webhookSecret, quarantineMs }
+  const api = paymentsApi({ ...parts, guide: () => guide })
+  shutdown.add(() => stopApi(api))
   api.workers.start()
-  const running = { api, provider, database }
-  try {
-    const { server, port } = await listen(api, flags.port)
-    const stop = () => void stopAll({ ...running, server })
-    process.once('SIGINT', stop)
-    process.once('SIGTERM', stop)
-    // If another program started this one, it stops with that program, however that ends.
-    process.once('disconnect', stop)
-    const url = `http://127.0.0.1:${port}`
-    await provider.setWebhook({ url: `${url}/webhooks/provider`, secret: webhookSecret })
-    const { pid: providerPid, controlUrl } = provider
-    console.log(startLines({ url, store: database.name, directory, providerPid, controlUrl }))
-  } catch (error) {
-    await stopParts(running)
-    throw error
-  }
+  const { server, port } = await listen(api, flags.port)
+  shutdown.add(() => void server.close())
+  const url = `http://127.0.0.1:${port}`
+  guide = playgroundGuide({ url, store: database.name, directory, provider })
+  await provider.setWebhook({ url: `${url}/webhooks/provider`, secret: webhookSecret })
+  console.log(guideText(guide))
 }
 
 /** Another program starts and stops it. */
@@ -78,23 +76,8 @@ function listen({ app }: Api, port: number): Promise<{ server: ServerType; port:
   })
 }
 
-interface Running<Tx> {
-  readonly api: Api
-  readonly provider: Provider
-  readonly database: ShopDatabase<Tx>
-}
-
-async function stopAll<Tx>(running: Running<Tx> & { readonly server: ServerType }): Promise<void> {
-  console.log('stopping …')
-  running.server.close()
-  await stopParts(running)
-  process.exit(0)
-}
-
-async function stopParts<Tx>({ api, provider, database }: Running<Tx>): Promise<void> {
-  await api.workers.drain()
-  await api.latchkey.close()
-  await api.workers.stop()
-  await provider.stop()
-  await database.close()
+async function stopApi({ workers, latchkey }: Api): Promise<void> {
+  await workers.drain()
+  await latchkey.close()
+  await workers.stop()
 }

@@ -12,8 +12,10 @@ export interface Provider extends ProviderClient, ProviderAddress {
   stop(): Promise<void>
 }
 
-export async function startProvider(ledgerPath: string): Promise<Provider> {
-  const child = fork(fileURLToPath(new URL('./provider.ts', import.meta.url)), [ledgerPath], {
+/** `at`: where it listened before. Default: ports that the kernel chooses. */
+export async function startProvider(ledgerPath: string, at?: ProviderAddress): Promise<Provider> {
+  const ports = at === undefined ? [] : [new URL(at.url).port, new URL(at.controlUrl).port]
+  const child = fork(fileURLToPath(new URL('./provider.ts', import.meta.url)), [ledgerPath, ...ports], {
     execArgv: ['--import', 'tsx'],
   })
   const ended = once(child, 'exit').then(([code]) => {

@@ -1,4 +1,4 @@
-/** Restarts the payment provider when it dies, as an init system would. */
+/** Restarts the payment provider when it dies, at the same address, as an init system would. */
 import { setTimeout as delay } from 'node:timers/promises'
 import type { WebhookTarget } from './charge.ts'
 import { type Provider, startProvider } from './provider-process.ts'
@@ -12,15 +12,20 @@ export async function superviseProvider(ledgerPath: string, log: (line: string) 
   let stopping = false
 
   async function watch(): Promise<void> {
-    await current.exited
-    if (stopping) return
-    log('the provider died; restarting it in three seconds')
+    while (!stopping) {
+      await current.exited
+      if (stopping) return
+      log('the provider died; restarting it in three seconds')
+      await restart().catch((error: unknown) => log(`the provider could not be restarted: ${String(error)}`))
+    }
+  }
+
+  async function restart(): Promise<void> {
     await delay(restartAfterMs)
     if (stopping) return
-    current = await startProvider(ledgerPath)
+    current = await startProvider(ledgerPath, current)
     await current.setWebhook(webhook)
     log(`the provider is running again, with pid ${current.pid}`)
-    void watch()
   }
   void watch()
 

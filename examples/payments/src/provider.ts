@@ -5,6 +5,7 @@
  * A second port takes control requests, even while the first refuses connections:
  *   GET /                              {"idempotency":true,"fault":null,"webhook":null,"books":true}
  *   GET /charges, GET /asked           the ledger; the last requests for charges, whatever their result
+ *   GET /pid                           its process id, which is another one after a restart
  *   PUT /fault    {"kind":"slow","ms":500,"requests":3}, or null
  *   PUT /idempotency    true or false: whether a known key gets its first answer, or is charged again
  *   PUT /webhook    {"url":"http://…","secret":"whsec_…","delayMs":0}, or null: where webhooks are sent
@@ -13,7 +14,7 @@
  * A charge without an idempotency key is made for every request; `key` in the body is then only information. The shop may
  * look charges up by it, `GET /charges?key=…`, and read the whole ledger, `GET /charges`.
  *
- * Started by fork with the ledger's path. It reports its ports to the parent, and exits with it.
+ * Started by fork with the ledger's path and its two ports, 0 for any. It reports its ports to the parent, and exits with it.
  */
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
@@ -27,6 +28,8 @@ import { parseWebhookTarget, sendWebhook } from './provider-webhooks.ts'
 const patienceMs = 60_000
 const defaultDelayMs = 1_000
 const listenAgainMs = 50
+/** Whoever has the port for longer keeps it. */
+const listenLimitMs = 20_000
 const askedMax = 1_000
 
 const ledgerPath = process.argv[2]
@@ -40,7 +43,7 @@ const askedFor: AskedFor[] = []
 
 const server = createServer(answeringErrors(handleCharge))
 const control = createServer(answeringErrors(handleControl))
-const [port, controlPort] = [await listen(server, 0), await listen(control, 0)]
+const [port, controlPort] = [await listen(server, wantedPort(3)), await listen(control, wantedPort(4))]
 process.send?.({ port, controlPort })
 process.on('disconnect', stop)
 process.on('SIGTERM', stop)
@@ -140,6 +143,7 @@ async function handleControl(request: IncomingMessage, response: ServerResponse)
   }
   if (request.url === '/charges') return answer(response, 200, ledger.all())
   if (request.url === '/asked') return answer(response, 200, askedFor)
+  if (request.url === '/pid') return answer(response, 200, process.pid)
   answer(response, 200, { idempotency, fault: faults.current(), webhook, books })
 }
 
@@ -176,14 +180,19 @@ function goDown(fault: Fault): void {
   }, fault.ms)
 }
 
+function wantedPort(argument: number): number {
+  return Number(process.argv[argument] ?? 0)
+}
+
 /** On a port that was ours before, another process's connection may be in the way for a moment. */
 async function listen(on: Server, wanted: number): Promise<number> {
+  const untilMs = performance.now() + listenLimitMs
   for (;;) {
     on.listen(wanted, '127.0.0.1')
     const failure = await once(on, 'listening').catch((error: unknown) => error)
     const address = on.address()
     if (typeof address === 'object' && address !== null) return address.port
-    if (wanted === 0) throw failure
+    if (wanted === 0 || performance.now() > untilMs) throw failure
     await delay(listenAgainMs)
   }
 }

@@ -9,8 +9,14 @@ export interface Playground {
   readonly providerPid: number
   /** Runs one printed line in a shell. */
   paste(line: string): Promise<string>
+  /** Every printed command, in order. */
+  readonly commands: readonly string[]
   /** The n-th printed line that contains the text. */
   line(text: string, n?: number): string
+  /** Sends a signal to the whole group, as a terminal does on Ctrl-C. */
+  interrupt(signal?: NodeJS.Signals): void
+  readonly exited: Promise<number | null>
+  /** Ctrl-C, once. */
   stop(): Promise<number | null>
 }
 
@@ -20,23 +26,28 @@ const startLimitMs = 40_000
 export async function startPlayground(...flags: string[]): Promise<Playground> {
   const child = launch(flags)
   const printed = await outputUntil(child, 'Ctrl-C stops everything.')
-  const lines = printed.split('\n').map(text => text.trim())
+  const commands = printed
+    .split('\n')
+    .map(text => text.trim())
+    .filter(line => line.startsWith('curl '))
+  const exited = once(child, 'exit').then(([code]: unknown[]) => (typeof code === 'number' ? code : null))
+  const interrupt = (signal: NodeJS.Signals = 'SIGINT') => void process.kill(-(child.pid ?? 0), signal)
   return {
     printed,
+    commands,
     url: /http:\/\/127\.0\.0\.1:\d+/.exec(printed)?.[0] ?? '',
     providerPid: Number(/pid (\d+)/.exec(printed)?.[1]),
     paste: line => output('bash', ['-c', line]),
     line(text, n = 0) {
-      const found = lines.filter(line => /^(curl|kill) /.test(line) && line.includes(text))[n]
+      const found = commands.filter(line => line.includes(text))[n]
       if (found === undefined) throw new Error(`no printed line contains ${text}`)
       return found
     },
-    async stop() {
-      const exited = once(child, 'exit')
-      // As a terminal does on Ctrl-C: to the whole group.
-      process.kill(-(child.pid ?? 0), 'SIGINT')
-      const [code]: unknown[] = await exited
-      return typeof code === 'number' ? code : null
+    interrupt,
+    exited,
+    stop() {
+      interrupt()
+      return exited
     },
   }
 }

@@ -1,4 +1,4 @@
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -13,28 +13,26 @@ afterAll(() => {
 })
 
 describe('the playground', () => {
-  it('answers its printed lines as it says', async () => {
-    const playground = await startPlayground('--dir', join(directory, 'lines'))
-    const { paste, line } = playground
-    const order = line('"sku":"tea"')
-    const first = await paste(order)
-    expect(first).toContain('HTTP/1.1 201')
-    const second = await paste(order)
-    expect(second.toLowerCase()).toContain('idempotent-replayed: true')
-    expect(bodyOf(second)).toBe(bodyOf(first))
-    expect(JSON.parse(await paste(line('/orders -H', 1)))).toHaveLength(1)
-    expect(await paste(line('"sku":"coffee"'))).toContain('HTTP/1.1 422')
-    expect(await paste(line('demo-globex'))).toContain('HTTP/1.1 201')
-
-    const payment = line('"amount":500')
-    expect(bodyOf(await paste(payment))).toBe(bodyOf(await paste(payment)))
-    expect(JSON.parse(await paste(line('/ledger')))).toHaveLength(1)
-
-    await paste(line('lose-response'))
-    expect(await paste(line('"amount":600'))).toContain('HTTP/1.1 201')
-    expect(chargesOf(await paste(line('/ledger')), 600)).toBe(1)
-
-    expect(await playground.stop()).toBe(0)
+  it('answers its printed lines as it says, from the first to the last', { timeout: 120_000 }, async () => {
+    const { paste, commands, line, stop } = await startPlayground(
+      ...['--dir', join(directory, 'lines'), '--quarantine', '4000'],
+    )
+    const expected = saidOfCommands()
+    expect(commands).toHaveLength(expected.length)
+    let last = ''
+    let ids = { ID: '', CHARGE: '' }
+    for (const [index, command] of commands.entries()) {
+      const { fits, isLater = false, finds } = expected[index] ?? { fits: () => false }
+      const run = () => paste(command.replace('/ID', `/${ids.ID}`).replace('"CHARGE"', `"${ids.CHARGE}"`))
+      last = isLater ? await eventually(run, fits) : await run()
+      expect(last, command).toSatisfy(fits)
+      ids = { ...ids, ...finds?.(last) }
+    }
+    for (const text of ['"sku":"tea"', '"amount":500', '/transfers']) {
+      expect((await paste(line(text))).toLowerCase(), text).toContain('idempotent-replayed: true')
+    }
+    expect(JSON.parse(bodyOf(await paste(line('/transfers'))))).toEqual({ transfer: ids.CHARGE, amount: 1313 })
+    expect(await stop()).toBe(0)
   })
 
   it('finishes a payment by itself whose provider was killed in the middle, and charges once', async () => {
@@ -49,6 +47,41 @@ describe('the playground', () => {
     )
     expect((await paste(retry)).toLowerCase()).toContain('idempotent-replayed: true')
     expect(chargesOf(await paste(line('/ledger')), 700)).toBe(1)
+    expect(await stop()).toBe(0)
+  })
+
+  it('restarts the provider at the same address, so that its printed lines are still true', async () => {
+    const { paste, line, stop, providerPid } = await startPlayground('--dir', join(directory, 'restarted'))
+    const pid = async () => Number(await paste(`curl -s ${controlUrlIn(line('"kind":"slow"'))}/pid`))
+    let known = await pid()
+    expect(known).toBe(providerPid)
+    for (const amount of [700, 701]) {
+      await paste(line('"kind":"slow"'))
+      const asNew = (command: string) => command.replaceAll('payment-3', `p-${amount}`).replaceAll('700', `${amount}`)
+      expect(await paste(asNew(line('kill -9')))).toContain('HTTP/1.1 504')
+      await eventually(
+        () => paste(asNew(line('"amount":700', 1))),
+        text => text.includes('HTTP/1.1 201'),
+      )
+      expect(chargesOf(await paste(line('/ledger')), amount)).toBe(1)
+      expect(await pid()).not.toBe(known)
+      known = await pid()
+    }
+    expect(await stop()).toBe(0)
+    expect(() => process.kill(known, 0)).toThrow('ESRCH')
+  })
+
+  it('shows what it is at GET /: a page for browsers, text for curl', async () => {
+    const { paste, url, commands, stop } = await startPlayground('--dir', join(directory, 'home'))
+    const text = await paste(`curl -s ${url}/`)
+    expect(text).toContain('A payments API whose operations happen once')
+    for (const command of commands) expect(text).toContain(command)
+    const page = await fetch(url, { headers: { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' } })
+    expect([page.status, page.headers.get('content-type')]).toEqual([200, 'text/html; charset=UTF-8'])
+    const shown = await page.text()
+    expect(shown).toContain('<h1>Latchkey playground</h1>')
+    expect(shown.match(/<pre>/g)).toHaveLength(commands.length)
+    expect(shown).toContain('{&quot;sku&quot;:&quot;tea&quot;}')
     expect(await stop()).toBe(0)
   })
 
@@ -156,6 +189,44 @@ describe('the playground', () => {
     expect(() => process.kill(playground.providerPid, 0)).toThrow('ESRCH')
   })
 
+  it.each(['SIGINT', 'SIGTERM'] as const)('removes its temporary directory at %s', async signal => {
+    const playground = await startPlayground()
+    const files = /files in (\S+)/.exec(playground.printed)?.[1] ?? ''
+    expect(existsSync(join(files, 'shop.db'))).toBe(true)
+    playground.interrupt(signal)
+    expect([await playground.exited, existsSync(files)]).toEqual([0, false])
+  })
+
+  it('leaves a directory that it was given', async () => {
+    const given = join(directory, 'given')
+    const playground = await startPlayground('--dir', given)
+    expect([await playground.stop(), existsSync(join(given, 'shop.db'))]).toEqual([0, true])
+  })
+
+  it('ends at once at the second Ctrl-C, and leaves nothing behind', async () => {
+    const playground = await startPlayground()
+    const { paste, line, printed, providerPid, interrupt, exited } = playground
+    const files = /files in (\S+)/.exec(printed)?.[1] ?? ''
+    // A shutdown waits for a payment that is under way.
+    await paste(line('"kind":"slow"').replace('4000', '9000'))
+    const paying = paste(line('"amount":500'))
+    await eventually(
+      async () => JSON.parse(await paste(`curl -s ${controlUrlIn(line('"kind":"slow"'))}/asked`)),
+      asked => asked.length === 1,
+    )
+    interrupt()
+    await new Promise(resolve => setTimeout(resolve, 1_000))
+    const startedMs = performance.now()
+    interrupt()
+    expect([await exited, existsSync(files)]).toEqual([130, false])
+    expect(performance.now() - startedMs).toBeLessThan(3_000)
+    await paying
+    await eventually(
+      async () => isAlive(providerPid),
+      alive => !alive,
+    )
+  })
+
   it('says in a sentence what is wrong with its flags, and exits with 2', async () => {
     expect(await failToStart('--colour', 'red')).toMatchObject({ code: 2, said: expect.stringContaining('--colour') })
     expect(await failToStart('--port', 'eighty')).toMatchObject({ code: 2, said: expect.stringContaining('eighty') })
@@ -216,6 +287,54 @@ describePostgres('the playground on PostgreSQL', database => {
     expect(refused.said).not.toContain('secret')
   })
 })
+
+interface Said {
+  readonly fits: (answer: string) => boolean
+  /** A worker may not be done yet. */
+  readonly isLater?: boolean
+  /** What later commands need. */
+  readonly finds?: (answer: string) => { ID?: string; CHARGE?: string }
+}
+
+/** What the guide says of each of its commands. */
+function saidOfCommands(): readonly Said[] {
+  const answers = (status: number): Said => ({ fits: answer => answer.startsWith(`HTTP/1.1 ${status}`) })
+  const later = (said: Said): Said => ({ ...said, isLater: true })
+  const lists = (length: number): Said => ({ fits: answer => JSON.parse(answer).length === length })
+  const charged = (amount: number): Said => ({ fits: answer => chargesOf(answer, amount) === 1 })
+  const fault = (kind: string): Said => ({ fits: answer => JSON.parse(answer).fault.kind === kind })
+  const idOf = (amount: number) => (answer: string) =>
+    JSON.parse(answer).find((each: { amount: number }) => each.amount === amount).id
+  return [
+    ...[answers(201), lists(1)],
+    answers(422),
+    answers(201),
+    ...[answers(201), charged(500)],
+    ...[fault('lose-response'), answers(201), charged(600)],
+    ...[fault('slow'), answers(504), later(answers(201)), charged(700)],
+    ...[fault('lose-response'), answers(504), later(answers(201)), charged(800)],
+    ...[fault('swallow'), answers(504), later(answers(201))],
+    { ...answers(202), finds: answer => ({ ID: JSON.parse(bodyOf(answer)).id }) },
+    later({ fits: answer => JSON.parse(answer).state === 'completed' }),
+    answers(504),
+    { ...lists(1), finds: answer => ({ ID: JSON.parse(answer)[0].id }) },
+    { ...charged(1313), finds: answer => ({ CHARGE: idOf(1313)(answer) }) },
+    { fits: answer => answer === '{"kind":"settled"}' },
+  ]
+}
+
+function controlUrlIn(command: string): string {
+  return /-X PUT (\S+)\/fault/.exec(command)?.[1] ?? ''
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch {
+    return false
+  }
+}
 
 /** The provider refuses one request, at `path`: nothing is charged, nothing stays, and a retry hears the same. */
 async function expectDeclined({ paste, line }: Playground, path: string): Promise<void> {

@@ -50,6 +50,8 @@ export interface OperationEngine<Context, W> extends RequestOwner<Context> {
   readonly shared: Shared<Context>
   /** Never rejects for a refusal or a failed store: those are answers. */
   execute(request: ExecuteRequest, work: W): Promise<Answer>
+  /** For a request that the application refused with `error` before its handler: answered from its row, if there is one. Claims nothing. */
+  look(request: ExecuteRequest, error: unknown): Promise<Answer>
 }
 
 /** Handed in to be run by an operation that has its own definition. */

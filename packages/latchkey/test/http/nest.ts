@@ -84,6 +84,7 @@ export function decorate(controller: Class, method: string, decorators: readonly
   const descriptor = Object.getOwnPropertyDescriptor(controller.prototype, method)
   if (descriptor === undefined) throw new Error(`no method ${method}`)
   for (const one of decorators) one(controller.prototype, method, descriptor)
+  Object.defineProperty(controller.prototype, method, descriptor)
 }
 
 type Place = Pick<RouteSpec, 'method' | 'path'>

@@ -194,7 +194,7 @@ it('refuses what Nest hands it outside of HTTP, instead of calling the empty met
   if (descriptor === undefined) throw new Error('no method')
   Idempotent(payments(), { input: () => ({ cents: 5, account: 'eve' }) })(Payments.prototype, 'create', descriptor)
   // The one that was just added.
-  const [interceptor] = interceptorsOf(Payments.prototype.create) as {
+  const [interceptor] = interceptorsOf(descriptor.value) as {
     intercept(context: Pick<NestContext, 'getType'>): Promise<unknown>
   }[]
   await expect(interceptor?.intercept({ getType: () => 'rpc' })).rejects.toThrow('answers HTTP requests only (got rpc)')

@@ -11,6 +11,7 @@ import { atomicRunChecks, operationChecks } from '../option-checks.ts'
 import { type OperationOptions, type Settings, settingsOf } from '../options.ts'
 import { admit, admitChecked, tracked } from '../run/admit.ts'
 import { answerFromRow, grantOf } from '../run/answer-from-row.ts'
+import { lookOnly } from '../run/look.ts'
 import { attemptFunction, runRequest, valueOf } from '../run-function.ts'
 import type { Core } from '../runtime.ts'
 import { type BoundedEnd, boundedTransaction, unbounded } from '../store/transaction.ts'
@@ -63,7 +64,7 @@ export function atomicOperation<Tx, C>(
   return {
     kind: 'atomic',
     name,
-    [engine]: { name, settings, shared, execute },
+    [engine]: { name, settings, shared, execute, look: lookOnly(core, settings) },
     async run(given, handler) {
       const { tx } = given
       const request = runRequest({ name, settings, clock: core.clock }, given, atomicRunChecks)

@@ -4,6 +4,7 @@ import type { Answer } from '../answer.ts'
 import { engine } from '../internal.ts'
 import type { DeferredOperation, DeferredValue, Shared } from '../operation.ts'
 import { deferredChecks } from '../option-checks.ts'
+import { lookOnly } from '../run/look.ts'
 import type { Core } from '../runtime.ts'
 import { definedSettings, type DefinitionParts, definitionRunner, type PhasedOptions, phasedValue } from './phased.ts'
 
@@ -33,7 +34,14 @@ export function deferredOperation<Tx, Input, C>(
     kind: 'deferred',
     name,
     version,
-    [engine]: { name, settings, shared, execute: runner.defer, resume: runner.resume },
+    [engine]: {
+      name,
+      settings,
+      shared,
+      execute: runner.defer,
+      look: lookOnly(core, settings),
+      resume: runner.resume,
+    },
     async run({ input, ...rest }) {
       const request = runner.requestOf({ input, ...rest })
       const answer = await runner.defer(request, { input: () => input })

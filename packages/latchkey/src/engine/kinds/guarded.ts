@@ -21,6 +21,7 @@ import { countInProgress } from '../run/answer-from-row.ts'
 import { type Claiming, claimThenRun, type Won } from '../run/claim.ts'
 import { type Ending, type OwnedRow, StoredEnd } from '../run/finish.ts'
 import { holdLease, type Lease } from '../run/lease.ts'
+import { lookOnly } from '../run/look.ts'
 import { attemptFunction, runRequest, valueOf } from '../run-function.ts'
 import type { Core } from '../runtime.ts'
 
@@ -51,7 +52,7 @@ export function guardedOperation<Tx, C>(
   return {
     kind: 'guarded',
     name,
-    [engine]: { name, settings, shared, execute },
+    [engine]: { name, settings, shared, execute, look: lookOnly(core, settings) },
     async run(given, handler) {
       const request = runRequest({ name, settings, clock: core.clock }, given)
       const answer = await execute(request, x => attemptFunction(handler, x))

@@ -11,6 +11,7 @@ import { executeRequest } from '../request.ts'
 import { admit, tracked } from '../run/admit.ts'
 import { claimThenRun } from '../run/claim.ts'
 import { deadlineOutcome, enqueueOnce } from '../run/enqueue.ts'
+import { lookOnly } from '../run/look.ts'
 import { outcomeOf, runRequest } from '../run-function.ts'
 import type { Core } from '../runtime.ts'
 import { inputText } from '../steps/input-text.ts'
@@ -61,6 +62,7 @@ export function phasedOperation<Tx, Input, C>(
         source.respondAsync === true && respondAsync !== undefined
           ? runner.defer(request, source)
           : runner.execute(request, source),
+      look: lookOnly(core, settings),
       resume: runner.resume,
     },
     async run({ input, ...rest }) {

@@ -64,6 +64,21 @@ function execute<C, W>(
   return owner.execute(read.request, work).then(answer => render(owner, { view, id }, answer))
 }
 
+/**
+ * One request that the application refused with `error` before its handler could begin: answered from its row, if it has one. `pass`, or a
+ * `release` with the error: nothing is known of it, and the error is the application's own answer. Claims nothing.
+ */
+export async function exchangeRefused<Context>(
+  operation: ExchangeOperation<Context, never>,
+  view: RequestView<Context>,
+  error: unknown,
+): Promise<Exchange> {
+  const owner = operation[engine]
+  const read = await readRequest(owner, view)
+  if (read.kind !== 'request') return read
+  return render(owner, { view, id: read.request.identity.id }, await owner.look(read.request, error))
+}
+
 /** What comes of reading a request: what the engine executes, or the end of the exchange. */
 type ReadRequest = { readonly kind: 'request'; readonly request: ExecuteRequest } | Exchange
 

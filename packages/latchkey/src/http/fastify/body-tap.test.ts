@@ -1,4 +1,4 @@
-import { Readable } from 'node:stream'
+import { PassThrough, Readable } from 'node:stream'
 import { gunzipSync, gzipSync } from 'node:zlib'
 import fastify, { type FastifyInstance, type FastifyRequest } from 'fastify'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
@@ -81,8 +81,25 @@ describe('the request body', () => {
     expect((await post('/orders', { headers, body: `${large}y` })).status).toBe(422)
   })
 
-  it('is refused with the cure when the handler would be the first to read it', async () => {
+  it('is compared when the handler is the first to read it, and the handler reads all of it', async () => {
     let runs = 0
+    app.addContentTypeParser('application/x-stream', (_request, payload, done) => done(null, payload))
+    const read = async ({ body }: FastifyRequest) => Buffer.concat(await (body as Readable).toArray()).toString()
+    app.post(
+      '/orders',
+      idempotent(orders(), async request => ({ runs: ++runs, body: await read(request) })),
+    )
+    await listen()
+    const headers = { 'content-type': 'application/x-stream' }
+    const first = await post('/orders', { headers, body: 'tea' })
+    expect(await first.json()).toEqual({ runs: 1, body: '"tea"' })
+    expect((await post('/orders', { headers, body: 'tea' })).headers.get('idempotent-replayed')).toBe('true')
+    expect([(await post('/orders', { headers, body: 'pot' })).status, runs]).toEqual([422, 1])
+  })
+
+  it('is refused with the cure when a hook has replaced its stream and nobody has read it', async () => {
+    let runs = 0
+    app.addHook('preParsing', async (_request, _reply, payload) => payload.pipe(new PassThrough()))
     app.addContentTypeParser('application/x-stream', (_request, payload, done) => done(null, payload))
     app.post(
       '/orders',

@@ -5,15 +5,18 @@
  * stall. A listener for `data` would start the flow before the parser is there. So the tap notes what the stream emits.
  */
 import { type BodyRead, tooLarge } from '../exchange/request.ts'
-import type { PayloadLike, RawRequestLike } from './driver.ts'
+import type { FastifyReplyLike, FastifyRequestLike, PayloadLike, RawRequestLike } from './driver.ts'
+import { canReadAhead, discardAfter, readAhead } from './read-ahead.ts'
 
 export interface BodyTap {
-  read(raw: RawRequestLike): BodyRead
+  /** A body that nobody has begun to read is read here, and put back for the handler. */
+  read(request: Pick<FastifyRequestLike, 'raw'>, reply: Pick<FastifyReplyLike, 'raw'>): BodyRead | Promise<BodyRead>
 }
 
 const unreadCure =
-  'The body was not read before the handler, so it cannot be compared with a retry. Read it in a content-type parser with ' +
-  "parseAs: 'buffer', or let the multipart plugin attach it to request.body (attachFieldsToBody)."
+  'Part of the body was read before the handler and part of it was not, or a hook has replaced its stream, so it cannot be compared with a ' +
+  "retry. Leave all of it to the handler, read it in a content-type parser with parseAs: 'buffer', or let the multipart plugin attach it to " +
+  'request.body (attachFieldsToBody). Over HTTP/2, an upload that the handler streams needs a Content-Length.'
 
 /** `bytesMax`: what comes after it is not held. Fastify's own limit does not hold for parsers that stream. */
 export function tapBody(payload: PayloadLike, bytesMax: number): BodyTap {
@@ -31,21 +34,40 @@ export function tapBody(payload: PayloadLike, bytesMax: number): BodyTap {
     if (event === 'data') note(args[0])
     if (event === 'end') {
       ended = true
-      // Back to the prototype's, unless the application has replaced this one.
-      if (payload.emit === tapped) Reflect.deleteProperty(payload, 'emit')
+      untap()
     }
     return Reflect.apply(emit, payload, [event, ...args])
   }
   payload.emit = tapped
+  const untap = () => {
+    // Back to the prototype's, unless the application has replaced this one.
+    if (payload.emit === tapped) Reflect.deleteProperty(payload, 'emit')
+  }
+
+  function putBack(raw: RawRequestLike): BodyRead {
+    untap()
+    if (bytes > bytesMax) return tooLarge(bytesMax)
+    const whole = Buffer.concat(chunks.splice(0))
+    if (whole.byteLength > 0) raw.unshift(whole)
+    return { kind: 'bytes', bytes: whole }
+  }
+
   return {
-    read(raw) {
+    read({ raw }, { raw: res }) {
       if (bytes > bytesMax) return tooLarge(bytesMax)
       // Given away: it need not be held twice while the handler runs.
       if (ended) return { kind: 'bytes', bytes: Buffer.concat(chunks.splice(0)) }
       if (hasNoBody(raw)) return { kind: 'bytes', bytes: new Uint8Array() }
       // Declared by the client, so nothing of it has to be read: Node discards it after the answer.
       const declared = Number(raw.headers['content-length'])
-      return declared > bytesMax ? tooLarge(bytesMax) : { kind: 'unreadable', cure: unreadCure }
+      if (declared > bytesMax) return tooLarge(bytesMax)
+      if (payload !== raw || !canReadAhead(raw)) return { kind: 'unreadable', cure: unreadCure }
+      discardAfter(res, raw)
+      return readAhead(
+        raw,
+        () => ({ bytes, bytesMax }),
+        () => putBack(raw),
+      )
     },
   }
 }

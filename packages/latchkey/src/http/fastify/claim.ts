@@ -29,7 +29,7 @@ export async function claim<X extends Execution>(state: RequestState, route: Cla
   const before = replyHeaders(reply)
   let begin: (held: HeldAnswer) => void = () => {}
   const begun = new Promise<HeldAnswer>(resolve => (begin = resolve))
-  const view = nodeView(request.raw, request, () => Promise.resolve(state.body.read(request.raw)))
+  const view = nodeView(request.raw, request, () => state.body.read(request, reply))
   const exchanged = exchange(operation, view, execution => {
     state.stage = { kind: 'running', execution }
     rememberExecution(request, execution)

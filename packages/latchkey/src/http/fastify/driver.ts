@@ -9,6 +9,15 @@ export interface FastifyRequestLike {
 
 export interface RawRequestLike extends NodeRequest {
   readonly httpVersionMajor: number
+  /** Over HTTP/1, all of it has arrived. Over HTTP/2, it has ended. */
+  readonly complete: boolean
+  readonly readableDidRead: boolean
+  readonly readableFlowing: boolean | null
+  readonly readableEncoding: BufferEncoding | null
+  readonly readableLength: number
+  read(): unknown
+  unshift(chunk: Uint8Array): void
+  resume(): unknown
   readonly headers: {
     readonly 'content-length'?: string | undefined
     readonly 'transfer-encoding'?: string | undefined

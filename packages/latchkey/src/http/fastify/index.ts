@@ -112,7 +112,7 @@ function phasedHandler(
   async function phased(request: FastifyRequestLike, reply: FastifyReplyLike): Promise<FastifyReplyLike> {
     const state = stateOf(request)
     if (state === undefined) throw withoutPlugin(operation.name)
-    const view = nodeView(request.raw, request, () => Promise.resolve(state.body.read(request.raw)))
+    const view = nodeView(request.raw, request, () => state.body.read(request, reply))
     const answer = await exchangePhased(operation, view, route)
     // Fastify's handler timeout may have answered meanwhile. The outcome is stored, and the retry gets it.
     if (!reply.raw.headersSent) sendReply(state, reply, answer)

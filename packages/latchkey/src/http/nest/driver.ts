@@ -63,10 +63,25 @@ export interface LatchkeyInterceptor {
 
 /** What reflect-metadata adds to `Reflect`. */
 export interface MetadataReflect {
-  defineMetadata(key: string, value: unknown, target: object, property?: string | symbol): void
-  getMetadata(key: string, target: object, property?: string | symbol): unknown
+  defineMetadata(key: unknown, value: unknown, target: object, property?: string | symbol): void
+  getMetadata(key: unknown, target: object, property?: string | symbol): unknown
+  getOwnMetadataKeys(target: object): unknown[]
 }
+
+/** What Nest finds a provider by. */
+export type InjectionToken = string | symbol | (abstract new (...args: never[]) => unknown)
+
+/** A provider as Nest reads it. */
+export type NestProvider =
+  | { readonly provide: InjectionToken; readonly useValue: unknown }
+  | {
+      readonly provide: InjectionToken
+      readonly inject: InjectionToken[]
+      readonly useFactory: (...injected: never[]) => unknown
+    }
 
 /** Decorators as TypeScript calls them under `experimentalDecorators`. */
 export type RouteDecorator = (prototype: object, method: string | symbol, descriptor: PropertyDescriptor) => void
 export type ExecutionDecorator = (prototype: object, method: string | symbol | undefined, index: number) => void
+/** On a constructor's parameter, where `target` is the class, or on a property. */
+export type InjectDecorator = (target: object, property: string | symbol | undefined, index?: number) => void

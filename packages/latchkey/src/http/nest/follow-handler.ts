@@ -15,10 +15,10 @@ export interface HandlerWatch {
   readonly over: Promise<void>
 }
 
-/** `failed` is called with an error before Nest's exception filters see it. */
+/** `failed` is called with an error before Nest's exception filters see it. True: it was answered otherwise, and they do not. */
 export function followHandler(
   handled: HandlerStream,
-  failed: (error: unknown) => void,
+  failed: (error: unknown) => Promise<boolean> | undefined,
 ): { readonly watch: HandlerWatch; readonly stream: HandlerStream } {
   let settle = () => {}
   const over = new Promise<void>(resolve => (settle = resolve))
@@ -31,6 +31,10 @@ export function followHandler(
   function subscribe(observer: StreamObserver): StreamSubscription {
     let emitted = false
     let subscription: StreamSubscription | undefined
+    const endEmpty = () => {
+      end()
+      emitNothing(observer)
+    }
     const stop = () => {
       end()
       subscription?.unsubscribe()
@@ -43,9 +47,13 @@ export function followHandler(
       },
       error(error) {
         watch.error = thrownError(error)
-        failed(watch.error)
-        end()
-        observer.error(error)
+        const answering = failed(watch.error)
+        const pass = () => {
+          end()
+          observer.error(error)
+        }
+        if (answering === undefined) pass()
+        else void answering.then(isAnswered => (isAnswered ? endEmpty() : pass()), pass)
       },
       complete() {
         end()
@@ -67,10 +75,14 @@ export function followHandler(
 /** One `undefined`, as from a handler that returns nothing. Empty would not do: Nest takes the last value. */
 export function nothing(): HandlerStream {
   return interop(observer => {
-    observer.next(undefined)
-    observer.complete()
+    emitNothing(observer)
     return { unsubscribe() {} }
   })
+}
+
+function emitNothing(observer: StreamObserver): void {
+  observer.next(undefined)
+  observer.complete()
 }
 
 function interop(subscribe: (observer: StreamObserver) => StreamSubscription): HandlerStream {

@@ -1,8 +1,9 @@
 /** The status resource on Nest. */
 import { misconfigured } from '../../ports/errors.ts'
 import { checkStatus, exchangeStatus, type StatusHost, type StatusOptions } from '../exchange/answers/status.ts'
-import type { LatchkeyInterceptor, RouteDecorator } from './driver.ts'
+import type { InjectionToken, LatchkeyInterceptor, RouteDecorator } from './driver.ts'
 import { nothing } from './follow-handler.ts'
+import { injectedInterceptor, isToken } from './injection.ts'
 import { addInterceptor } from './metadata.ts'
 import { nestView, platformOf } from './platform.ts'
 
@@ -14,11 +15,28 @@ import { nestView, platformOf } from './platform.ts'
  *   @StatusOf(latchkey)
  *   status(): void {}
  *
- * Put it behind the same guards as the operations, and where `http.statusPath` says.
+ * Put it behind the same guards as the operations, and where `http.statusPath` says. With a token, the Latchkey is injected: that of
+ * `LatchkeyModule` is `getLatchkeyToken()`.
  */
-export function StatusOf<Request>(latchkey: StatusHost<Request>, options: StatusOptions<Request> = {}): RouteDecorator {
+export function StatusOf<Request>(
+  latchkey: StatusHost<Request> | InjectionToken,
+  options: StatusOptions<Request> = {},
+): RouteDecorator {
+  const interceptor = isToken(latchkey)
+    ? injectedInterceptor(latchkey, (injected: StatusHost<Request>) => statusInterceptor(injected, options))
+    : statusInterceptor(latchkey, options)
+  return (_prototype, _method, { value }) => {
+    if (typeof value !== 'function') throw misconfigured('@StatusOf() belongs on a method')
+    addInterceptor(value, interceptor)
+  }
+}
+
+function statusInterceptor<Request>(
+  latchkey: StatusHost<Request>,
+  options: StatusOptions<Request>,
+): LatchkeyInterceptor {
   checkStatus(latchkey, options)
-  const interceptor: LatchkeyInterceptor = {
+  return {
     async intercept(context) {
       if (context.getType() !== 'http')
         throw misconfigured(`@StatusOf() answers HTTP requests only (got ${context.getType()})`)
@@ -29,9 +47,5 @@ export function StatusOf<Request>(latchkey: StatusHost<Request>, options: Status
       if (!platform.headSent()) platform.answer(answer)
       return nothing()
     },
-  }
-  return (_prototype, _method, { value }) => {
-    if (typeof value !== 'function') throw misconfigured('@StatusOf() belongs on a method')
-    addInterceptor(value, interceptor)
   }
 }

@@ -1,0 +1,132 @@
+/** What to try on the playground: commands to paste, and what each of them does. Printed at the start, and shown at `GET /`. */
+import { lostAnswerAmount } from './charge.ts'
+import type { Provider } from './provider-process.ts'
+
+export interface Started {
+  readonly url: string
+  readonly store: string
+  readonly directory: string
+  readonly provider: Pick<Provider, 'pid' | 'controlUrl'>
+}
+
+export interface Guide {
+  readonly url: string
+  readonly about: string
+  readonly steps: readonly Step[]
+}
+
+export interface Step {
+  readonly says: string
+  /** Commands, and sentences between them. */
+  readonly does: readonly string[]
+}
+
+export function isCommand(line: string): boolean {
+  return line.startsWith('curl ')
+}
+
+export function playgroundGuide({ url, store, directory, provider }: Started): Guide {
+  const ran = provider.pid === undefined ? 'started elsewhere' : `pid ${provider.pid}`
+  const about = `store: ${store} · provider: ${ran}, files in ${directory}`
+  return { url, about, steps: [...shopSteps(url, provider.controlUrl), ...bankSteps(url, provider.controlUrl)] }
+}
+
+export const purpose =
+  'A payments API whose operations happen once, however often they are asked for, and the payment provider that it calls.'
+
+export function guideText({ url, about, steps }: Guide): string {
+  const told = steps.map(({ says, does }, index) => [`${index + 1}. ${says}`, ...does].join('\n   '))
+  return `\nLatchkey playground at ${url}\n${purpose}\n${about}\n\n${told.join('\n\n')}\n\nCtrl-C stops everything.\n`
+}
+
+function shopSteps(url: string, controlUrl: string): Step[] {
+  const { post, get, fault } = commandsFor(url, controlUrl)
+  const payment3 = post('/payments', 'payment-3', '{"amount":700}')
+  return [
+    {
+      says: 'An order. Send it twice: there is one order, and the second answer is the same with Idempotent-Replayed: true.',
+      does: [post('/orders', 'order-1', '{"sku":"tea"}'), get('/orders')],
+    },
+    {
+      says: 'The same key with another body: 422 key-reused, and nothing happens.',
+      does: [post('/orders', 'order-1', '{"sku":"coffee"}')],
+    },
+    {
+      says: 'The same key from another tenant: a separate order.',
+      does: [post('/orders', 'order-1', '{"sku":"tea"}', 'demo-globex')],
+    },
+    {
+      says: "A payment: recorded, charged, and receipted through the outbox. Send it twice: there is one charge in the provider's ledger.",
+      does: [post('/payments', 'payment-1', '{"amount":500}'), get('/ledger')],
+    },
+    {
+      says: 'The provider charges, but its answer is lost. Latchkey repeats the call with the same key: 201, and still one charge.',
+      does: [
+        fault('{"kind":"lose-response","requests":1}'),
+        post('/payments', 'payment-2', '{"amount":600}'),
+        get('/ledger'),
+      ],
+    },
+    {
+      says: `Kill the provider in the middle of a payment. The client gets 504 outcome-unknown. The provider restarts after three seconds, a worker
+   finishes the payment, and the retry gets the answer: charged once.`,
+      does: [
+        fault('{"kind":"slow","ms":4000,"requests":1}'),
+        `${payment3} & sleep 1; kill -9 $(curl -s ${controlUrl}/pid); wait`,
+        payment3,
+        get('/ledger'),
+      ],
+    },
+  ]
+}
+
+function bankSteps(url: string, controlUrl: string): Step[] {
+  const { post, get, fault } = commandsFor(url, controlUrl)
+  const settle = `{"verdict":{"kind":"happened","status":201,"json":{"transfer":"CHARGE","amount":${lostAnswerAmount}}},"by":"you","reason":"found in the ledger"}`
+  return [
+    {
+      says: `A payout at a bank that does not recognise keys. The bank pays, but its answer is lost: 504 outcome-unknown. The call is not repeated. The
+   bank's signed webhook arrives within a second, a worker writes the receipt, and the retry gets the answer: paid once.`,
+      does: [
+        fault('{"kind":"lose-response","requests":1}'),
+        post('/payouts', 'payout-1', '{"amount":800}'),
+        post('/payouts', 'payout-1', '{"amount":800}'),
+        get('/payouts'),
+      ],
+    },
+    {
+      says: `A payout request that never takes effect: no answer, no webhook, no charge. Its absence from the bank's ledger proves nothing until the
+   quarantine is over (ten seconds by default). Then it is retried with a new key.`,
+      does: [
+        fault('{"kind":"swallow","requests":1}'),
+        post('/payouts', 'payout-2', '{"amount":900}'),
+        post('/payouts', 'payout-2', '{"amount":900}'),
+      ],
+    },
+    {
+      says: 'An export, built by a worker: 202 with a status resource. Poll it (replace ID) for the steps and the outcome. Another tenant gets 404.',
+      does: [post('/exports', 'export-1', '{}'), get('/operations/ID')],
+    },
+    {
+      says: `A transfer that has neither webhook nor look-up. It is paid, but the answer is lost: 504 outcome-unknown, then 409 for every retry. It is
+   never run again.`,
+      does: [
+        post('/transfers', 'transfer-1', `{"amount":${lostAnswerAmount}}`),
+        'Settle it by hand, with the id that the next command prints (replace ID) and the charge that the ledger shows (replace CHARGE). Then the',
+        'retry gets the answer.',
+        get('/operator/unknown'),
+        get('/ledger'),
+        `curl -s ${url}/operator/unknown/ID/settle -H 'Authorization: Bearer demo-acme' -d '${settle}'`,
+      ],
+    },
+  ]
+}
+
+function commandsFor(url: string, controlUrl: string) {
+  return {
+    post: (path: string, key: string, body: string, token = 'demo-acme') =>
+      `curl -si ${url}${path} -H 'Authorization: Bearer ${token}' -H 'Idempotency-Key: ${key}' -H 'Content-Type: application/json' -d '${body}'`,
+    get: (path: string) => `curl -s ${url}${path} -H 'Authorization: Bearer demo-acme'`,
+    fault: (body: string) => `curl -s -X PUT ${controlUrl}/fault -d '${body}'`,
+  }
+}
