@@ -1,10 +1,6 @@
 /** What an adapter's author provides to run the adapter conformance cases over real sockets. */
-import type { Execution } from '../engine/execution.ts'
-import type { engine } from '../engine/internal.ts'
-import type { DefinedOperation, Operation } from '../engine/operation.ts'
-import type { Statuses } from '../engine/status.ts'
-import type { Header } from '../ports/outcome.ts'
-import type { Store } from '../ports/store.ts'
+import type { DefinedOperation, Execution, Header, Operation, Store } from 'latchkey'
+import type { StatusHost } from 'latchkey/http/adapter'
 
 /** Features that not every framework or adapter has. A case that needs one runs only where the harness provides it. */
 export type AdapterNeed =
@@ -78,7 +74,7 @@ export interface AppSpec {
 /** A GET route that the adapter's `statusOf` answers. */
 export interface StatusRouteSpec {
   readonly path: string
-  readonly latchkey: { readonly [engine]: { readonly statuses: Statuses<unknown> } }
+  readonly latchkey: StatusHost<unknown>
 }
 
 export interface PhasedRouteSpec extends Pick<RouteSpec, 'method' | 'path'> {

@@ -1,5 +1,5 @@
 /** What a store's author provides to run the store conformance cases against the real server. */
-import type { Store } from '../ports/store.ts'
+import type { Store } from 'latchkey'
 
 export interface StoreHarness {
   /** A store over the harness's empty data. Each further call returns another handle on the same data, like a second process. */

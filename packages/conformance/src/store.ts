@@ -1,6 +1,6 @@
 /** The store conformance cases, as data: every store passes them against its real server. */
 import assert from 'node:assert/strict'
-import type { StoreTraits } from '../ports/store.ts'
+import type { StoreTraits } from 'latchkey'
 import { type SpoilableHarness, type StoreCase, type StoreHarness, withHarness } from './store-harness.ts'
 import { applyingCases } from './store/reconcile/apply.ts'
 import { byteCases } from './store/keys/bytes.ts'

@@ -1,7 +1,7 @@
 /** A body over `bodyBytesMax` is refused before anything is reserved, however it is sent, and costs no more than the limit. */
 import assert from 'node:assert/strict'
 import { Agent } from 'node:http'
-import type { Latchkey } from '../../engine/latchkey.ts'
+import type { Latchkey } from 'latchkey'
 import type { AdapterCase, AdapterHarness } from '../adapter-harness.ts'
 import {
   assertProblem,

@@ -1,7 +1,7 @@
 /** Concurrent duplicates, and what is durable when. */
 import assert from 'node:assert/strict'
 import { setTimeout as pause } from 'node:timers/promises'
-import type { Store } from '../../ports/store.ts'
+import type { Store } from 'latchkey'
 import type { AdapterCase } from '../adapter-harness.ts'
 import { assertProblem, counted, created, type Gate, gate, withApp, route } from './fixture.ts'
 

@@ -1,6 +1,6 @@
 /** A replay has the header fields that the first client got, including those that the framework or its server added. */
 import assert from 'node:assert/strict'
-import type { Header } from '../../ports/outcome.ts'
+import type { Header } from 'latchkey'
 import type { AdapterCase, AdapterHarness, HandlerReply } from '../adapter-harness.ts'
 import type { Received } from './client.ts'
 import { answer, assertReplay, counted, withApp, route } from './fixture.ts'

@@ -1,9 +1,7 @@
 /** Work for later: 202, a status resource that only its own caller can see, and the outcome at the end. */
 import assert from 'node:assert/strict'
-import { engine } from '../../engine/internal.ts'
-import { json } from '../../engine/steps/json.ts'
-import type { Latchkey } from '../../engine/latchkey.ts'
-import type { Definition } from '../../engine/steps/run-definition.ts'
+import { type Definition, json, type Latchkey } from 'latchkey'
+import { createWorkers } from 'latchkey/workers'
 import type {
   AdapterCase,
   AdapterHarness,
@@ -97,10 +95,12 @@ async function onDeferredStage(harness: AdapterHarness, spec: DeferredSpec): Pro
 
 const outerHeaders = [['X-Outer', 'always']] as const
 
-async function workOnce({ store, latchkey }: AppFixture): Promise<void> {
-  for (const row of await store.resumable({ limit: 10 })) {
-    await latchkey[engine].phased.get(row.identity.operation)?.[engine].resume(row)
-  }
+/** A worker that finds what is waiting, finishes it, and goes: what fails rests, so it runs once. */
+async function workOnce({ latchkey }: AppFixture): Promise<void> {
+  const workers = createWorkers(latchkey, { only: ['resumer'], resumer: { everyMs: 1 } })
+  workers.start()
+  await eventually('the worker has looked for work', () => (workers.health().resumer?.turns ?? 0) > 0)
+  assert.deepEqual(await workers.drain(), { drained: true })
 }
 
 function lookAt(fixture: AppFixture, at: string, headers: Readonly<Record<string, string>> = {}): Promise<Received> {

@@ -1,8 +1,6 @@
 /** Handlers that fail, stores that are down, hooks that throw. */
 import assert from 'node:assert/strict'
-import { LatchkeyError, notExecuted, outcomeUnknown } from '../../ports/errors.ts'
-import type { Store } from '../../ports/store.ts'
-import type { Telemetry } from '../../ports/telemetry.ts'
+import { LatchkeyError, notExecuted, outcomeUnknown, type Store, type Telemetry } from 'latchkey'
 import type { AdapterCase, HandlerReply, HandlerInput } from '../adapter-harness.ts'
 import { answer, assertProblem, assertReplay, counted, created, eventually, withApp, route } from './fixture.ts'
 

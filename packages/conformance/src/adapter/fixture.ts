@@ -1,12 +1,16 @@
 /** A served app with one Latchkey, and the helpers that cases share. */
 import assert from 'node:assert/strict'
 import { setTimeout as pause } from 'node:timers/promises'
-import type { AtomicExecution, Execution } from '../../engine/execution.ts'
-import { createLatchkey, type Latchkey } from '../../engine/latchkey.ts'
-import type { HttpOptions } from '../../engine/operation.ts'
-import type { Header } from '../../ports/outcome.ts'
-import type { Store } from '../../ports/store.ts'
-import type { Telemetry } from '../../ports/telemetry.ts'
+import {
+  type AtomicExecution,
+  createLatchkey,
+  type Execution,
+  type Header,
+  type HttpOptions,
+  type Latchkey,
+  type Store,
+  type Telemetry,
+} from 'latchkey'
 import { type Received, send, type SentRequest, type Sending } from './client.ts'
 import type {
   AdapterHarness,

@@ -1,8 +1,7 @@
 /** Which headers a replay carries, and what a retry that accepts less gets. */
 import assert from 'node:assert/strict'
 import { brotliCompressSync, gzipSync } from 'node:zlib'
-import { systemClock } from '../../ports/clock.ts'
-import type { Header } from '../../ports/outcome.ts'
+import { type Header, systemClock } from 'latchkey'
 import type { AdapterCase, AdapterHarness } from '../adapter-harness.ts'
 import type { Received, SentRequest } from './client.ts'
 import { answer, assertReplay, counted, created, withApp, route, type AppOptions } from './fixture.ts'

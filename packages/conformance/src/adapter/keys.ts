@@ -1,6 +1,5 @@
 /** Keys, scopes and fingerprints, as a client sees them. */
 import assert from 'node:assert/strict'
-import { silentTelemetry } from '../../ports/telemetry.ts'
 import type { AdapterCase, AdapterHarness } from '../adapter-harness.ts'
 import type { SentRequest } from './client.ts'
 import { answer, assertProblem, assertReplay, counted, created, gate, withApp, route } from './fixture.ts'
@@ -172,7 +171,7 @@ const fingerprints: readonly AdapterCase[] = [
     name: 'compares whole bodies where a path of include leads to nothing, and reports that once',
     async run(harness) {
       const reports: string[] = []
-      const telemetry = { ...silentTelemetry, report: (message: string) => void reports.push(message) }
+      const telemetry = { count() {}, observe() {}, report: (message: string) => void reports.push(message) }
       const options = { ...rerun, fingerprint: { include: ['currency', 'ammount'] } }
       await withApp(
         harness,

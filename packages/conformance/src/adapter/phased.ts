@@ -1,9 +1,6 @@
 /** Work whose definition is declared with it: the adapter builds the input and sends the outcome. */
 import assert from 'node:assert/strict'
-import { json } from '../../engine/steps/json.ts'
-import type { HttpOptions } from '../../engine/operation.ts'
-import type { Definition } from '../../engine/steps/run-definition.ts'
-import type { Store } from '../../ports/store.ts'
+import { type Definition, type HttpOptions, json, type Store } from 'latchkey'
 import type { AdapterCase, AdapterHarness, AdapterNeed, TransactionalHarness } from '../adapter-harness.ts'
 import {
   assertProblem,

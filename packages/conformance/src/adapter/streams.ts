@@ -1,9 +1,7 @@
 /** Responses over `outcomeBytesMax`, and streams of events: sent while the handler writes them, and not stored. */
 import assert from 'node:assert/strict'
 import { setTimeout as pause } from 'node:timers/promises'
-import type { Latchkey } from '../../engine/latchkey.ts'
-import type { Header } from '../../ports/outcome.ts'
-import type { OwnerResult, Store } from '../../ports/store.ts'
+import type { Header, Latchkey, OwnerResult, Store } from 'latchkey'
 import type { AdapterCase, AdapterHarness, HandlerReply } from '../adapter-harness.ts'
 import {
   type AppFixture,

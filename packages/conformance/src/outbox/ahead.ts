@@ -1,6 +1,6 @@
 /** A store may read the next batch while it settles the current one; a store without `ahead` passes. */
 import assert from 'node:assert/strict'
-import type { Batch, LaneLease } from '../../ports/outbox.ts'
+import type { Batch, LaneLease } from 'latchkey'
 import { append, batchOf, dedupIds, delivered, failed, leased, leaseMs, messagesOf } from './fixture.ts'
 import { openFixture, type OutboxFixture, type OutboxCase } from './fixture.ts'
 

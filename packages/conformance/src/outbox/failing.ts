@@ -1,6 +1,6 @@
 /** Failed messages are set apart, retried, parked and redriven; none is lost, and the others are delivered. */
 import assert from 'node:assert/strict'
-import type { Message } from '../../ports/outbox.ts'
+import type { Message } from 'latchkey'
 import {
   act,
   append,

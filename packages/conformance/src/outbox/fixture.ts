@@ -1,8 +1,17 @@
 /** What the outbox cases start from: appended messages and a minimal relay. */
 import assert from 'node:assert/strict'
-import { sleep, systemClock } from '../../ports/clock.ts'
-import type { Batch, DeliveryEnd, LaneLease, Message, NewMessage, Outbox } from '../../ports/outbox.ts'
-import type { TransactionEnd, Transactor } from '../../ports/store.ts'
+import { setTimeout as pause } from 'node:timers/promises'
+import {
+  type Batch,
+  type DeliveryEnd,
+  type LaneLease,
+  type Message,
+  type NewMessage,
+  type Outbox,
+  systemClock,
+  type TransactionEnd,
+  type Transactor,
+} from 'latchkey'
 import type { StoreHarness } from '../store-harness.ts'
 import { newClaimId } from '../store/fixture.ts'
 
@@ -68,7 +77,7 @@ export async function untilReadable({ outbox }: OutboxFixture): Promise<void> {
   const untilMs = systemClock.monotonicMs() + readableWaitMs
   while ((await outbox.lag()).heldBack > 0) {
     assert.ok(systemClock.monotonicMs() < untilMs, 'a transaction that is open somewhere holds the messages back')
-    await sleep(systemClock, 10)
+    await pause(10)
   }
 }
 

@@ -1,6 +1,6 @@
 /** One relay at a time works on a lane, and a replaced relay changes nothing. */
 import assert from 'node:assert/strict'
-import type { Batch } from '../../ports/outbox.ts'
+import type { Batch } from 'latchkey'
 import { append, batchOf, dedupIds, delivered, drain, failed, leased, leaseMs, message, messagesOf } from './fixture.ts'
 import { newLeaseId, openFixture, type OutboxCase } from './fixture.ts'
 

@@ -1,10 +1,18 @@
 /** What the store cases start from: requests, answers, and a row in each state that can be reached. */
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
-import { uuidText } from '../../ports/clock.ts'
-import type { Outcome } from '../../ports/outcome.ts'
-import type { AtomicRequest, Claim, ClaimRequest, ClaimResult, Failure } from '../../ports/store.ts'
-import type { Identity, KeyRecord, State, Store } from '../../ports/store.ts'
+import type {
+  AtomicRequest,
+  Claim,
+  ClaimRequest,
+  ClaimResult,
+  Failure,
+  Identity,
+  KeyRecord,
+  Outcome,
+  State,
+  Store,
+} from 'latchkey'
 import type { StoreHarness } from '../store-harness.ts'
 
 /** Real servers' clocks run by themselves: every span is so long that a slow machine cannot exceed it by accident. */
@@ -19,7 +27,8 @@ export const retryNow: Failure = { to: 'failed_retryable', errorCode: 'ECONNREFU
 export const notKnown: Failure = { to: 'unknown', errorCode: 'TimeoutError', dueInMs: 0 }
 
 export function uuidOf(text: string): string {
-  return uuidText(createHash('sha256').update(text).digest())
+  const hex = createHash('sha256').update(text).digest('hex')
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20, 32)}`
 }
 
 let grants = 0

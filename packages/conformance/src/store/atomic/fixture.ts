@@ -1,6 +1,6 @@
 /** A transactional store with a business table beside it, and one atomic operation on both. */
 import assert from 'node:assert/strict'
-import type { AtomicRequest, Reservation, Store, TransactionEnd, Transactor } from '../../../ports/store.ts'
+import type { AtomicRequest, Reservation, Store, TransactionEnd, Transactor } from 'latchkey'
 import type { BusinessTable, StoreHarness } from '../../store-harness.ts'
 import { answer, atomicRequest } from '../fixture.ts'
 

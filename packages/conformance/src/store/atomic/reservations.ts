@@ -1,7 +1,7 @@
 /** Which transaction gets an identity, and what may be recorded over what. */
 import assert from 'node:assert/strict'
-import { sleep, systemClock } from '../../../ports/clock.ts'
-import type { Reservation } from '../../../ports/store.ts'
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Reservation } from 'latchkey'
 import type { StoreCase } from '../../store-harness.ts'
 import { answersAtOnceMs, open, reserved, runAtomic } from './fixture.ts'
 import {
@@ -29,7 +29,7 @@ const cases: readonly Omit<StoreCase, 'needs'>[] = [
         assert.equal((await first.transactor.reserve(tx, asked)).kind, 'free')
         other = reserved(second.transactor)
         // A store with one writer admits the second only after the first, so this case must not wait for it here.
-        await Promise.race([other, sleep(systemClock, answersAtOnceMs)])
+        await Promise.race([other, pause(answersAtOnceMs)])
         await first.transactor.record(tx, asked, answer(), 0)
         return 'commit'
       })

@@ -1,7 +1,7 @@
 /** Key row and business rows in one commit. */
 import assert from 'node:assert/strict'
-import { sleep, systemClock } from '../../../ports/clock.ts'
-import { isLatchkeyError } from '../../../ports/errors.ts'
+import { setTimeout as pause } from 'node:timers/promises'
+import { isLatchkeyError } from 'latchkey'
 import type { StoreCase } from '../../store-harness.ts'
 import { answersAtOnceMs, open, runAtomic } from './fixture.ts'
 import { answer, assertAbout, assertNextFence, assertState, atomicRequest, identity, plain } from '../fixture.ts'
@@ -196,7 +196,7 @@ const cases: readonly Omit<StoreCase, 'needs'>[] = [
         await transactor.reserve(tx, asked)
         await transactor.record(tx, asked, answer('in time'), 0)
         reading = second.transactor.readAfterCommit(asked.identity.id, 20_000)
-        await sleep(systemClock, answersAtOnceMs)
+        await pause(answersAtOnceMs)
         return 'commit'
       })
       const record = await reading

@@ -1,6 +1,6 @@
 /** What is stored comes back unchanged: bodies, headers, fingerprints, descriptions. */
 import assert from 'node:assert/strict'
-import type { Header, Outcome } from '../../../ports/outcome.ts'
+import type { Header, Outcome } from 'latchkey'
 import type { StoreCase } from '../../store-harness.ts'
 import { answer, bytes, own, plain, recordOf, request, retentionMs, retryNow, rowIn, sameBytes } from '../fixture.ts'
 import { act, seen } from '../fixture.ts'

@@ -1,6 +1,6 @@
 /** Which claims are granted, and which only see the row. */
 import assert from 'node:assert/strict'
-import type { ClaimRequest, Store } from '../../../ports/store.ts'
+import type { ClaimRequest, Store } from 'latchkey'
 import type { StoreCase, StoreHarness } from '../../store-harness.ts'
 import { answer, assertAbout, assertNextFence, bytes, expiresInMs, hourMs, identity, leaseMs } from '../fixture.ts'
 import { minuteMs, newClaimId, otherFingerprint, own, recordOf, request, retentionMs, retryNow } from '../fixture.ts'

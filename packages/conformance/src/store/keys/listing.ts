@@ -1,6 +1,6 @@
 /** Pages that miss nothing and repeat nothing, and text that is compared byte by byte. */
 import assert from 'node:assert/strict'
-import type { KeyRecord, Listing, Store } from '../../../ports/store.ts'
+import type { KeyRecord, Listing, Store } from 'latchkey'
 import type { StoreCase } from '../../store-harness.ts'
 import { act, answer, identity, own, recordOf, retentionMs, rowIn, still } from '../fixture.ts'
 

@@ -1,6 +1,6 @@
 /** Claims whose replies were lost, released many at a time. */
 import assert from 'node:assert/strict'
-import type { Claim, LostClaim } from '../../../ports/store.ts'
+import type { Claim, LostClaim } from 'latchkey'
 import type { StoreCase } from '../../store-harness.ts'
 import { evidenceOf, finding, happened, storeEvidence, never, whole } from '../reconcile/fixture.ts'
 import { assertState, identity, leaseMs, minuteMs, newClaimId, own, recordOf, request, rowIn, won } from '../fixture.ts'

@@ -1,6 +1,6 @@
 /** What an owner may write: every write, in every state, with the right and the wrong fence and claimId. */
 import assert from 'node:assert/strict'
-import type { Claim, KeyRecord, State, Store } from '../../../ports/store.ts'
+import type { Claim, KeyRecord, State, Store } from 'latchkey'
 import type { StoreCase } from '../../store-harness.ts'
 import {
   answer,

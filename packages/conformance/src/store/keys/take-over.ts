@@ -1,6 +1,6 @@
 /** Rows that change owner: only those that the claim names, so that its caller can be authorised first. */
 import assert from 'node:assert/strict'
-import type { GrantedFrom, Store, TakeOver } from '../../../ports/store.ts'
+import type { GrantedFrom, Store, TakeOver } from 'latchkey'
 import type { StoreCase, StoreHarness } from '../../store-harness.ts'
 import { open } from '../atomic/fixture.ts'
 import {

@@ -1,6 +1,6 @@
 /** Rows with a tombstone, and what remains visible of one whose outcome is deleted. */
 import assert from 'node:assert/strict'
-import type { Claim, ClaimRequest, KeyRecord, Store } from '../../../ports/store.ts'
+import type { Claim, ClaimRequest, KeyRecord, Store } from 'latchkey'
 import type { StoreHarness } from '../../store-harness.ts'
 import { answer, expiresInMs, hourMs, own, retentionMs } from '../fixture.ts'
 

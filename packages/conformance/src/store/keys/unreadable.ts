@@ -1,6 +1,6 @@
 /** Rows that this version cannot read: each is reported as such, and no other row is affected. */
 import assert from 'node:assert/strict'
-import type { KeyRecord, Store } from '../../../ports/store.ts'
+import type { KeyRecord, Store } from 'latchkey'
 import type { Damage, SpoilableHarness, SpoilCase } from '../../store-harness.ts'
 import { atomicRequest, answer, act, expiresInMs, hourMs, identity, leaseMs, minuteMs, notKnown } from '../fixture.ts'
 import { own, recordOf, request, retentionMs, retryNow, seen, won } from '../fixture.ts'

@@ -1,6 +1,6 @@
 /** Evidence is stored, whatever the state of its row; received messages outlive the row. */
 import assert from 'node:assert/strict'
-import type { Claim, Store } from '../../../ports/store.ts'
+import type { Claim, Store } from 'latchkey'
 import type { StoreCase, StoreHarness } from '../../store-harness.ts'
 import { assertAbout, expiresInMs, hourMs, identity, minuteMs, newClaimId, own, recordOf, rowIn } from '../fixture.ts'
 import { still } from '../fixture.ts'

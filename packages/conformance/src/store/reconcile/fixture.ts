@@ -1,8 +1,16 @@
 /** Evidence about rows, its sources, and what a case checks afterwards. */
 import assert from 'node:assert/strict'
-import type { ApplyOptions, EffectRef, Finding, FoundVerdict } from '../../../ports/reconciliation.ts'
-import type { Lookup, LookupClaim, Subject } from '../../../ports/reconciliation.ts'
-import type { Claim, Store } from '../../../ports/store.ts'
+import type {
+  ApplyOptions,
+  Claim,
+  EffectRef,
+  Finding,
+  FoundVerdict,
+  Lookup,
+  LookupClaim,
+  Store,
+  Subject,
+} from 'latchkey'
 import { answer, hourMs, leaseMs, notKnown, retentionMs } from '../fixture.ts'
 import { charge, downstreamKey, ownPhased, type PhasedFixture, withIntent } from '../steps/fixture.ts'
 

@@ -1,7 +1,6 @@
 /** Comparisons with a provider's ledger: when one is due, who runs it, and what the last one found. */
 import assert from 'node:assert/strict'
-import type { LedgerRun } from '../../../ports/reconciliation.ts'
-import type { Store } from '../../../ports/store.ts'
+import type { LedgerRun, Store } from 'latchkey'
 import type { StoreCase } from '../../store-harness.ts'
 import { assertAbout, hourMs, leaseMs, minuteMs } from '../fixture.ts'
 

@@ -1,6 +1,6 @@
 /** What the owner of a look-up may write about an unknown row, and for how long. */
 import assert from 'node:assert/strict'
-import type { LookupClaim } from '../../../ports/reconciliation.ts'
+import type { LookupClaim } from 'latchkey'
 import type { StoreCase } from '../../store-harness.ts'
 import { act, answer, assertAbout, assertNextFence, expiresInMs, hourMs, minuteMs, newClaimId } from '../fixture.ts'
 import { recordOf, request, retentionMs, retryNow, rowIn, seen, still, won } from '../fixture.ts'

@@ -1,6 +1,6 @@
 /** Phased work is settled at its open effect and resumes from there. */
 import assert from 'node:assert/strict'
-import type { FoundVerdict } from '../../../ports/reconciliation.ts'
+import type { FoundVerdict } from 'latchkey'
 import type { StoreCase } from '../../store-harness.ts'
 import { answer, assertNextFence, assertState, hourMs, identity, leaseMs, minuteMs, notKnown } from '../fixture.ts'
 import { plain, recordOf, retentionMs, retryNow, still, won } from '../fixture.ts'

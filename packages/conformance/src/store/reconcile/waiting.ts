@@ -1,6 +1,6 @@
 /** Stored evidence that could be applied, the effect of a downstream key, and the number of unknown rows. */
 import assert from 'node:assert/strict'
-import type { Store } from '../../../ports/store.ts'
+import type { Store } from 'latchkey'
 import type { StoreCase } from '../../store-harness.ts'
 import { act, answer, assertAbout, expiresInMs, hourMs, identity, leaseMs, minuteMs, newClaimId } from '../fixture.ts'
 import { notKnown, own, retentionMs, rowIn } from '../fixture.ts'

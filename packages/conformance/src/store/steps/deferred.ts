@@ -1,6 +1,6 @@
 /** Deferred work: written with its input in one commit, and started by the worker that claims it. */
 import assert from 'node:assert/strict'
-import type { EnqueueRequest, KeyRecord, Store } from '../../../ports/store.ts'
+import type { EnqueueRequest, KeyRecord, Store } from 'latchkey'
 import type { StoreCase } from '../../store-harness.ts'
 import { reserved } from '../atomic/fixture.ts'
 import { act, answer, assertAbout, assertNextFence, assertState, atomicRequest, expiresInMs } from '../fixture.ts'

@@ -1,7 +1,6 @@
 /** A transactional store with phased work on it: its journal, and one phase as the engine runs it. */
 import assert from 'node:assert/strict'
-import type { Intent, Step, Steps } from '../../../ports/steps.ts'
-import type { Claim, ClaimRequest, OwnerResult, Store } from '../../../ports/store.ts'
+import type { Claim, ClaimRequest, Intent, OwnerResult, Step, Steps, Store } from 'latchkey'
 import type { StoreHarness } from '../../store-harness.ts'
 import { open, type AtomicFixture } from '../atomic/fixture.ts'
 import { leaseMs, newClaimId, own, request, uuidOf } from '../fixture.ts'

@@ -1,6 +1,6 @@
 /** Phased work whose owner is gone: which claim may resume it, and with what input. */
 import assert from 'node:assert/strict'
-import type { Store } from '../../../ports/store.ts'
+import type { Store } from 'latchkey'
 import type { StoreCase } from '../../store-harness.ts'
 import { act, answer, assertNextFence, assertState, expiresInMs, hourMs, identity, leaseMs } from '../fixture.ts'
 import { minuteMs, notKnown, otherFingerprint, own, recordOf, request, retentionMs, retryNow } from '../fixture.ts'

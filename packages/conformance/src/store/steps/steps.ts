@@ -1,7 +1,7 @@
 /** The journal of phased work: what its owner writes, and that no other claim can. */
 import assert from 'node:assert/strict'
-import { sleep, systemClock } from '../../../ports/clock.ts'
-import type { Claim, OwnerResult } from '../../../ports/store.ts'
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Claim, OwnerResult } from 'latchkey'
 import type { StoreCase, StoreHarness } from '../../store-harness.ts'
 import { answersAtOnceMs } from '../atomic/fixture.ts'
 import { act, answer, assertAbout, expiresInMs, hourMs, leaseMs, minuteMs, newClaimId } from '../fixture.ts'
@@ -165,7 +165,7 @@ const cases: readonly Omit<StoreCase, 'needs'>[] = [
       await fixture.transactor.transaction(async tx => {
         assert.equal(await fixture.steps.enterPhase(tx, claim), 'written')
         waiting = runPhase(second, claim).then(result => ended.push(`second ${result}`))
-        await sleep(systemClock, answersAtOnceMs)
+        await pause(answersAtOnceMs)
         await fixture.business.insert(tx, 'first')
         await fixture.steps.recordPhase(tx, claim, { position: 1, name: 'first', value: undefined }, leaseMs)
         ended.push('first')
