@@ -34,7 +34,7 @@ export { type ErrorCode, isLatchkeyError, LatchkeyError, notExecuted, outcomeUnk
 export type { Header, Outcome } from './ports/outcome.ts'
 export type { Attributes, Metric, Telemetry } from './ports/telemetry.ts'
 
-// What a store of your own is made of; `latchkey/conformance` asks for it.
+// What a store of your own is made of; `@latchkey/conformance` asks for it.
 export type {
   Act,
   AtomicRequest,
