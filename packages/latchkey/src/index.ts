@@ -5,6 +5,7 @@ export { type IdentityParts, type Scope, singleTenant } from './engine/request.t
 export { createLatchkey, type Latchkey, type LatchkeyOptions } from './engine/latchkey.ts'
 export type { Closed } from './engine/runtime.ts'
 export { json } from './engine/steps/json.ts'
+export type { JsonOf, Storable } from './engine/json-of.ts'
 export { classifyNetworkFailure, type NetworkFailure } from './engine/rules/network-failure.ts'
 export type {
   AtomicOperation,
