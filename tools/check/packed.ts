@@ -11,13 +11,12 @@ export type UnpackedPackage = PackedPackage & { extracted: string }
 const packing = new Map<string, Promise<UnpackedPackage[]>>()
 
 export function packOnce(root: string): Promise<UnpackedPackage[]> {
-  const packed = packing.get(root) ?? packAndExtract(root)
+  const packed = packing.get(root) ?? packAndExtract(root, scratchFolder('latchkey-packed-'))
   packing.set(root, packed)
   return packed
 }
 
-async function packAndExtract(root: string): Promise<UnpackedPackage[]> {
-  const folder = scratchFolder('latchkey-packed-')
+export async function packAndExtract(root: string, folder: string): Promise<UnpackedPackage[]> {
   const packed = await packPackages(root, folder)
   return Promise.all(
     packed.map(async each => {

@@ -1,7 +1,6 @@
 // Applications as strangers have them: a compiler, a version of Node's types, and the packages from their tarballs.
-import { existsSync, mkdirSync, readdirSync, symlinkSync } from 'node:fs'
-import { dirname, join } from 'node:path'
-import type { UnpackedPackage } from './packed.ts'
+import { join } from 'node:path'
+import { type Extracted, installPackages } from '../pack/install.ts'
 
 /** The versions that differ from the workspace's own are installed here. */
 const OTHERS = 'test/types/node_modules'
@@ -30,34 +29,8 @@ export const STRICT = {
   preserveSymlinks: true,
 }
 
-/** Fills `app/node_modules`: the workspace's packages, the set-up's types of Node, and our packages as they were packed. */
-export function installSetUp(
-  root: string,
-  app: string,
-  { nodeTypes }: SetUp,
-  packed: readonly UnpackedPackage[],
-): void {
-  for (const { name, extracted } of packed) link(extracted, join(app, 'node_modules', name))
-  if (nodeTypes === 'newest') linkAll(join(root, OTHERS), app)
-  linkAll(join(root, 'node_modules'), app)
-}
-
-/** The first to bring a name wins. */
-function linkAll(installed: string, app: string): void {
-  for (const name of packagesIn(installed)) {
-    const target = join(app, 'node_modules', name)
-    if (!existsSync(target)) link(join(installed, name), target)
-  }
-}
-
-function packagesIn(installed: string): string[] {
-  const names = readdirSync(installed).filter(name => !name.startsWith('.'))
-  return names.flatMap(name =>
-    name.startsWith('@') ? readdirSync(join(installed, name)).map(part => `${name}/${part}`) : [name],
-  )
-}
-
-function link(from: string, to: string): void {
-  mkdirSync(dirname(to), { recursive: true })
-  symlinkSync(from, to)
+/** The workspace's packages, the set-up's types of Node, and our packages as they were packed. */
+export function installSetUp(root: string, app: string, { nodeTypes }: SetUp, packed: readonly Extracted[]): void {
+  const others = nodeTypes === 'newest' ? [join(root, OTHERS)] : []
+  installPackages(app, packed, [...others, join(root, 'node_modules')])
 }
