@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { checkArchitecture } from './check/architecture.ts'
 import { checkDocs } from './check/docs.ts'
+import { checkExamples } from './check/examples.ts'
 import { checkExports } from './check/exports.ts'
 import { describeFinding } from './check/finding.ts'
 import type { Check, Finding } from './check/finding.ts'
@@ -15,6 +16,7 @@ import { checkFormat, checkLint, checkTypes } from './check/toolchain.ts'
 
 // The longest first: with two lanes, the short ones run beside it.
 const CHECKS: Record<string, Check> = {
+  examples: checkExamples,
   packaging: checkPackaging,
   types: checkTypes,
   lint: checkLint,

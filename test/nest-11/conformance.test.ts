@@ -5,7 +5,7 @@ import type { NestExpressApplication } from '@nestjs/platform-express'
 import { describe, expect, it } from 'vitest'
 import corePackage from '@nestjs/core/package.json' with { type: 'json' }
 import { nestHarness, type NestLibrary } from '../../packages/latchkey/test/http/nest.ts'
-import { runAdapterCases } from '../../packages/latchkey/src/conformance/index.ts'
+import { runAdapterCases } from '@latchkey/conformance'
 
 const quiet = { rawBody: true, logger: false, abortOnError: false, forceCloseConnections: true } as const
 

@@ -23,7 +23,6 @@ const MAY_IMPORT: Record<string, readonly string[] | 'all'> = {
   admin: ['ports'],
   telemetry: ['ports'],
   client: ['wire'],
-  conformance: ['ports', 'engine', 'wire'],
   cli: 'all',
 }
 

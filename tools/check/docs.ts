@@ -1,4 +1,4 @@
-// Every TypeScript block in the documents, and in the doc comments of the library, compiles.
+// Every TypeScript block in the documents, and in the doc comments of the packages, compiles.
 //
 //   ```ts                       compiled as a module of its own
 //   ```ts file=shop.ts          written under that name, so that other blocks of the document may import './shop.ts'
@@ -11,7 +11,6 @@ import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join, posix, relative } from 'node:path'
 import { isTest, isTypeScript, listFiles, readText } from './files.ts'
 import type { CheckOptions, Finding } from './finding.ts'
-import { LIBRARY } from './library.ts'
 import { anchorsOf, fencesOf, linksOf, listDocuments } from './markdown.ts'
 import type { Fence } from './markdown.ts'
 import { compilerFindings, run, toolPath } from './process.ts'
@@ -80,7 +79,7 @@ function follow(
 
 function documentedFences(root: string): [string, Fence[]][] {
   const documents = listDocuments(root).map((file): [string, Fence[]] => [file, fencesOf(readText(root, file))])
-  const sources = listFiles(root, `${LIBRARY}/src`).filter(file => isTypeScript(file) && !isTest(file))
+  const sources = listFiles(root, 'packages').filter(file => isTypeScript(file) && !isTest(file))
   return [...documents, ...sources.map((file): [string, Fence[]] => [file, docCommentFences(readText(root, file))])]
 }
 
@@ -96,17 +95,25 @@ async function compile(root: string, blocks: Block[]): Promise<Finding[]> {
   const folder = join(root, CACHE)
   rmSync(folder, { recursive: true, force: true })
   if (blocks.length === 0) return []
+  writeBlocks(folder, blocks)
+  writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify(project(root, blocks), null, 2))
+  const ran = await run(toolPath('tsc'), ['-p', join(folder, 'tsconfig.json'), '--pretty', 'false'], root)
+  const byPath = new Map(blocks.map(block => [posix.join(CACHE, block.path), block]))
+  return dedupe(compilerFindings(ran, CACHE).map(finding => mapBack(finding, byPath.get(finding.file))))
+}
+
+/** Writes each block as a module of its own, in an application of ES modules. */
+export function writeBlocks(folder: string, blocks: readonly Block[]): void {
   for (const { path, segments } of blocks) {
     mkdirSync(dirname(join(folder, path)), { recursive: true })
     // The last line makes a module of a block without imports, so that blocks do not see each other's names.
     writeFileSync(join(folder, path), [...segments.map(segment => segment.code), 'export {}', ''].join('\n'))
   }
   writeFileSync(join(folder, 'package.json'), '{ "type": "module" }\n')
-  writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify(project(root, blocks), null, 2))
-  const ran = await run(toolPath('tsc'), ['-p', join(folder, 'tsconfig.json'), '--pretty', 'false'], root)
-  const byPath = new Map(blocks.map(block => [posix.join(CACHE, block.path), block]))
-  const findings = compilerFindings(ran, CACHE).map(finding => mapBack(finding, byPath.get(finding.file)))
-  // A block that others continue fails once for itself and once in each of them.
+}
+
+/** A block that others continue fails once for itself and once in each of them. */
+export function dedupe(findings: readonly Finding[]): Finding[] {
   return [...new Map(findings.map(finding => [JSON.stringify(finding), finding])).values()]
 }
 

@@ -35,6 +35,7 @@ describe('exports', () => {
 
   it('reports an entry whose built files are not where the build puts them', async () => {
     const wrong = {
+      name: 'latchkey',
       exports: { '.': { 'latchkey-source': './src/index.ts', default: './dist/main.js', types: './dist/index.d.ts' } },
     }
     const findings = await found({ 'packages/latchkey/package.json': wrong, 'examples/shop/src/main.ts': '' })

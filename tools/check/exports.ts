@@ -1,34 +1,37 @@
-// The subpaths in package.json, the source files, the docs and the examples agree.
+// The subpaths in the package.json of each package, the source files, the docs and the examples agree.
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import type { CheckOptions, Finding } from './finding.ts'
 import { isTypeScript, listFiles, listWorkspaces, readText } from './files.ts'
-import { LIBRARY, packageOf, readManifest, sourceOf, subpathsOf } from './library.ts'
+import { LIBRARY, listPackages, packageOf, readManifest, sourceOf, subpathsOf } from './library.ts'
 import type { Subpath } from './library.ts'
 import { listDocuments } from './markdown.ts'
 import { importsOf, readSource } from './syntax.ts'
 
-const MANIFEST = `${LIBRARY}/package.json`
-
 export async function checkExports({ root }: CheckOptions): Promise<Finding[]> {
-  const subpaths = subpathsOf(readManifest(root, LIBRARY))
+  const folders = listPackages(root)
+  const subpaths = folders.flatMap(folder => subpathsOf(root, folder))
   const known = new Set(subpaths.map(subpath => subpath.specifier))
-  const unknown = (specifier: string): boolean => packageOf(specifier) === 'latchkey' && !known.has(specifier)
+  const ours = new Map(folders.map(folder => [readManifest(root, folder).name, folder]))
   return [
     ...subpaths.flatMap(subpath => shapeFindings(root, subpath)),
-    ...mentions(root)
-      .filter(({ specifier }) => unknown(specifier))
-      .map(({ file, line, specifier }) => ({
-        file,
-        line,
-        message: `imports "${specifier}", which is not a subpath: correct it, or add it to "exports" of ${MANIFEST}`,
-      })),
+    ...mentions(root).flatMap(({ file, line, specifier }) => {
+      const folder = ours.get(packageOf(specifier))
+      if (folder === undefined || known.has(specifier)) return []
+      const cure = `correct it, or add it to "exports" of ${folder}/package.json`
+      return [{ file, line, message: `imports "${specifier}", which is not a subpath: ${cure}` }]
+    }),
     ...undocumented(root, subpaths),
   ]
 }
 
+const manifestOf = ({ folder }: Subpath): string => `${folder}/package.json`
+
 function shapeFindings(root: string, subpath: Subpath): Finding[] {
-  const at = (message: string): Finding => ({ file: MANIFEST, message: `exports["${subpath.subpath}"] ${message}` })
+  const at = (message: string): Finding => ({
+    file: manifestOf(subpath),
+    message: `exports["${subpath.subpath}"] ${message}`,
+  })
   const source = sourceOf(subpath)
   if (source === undefined) return [at('has no "latchkey-source" condition: name its file under ./src first')]
   if (!existsSync(join(root, source)))
@@ -55,7 +58,7 @@ function mentions(root: string): Mention[] {
     readText(root, file)
       .split('\n')
       .flatMap((text, index) => {
-        const found = text.matchAll(/\b(?:from|import|import\(|require\()\s*['"](latchkey(?:\/[^'"]*)?)['"]/g)
+        const found = text.matchAll(/\b(?:from|import|import\(|require\()\s*['"](@?latchkey(?:\/[^'"]*)?)['"]/g)
         return [...found].map(([, specifier = '']) => ({ file, line: index + 1, specifier }))
       }),
   )
@@ -68,8 +71,8 @@ function undocumented(root: string, subpaths: Subpath[]): Finding[] {
     .join('\n')
   return subpaths
     .filter(({ specifier }) => !new RegExp(`['"\`]${specifier}['"\`]`).test(prose))
-    .map(({ specifier }) => ({
-      file: MANIFEST,
-      message: `the subpath "${specifier}" is not mentioned in README.md or docs/: show its import, or name it in backquotes`,
+    .map(subpath => ({
+      file: manifestOf(subpath),
+      message: `the subpath "${subpath.specifier}" is not mentioned in README.md or docs/: show its import, or name it in backquotes`,
     }))
 }

@@ -1,5 +1,5 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { join, relative } from 'node:path'
 
 const IGNORED = new Set(['node_modules', '.git', 'dist', 'coverage', 'vectors'])
 
@@ -15,6 +15,12 @@ export function listFiles(root: string, folder = ''): string[] {
     else if (entry.isFile()) found.push(path)
   }
   return found.sort()
+}
+
+/** Every file below a folder, also those that `listFiles` ignores. */
+export function listEvery(folder: string): string[] {
+  const entries = readdirSync(folder, { recursive: true, withFileTypes: true }).filter(entry => entry.isFile())
+  return entries.map(entry => relative(folder, join(entry.parentPath, entry.name)).replaceAll('\\', '/')).sort()
 }
 
 export function readText(root: string, file: string): string {

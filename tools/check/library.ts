@@ -1,11 +1,16 @@
-// The library's package.json, its subpaths, and the modules each of them reaches.
+// The package.json of each package, its subpaths, and the modules each of them reaches.
 import { existsSync } from 'node:fs'
 import { dirname, join, posix } from 'node:path'
 import { isBuiltin } from 'node:module'
-import { readText } from './files.ts'
+import { listWorkspaces, readText } from './files.ts'
 import { importsOf, readSource } from './syntax.ts'
 
 export const LIBRARY = 'packages/latchkey'
+
+/** The folders of the packages that are published. */
+export function listPackages(root: string): string[] {
+  return listWorkspaces(root).filter(folder => folder.startsWith('packages/'))
+}
 
 export type Conditions = Record<string, string>
 
@@ -18,7 +23,7 @@ export type Manifest = {
   peerDependencies?: Record<string, string>
 }
 
-export type Subpath = { subpath: string; specifier: string; conditions: Conditions }
+export type Subpath = { folder: string; subpath: string; specifier: string; conditions: Conditions }
 
 export type Reach = { files: string[]; packages: string[]; node: string[]; missing: { file: string; line: number }[] }
 
@@ -27,18 +32,19 @@ export function readManifest(root: string, folder: string): Manifest {
   return JSON.parse(readText(root, `${folder}/package.json`)) as Manifest
 }
 
-/** The importable subpaths, without plain files such as `./package.json`. */
-export function subpathsOf(manifest: Manifest): Subpath[] {
-  return Object.entries(manifest.exports ?? {}).flatMap(([subpath, conditions]) => {
+/** The importable subpaths of the package in a folder, without plain files such as `./package.json`. */
+export function subpathsOf(root: string, folder: string): Subpath[] {
+  const { name = '', exports = {} } = readManifest(root, folder)
+  return Object.entries(exports).flatMap(([subpath, conditions]) => {
     if (typeof conditions === 'string') return []
-    return [{ subpath, specifier: posix.join('latchkey', subpath), conditions }]
+    return [{ folder, subpath, specifier: posix.join(name, subpath), conditions }]
   })
 }
 
 /** The source file a subpath names, relative to the root. */
 export function sourceOf(subpath: Subpath): string | undefined {
   const source = subpath.conditions['latchkey-source']
-  return source === undefined ? undefined : posix.join(LIBRARY, source)
+  return source === undefined ? undefined : posix.join(subpath.folder, source)
 }
 
 /** The file that a relative specifier means, relative to the root; `./a.js` means `./a.ts` where only that exists. */

@@ -12,7 +12,8 @@ export type Link = { target: string; line: number }
 /** Documents for readers, relative to the root. */
 export function listDocuments(root: string): string[] {
   const top = TOP_DOCUMENTS.filter(file => existsSync(join(root, file)))
-  return [...top, ...listFiles(root, 'docs').filter(file => file.endsWith('.md'))]
+  const below = [...listFiles(root, 'docs'), ...listFiles(root, 'packages')]
+  return [...top, ...below.filter(file => file.endsWith('.md'))]
 }
 
 /** Fenced code with the HTML comments (`<!-- … -->`) that stand directly above the fence. `line` is where the text begins. */

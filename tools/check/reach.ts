@@ -4,7 +4,7 @@ import { existsSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import type { CheckOptions, Finding } from './finding.ts'
 import { readText } from './files.ts'
-import { LIBRARY, reachFrom, readManifest, sourceOf, subpathsOf } from './library.ts'
+import { LIBRARY, reachFrom, sourceOf, subpathsOf } from './library.ts'
 
 export const REACH_FILE = 'tools/check/reach.json'
 
@@ -22,7 +22,7 @@ export async function checkReach({ root, update }: CheckOptions): Promise<Findin
 }
 
 function reachOfSubpaths(root: string): Record<string, Reached> {
-  const entries = subpathsOf(readManifest(root, LIBRARY)).map(subpath => {
+  const entries = subpathsOf(root, LIBRARY).map(subpath => {
     const source = sourceOf(subpath)
     // A missing source is the exports check's finding; here it just reaches nothing.
     const reach = reachFrom(root, source !== undefined && existsSync(join(root, source)) ? [source] : [])

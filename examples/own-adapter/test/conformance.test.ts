@@ -11,7 +11,7 @@ import {
   type RunningApp,
   runAdapterCases,
   type TransactionalHarness,
-} from 'latchkey/conformance'
+} from '@latchkey/conformance'
 import { memoryStore } from 'latchkey/stores/memory'
 import { type SqliteTx, sqliteStore } from 'latchkey/stores/sqlite'
 import Database from 'libsql'

@@ -5,6 +5,7 @@ export { type IdentityParts, type Scope, singleTenant } from './engine/request.t
 export { createLatchkey, type Latchkey, type LatchkeyOptions } from './engine/latchkey.ts'
 export type { Closed } from './engine/runtime.ts'
 export { json } from './engine/steps/json.ts'
+export type { JsonOf, Storable } from './engine/json-of.ts'
 export { classifyNetworkFailure, type NetworkFailure } from './engine/rules/network-failure.ts'
 export type {
   AtomicOperation,
@@ -34,7 +35,7 @@ export { type ErrorCode, isLatchkeyError, LatchkeyError, notExecuted, outcomeUnk
 export type { Header, Outcome } from './ports/outcome.ts'
 export type { Attributes, Metric, Telemetry } from './ports/telemetry.ts'
 
-// What a store of your own is made of; `latchkey/conformance` asks for it.
+// What a store of your own is made of; `@latchkey/conformance` asks for it.
 export type {
   Act,
   AtomicRequest,

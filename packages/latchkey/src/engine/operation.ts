@@ -4,6 +4,7 @@ import type { Header } from '../ports/outcome.ts'
 import type { Resumable } from '../ports/store.ts'
 import type { Telemetry } from '../ports/telemetry.ts'
 import type { engine } from './internal.ts'
+import type { JsonOf, Storable } from './json-of.ts'
 import type { NeverStored } from './rules/judge.ts'
 import type { Answer, ExecuteRequest, Work } from './answer.ts'
 import type { AtomicExecution, Execution, GuardedExecution } from './execution.ts'
@@ -98,13 +99,23 @@ export interface AtomicRunRequest extends RunRequest {
 
 export interface GuardedOperation<Context = unknown> extends Operation<GuardedExecution, Context> {
   readonly kind: 'guarded'
-  /** Runs the handler once for this identity; a retry gets the first value. Refusals reject with a `LatchkeyError`. */
-  run<T>(request: RunRequest, handler: (execution: GuardedExecution) => Promise<T> | T): Promise<T>
+  /**
+   * Runs the handler once for this identity; a retry gets the first value. It is stored as JSON, and the first caller gets it through JSON too.
+   * Refusals reject with a `LatchkeyError`.
+   */
+  run<T extends Storable>(
+    request: RunRequest,
+    handler: (execution: GuardedExecution) => PromiseLike<T> | T,
+  ): Promise<JsonOf<T>>
 }
 
 export interface AtomicOperation<Tx, Context = unknown> extends Operation<AtomicExecution<Tx>, Context> {
   readonly kind: 'atomic'
-  run<T>(request: AtomicRunRequest, handler: (execution: AtomicExecution<Tx>) => Promise<T> | T): Promise<T>
+  /** As for a guarded operation, in one transaction with what the handler writes through `tx`. */
+  run<T extends Storable>(
+    request: AtomicRunRequest,
+    handler: (execution: AtomicExecution<Tx>) => PromiseLike<T> | T,
+  ): Promise<JsonOf<T>>
 }
 
 export interface PhasedRunRequest<Input> extends RunRequest {

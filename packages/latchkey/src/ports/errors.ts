@@ -1,4 +1,5 @@
 /** One error class with a code; test it with `isLatchkeyError`, which also works across two copies of the package. */
+import { types } from 'node:util'
 
 export type ErrorCode =
   /** A wrong option, at construction. */
@@ -122,6 +123,11 @@ export function inputTooLarge(what: string, { max, unit }: InputLimit): Latchkey
 function reasonOf(cause: unknown): string {
   if (cause instanceof Error) return cause.message
   return typeof cause === 'string' ? cause : 'reported by the handler'
+}
+
+/** Also one of another realm: under Jest, the errors of Node itself are no instances of the `Error` that a module sees. */
+export function isError(value: unknown): value is Error {
+  return value instanceof Error || types.isNativeError(value)
 }
 
 /** For the default branch of a switch over a union: the compiler proves it is never reached. */

@@ -140,7 +140,9 @@ describePostgres('an atomic operation in the caller’s own transaction', databa
     it('rejects with key-reused for another input, and the transaction may go on', async () => {
       await transact(tx => operation.run({ ...runRequest(key('reused')), tx }, () => 1))
       await transact(async (tx, order) => {
-        const reused = operation.run({ ...runRequest(key('reused'), { amount: 2 }), tx }, () => order('never'))
+        const reused = operation.run({ ...runRequest(key('reused'), { amount: 2 }), tx }, () =>
+          order('never').then(() => 1),
+        )
         await expect(reused).rejects.toMatchObject({ name: 'LatchkeyError', code: 'key-reused' })
         await order(key('went on'))
       })
@@ -181,11 +183,11 @@ describePostgres('an atomic operation in the caller’s own transaction', databa
     it('passes the database’s error on, and sends nothing more in the transaction', async () => {
       let before = 0
       const run = transact((tx, _, send) =>
-        operation.run({ ...runRequest(key('sql')), tx }, () =>
-          send('select 1/0').finally(() => {
+        operation.run({ ...runRequest(key('sql')), tx }, async () => {
+          await send('select 1/0').finally(() => {
             before = sent.length
-          }),
-        ),
+          })
+        }),
       )
       const error: unknown = await run.catch((cause: unknown) => cause)
       // Drizzle wraps it.

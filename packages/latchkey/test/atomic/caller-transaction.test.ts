@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import Database from 'libsql'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import type { Storable } from '../../src/engine/json-of.ts'
 import type { AtomicOperation } from '../../src/engine/operation.ts'
 import type { SqliteTx } from '../../src/stores/sqlite/index.ts'
 import { latchkeyOn, operationName, rowOf, runRequest, type TestLatchkey } from '../engine/fixture.ts'
@@ -49,7 +50,7 @@ describe('an atomic operation in the caller’s own transaction on SQLite', () =
     ['tx of the store', onTxOfTheStore],
   ] as const)('on an %s', (name, transact) => {
     const key = (of: string) => `${of} ${name}`
-    const ask = (tx: unknown, of: string, value: unknown = 'ran') =>
+    const ask = (tx: unknown, of: string, value: Storable = 'ran') =>
       operation.run({ ...runRequest(key(of)), tx }, async x => {
         await shop.order(x.tx, key(of))
         return value

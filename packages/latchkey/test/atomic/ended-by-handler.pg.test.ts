@@ -5,6 +5,7 @@ import pg from 'pg'
 import { describePostgres } from '../../../../test/servers/describe-postgres.ts'
 import type { Attempt } from '../../src/engine/answer.ts'
 import { engine } from '../../src/engine/internal.ts'
+import type { Storable } from '../../src/engine/json-of.ts'
 import type { AtomicOperation } from '../../src/engine/operation.ts'
 import { notExecuted } from '../../src/ports/errors.ts'
 import {
@@ -205,7 +206,7 @@ describePostgres('an atomic handler that ends its transaction itself', database 
         client.release()
       }
     }
-    const run = (key: string, work: (client: pg.PoolClient) => Promise<unknown>) =>
+    const run = (key: string, work: (client: pg.PoolClient) => Promise<Storable>) =>
       inOwn(client =>
         operation.run({ ...runRequest(key), tx: client }, async () => {
           await shop.order(client, key)

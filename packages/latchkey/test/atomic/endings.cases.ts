@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { Attempt } from '../../src/engine/answer.ts'
 import { engine } from '../../src/engine/internal.ts'
+import type { Storable } from '../../src/engine/json-of.ts'
 import type { AtomicOperation } from '../../src/engine/operation.ts'
 import type { OperationOptions } from '../../src/engine/options.ts'
 import { notExecuted, outcomeUnknown } from '../../src/ports/errors.ts'
@@ -215,7 +216,7 @@ export function itEndsAtomically(open: () => Promise<Shop>): void {
 
   it('gives values through JSON, to the first caller as to the retry', async () => {
     const at = new Date('2024-05-06T07:08:09.000Z')
-    const values: [string, unknown, unknown][] = [
+    const values: [string, Storable, Storable][] = [
       ['date', { at }, { at: '2024-05-06T07:08:09.000Z' }],
       ['undefined', undefined, undefined],
       ['null', null, null],
@@ -235,7 +236,8 @@ export function itEndsAtomically(open: () => Promise<Shop>): void {
   it('rejects a value that is not JSON and rolls back', async () => {
     const circular: { self?: unknown } = {}
     circular.self = circular
-    const values = [() => {}, Symbol('s'), 10n, circular]
+    // The types refuse the first three; JavaScript does not.
+    const values = [() => {}, Symbol('s'), 10n, circular] as unknown as string[]
     for (const [at, value] of values.entries()) {
       const key = `not-json-${at}`
       const run = operation.run({ scope: 'acme', key, input: {} }, async ({ tx }) => {

@@ -133,7 +133,7 @@ describe('a raw key', () => {
     const telemetry = recordingTelemetry()
     const operation = guarded({ leaseMs: 5_000 }, telemetry)
     const errors: unknown[] = []
-    const attempt = (input: unknown, handler: () => unknown) =>
+    const attempt = (input: unknown, handler: () => Promise<string> | string) =>
       operation.run(runRequest(key, input), handler).catch((error: unknown) => errors.push(error))
 
     await attempt(1, () => 'first')

@@ -1,7 +1,7 @@
 /** Rows that this version cannot read, met by requests, operators, the status resource and workers. */
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { engine } from '../../src/engine/internal.ts'
-import type { SpoilableHarness } from '../../src/conformance/index.ts'
+import type { SpoilableHarness } from '@latchkey/conformance'
 import { exchangeStatus } from '../../src/http/exchange/answers/status.ts'
 import { renderRefusal } from '../../src/http/exchange/answers/refusal.ts'
 import type { Store } from '../../src/ports/store.ts'

@@ -1,5 +1,5 @@
 /** Conformance replies as fetch responses, for the adapters of frameworks that answer with a `Response`. */
-import type { HandlerReply, RouteSpec } from '../../src/conformance/index.ts'
+import type { HandlerReply, RouteSpec } from '@latchkey/conformance'
 
 /** Undefined for the kinds that the framework throws in its own way. */
 export function responseOf(reply: HandlerReply): Response | undefined {

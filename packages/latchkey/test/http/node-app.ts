@@ -3,7 +3,7 @@ import { createReadStream } from 'node:fs'
 import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { pipeline, Readable } from 'node:stream'
-import type { AppSpec, HandlerReply, RouteSpec, RunningApp } from '../../src/conformance/index.ts'
+import type { AppSpec, HandlerReply, RouteSpec, RunningApp } from '@latchkey/conformance'
 import { exchange, type HeldAnswer, holdAnswer, nodeView, sendAnswer } from '../../src/http/adapter/index.ts'
 
 type Head = Extract<HandlerReply, { headers: unknown }>

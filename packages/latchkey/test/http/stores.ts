@@ -1,6 +1,6 @@
 /** The stores that every adapter's conformance run uses: memory, and a SQLite file for atomic operations. */
 import Database from 'libsql'
-import type { AdapterHarness } from '../../src/conformance/index.ts'
+import type { AdapterHarness } from '@latchkey/conformance'
 import { memoryStore } from '../../src/stores/memory/index.ts'
 import type { SqliteTx } from '../../src/stores/sqlite/index.ts'
 import { sqliteHarness } from '../sqlite/fixture.ts'

@@ -1,5 +1,5 @@
 /** The store conformance harness over a memory store whose clock is moved by hand. */
-import type { StoreHarness } from '../../src/conformance/index.ts'
+import type { StoreHarness } from '@latchkey/conformance'
 import { systemClock } from '../../src/ports/clock.ts'
 import type { Store } from '../../src/ports/store.ts'
 import { memoryStore, type MemoryStore, type MemoryTx } from '../../src/stores/memory/index.ts'

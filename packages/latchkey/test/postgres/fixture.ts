@@ -1,6 +1,6 @@
 /** The store of a conformance case, for the suites that run them directly and through a pooler. */
 import type pg from 'pg'
-import type { Damage, SpoilableHarness } from '../../src/conformance/store-harness.ts'
+import type { Damage, SpoilableHarness } from '@latchkey/conformance'
 import { dialect } from '../../src/stores/postgres/sql/names.ts'
 import { addKeyRules } from './key-rules.ts'
 import { openPostgresStore } from '../../src/stores/postgres/store.ts'

@@ -1,7 +1,7 @@
 /** What every command on a store is made of: an input, what the store does with it, and a comparison with the model. */
 import assert from 'node:assert/strict'
 import fc, { type AsyncCommand } from 'fast-check'
-import type { StoreHarness } from '../../src/conformance/index.ts'
+import type { StoreHarness } from '@latchkey/conformance'
 import type { Actor } from '../../src/engine/rules/transitions.ts'
 import type { Outcome } from '../../src/ports/outcome.ts'
 import type { Claim, Store } from '../../src/ports/store.ts'

@@ -5,7 +5,7 @@
  */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
-import type { StoreHarness } from '../../src/conformance/index.ts'
+import type { StoreHarness } from '@latchkey/conformance'
 import type { Real } from './command.ts'
 import { storeCommands } from './store-commands.ts'
 import { emptyModel, type StoreModel } from './store-model.ts'

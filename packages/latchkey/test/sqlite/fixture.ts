@@ -2,7 +2,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { Damage, SpoilableHarness } from '../../src/conformance/index.ts'
+import type { Damage, SpoilableHarness } from '@latchkey/conformance'
 import type { SqliteDatabase } from '../../src/stores/sqlite/driver.ts'
 import { handleOf } from '../../src/stores/sqlite/connection/handle.ts'
 import { sqliteStore, type SqliteStore, type SqliteStoreOptions, type SqliteTx } from '../../src/stores/sqlite/index.ts'

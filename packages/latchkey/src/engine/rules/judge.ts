@@ -4,7 +4,7 @@
  * The handler's own report comes first: `notExecuted` frees the key, `outcomeUnknown` holds it. Then `storeStatus`, the operation's
  * rule for a status. Then the table. Returned and thrown answers are judged alike: what the client gets decides.
  */
-import { isLatchkeyError } from '../../ports/errors.ts'
+import { isError, isLatchkeyError } from '../../ports/errors.ts'
 import type { Header, Outcome } from '../../ports/outcome.ts'
 import type { Attempt } from '../answer.ts'
 import type { Settings } from '../options.ts'
@@ -100,7 +100,7 @@ function saidByHandler(attempt: Attempt): Judgement | undefined {
   for (let depth = 0; depth < chainMax && error !== undefined; depth++) {
     if (isLatchkeyError(error, 'not-executed')) return { kind: 'retryable', errorCode: codeOf(error.cause ?? error) }
     if (isLatchkeyError(error, 'outcome-unknown')) return { kind: 'unknown', errorCode: codeOf(error.cause ?? error) }
-    error = error instanceof Error ? error.cause : undefined
+    error = isError(error) ? error.cause : undefined
   }
   return undefined
 }

@@ -1,3 +1,4 @@
+import { runInNewContext } from 'node:vm'
 import { describe, expect, it } from 'vitest'
 import { classifyNetworkFailure } from './network-failure.ts'
 
@@ -25,6 +26,14 @@ describe('classifyNetworkFailure', () => {
   it('looks into an AggregateError that is a cause', () => {
     const both = new AggregateError([failure('ECONNREFUSED'), failure('ETIMEDOUT', { syscall: 'connect' })])
     expect(classifyNetworkFailure(new TypeError('fetch failed', { cause: both }))).toBe('never-left')
+  })
+
+  it('knows the errors of another realm, as tests under Jest meet them', () => {
+    const inner = runInNewContext(`
+      const refused = Object.assign(new Error('refused'), { code: 'ECONNREFUSED', syscall: 'connect' })
+      new TypeError('fetch failed', { cause: new AggregateError([refused, refused]) })`)
+    expect(inner).not.toBeInstanceOf(Error)
+    expect(classifyNetworkFailure(new Error('payment failed', { cause: inner }))).toBe('never-left')
   })
 
   it('tells a connect timeout from a read timeout by the system call', () => {

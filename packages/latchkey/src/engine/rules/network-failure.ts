@@ -2,6 +2,7 @@
  * Did a failed call to another system's API leave this machine? Only errors from before the request could be sent prove that
  * nothing happened there; everything else, known or not, is ambiguous.
  */
+import { isError } from '../../ports/errors.ts'
 
 export type NetworkFailure = 'never-left' | 'ambiguous'
 
@@ -72,10 +73,14 @@ function leavesOf(error: unknown): unknown[] {
 }
 
 function innerOf(error: unknown): readonly unknown[] {
-  if (error instanceof AggregateError && error.errors.length > 0) return error.errors
+  if (isAggregate(error) && error.errors.length > 0) return error.errors
   // An error with a telling code of its own is not explained away by its cause.
-  if (!(error instanceof Error) || error.cause === undefined || neverLeft(error) || wasConnected(error)) return []
+  if (!isError(error) || error.cause === undefined || neverLeft(error) || wasConnected(error)) return []
   return [error.cause]
+}
+
+function isAggregate(error: unknown): error is AggregateError {
+  return error instanceof AggregateError || (isError(error) && error.name === 'AggregateError' && 'errors' in error)
 }
 
 function wasConnected(error: Error): boolean {

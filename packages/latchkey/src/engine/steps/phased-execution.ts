@@ -1,5 +1,6 @@
 /** What a phased definition is given. */
 import type { NetworkFailure } from '../rules/network-failure.ts'
+import type { JsonOf, Storable } from '../json-of.ts'
 import type { OutboxMessage } from '../outbox.ts'
 
 export interface EffectOptions {
@@ -36,13 +37,17 @@ export interface PhasedExecution<Tx> {
    * One transaction: what is written through `tx`, the phase's value and the recovery point commit together. On a resume
    * the value is returned and the function does not run. The value is JSON, at most 64 KiB.
    */
-  phase<T>(name: string, work: (tx: Tx) => Promise<T> | T): Promise<T>
+  phase<T extends Storable>(name: string, work: (tx: Tx) => PromiseLike<T> | T): Promise<JsonOf<T>>
   /**
    * Something outside the database. Its intent is committed before the call, its value after it. The function throws when the
    * call failed; a refusal that is an answer (a declined card) is a value. Its name is part of its key: in a loop, put the item
    * into it.
    */
-  effect<T>(name: string, options: EffectOptions, call: (effect: EffectCall) => Promise<T>): Promise<T>
+  effect<T extends Storable>(
+    name: string,
+    options: EffectOptions,
+    call: (effect: EffectCall) => Promise<T>,
+  ): Promise<JsonOf<T>>
   readonly outbox: {
     /** In a phase: the message exists exactly when the phase has committed. */
     append(tx: Tx, message: OutboxMessage): Promise<void>

@@ -6,7 +6,7 @@
  *
  * `view` is a `RequestView` of the framework's request: `nodeView` or `fetchView`. On Node's response, `run` captures the answer with
  * `holdAnswer`; handlers that return a fetch `Response` run under `exchangeFetch` instead. Then the adapter does what `result` says. Test
- * it with `runAdapterCases` of latchkey/conformance.
+ * it with `runAdapterCases` of @latchkey/conformance.
  */
 
 // Declaring a route.

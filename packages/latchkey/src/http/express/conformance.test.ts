@@ -15,7 +15,7 @@ import {
   type HandlerReply,
   type RouteSpec,
   runAdapterCases,
-} from '../../conformance/index.ts'
+} from '@latchkey/conformance'
 import { unreachable } from '../../ports/errors.ts'
 import type { GuardedOperation } from '../../engine/operation.ts'
 import { captureBody, captureVerify, executionOf, idempotent, rememberErrors, statusOf } from './index.ts'

@@ -1,7 +1,7 @@
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { adapterStores } from '../../../test/http/stores.ts'
-import type { TransactionalHarness } from '../../conformance/index.ts'
+import type { TransactionalHarness } from '@latchkey/conformance'
 import type { AtomicExecution } from '../../engine/execution.ts'
 import { createLatchkey, type Latchkey } from '../../engine/latchkey.ts'
 import { executionOf, idempotent, latchkeyFastify } from './index.ts'

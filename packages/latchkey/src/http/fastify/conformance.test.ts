@@ -9,7 +9,7 @@ import {
   type HandlerReply,
   type RouteSpec,
   runAdapterCases,
-} from '../../conformance/index.ts'
+} from '@latchkey/conformance'
 import { executionOf, idempotent, latchkeyFastify, statusOf } from './index.ts'
 
 type Form = (app: FastifyInstance, route: RouteSpec) => void

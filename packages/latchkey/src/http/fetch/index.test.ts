@@ -3,13 +3,7 @@ import { serve } from '@hono/node-server'
 import { describe, expect, it } from 'vitest'
 import { adapterStores } from '../../../test/http/stores.ts'
 import { jsonOf, matches, responseOf } from '../../../test/http/fetch-replies.ts'
-import {
-  type AdapterHarness,
-  AppError,
-  type AppSpec,
-  type HandlerReply,
-  runAdapterCases,
-} from '../../conformance/index.ts'
+import { type AdapterHarness, AppError, type AppSpec, type HandlerReply, runAdapterCases } from '@latchkey/conformance'
 import { createLatchkey } from '../../engine/latchkey.ts'
 import { memoryStore } from '../../stores/memory/index.ts'
 import { idempotent, statusOf } from './index.ts'

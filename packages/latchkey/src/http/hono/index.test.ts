@@ -9,13 +9,7 @@ import { describe, expect, expectTypeOf, it } from 'vitest'
 import { reportsInto } from '../../../test/http/parsed-bodies.ts'
 import { adapterStores } from '../../../test/http/stores.ts'
 import { jsonOf, responseOf } from '../../../test/http/fetch-replies.ts'
-import {
-  type AdapterHarness,
-  AppError,
-  type AppSpec,
-  type HandlerReply,
-  runAdapterCases,
-} from '../../conformance/index.ts'
+import { type AdapterHarness, AppError, type AppSpec, type HandlerReply, runAdapterCases } from '@latchkey/conformance'
 import { singleTenant } from '../../engine/request.ts'
 import { createLatchkey } from '../../engine/latchkey.ts'
 import { memoryStore } from '../../stores/memory/index.ts'

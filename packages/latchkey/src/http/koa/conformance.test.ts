@@ -15,7 +15,7 @@ import {
   type HandlerReply,
   type RouteSpec,
   runAdapterCases,
-} from '../../conformance/index.ts'
+} from '@latchkey/conformance'
 import type { Execution } from '../../engine/execution.ts'
 import { unreachable } from '../../ports/errors.ts'
 import { captureBody, executionOf, idempotent, statusOf } from './index.ts'

@@ -5,7 +5,7 @@ import type { NestExpressApplication } from '@nestjs/platform-express'
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify'
 import { describe, it } from 'vitest'
 import { nestHarness, type NestLibrary } from '../../../test/http/nest.ts'
-import { runAdapterCases } from '../../conformance/index.ts'
+import { runAdapterCases } from '@latchkey/conformance'
 
 const quiet = { rawBody: true, logger: false, abortOnError: false, forceCloseConnections: true } as const
 

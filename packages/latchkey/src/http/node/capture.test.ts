@@ -7,7 +7,7 @@ import { pipeline } from 'node:stream/promises'
 import { describe, expect, it } from 'vitest'
 import { listenOn, nodeApp } from '../../../test/http/node-app.ts'
 import { adapterStores } from '../../../test/http/stores.ts'
-import { type AdapterHarness, runAdapterCases } from '../../conformance/index.ts'
+import { type AdapterHarness, runAdapterCases } from '@latchkey/conformance'
 import { type Capture, type CaptureEnd, captureResponse } from './capture.ts'
 
 const harness: AdapterHarness = {

@@ -234,7 +234,8 @@ function forwardingMembers(): [methods: Record<string, Method>, values: Record<s
   const values = Object.fromEntries(['statusCode', 'statusMessage', '_header'].map(name => [name, forwardValue(name)]))
   for (const name of ['destroyed', 'finished']) values[name] = hideValue(name)
   let prototype = ServerResponse.prototype as object
-  for (; prototype !== Object.prototype; prototype = Object.getPrototypeOf(prototype) as object) {
+  // Object.prototype, the last of them, is recognised by having none itself: under Jest, Node's own is another than ours.
+  for (; Object.getPrototypeOf(prototype) !== null; prototype = Object.getPrototypeOf(prototype) as object) {
     for (const [name, { value }] of Object.entries(Object.getOwnPropertyDescriptors(prototype))) {
       if (ofConnection.includes(name) || name.startsWith('_') || name in methods || name in values) continue
       if (typeof value !== 'function') values[name] = forwardValue(name)

@@ -2,15 +2,15 @@
 export type HeaderValue = number | string | readonly string[]
 
 export interface NodeEmitter {
-  on(event: string, listener: Listener): unknown
-  once(event: string, listener: Listener): unknown
-  removeListener(event: string, listener: Listener): unknown
+  on<Args extends unknown[]>(event: string, listener: Listener<Args>): unknown
+  once<Args extends unknown[]>(event: string, listener: Listener<Args>): unknown
+  removeListener<Args extends unknown[]>(event: string, listener: Listener<Args>): unknown
   emit(event: string, ...args: unknown[]): boolean
   listenerCount(event: string): number
   rawListeners(event: string): readonly object[]
 }
-// Listeners of Node's emitters take whatever their event carries.
-export type Listener = (...args: never[]) => void
+/** Listeners of Node's emitters take whatever their event carries. Generic: every version of Node's own types fits that. */
+export type Listener<Args extends unknown[] = never[]> = (...args: Args) => void
 
 export type Trailers = Readonly<Record<string, string>>
 

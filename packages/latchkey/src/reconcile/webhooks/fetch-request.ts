@@ -12,8 +12,8 @@ export interface NodeWebhookRequest {
   readonly body?: unknown
   /** HTTP/2 only. */
   readonly stream?: { close(): void }
-  // Listeners of Node's emitters take whatever their event carries.
-  on(event: string, listener: (...args: never[]) => void): unknown
+  /** A listener takes whatever its event carries. Generic: every version of Node's own types fits that. */
+  on<Args extends unknown[]>(event: string, listener: (...args: Args) => void): unknown
   pause(): unknown
   resume(): unknown
 }

@@ -1,7 +1,7 @@
 import { describe, it } from 'vitest'
 import { memoryHarness } from '../../../test/memory/fixture.ts'
 import { checkStoreModel } from '../../../test/properties/store-properties.ts'
-import { runStoreCases } from '../../conformance/index.ts'
+import { runStoreCases } from '@latchkey/conformance'
 
 describe('memory store', () => {
   runStoreCases(memoryHarness, it, ['many-processes'])

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import pg from 'pg'
 import { describePostgres } from '../../../../../test/servers/describe-postgres.ts'
 import { checkStoreModel } from '../../../test/properties/store-properties.ts'
-import { runStoreCases, runUnreadableCases } from '../../conformance/store.ts'
+import { runStoreCases, runUnreadableCases } from '@latchkey/conformance'
 import { postgresHarness } from '../../../test/postgres/fixture.ts'
 import { type Overloads, plantOverloads } from '../../../test/postgres/overloads.ts'
 

@@ -2,7 +2,7 @@ import Database from 'libsql'
 import { describe, it } from 'vitest'
 import { checkStoreModel } from '../../../test/properties/store-properties.ts'
 import { sqliteHarness } from '../../../test/sqlite/fixture.ts'
-import { runStoreCases, runUnreadableCases } from '../../conformance/index.ts'
+import { runStoreCases, runUnreadableCases } from '@latchkey/conformance'
 
 const harness = () => sqliteHarness(path => new Database(path))
 

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import pg from 'pg'
 import { describePgBouncer } from '../../../../../../test/servers/pgbouncer.ts'
 import { checkStoreModel } from '../../../../test/properties/store-properties.ts'
-import { runStoreCases } from '../../../conformance/store.ts'
+import { runStoreCases } from '@latchkey/conformance'
 import { postgresHarness } from '../../../../test/postgres/fixture.ts'
 import { postgresStore } from '../index.ts'
 

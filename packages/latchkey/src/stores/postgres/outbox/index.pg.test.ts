@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it, vi } from 'vitest'
 import pg from 'pg'
 import { describePostgres } from '../../../../../../test/servers/describe-postgres.ts'
-import { runOutboxCases, type StoreHarness } from '../../../conformance/index.ts'
+import { runOutboxCases, type StoreHarness } from '@latchkey/conformance'
 import type { NewMessage } from '../../../ports/outbox.ts'
 import { type Overloads, plantOverloads } from '../../../../test/postgres/overloads.ts'
 import { dialect, outboxNames } from '../sql/names.ts'

@@ -1,7 +1,7 @@
 import Database from 'libsql'
 import { describe, it } from 'vitest'
 import { sqliteHarness } from '../../../../test/sqlite/fixture.ts'
-import { runOutboxCases, type StoreHarness } from '../../../conformance/index.ts'
+import { runOutboxCases, type StoreHarness } from '@latchkey/conformance'
 import { handleOf } from '../connection/handle.ts'
 
 /** Every instant of the outbox, moved back: as good as its clock moved on. */

@@ -1,0 +1,77 @@
+import { describe, expect, it } from 'vitest'
+import { makeTree } from '../check/fixture.ts'
+import { packedManifest } from './manifest.ts'
+import { reachedModules } from './modules.ts'
+import { guideForPackage, readmeForPackage } from './readme.ts'
+
+const exports = {
+  '.': { 'latchkey-source': './src/index.ts', types: './dist/index.d.ts', default: './dist/index.js' },
+  './package.json': './package.json',
+}
+
+describe('the packed manifest', () => {
+  it('has no source condition, and nothing that is for the workspace', () => {
+    const manifest = {
+      name: 'a',
+      version: '1.0.0',
+      private: true,
+      scripts: {},
+      devDependencies: {},
+      exports,
+      license: 'MIT',
+    }
+    expect(packedManifest(manifest)).toEqual({
+      name: 'a',
+      version: '1.0.0',
+      license: 'MIT',
+      exports: { '.': { types: './dist/index.d.ts', default: './dist/index.js' }, './package.json': './package.json' },
+    })
+  })
+})
+
+describe('the packed modules', () => {
+  const manifest = { name: 'a', version: '1.0.0', exports }
+
+  it('are those that a subpath reaches, code and declarations apart', () => {
+    const root = makeTree({
+      'dist/index.js': "import { a } from './a.js'\nconst b = await import('./b.js')\n",
+      'dist/index.d.ts': "export type { T } from './types.ts'\nexport declare const t: import('./late.ts').Late\n",
+      'dist/a.js': '',
+      'dist/a.d.ts': '',
+      'dist/b.js': '',
+      'dist/types.d.ts': '',
+      'dist/types.js': '',
+      'dist/late.d.ts': '',
+    })
+    expect(reachedModules(root, manifest)).toEqual([
+      'dist/a.js',
+      'dist/b.js',
+      'dist/index.d.ts',
+      'dist/index.js',
+      'dist/late.d.ts',
+      'dist/types.d.ts',
+    ])
+  })
+
+  it('must all be there', () => {
+    expect(() => reachedModules(makeTree({ 'dist/index.js': '' }), manifest)).toThrow(
+      /has no dist\/index\.d\.ts: build it/,
+    )
+  })
+})
+
+describe('packed documents', () => {
+  const packed = new Set(['README.md', 'docs/guides/a.md', 'docs/guides/b.md'])
+
+  it('name the guides that a README links to, and keep links to elsewhere', () => {
+    const text = '[A](docs/guides/a.md#x), [safe](SAFETY.md), [draft](https://example.org/d)\n```ts\nlist[0](a)\n```'
+    expect(readmeForPackage(text, packed)).toBe(
+      'A (`docs/guides/a.md`), safe, [draft](https://example.org/d)\n```ts\nlist[0](a)\n```',
+    )
+  })
+
+  it('link from guide to guide, and nowhere else in the repository', () => {
+    const text = '[B](b.md#x) [here](#y) [0001](../decisions/0001.md) [up](../../README.md)'
+    expect(guideForPackage(text, 'docs/guides/a.md', packed)).toBe('[B](b.md#x) [here](#y) 0001 [up](../../README.md)')
+  })
+})
