@@ -1,8 +1,12 @@
 /** A transaction that the caller opened: with `pg` itself, Drizzle or Kysely, recognised by shape, proven by the server. */
 import { LatchkeyError } from '../../../ports/errors.ts'
+import { shown } from '../../../ports/check-options.ts'
 import type { PgQueryable, PgResult } from '../driver.ts'
+import { isPostgresJs, isSqlRoot, type SqlScope } from '../postgres-js/driver.ts'
+import { answerTo, queryOf } from '../postgres-js/query.ts'
 import { isFailedTransaction, isOutsideTransaction, storeError } from './errors.ts'
 import { directlyTo } from './transaction-client.ts'
+import { wrongObject } from './wrong-objects.ts'
 
 /** A Kysely `Transaction`. Plugins are for the application's own tables and names: our statements are sent without them. */
 interface KyselyTransaction {
@@ -30,9 +34,10 @@ interface DrizzleTransaction {
 
 /** How to send a statement in the caller's transaction; undefined: its shape is not known. */
 export function queryableOf(tx: unknown): PgQueryable | undefined {
-  if (typeof tx !== 'object' || tx === null) return undefined
+  if ((typeof tx !== 'object' && typeof tx !== 'function') || tx === null) return undefined
   const ours = directlyTo(tx)
   if (ours !== undefined) return ours
+  if (isPostgresJs(tx)) return isSqlRoot(tx) ? undefined : throughPostgresJs(tx)
   if (isKyselyTransaction(tx)) return throughKysely(tx)
   if (isDrizzleTransaction(tx)) return throughDrizzle(tx)
   return isPgClient(tx) ? tx : undefined
@@ -41,30 +46,32 @@ export function queryableOf(tx: unknown): PgQueryable | undefined {
 /** SAVEPOINT is refused outside a transaction block, which is the only proof that does not rely on the object. */
 export async function proveTransaction(tx: unknown, schema: string): Promise<void> {
   const queryable = queryableOf(tx)
-  if (queryable === undefined) {
-    throw notATransaction(`${describe(tx)} is not a transaction of pg, Drizzle (node-postgres) or Kysely`)
-  }
+  if (queryable === undefined) throw notATransaction(tx, 'is not a transaction')
   try {
     await queryable.query('SAVEPOINT latchkey_proof')
     await queryable.query('RELEASE SAVEPOINT latchkey_proof')
   } catch (error) {
-    if (isOutsideTransaction(error)) throw notATransaction(`${describe(tx)} is not inside a transaction`, error)
-    if (isFailedTransaction(error)) throw notATransaction('an earlier error has already ended this transaction', error)
+    if (isOutsideTransaction(error)) throw notATransaction(tx, 'is not inside a transaction', error)
+    if (isFailedTransaction(error))
+      throw new LatchkeyError(
+        'not-a-transaction',
+        'an earlier error has already ended this transaction: roll back, and run it again in a new one',
+        { cause: error },
+      )
     throw storeError(error, schema)
   }
 }
 
-function notATransaction(what: string, cause?: unknown): LatchkeyError {
+function notATransaction(tx: unknown, why: string, cause?: unknown): LatchkeyError {
+  const wrong = wrongObject(tx)
+  const instead =
+    wrong?.tx ??
+    'hand in the client of pg after BEGIN, or the tx that your query builder gives to its transaction callback'
   return new LatchkeyError(
     'not-a-transaction',
-    `${what}: hand in the client after BEGIN, or the tx that your query builder gives to its transaction callback`,
+    `${wrong?.what ?? shown(tx)} ${why}: ${wrong === undefined ? '' : 'write '}${instead}`,
     { cause },
   )
-}
-
-function describe(tx: unknown): string {
-  if (typeof tx !== 'object' || tx === null) return String(tx)
-  return `a ${tx.constructor?.name ?? 'object'}`
 }
 
 function isKyselyTransaction(tx: object): tx is KyselyTransaction {
@@ -82,6 +89,10 @@ function isPgClient(tx: object): tx is PgQueryable {
 
 function has(value: object, method: string): boolean {
   return method in value && typeof (value as Record<string, unknown>)[method] === 'function'
+}
+
+function throughPostgresJs(tx: SqlScope): PgQueryable {
+  return { query: (text, values) => answerTo(queryOf(tx, text, values)) }
 }
 
 let queries = 0

@@ -6,6 +6,8 @@ export interface ServerError {
   readonly code: string
   readonly severity: string
   readonly schema?: string
+  /** What postgres.js calls it. */
+  readonly schema_name?: string
 }
 
 const causesMax = 8
@@ -36,7 +38,7 @@ export function isLostRace(error: unknown): boolean {
 /** A duplicate key counts in our own tables only: one in the application's tables is the application's answer. */
 export function isConflict(error: unknown, schema: string): boolean {
   const cause = serverErrorOf(error)
-  return isLostRace(error) || (cause?.code === duplicateKey && cause.schema === schema)
+  return isLostRace(error) || (cause?.code === duplicateKey && (cause.schema ?? cause.schema_name) === schema)
 }
 
 /** At COMMIT only a deferred constraint can still report a duplicate: another transaction won it, in whichever table. */

@@ -126,8 +126,9 @@ async function queryEach({ client, isOurs, schema }: DriverPlan, batches: readon
   return sent
 }
 
-function query(client: PgClient, isOurs: boolean, { statement, values }: Batch): Promise<PgResult> {
+function query(client: PgClient, isOurs: boolean, { statement, values, plain }: Batch): Promise<PgResult> {
   const { name, text } = statement
+  if (client.sendsText === true) return client.query(text, plain())
   return isOurs ? asNaming(client).query({ name, text, values: values() }) : client.query(text, values())
 }
 
