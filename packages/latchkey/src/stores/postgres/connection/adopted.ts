@@ -1,4 +1,7 @@
-/** A transaction that the caller opened: with `pg` itself, Drizzle or Kysely, recognised by shape, proven by the server. */
+/**
+ * A transaction that the caller opened: with `pg` or postgres.js, Drizzle, Kysely or Prisma, recognised by shape, proven by the server.
+ * Other libraries show the client of `pg` that they use.
+ */
 import { LatchkeyError } from '../../../ports/errors.ts'
 import { shown } from '../../../ports/check-options.ts'
 import type { PgQueryable, PgResult } from '../driver.ts'
@@ -6,7 +9,7 @@ import { isPostgresJs, isSqlRoot, type SqlScope } from '../postgres-js/driver.ts
 import { answerTo, queryOf } from '../postgres-js/query.ts'
 import { isFailedTransaction, isOutsideTransaction, storeError } from './errors.ts'
 import { directlyTo } from './transaction-client.ts'
-import { wrongObject } from './wrong-objects.ts'
+import { clientOfPg, wrongObject } from './wrong-objects.ts'
 
 /** A Kysely `Transaction`. Plugins are for the application's own tables and names: our statements are sent without them. */
 interface KyselyTransaction {
@@ -26,10 +29,16 @@ interface CompiledQuery {
   readonly queryId: { readonly queryId: string }
 }
 
-/** A Drizzle transaction over node-postgres; `rollback` is what the database object itself does not have. */
+/** A Drizzle transaction; `rollback` is what the database object itself does not have. */
 interface DrizzleTransaction {
+  readonly _?: { readonly session?: { readonly client?: unknown } }
   execute(wrapper: { getSQL(): { toQuery(): { sql: string; params: unknown[] } } }): PromiseLike<PgResult>
   rollback(): never
+}
+
+/** What Prisma gives to the callback of `$transaction`; unlike the client itself it cannot connect. */
+interface PrismaTransaction {
+  $queryRawUnsafe(text: string, ...values: unknown[]): Promise<readonly unknown[]>
 }
 
 /** How to send a statement in the caller's transaction; undefined: its shape is not known. */
@@ -40,6 +49,7 @@ export function queryableOf(tx: unknown): PgQueryable | undefined {
   if (isPostgresJs(tx)) return isSqlRoot(tx) ? undefined : throughPostgresJs(tx)
   if (isKyselyTransaction(tx)) return throughKysely(tx)
   if (isDrizzleTransaction(tx)) return throughDrizzle(tx)
+  if (isPrismaTransaction(tx)) return throughPrisma(tx)
   return isPgClient(tx) ? tx : undefined
 }
 
@@ -79,12 +89,16 @@ function isKyselyTransaction(tx: object): tx is KyselyTransaction {
 }
 
 function isDrizzleTransaction(tx: object): tx is DrizzleTransaction {
-  return has(tx, 'execute') && has(tx, 'rollback')
+  return has(tx, 'execute') && has(tx, 'rollback') && has(tx, 'select')
 }
 
-/** A pool also has `query`, but each of its queries may run on another connection. */
+function isPrismaTransaction(tx: object): tx is PrismaTransaction {
+  return has(tx, '$queryRawUnsafe') && !has(tx, '$connect')
+}
+
+/** Pools, and objects of TypeORM, also have `query`: on any connection, or with another result. */
 function isPgClient(tx: object): tx is PgQueryable {
-  return has(tx, 'query') && !('totalCount' in tx)
+  return has(tx, 'query') && (wrongObject(tx)?.what ?? clientOfPg) === clientOfPg
 }
 
 function has(value: object, method: string): boolean {
@@ -113,7 +127,15 @@ function throughKysely(tx: KyselyTransaction): PgQueryable {
   }
 }
 
+function throughPrisma(tx: PrismaTransaction): PgQueryable {
+  return {
+    query: async (text, values = []) => ({ command: '', rows: await tx.$queryRawUnsafe(text, ...values) }),
+  }
+}
+
 function throughDrizzle(tx: DrizzleTransaction): PgQueryable {
+  const client = tx._?.session?.client
+  if (isPostgresJs(client)) return throughPostgresJs(client)
   return {
     // An async function, because Drizzle gives a thenable that runs only when it is awaited.
     async query(text, values = []) {

@@ -12,11 +12,25 @@ export interface ServerError {
 
 const causesMax = 8
 
+/** Five characters; unlike the codes of sockets, such as EPIPE, every one has a digit. */
+const sqlState = /^(?=.*\d)[0-9A-Z]{5}$/
+
+interface WrappedError {
+  readonly cause?: unknown
+  /** Of Prisma. */
+  readonly meta?: { readonly driverAdapterError?: unknown }
+  readonly originalCode?: unknown
+}
+
 export function serverErrorOf(error: unknown): ServerError | undefined {
   let current = error
   for (let depth = 0; depth < causesMax && typeof current === 'object' && current !== null; depth += 1) {
     if (isServerError(current)) return current
-    current = 'cause' in current ? current.cause : undefined
+    const { cause, meta, originalCode } = current as WrappedError
+    // Prisma's adapter replaces the error, and leaves the code of those that it knows.
+    if (typeof originalCode === 'string' && sqlState.test(originalCode))
+      return { code: originalCode, severity: 'ERROR' }
+    current = cause ?? meta?.driverAdapterError
   }
   return undefined
 }

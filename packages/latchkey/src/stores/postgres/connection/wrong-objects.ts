@@ -13,6 +13,9 @@ interface KnownObject extends WrongObject {
   is(value: object): boolean
 }
 
+/** As `tx`, wrong only outside a transaction. */
+export const clientOfPg = 'a client of pg'
+
 const ownPool = 'postgresStore({ pool: new Pool({ connectionString }) }), with Pool of pg'
 
 /** The first that fits: some have members of those behind them. */
@@ -30,7 +33,7 @@ const known: readonly KnownObject[] = [
     store: 'postgresStore({ pool })',
   },
   {
-    what: 'a client of pg',
+    what: clientOfPg,
     is: value => has(value, 'connect', 'query') && 'processID' in value,
     tx: "await client.query('begin') before it",
     store: 'postgresStore({ pool: new Pool({ … }) })',
@@ -61,7 +64,7 @@ const known: readonly KnownObject[] = [
   },
   {
     what: 'a TypeORM EntityManager',
-    is: value => has(value, 'getRepository', 'transaction') && 'queryRunner' in value,
+    is: value => has(value, 'getRepository', 'transaction', 'createQueryBuilder'),
     tx: 'dataSource.transaction(async manager => … run({ …, tx: await manager.queryRunner.connect() }))',
     store: ownPool,
   },
