@@ -5,12 +5,11 @@ import { createLatchkey, singleTenant } from 'latchkey'
 import { idempotent } from 'latchkey/http/hono'
 import { postgresStore } from 'latchkey/stores/postgres'
 import postgres from 'postgres'
-import type { Shop } from './shop.ts'
 
 const orders = pgTable('orders', { id: serial().primaryKey(), sku: text().notNull() })
 const parcels = pgTable('parcels', { orderId: integer('order_id').notNull() })
 
-export async function openShop(url: string): Promise<Shop> {
+export async function openShop(url: string) {
   const sql = postgres(url)
   const store = postgresStore({ sql })
   await store.migrate()

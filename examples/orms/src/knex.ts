@@ -4,9 +4,8 @@ import { createLatchkey, singleTenant } from 'latchkey'
 import { idempotent } from 'latchkey/http/hono'
 import { postgresStore } from 'latchkey/stores/postgres'
 import pg from 'pg'
-import type { Shop } from './shop.ts'
 
-export async function openShop(url: string): Promise<Shop> {
+export async function openShop(url: string) {
   const pool = new pg.Pool({ connectionString: url })
   const store = postgresStore({ pool })
   await store.migrate()

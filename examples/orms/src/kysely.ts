@@ -4,7 +4,6 @@ import { createLatchkey, singleTenant } from 'latchkey'
 import { idempotent } from 'latchkey/http/hono'
 import { postgresStore } from 'latchkey/stores/postgres'
 import pg from 'pg'
-import type { Shop } from './shop.ts'
 
 interface Tables {
   orders: { id: Generated<number>; sku: string }
@@ -17,7 +16,7 @@ function kyselyOn(tx: pg.PoolClient): Kysely<Tables> {
   return new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) })
 }
 
-export async function openShop(url: string): Promise<Shop> {
+export async function openShop(url: string) {
   const pool = new pg.Pool({ connectionString: url })
   const store = postgresStore({ pool })
   await store.migrate()

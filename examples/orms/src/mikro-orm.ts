@@ -3,7 +3,6 @@ import { Hono } from 'hono'
 import { createLatchkey, singleTenant } from 'latchkey'
 import { postgresStore } from 'latchkey/stores/postgres'
 import pg from 'pg'
-import type { Shop } from './shop.ts'
 
 const Order = defineEntity({
   name: 'Order',
@@ -11,7 +10,7 @@ const Order = defineEntity({
   properties: { id: p.integer().primary().autoincrement(), sku: p.string() },
 })
 
-export async function openShop(url: string): Promise<Shop> {
+export async function openShop(url: string) {
   const pool = new pg.Pool({ connectionString: url })
   const store = postgresStore({ pool })
   await store.migrate()

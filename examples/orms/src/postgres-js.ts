@@ -3,9 +3,8 @@ import { createLatchkey, singleTenant } from 'latchkey'
 import { idempotent } from 'latchkey/http/hono'
 import { postgresStore } from 'latchkey/stores/postgres'
 import postgres from 'postgres'
-import type { Shop } from './shop.ts'
 
-export async function openShop(url: string): Promise<Shop> {
+export async function openShop(url: string) {
   const sql = postgres(url)
   const store = postgresStore({ sql })
   await store.migrate()

@@ -4,7 +4,6 @@ import { createLatchkey, singleTenant } from 'latchkey'
 import { postgresStore } from 'latchkey/stores/postgres'
 import pg from 'pg'
 import { DataSource, EntitySchema } from 'typeorm'
-import type { Shop } from './shop.ts'
 
 const Order = new EntitySchema<{ id: number; sku: string }>({
   name: 'Order',
@@ -12,7 +11,7 @@ const Order = new EntitySchema<{ id: number; sku: string }>({
   columns: { id: { type: Number, primary: true, generated: true }, sku: { type: String } },
 })
 
-export async function openShop(url: string): Promise<Shop> {
+export async function openShop(url: string) {
   const pool = new pg.Pool({ connectionString: url })
   const store = postgresStore({ pool })
   await store.migrate()

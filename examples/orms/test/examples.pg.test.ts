@@ -9,9 +9,10 @@ import * as mikroOrm from '../src/mikro-orm.ts'
 import * as plain from '../src/pg.ts'
 import * as postgresJs from '../src/postgres-js.ts'
 import * as prisma from '../src/prisma.ts'
-import type { Shop } from '../src/shop.ts'
 import * as typeorm from '../src/typeorm.ts'
 import { createTables } from './tables.ts'
+
+type Shop = Awaited<ReturnType<typeof plain.openShop | typeof postgresJs.openShop | typeof knex.openShop>>
 
 describePostgres('the examples of the guide', database => {
   let outside: pg.Pool

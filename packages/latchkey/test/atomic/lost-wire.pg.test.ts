@@ -8,8 +8,26 @@ import type { AtomicOperation } from '../../src/engine/operation.ts'
 import { outcomeUnknown } from '../../src/ports/errors.ts'
 import { answered, executeRequest, latchkeyOn, operationName, rowOf, told } from '../engine/fixture.ts'
 import { everything, nothing, ordering, postgresShop, type Shop } from './fixture.ts'
+import { postgresJsShop, type Tx } from './postgres-js-shop.ts'
 
-describePostgres('an atomic operation whose connection breaks', database => {
+interface Driver {
+  open(url: string): Promise<Shop>
+  /** What begins a transaction, as it is sent. */
+  readonly begin: string
+  /** Sends a statement through the tx of a handler. */
+  send(tx: unknown, text: string): Promise<unknown>
+}
+
+const drivers: Readonly<Record<string, Driver>> = {
+  pg: { open: postgresShop, begin: 'BEGIN', send: (tx, text) => (tx as pg.PoolClient).query(text) },
+  'postgres.js': { open: postgresJsShop, begin: 'begin', send: async (tx, text) => await (tx as Tx).unsafe(text) },
+}
+
+for (const [name, driver] of Object.entries(drivers)) {
+  describePostgres(`an atomic operation on ${name} whose connection breaks`, database => breaks(database, driver))
+}
+
+function breaks(database: { readonly url: string }, { open, begin, send }: Driver): void {
   let proxy: TcpProxy
   /** Behind the wire that is cut. */
   let wired: Shop
@@ -19,7 +37,7 @@ describePostgres('an atomic operation whose connection breaks', database => {
   beforeAll(async () => {
     shop = await postgresShop(database.url)
     proxy = await startTcpProxy(database.url)
-    wired = await postgresShop(proxy.through(database.url))
+    wired = await open(proxy.through(database.url))
     operation = latchkeyOn(wired.store).atomic(operationName)
   })
   afterAll(async () => {
@@ -28,7 +46,7 @@ describePostgres('an atomic operation whose connection breaks', database => {
   })
 
   const rerun = async (key: string) => {
-    const retry = ordering(shop, key, () => answered(201, 'the retry'))
+    const retry = ordering(wired, key, () => answered(201, 'the retry'))
     const answer = told(await operation[engine].execute(executeRequest(key), retry.work))
     return { answer, calls: retry.calls }
   }
@@ -36,7 +54,7 @@ describePostgres('an atomic operation whose connection breaks', database => {
   it('is committed when only the reply to COMMIT was lost: said so, and replayed to the retry', async () => {
     const key = 'reply-lost'
     let cut: Promise<void> | undefined
-    const handler = ordering(shop, key, () => {
+    const handler = ordering(wired, key, () => {
       cut = proxy.cutAt('COMMIT', 'reply')
       return answered(201)
     })
@@ -50,7 +68,7 @@ describePostgres('an atomic operation whose connection breaks', database => {
   it('has not happened when COMMIT never arrived: said so, and the retry runs', async () => {
     const key = 'commit-lost'
     let cut: Promise<void> | undefined
-    const handler = ordering(shop, key, () => {
+    const handler = ordering(wired, key, () => {
       cut = proxy.cutAt('COMMIT', 'request')
       return answered(201)
     })
@@ -65,13 +83,13 @@ describePostgres('an atomic operation whose connection breaks', database => {
   /** Sends a query that is lost together with the connection. */
   const cutInside = async (tx: unknown): Promise<unknown> => {
     const cut = proxy.cutAt('cut_here', 'request')
-    const failure = await (tx as pg.PoolClient).query('select 1 as cut_here').catch((error: unknown) => error)
+    const failure = await send(tx, 'select 1 as cut_here').catch((error: unknown) => error)
     await cut
     return failure
   }
   const executeCut = (key: string, end: (failure: unknown) => Attempt) =>
     operation[engine].execute(executeRequest(key), async ({ tx }) => {
-      await shop.order(tx, key)
+      await wired.order(tx, key)
       return end(await cutInside(tx))
     })
 
@@ -99,8 +117,8 @@ describePostgres('an atomic operation whose connection breaks', database => {
   })
 
   it('is never begun when the connection breaks at BEGIN or at the reservation', async () => {
-    for (const word of ['BEGIN', 'reserve']) {
-      const handler = ordering(shop, word, () => answered(201))
+    for (const word of [begin, 'reserve']) {
+      const handler = ordering(wired, word, () => answered(201))
       const cut = proxy.cutAt(word, 'request')
       expect(told(await operation[engine].execute(executeRequest(word), handler.work))).toBe(
         'refused store-unavailable',
@@ -118,4 +136,4 @@ describePostgres('an atomic operation whose connection breaks', database => {
       expect(calm).toEqual({ answer: 'executed 201 yes', calls: 1 })
     }
   })
-})
+}

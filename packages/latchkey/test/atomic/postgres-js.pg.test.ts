@@ -136,6 +136,21 @@ describePostgres('the tx of an atomic handler on postgres.js', database => {
     await expectHealthy('after absent tables')
   })
 
+  it('is not held up by a batch that was given up: the server is asked to cancel it', async () => {
+    const store = postgresStore({ sql: shop.sql, batching: { timeoutMs: 300 } })
+    await shop.sql.begin(async holder => {
+      await holder`lock table latchkey.keys`
+      const { identity, fingerprint } = executeRequest('given up')
+      const claim = store.claim({
+        ...{ identity, fingerprint, claimId: crypto.randomUUID(), recovery: 'hold', description: undefined },
+        ...{ leaseMs: 30_000, expiresInMs: 60_000 },
+      })
+      await expect(claim).rejects.toMatchObject({ code: 'store-unavailable' })
+      await eventually(async () => (await holder`select 1 from pg_locks where not granted`).length === 0)
+    })
+    await expectHealthy('after a lock')
+  })
+
   describe('whose connection breaks', () => {
     const pidOf = async (tx: Tx) => Number((await tx`select pg_backend_pid() as pid`)[0]?.['pid'])
     const terminate = (pid: number) => shop.sql`select pg_terminate_backend(${pid})`

@@ -40,7 +40,8 @@ export interface SqlScope {
 export interface SqlQuery extends Promise<SqlResult | readonly SqlResult[]> {
   /** Rows are lists of bytes, as the server sent them. */
   raw(): this
-  cancel(): void
+  /** Asks the server to cancel it, through a connection of its own. Null: it was asked before. */
+  readonly canceller: ((query: SqlQuery) => Promise<unknown>) | null
   readonly strings: readonly string[]
   /** Puts it on its connection. */
   handler: (query: SqlQuery) => void

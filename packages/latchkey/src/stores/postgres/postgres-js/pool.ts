@@ -41,7 +41,8 @@ function clientOf(sql: SqlRoot): PgClient {
       }
     },
     release(error) {
-      if (error !== undefined && error !== false) last?.cancel()
+      // Not `cancel()`: where the server cannot be reached, that leaves a rejection that nobody handles.
+      if (error !== undefined && error !== false) last?.canceller?.(last).catch(() => {})
     },
     on: () => {},
     removeListener: () => {},

@@ -49,7 +49,9 @@ export function textOf(value: unknown): string | null {
   if (value === null || value === undefined) return null
   if (value instanceof Uint8Array) return `\\x${bytesOf(value).toString('hex')}`
   if (Array.isArray(value)) return `{${value.map(elementOf).join()}}`
-  return typeof value === 'object' ? JSON.stringify(value) : String(value)
+  if (typeof value === 'object') return JSON.stringify(value)
+  // A text, a number or a boolean.
+  return `${value as string | number | bigint | boolean}`
 }
 
 function elementOf(value: unknown): string {
