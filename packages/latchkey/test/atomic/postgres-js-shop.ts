@@ -10,7 +10,10 @@ export interface PostgresJsShop extends Shop {
   readonly sql: postgres.Sql
 }
 
-export async function postgresJsShop(url: string, options: { readonly max?: number } = {}): Promise<PostgresJsShop> {
+export async function postgresJsShop(
+  url: string,
+  options: { readonly max?: number; readonly prepare?: boolean } = {},
+): Promise<PostgresJsShop> {
   const outside = await postgresShop(url)
   const opened: postgres.Sql[] = []
   const open = () => {

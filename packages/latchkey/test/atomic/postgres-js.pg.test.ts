@@ -42,7 +42,7 @@ describePostgres('the tx of an atomic handler on postgres.js', database => {
 
   describe.each<[string, (tx: Tx, work: (inner: Pick<Tx, 'unsafe'>) => Promise<unknown>) => Promise<unknown>]>([
     ['begin', (tx, work) => tx.begin(work)],
-    ['savepoint', (tx, work) => tx.savepoint(work)],
+    ['savepoint', (tx, work) => tx.savepoint('read', work)],
     ['BEGIN and COMMIT as text', asText],
     ['Drizzle', (tx, work) => drizzle(tx).transaction(inner => work(unsafeOf(inner)))],
     ['nested Drizzle', (tx, work) => drizzle(tx).transaction(one => one.transaction(two => work(unsafeOf(two))))],

@@ -30,7 +30,8 @@ export function transactionSql({ scope, nested, own }: HandlersSql): SqlScope {
       await nested('COMMIT')
       return all
     } catch (error) {
-      await nested('ROLLBACK')
+      // What the work threw says more than a rollback that failed after it.
+      await nested('ROLLBACK')?.catch(() => {})
       throw error
     }
   }
@@ -41,7 +42,7 @@ export function transactionSql({ scope, nested, own }: HandlersSql): SqlScope {
     // Drizzle sets its parsers there.
     ['options', root.options],
     ['savepoint', (name: string | Work, work?: Work) => nest(workOf(name, work))],
-    ['begin', (options: string | Work, work?: Work) => nest(workOf(options, work))],
+    ['begin', (options: string | Work, work?: Work) => nest(workOf(withoutLevel(options), work))],
     ['prepare', refused('prepare')],
   ])
   const tx: SqlScope = new Proxy(scoped, {
@@ -59,12 +60,15 @@ export function transactionSql({ scope, nested, own }: HandlersSql): SqlScope {
   return tx
 }
 
+function withoutLevel(options: string | Work): string | Work {
+  if (typeof options !== 'string' || options.trim() === '') return options
+  throw new LatchkeyError(
+    'not-a-transaction',
+    `"begin ${options}" asks for a transaction of its own kind inside another one: leave the options out`,
+  )
+}
+
 function workOf(first: string | Work, second: Work | undefined): Work {
-  if (typeof first === 'string' && first.trim() !== '' && /\b(isolation|read|deferrable)\b/i.test(first))
-    throw new LatchkeyError(
-      'not-a-transaction',
-      `"begin ${first}" asks for a transaction of its own kind inside another one: leave the options out`,
-    )
   const work = second ?? first
   if (typeof work === 'function') return work
   throw new LatchkeyError('not-a-transaction', 'begin and savepoint need the function that does the work')
