@@ -4,7 +4,7 @@
  */
 import { LatchkeyError } from '../../../ports/errors.ts'
 import { nestedTransactions } from '../../shared/nested-transaction.ts'
-import type { PgClient, PgQueryable, PgResult } from '../driver.ts'
+import { adapted, type PgClient, type PgQueryable, type PgResult } from '../driver.ts'
 import { transactionSql } from '../postgres-js/transaction-sql.ts'
 import type { CommandWatch } from './watch-commands.ts'
 
@@ -32,7 +32,7 @@ export function transactionClient(client: PgClient, watch?: CommandWatch): Trans
       return gone === undefined ? client.query(text, values) : Promise.reject(gone)
     },
   }
-  const { scope } = client
+  const scope = client[adapted]?.scope
   if (scope !== undefined) {
     const tx = transactionSql({
       scope: { ...scope, over: () => over ?? scope.over() },

@@ -1,7 +1,7 @@
 /** One transaction on a connection of the pool: begin, and exactly one of commit and rollback. */
 import { systemClock } from '../../../ports/clock.ts'
 import type { TransactionEnd } from '../../../ports/store.ts'
-import type { PgClient, PgPool, PgResult } from '../driver.ts'
+import { adapted, type PgClient, type PgPool, type PgResult } from '../driver.ts'
 import { BinaryWriter } from '../sql/columns.ts'
 import { asError, isConflictAtCommit, isDefiniteRefusal, isFailedTransaction, storeError } from './errors.ts'
 import {
@@ -73,7 +73,7 @@ export async function openTransaction(
   { pool, schema, sessions }: TransactionOptions,
   begin: Beginning,
 ): Promise<OpenTransaction> {
-  const client = await (pool.begin?.(begin.level) ?? pool.connect()).catch((error: unknown) => {
+  const client = await (pool[adapted]?.begin(begin.level) ?? pool.connect()).catch((error: unknown) => {
     throw storeError(error, schema)
   })
   const stopIgnoring = ignoreErrors(client)
@@ -88,7 +88,7 @@ export async function openTransaction(
     })
   let beginning: Fields | undefined
   try {
-    const first = pool.begin === undefined ? begin : restOf(begin)
+    const first = pool[adapted] === undefined ? begin : restOf(begin)
     beginning = first && (await send(first)).rows[0]
   } catch (error) {
     giveBack(error)

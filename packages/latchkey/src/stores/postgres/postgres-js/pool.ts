@@ -1,6 +1,6 @@
 /** postgres.js, as the store uses a pool. */
 import { LatchkeyError, misconfigured } from '../../../ports/errors.ts'
-import type { PgClient, PgPool } from '../driver.ts'
+import { adapted, type PgClient, type PgPool } from '../driver.ts'
 import type { SqlQuery, SqlRoot } from './driver.ts'
 import { answerTo, asWritten, queryOf } from './query.ts'
 import { beginScope } from './scope.ts'
@@ -11,7 +11,7 @@ export function postgresJsPool(sql: SqlRoot): PgPool {
     options: { max: sql.options.max },
     query: (text, values) => answerTo(queryOf(sql, text, values)),
     connect: async () => clientOf(sql),
-    begin: level => beginScope(sql, level),
+    [adapted]: { begin: level => beginScope(sql, level) },
   }
 }
 
@@ -31,7 +31,7 @@ function refuseTransforms({ options: { transform } }: SqlRoot): void {
 function clientOf(sql: SqlRoot): PgClient {
   let last: SqlQuery | undefined
   return {
-    sendsText: true,
+    [adapted]: {},
     async query(text, values) {
       last = queryOf(sql, text, values)
       try {

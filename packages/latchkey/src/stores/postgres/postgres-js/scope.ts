@@ -4,7 +4,7 @@
  * ends the transaction, and postgres.js takes the connection back when it sees the answer.
  */
 import { LatchkeyError } from '../../../ports/errors.ts'
-import type { PgClient } from '../driver.ts'
+import { adapted, type PgClient } from '../driver.ts'
 import type { SqlQuery, SqlRoot, SqlScope } from './driver.ts'
 import { answerTo, queryOf } from './query.ts'
 
@@ -40,8 +40,7 @@ function scopeClient(scope: Scope): PgClient {
   const own: Scope = { ...scope, over: () => scope.over() ?? over }
   const send = (text: string, values?: unknown[]) => answerTo(guarded(own, queryOf(scope.scoped, text, values)))
   return {
-    sendsText: true,
-    scope: own,
+    [adapted]: { scope: own },
     query(text, values) {
       if (text !== 'COMMIT' && text !== 'ROLLBACK') return send(text, values)
       const answer = send(text)
