@@ -2,6 +2,7 @@ import { symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { checkDocs, extractBlocks } from './docs.ts'
+import { readText } from './files.ts'
 import { describeFinding } from './finding.ts'
 import { libraryManifest, makeTree } from './fixture.ts'
 
@@ -107,6 +108,28 @@ describe('docs', () => {
       expect.stringContaining('README.md:1  links to docs/b.md, which does not exist'),
       expect.stringContaining('links to docs/a.md#nobody'),
       expect.stringContaining('links to #none'),
+    ])
+  })
+
+  it('compares a block that shows a file of the repository, and writes it anew when asked to', async () => {
+    const shows = (code: string) => `# Shop\n\n<!-- source: shop.ts -->\n${block(code)}\nThe end.\n`
+    const shop = "import './no-module-of-the-document.ts'\nexport const tea = 1\n"
+    expect(await found({ 'README.md': shows(shop.trimEnd()), 'shop.ts': shop })).toEqual([])
+    const files = { 'README.md': shows('export const tea = 2'), 'shop.ts': shop }
+    expect(await found(files)).toEqual([
+      'README.md:5  differs from shop.ts: run `npm run check -- --only docs --update`',
+    ])
+    const root = makeTree({ ...CLEAN, ...files })
+    expect(await checkDocs({ root, update: true })).toEqual([])
+    expect(readText(root, 'README.md')).toBe(shows(shop.trimEnd()))
+    const empty = makeTree({ ...CLEAN, ...files, 'README.md': shows('').replace('\n\n```', '\n```') })
+    expect(await checkDocs({ root: empty, update: true })).toEqual([])
+    expect(readText(empty, 'README.md')).toBe(shows(shop.trimEnd()))
+  })
+
+  it('reports a file that is shown and does not exist', async () => {
+    expect(await found({ 'README.md': `<!-- source: shop.ts -->\n${block('export const tea = 1')}` })).toEqual([
+      'README.md:3  shows shop.ts, which does not exist: correct the path',
     ])
   })
 })

@@ -5,6 +5,7 @@
 //   <!-- context: shop -->      above a block: docs/preludes/shop.ts is put before it, unseen by the reader
 //   <!-- continues -->          above a block: it begins where the document's previous block ended
 //   <!-- wrong -->              above a block: shows what not to do; it still compiles, and a comment in it says "wrong"
+//   <!-- source: a/b.ts -->     above a block: it is that file of the repository, word for word; see shown-sources.ts
 //
 // Errors are reported at the line of the document. Relative links between documents are checked as well.
 import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
@@ -13,6 +14,7 @@ import { isTest, isTypeScript, listFiles, readText } from './files.ts'
 import type { CheckOptions, Finding } from './finding.ts'
 import { anchorsOf, fencesOf, linksOf, listDocuments } from './markdown.ts'
 import type { Fence } from './markdown.ts'
+import { checkSources, sourceOf } from './shown-sources.ts'
 import { compilerFindings, run, toolPath } from './process.ts'
 
 // Inside node_modules: ignored by git, and module names resolve as they do for the repository's own code.
@@ -23,9 +25,10 @@ type Segment = { file: string; firstLine: number; code: string }
 
 export type Block = { path: string; segments: Segment[] }
 
-export async function checkDocs({ root }: CheckOptions): Promise<Finding[]> {
+export async function checkDocs({ root, update }: CheckOptions): Promise<Finding[]> {
+  const shown = checkSources({ root, update })
   const { blocks, findings } = extractBlocks(root)
-  return [...findings, ...linkFindings(root), ...(await compile(root, blocks))]
+  return [...shown, ...findings, ...linkFindings(root), ...(await compile(root, blocks))]
 }
 
 export function extractBlocks(root: string): { blocks: Block[]; findings: Finding[] } {
@@ -33,7 +36,7 @@ export function extractBlocks(root: string): { blocks: Block[]; findings: Findin
   const findings: Finding[] = []
   for (const [file, fences] of documentedFences(root)) {
     let previous: Block | undefined
-    for (const fence of fences.filter(({ language }) => language === 'ts' || language === 'typescript')) {
+    for (const fence of fences.filter(isCompiled)) {
       const segments: Segment[] = []
       for (const directive of fence.directives) {
         const lead = follow(root, directive, { fence, previous })
@@ -47,6 +50,11 @@ export function extractBlocks(root: string): { blocks: Block[]; findings: Findin
     }
   }
   return { blocks, findings }
+}
+
+/** A file that is shown is compiled where it is. */
+function isCompiled(fence: Fence): boolean {
+  return (fence.language === 'ts' || fence.language === 'typescript') && sourceOf(fence) === undefined
 }
 
 /** What a directive puts before its block, or why it cannot be followed. Other comments mean nothing here. */

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 
-const IGNORED = new Set(['node_modules', '.git', 'dist', 'coverage', 'vectors'])
+const IGNORED = new Set(['node_modules', '.git', 'dist', 'coverage', 'vectors', 'generated'])
 
 /** Every file below `root/folder`, as sorted paths relative to the root with forward slashes. */
 export function listFiles(root: string, folder = ''): string[] {

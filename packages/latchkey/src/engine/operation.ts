@@ -91,8 +91,8 @@ export interface RunRequest {
 
 export interface AtomicRunRequest extends RunRequest {
   /**
-   * Your own open transaction (a pg client, a Drizzle or Kysely transaction, a SQLite tx of the store). Key and answer are
-   * written in it and you commit. Absent: Latchkey opens one and hands it to the handler.
+   * Your own open transaction: a client of pg, the tx of postgres.js, Drizzle, Kysely or Prisma, a SQLite tx of the store. Key and
+   * answer are written in it and you commit. Absent: Latchkey opens one and hands it to the handler.
    */
   readonly tx?: unknown
 }

@@ -1,6 +1,11 @@
 /** The store of a conformance case, for the suites that run them directly and through a pooler. */
 import type pg from 'pg'
 import type { Damage, SpoilableHarness } from '@latchkey/conformance'
+import type postgres from 'postgres'
+import type { PgPool } from '../../src/stores/postgres/driver.ts'
+import type { SqlRoot } from '../../src/stores/postgres/postgres-js/driver.ts'
+import { postgresJsPool } from '../../src/stores/postgres/postgres-js/pool.ts'
+import { textLiteral } from '../../src/stores/postgres/sql/literal.ts'
 import { dialect } from '../../src/stores/postgres/sql/names.ts'
 import { addKeyRules } from './key-rules.ts'
 import { openPostgresStore } from '../../src/stores/postgres/store.ts'
@@ -33,8 +38,30 @@ function spoilStatement(schema: string, damage: Damage): string {
     select id, fence, 201, 1, 'no list', null from spoiled`
 }
 
+/** How handlers write, and through which driver the store works. */
+export interface HarnessDriver {
+  readonly pool: PgPool
+  send(tx: unknown, command: string): Promise<unknown>
+}
+
+const throughPg = (pool: pg.Pool): HarnessDriver => ({
+  pool,
+  // The store hands out clients of pg.
+  send: (tx, command) => (tx as pg.PoolClient).query(command),
+})
+
+export const throughPostgresJs = (sql: postgres.Sql): HarnessDriver => ({
+  pool: postgresJsPool(sql as unknown as SqlRoot),
+  // The store hands out the sql of its transactions.
+  send: (tx, command) => (tx as postgres.TransactionSql).unsafe(command),
+})
+
 /** A schema for each case. Its clock is the server's, put forward by what a table of the harness says. */
-export async function postgresHarness(pool: pg.Pool, batching = true): Promise<SpoilableHarness> {
+export async function postgresHarness(
+  pool: pg.Pool,
+  batching = true,
+  driver: HarnessDriver = throughPg(pool),
+): Promise<SpoilableHarness> {
   schemas += 1
   const schema = `case-${schemas}`
   await pool.query(`
@@ -43,7 +70,7 @@ export async function postgresHarness(pool: pg.Pool, batching = true): Promise<S
     create table "${schema}".forward (ms float8 not null);
     create function "${schema}".test_clock() returns timestamptz language sql volatile as
       $$ select clock_timestamp() + (select coalesce(sum(ms), float8 '0') from "${schema}".forward) * interval '1 millisecond' $$`)
-  const open = () => openPostgresStore({ pool, schema, batching, clock: `"${schema}".test_clock()` })
+  const open = () => openPostgresStore({ pool: driver.pool, schema, batching, clock: `"${schema}".test_clock()` })
   await open().migrate()
   // What the statements must never break is left to the tests to enforce.
   await pool.query(addKeyRules(dialect(schema)))
@@ -55,11 +82,9 @@ export async function postgresHarness(pool: pg.Pool, batching = true): Promise<S
     },
     advance: async ms => void (await pool.query(`insert into "${schema}".forward values ($1)`, [ms])),
     business: {
-      // The transactor hands out the pool's own clients.
-      // The store hands out clients of pg.
-      send: async (tx, command) => void (await (tx as pg.PoolClient).query(command)),
+      send: async (tx, command) => void (await driver.send(tx, command)),
       insert: async (tx, value) =>
-        void (await (tx as pg.PoolClient).query(`insert into "${schema}".business values ($1)`, [value])),
+        void (await driver.send(tx, `insert into "${schema}".business values (${textLiteral(value)})`)),
       values: async () =>
         (await pool.query<{ value: string }>(`select value from "${schema}".business order by value`)).rows.map(
           row => row.value,

@@ -1,6 +1,6 @@
 /** Atomic: key, business rows and answer in one commit of the store's own database. */
 import { sleep } from '../../ports/clock.ts'
-import { misconfigured, unreachable } from '../../ports/errors.ts'
+import { LatchkeyError, misconfigured, unreachable } from '../../ports/errors.ts'
 import { faultPoint } from '../../ports/telemetry.ts'
 import type { AtomicRequest, HandlerEnd } from '../../ports/store.ts'
 import { type Answer, type ExecuteRequest, inProgress, isInProgress, unavailable, type Work } from '../answer.ts'
@@ -67,6 +67,7 @@ export function atomicOperation<Tx, C>(
     [engine]: { name, settings, shared, execute, look: lookOnly(core, settings) },
     async run(given, handler) {
       const { tx } = given
+      if (tx === undefined && 'tx' in given) throw undefinedTx(name)
       const request = runRequest({ name, settings, clock: core.clock }, given, atomicRunChecks)
       const work: Work<AtomicExecution<Tx>> = x => attemptFunction(handler, x)
       const once = (asked: ExecuteRequest) =>
@@ -77,6 +78,14 @@ export function atomicOperation<Tx, C>(
       return valueOf(name, answer) as never
     },
   }
+}
+
+/** A transaction of ours in its place would commit the key without the caller's rows. */
+function undefinedTx(name: string): LatchkeyError {
+  return new LatchkeyError(
+    'not-a-transaction',
+    `run of ${name} was given tx: undefined, which is what ORMs return outside a transaction: open yours first, or leave tx out and use the one that Latchkey opens`,
+  )
 }
 
 async function executeAtomic<Tx, C>(core: Core<Tx>, settings: Settings<C>, run: AtomicRun<Tx>): Promise<Answer> {

@@ -1,4 +1,8 @@
 /** The few methods of `pg` that are called. Typed by shape, so that the application brings its own version of it. */
+import type { Scope } from './postgres-js/scope.ts'
+
+/** Where the pool and the clients that stand for postgres.js have what `pg` has not. No pool of an application has it by chance. */
+export const adapted: unique symbol = Symbol('latchkey: adapted driver')
 
 export interface PgResult {
   readonly command: string
@@ -21,6 +25,8 @@ export interface PgClient extends PgQueryable {
   readonly readyForQuery?: boolean
   /** It sends queries before those ahead of them are answered, and takes none but its own. As above. */
   readonly pipeline?: boolean
+  /** It takes no parameters in the binary format. `scope`: its transaction, from which a handler gets a `sql`. */
+  readonly [adapted]?: { readonly scope?: Scope }
   /** With an error, the connection is thrown away instead of going back to the pool. */
   release(error?: Error | boolean): void
   on(event: 'error', listener: (error: Error) => void): unknown
@@ -66,6 +72,8 @@ export interface PgSubmittable {
 
 export interface PgPool extends PgQueryable {
   connect(): Promise<PgClient>
+  /** Begins a transaction by itself; COMMIT or ROLLBACK ends it. `level`: the options of BEGIN. */
+  readonly [adapted]?: { begin(level: string): Promise<PgClient> }
   /** Of a pool that emits events about its connections. */
   on?: {
     (event: 'acquire', listener: (client: PgClient) => void): unknown

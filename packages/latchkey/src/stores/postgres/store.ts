@@ -7,6 +7,7 @@ import { ignoreErrorsOfPool } from './connection/ignore-errors.ts'
 import { sessions } from './connection/prepared.ts'
 import { autocommit } from './connection/statement.ts'
 import type { ClientOf, PgPool } from './driver.ts'
+import type { PostgresJs } from './postgres-js/driver.ts'
 import { claimCall } from './keys/claim.ts'
 import { completeCall } from './keys/complete.ts'
 import { enqueueCall } from './keys/enqueue.ts'
@@ -24,7 +25,7 @@ import { postgresReconciliation } from './reconcile/index.ts'
 import { dialect } from './sql/names.ts'
 import { postgresSteps } from './steps/steps.ts'
 
-export interface PostgresStoreOptions<Pool extends PgPool = PgPool> {
+export interface PostgresStoreOptions<Pool extends PgPool = PgPool> extends PostgresTables {
   /**
    * A pool of `pg`, shared with the application or Latchkey's own. Guarded operations need at least two connections: one
    * cannot hold a handler's query and its heartbeat. The store listens to the `error` events of the pool and of its
@@ -32,6 +33,17 @@ export interface PostgresStoreOptions<Pool extends PgPool = PgPool> {
    * they are idle. PgBouncer in transaction mode may stand in between.
    */
   readonly pool: Pool
+}
+
+export interface PostgresJsStoreOptions<Sql extends PostgresJs = PostgresJs> extends PostgresTables {
+  /**
+   * What `postgres(…)` of postgres.js returns, shared with the application or Latchkey's own. Batches are sent through the driver, so
+   * a pool of `pg` carries more under load. Behind PgBouncer in transaction mode, create it with `prepare: false`.
+   */
+  readonly sql: Sql
+}
+
+export interface PostgresTables {
   /** The schema of Latchkey's tables. Default: `latchkey`. Change it when several applications share one database. */
   readonly schema?: string
   /**

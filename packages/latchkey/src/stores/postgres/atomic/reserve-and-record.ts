@@ -5,12 +5,11 @@ import { packedOutcome } from '../../shared/packed-outcome.ts'
 import type { RawNumber } from '../../shared/record-row.ts'
 import { type Fields, prepared, preparedForOne, type RunPrepared } from '../connection/prepared.ts'
 import type { RunStatement } from '../connection/statement.ts'
-import { commitStatement, type Together } from '../connection/transaction.ts'
+import { type Beginning, commitStatement, type Together } from '../connection/transaction.ts'
 import { outcomeValues } from '../keys/complete.ts'
-import { idColumn, keyRecord, type KeyRow, needsNoDecision, readManyStatement, recordOfFields } from '../keys/read.ts'
+import { keyRecord, type KeyRow, needsNoDecision, readManyStatement, recordOfFields } from '../keys/read.ts'
 import {
   areUuids,
-  arrayParameter,
   bigints,
   byteas,
   type Column,
@@ -47,7 +46,7 @@ export interface AtomicRuns {
 
 export interface AtomicCalls {
   /** What begins a transaction, with the lock and the read of its first reservation where that is known. */
-  begin(first: AtomicRequest | undefined): Together
+  begin(first: AtomicRequest | undefined): Beginning
   /** `lock`: the row that the beginning returned. */
   reserve(runs: AtomicRuns, request: AtomicRequest, lock: Fields | undefined): Promise<Reserved>
   record(runs: AtomicRuns, recording: Recording): Promise<'recorded' | 'taken'>
@@ -98,14 +97,16 @@ export function atomicCalls(sql: Dialect): AtomicCalls {
   }
   return {
     begin(first) {
-      if (first === undefined || !isUuid(first.identity.id)) return { text: () => 'BEGIN', batches: [begin], ahead }
-      const { id } = first.identity
-      return { text: () => `BEGIN;${reserveText(sql, id)}`, batches: [begin, reserve(id)], ahead }
+      const id = first?.identity.id
+      if (id === undefined || !isUuid(id))
+        return { text: () => 'BEGIN', batches: [begin], ahead, level: '', rest: undefined }
+      const rest = () => reserveText(sql, id)
+      return { text: () => `BEGIN;${rest()}`, batches: [begin, reserve(id)], ahead, level: '', rest }
     },
     async reserve({ call, run }, { identity, fingerprint, takeOver }, lock) {
       const { locked, found, began } = reservedOf(lock ?? (await lockNow(call, identity.id)))
       if (!found) return { reservation: reservationOf(locked, undefined), began }
-      const [read] = await call<object>(texts.readPlain, [arrayParameter(idColumn, [identity.id])])
+      const [read] = await call<object>(texts.readPlain, [`{${identity.id}}`])
       const record = read && recordOfFields(Object.values(read))
       // A finished row is seen with and without the lock: replays do not hold each other up.
       if (record !== undefined && needsNoDecision(record)) return { reservation: { kind: 'seen', record }, began }

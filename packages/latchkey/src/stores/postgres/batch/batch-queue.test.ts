@@ -29,6 +29,7 @@ const batchOf = (items: readonly string[]): TestBatch => ({
   ...{ items, statement, parameterCount: 0 },
   write() {},
   values: () => [],
+  plain: () => [],
 })
 
 /** Each batch is open until the test answers it. */

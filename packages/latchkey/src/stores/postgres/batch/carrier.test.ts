@@ -52,6 +52,7 @@ function kind(name: string, over: Partial<CarriedCall<string, string>> = {}): Ca
     ...{ items, statement: { name, text: '' }, parameterCount: 0 },
     write() {},
     values: () => [],
+    plain: () => [],
   })
   return {
     name,

@@ -6,15 +6,31 @@ export interface ServerError {
   readonly code: string
   readonly severity: string
   readonly schema?: string
+  /** What postgres.js calls it. */
+  readonly schema_name?: string
 }
 
 const causesMax = 8
+
+/** Five characters; unlike the codes of sockets, such as EPIPE, every one has a digit. */
+const sqlState = /^(?=.*\d)[0-9A-Z]{5}$/
+
+interface WrappedError {
+  readonly cause?: unknown
+  /** Of Prisma. */
+  readonly meta?: { readonly driverAdapterError?: unknown }
+  readonly originalCode?: unknown
+}
 
 export function serverErrorOf(error: unknown): ServerError | undefined {
   let current = error
   for (let depth = 0; depth < causesMax && typeof current === 'object' && current !== null; depth += 1) {
     if (isServerError(current)) return current
-    current = 'cause' in current ? current.cause : undefined
+    const { cause, meta, originalCode } = current as WrappedError
+    // Prisma's adapter replaces the error, and leaves the code of those that it knows.
+    if (typeof originalCode === 'string' && sqlState.test(originalCode))
+      return { code: originalCode, severity: 'ERROR' }
+    current = cause ?? meta?.driverAdapterError
   }
   return undefined
 }
@@ -36,7 +52,7 @@ export function isLostRace(error: unknown): boolean {
 /** A duplicate key counts in our own tables only: one in the application's tables is the application's answer. */
 export function isConflict(error: unknown, schema: string): boolean {
   const cause = serverErrorOf(error)
-  return isLostRace(error) || (cause?.code === duplicateKey && cause.schema === schema)
+  return isLostRace(error) || (cause?.code === duplicateKey && (cause.schema ?? cause.schema_name) === schema)
 }
 
 /** At COMMIT only a deferred constraint can still report a duplicate: another transaction won it, in whichever table. */

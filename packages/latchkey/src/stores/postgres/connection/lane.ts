@@ -4,7 +4,7 @@
  */
 import { systemClock } from '../../../ports/clock.ts'
 import { LatchkeyError } from '../../../ports/errors.ts'
-import type { PgClient, PgPool, PgResult } from '../driver.ts'
+import { adapted, type PgClient, type PgPool, type PgResult } from '../driver.ts'
 import { BinaryWriter } from '../sql/columns.ts'
 import { asError, isDefiniteRefusal, storeError } from './errors.ts'
 import { type Answered, asNaming, type Batch, fly, type Sessions, takesFlights } from './prepared.ts'
@@ -126,8 +126,9 @@ async function queryEach({ client, isOurs, schema }: DriverPlan, batches: readon
   return sent
 }
 
-function query(client: PgClient, isOurs: boolean, { statement, values }: Batch): Promise<PgResult> {
+function query(client: PgClient, isOurs: boolean, { statement, values, plain }: Batch): Promise<PgResult> {
   const { name, text } = statement
+  if (client[adapted] !== undefined) return client.query(text, plain())
   return isOurs ? asNaming(client).query({ name, text, values: values() }) : client.query(text, values())
 }
 

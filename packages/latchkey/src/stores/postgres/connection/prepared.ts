@@ -24,6 +24,8 @@ export interface Batch {
   write(writer: BinaryWriter): void
   /** The same for a driver that sends them. */
   values(): unknown[]
+  /** The same for a driver that sends only text. */
+  plain(): unknown[]
 }
 
 /**
@@ -50,6 +52,7 @@ export function preparedForMany<Item>(
       }
     },
     values: () => columns.map(column => arrayParameter(column, items)),
+    plain: () => columns.map(column => items.map(column.of)),
   })
 }
 
@@ -65,6 +68,7 @@ export function preparedForOne<Item>(
       for (const column of columns) column.write(writer, item)
     },
     values: () => columns.map(column => parameter(column, item)),
+    plain: () => columns.map(column => column.of(item)),
   })
 }
 

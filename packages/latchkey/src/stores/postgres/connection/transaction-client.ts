@@ -4,7 +4,8 @@
  */
 import { LatchkeyError } from '../../../ports/errors.ts'
 import { nestedTransactions } from '../../shared/nested-transaction.ts'
-import type { PgClient, PgQueryable, PgResult } from '../driver.ts'
+import { adapted, type PgClient, type PgQueryable, type PgResult } from '../driver.ts'
+import { transactionSql } from '../postgres-js/transaction-sql.ts'
 import type { CommandWatch } from './watch-commands.ts'
 
 export interface TransactionClient {
@@ -31,6 +32,16 @@ export function transactionClient(client: PgClient, watch?: CommandWatch): Trans
       return gone === undefined ? client.query(text, values) : Promise.reject(gone())
     },
   }
+  const scope = client[adapted]?.scope
+  if (scope !== undefined) {
+    const tx = transactionSql({
+      scope: { ...scope, over: () => over?.() ?? scope.over() },
+      nested: nestedOn(client),
+      own: [[direct, directly]],
+    })
+    // The store's own type says what it is: here it is only handed on.
+    return { tx: tx as unknown as PgClient, directly, close: error => void (over ??= error) }
+  }
   const own = new Map<PropertyKey, unknown>([
     [direct, directly],
     ['query', handlersQuery(client, () => over?.())],
@@ -49,22 +60,31 @@ type AnyQuery = (...args: readonly unknown[]) => unknown
 type Callback = (error: unknown, result?: PgResult) => void
 
 function handlersQuery(client: PgClient, over: () => LatchkeyError | undefined): AnyQuery {
-  const nested = nestedTransactions()
+  const nested = nestedOn(client)
   return (...args) => {
     try {
       const error = over()
       if (error !== undefined) throw error
-      const instead = nested.enter(textOf(args[0]))
+      const sent = nested(textOf(args[0]))
       // As it came: the driver knows more forms than the shape that we call.
-      if (instead === undefined) return Reflect.apply(client.query, client, args)
-      const sent = savepointOf[instead.kind](client, instead.savepoint)
-      sent.catch(() => nested.undo(instead))
-      return answer(sent, args)
+      return sent === undefined ? Reflect.apply(client.query, client, args) : answer(sent, args)
     } catch (error) {
       // A query object has no promise to reject.
       if (isSubmittable(args[0])) throw error
       return answer(Promise.reject(error), args)
     }
+  }
+}
+
+/** Sends a savepoint in place of what begins or ends a transaction; undefined: the text does neither. */
+function nestedOn(client: PgQueryable): (text: string) => Promise<PgResult> | undefined {
+  const nested = nestedTransactions()
+  return text => {
+    const instead = nested.enter(text)
+    if (instead === undefined) return undefined
+    const sent = savepointOf[instead.kind](client, instead.savepoint)
+    sent.catch(() => nested.undo(instead))
+    return sent
   }
 }
 

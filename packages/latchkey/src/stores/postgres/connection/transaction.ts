@@ -1,7 +1,7 @@
 /** One transaction on a connection of the pool: begin, and exactly one of commit and rollback. */
 import { systemClock } from '../../../ports/clock.ts'
 import type { TransactionEnd } from '../../../ports/store.ts'
-import type { PgClient, PgPool, PgResult } from '../driver.ts'
+import { adapted, type PgClient, type PgPool, type PgResult } from '../driver.ts'
 import { BinaryWriter } from '../sql/columns.ts'
 import { asError, isConflictAtCommit, isDefiniteRefusal, isFailedTransaction, storeError } from './errors.ts'
 import {
@@ -29,6 +29,13 @@ export interface Together {
   readonly ahead?: readonly PreparedStatement[]
 }
 
+/** What begins a transaction, and what is sent with it. */
+export interface Beginning extends Together {
+  /** The same for a driver that sends BEGIN by itself: its options, and the rest. */
+  readonly level: string
+  readonly rest: (() => string) | undefined
+}
+
 export interface OpenTransaction {
   readonly client: PgClient
   /** The row that the last of the statements which began it returned. */
@@ -49,7 +56,11 @@ const endLimitMs = 10_000
  * For work that waits for a lock and then has to see what its holder committed: above READ COMMITTED, which may be the
  * database's default, the snapshot would be older than the wait.
  */
-export const beginReadCommitted: Together = { text: () => 'BEGIN ISOLATION LEVEL READ COMMITTED' }
+export const beginReadCommitted: Beginning = {
+  text: () => 'BEGIN ISOLATION LEVEL READ COMMITTED',
+  level: 'ISOLATION LEVEL READ COMMITTED',
+  rest: undefined,
+}
 
 export interface TransactionOptions {
   readonly pool: PgPool
@@ -60,9 +71,9 @@ export interface TransactionOptions {
 
 export async function openTransaction(
   { pool, schema, sessions }: TransactionOptions,
-  begin: Together,
+  begin: Beginning,
 ): Promise<OpenTransaction> {
-  const client = await pool.connect().catch((error: unknown) => {
+  const client = await (pool[adapted]?.begin(begin.level) ?? pool.connect()).catch((error: unknown) => {
     throw storeError(error, schema)
   })
   const stopIgnoring = ignoreErrors(client)
@@ -77,7 +88,8 @@ export async function openTransaction(
     })
   let beginning: Fields | undefined
   try {
-    beginning = (await send(begin)).rows[0]
+    const first = pool[adapted] === undefined ? begin : restOf(begin)
+    beginning = first && (await send(first)).rows[0]
   } catch (error) {
     giveBack(error)
     throw storeError(error, schema)
@@ -88,6 +100,10 @@ export async function openTransaction(
     commit: before => commit(() => send(withCommit(before)), giveBack),
     rollback: () => rollback(client, giveBack),
   }
+}
+
+function restOf({ rest }: Beginning): Together | undefined {
+  return rest && { text: rest }
 }
 
 export const commitStatement: PreparedStatement = prepared('COMMIT', 'COMMIT')

@@ -37,6 +37,8 @@ export async function migrate({ pool, sql, schemaName }: MigrateOptions): Promis
 async function applyMissing(client: PgClient, sql: Dialect, schemaName: string): Promise<void> {
   // So that no name in the steps can refer to an object that another role has put into a schema of the caller's path.
   await client.query(`set local ${ownPath}`)
+  // The steps drop what may not be there. postgres.js writes every notice about that to the console.
+  await client.query('set local client_min_messages = warning')
   await client.query('select pg_catalog.pg_advisory_xact_lock(pg_catalog.hashtextextended($1::text, 0::bigint))', [
     `latchkey migrations of ${schemaName}`,
   ])

@@ -11,30 +11,34 @@ export interface Column<Item> {
   readonly type: number
   /** Writes one value behind its length. */
   write(writer: BinaryWriter, item: Item): void
+  /** The same value, for a driver that writes it itself. */
+  of(item: Item): PlainValue
 }
 
+export type PlainValue = string | number | bigint | Uint8Array | null
+
 export function uuids<Item>(of: (item: Item) => string): Column<Item> {
-  return { type: 2950, write: (writer, item) => writer.uuid(of(item)) }
+  return { type: 2950, write: (writer, item) => writer.uuid(of(item)), of }
 }
 
 export function byteas<Item>(of: (item: Item) => Uint8Array): Column<Item> {
-  return { type: 17, write: (writer, item) => writer.bytes(of(item)) }
+  return { type: 17, write: (writer, item) => writer.bytes(of(item)), of }
 }
 
 export function smallints<Item>(of: (item: Item) => number): Column<Item> {
-  return { type: 21, write: (writer, item) => writer.smallint(of(item)) }
+  return { type: 21, write: (writer, item) => writer.smallint(of(item)), of }
 }
 
 export function bigints<Item>(of: (item: Item) => bigint): Column<Item> {
-  return { type: 20, write: (writer, item) => writer.bigint(of(item)) }
+  return { type: 20, write: (writer, item) => writer.bigint(of(item)), of }
 }
 
 export function float8s<Item>(of: (item: Item) => number): Column<Item> {
-  return { type: 701, write: (writer, item) => writer.float8(of(item)) }
+  return { type: 701, write: (writer, item) => writer.float8(of(item)), of }
 }
 
 export function texts<Item>(of: (item: Item) => string | null): Column<Item> {
-  return { type: 25, write: (writer, item) => writer.text(of(item)) }
+  return { type: 25, write: (writer, item) => writer.text(of(item)), of }
 }
 
 /** The array of one column, without its length. */
