@@ -167,6 +167,10 @@ export async function prepareAll(
   for (const statement of statements) if (!isPrepared(client, statement)) await prepare(client, statement)
 }
 
+export function arePrepared(client: PgClient, statements: readonly PreparedStatement[]): boolean {
+  return statements.every(statement => isPrepared(client, statement))
+}
+
 function prepare(client: PgNamingClient, statement: PreparedStatement): Promise<unknown> {
   return answered(client, { ...statement, bytes: parse(statement) })
 }

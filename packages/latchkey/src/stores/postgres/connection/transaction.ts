@@ -6,6 +6,7 @@ import { BinaryWriter } from '../sql/columns.ts'
 import { asError, isConflictAtCommit, isDefiniteRefusal, isFailedTransaction, storeError } from './errors.ts'
 import {
   type Answered,
+  arePrepared,
   asNaming,
   type Batch,
   type Fields,
@@ -125,8 +126,9 @@ async function sendTogether(
   if (batches !== undefined && takesFlights(client)) {
     const isOurs = sessions?.isOurs(client) ?? (await sessions?.findOut(client))
     if (isOurs === true) {
-      await prepareAll(asNaming(client), ahead)
-      const answers = await fly({ client: asNaming(client), writer: new BinaryWriter(messageBytes) }, batches)
+      const naming = asNaming(client)
+      if (!arePrepared(naming, ahead)) await prepareAll(naming, ahead)
+      const answers = await fly({ client: naming, writer: writerOf(client) }, batches)
       return answers.at(-1) ?? nothing
     }
   }
@@ -141,6 +143,17 @@ async function sendTogether(
 const nothing = { command: '', rows: [] }
 /** With a small outcome. A larger one makes the writer larger. */
 const messageBytes = 1_024
+
+/** One for each connection, which has one message under way at a time. */
+const writers = new WeakMap<PgClient, BinaryWriter>()
+
+function writerOf(client: PgClient): BinaryWriter {
+  const known = writers.get(client)
+  if (known !== undefined) return known
+  const writer = new BinaryWriter(messageBytes)
+  writers.set(client, writer)
+  return writer
+}
 
 async function commit(
   send: () => Promise<Pick<Answered, 'command'>>,
