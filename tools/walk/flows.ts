@@ -1,4 +1,5 @@
 /** The four requests that are traced, and the table of what they cross, which stands in ARCHITECTURE.md. */
+import { textBetween, withTextBetween } from '../marked-text.ts'
 import type { Walk } from './read-flow.ts'
 
 export interface TracedFlow {
@@ -14,8 +15,7 @@ export const flows: readonly TracedFlow[] = [
 ]
 
 const HEAD = '| flow, on PostgreSQL | files | functions | calls | hops |\n| --- | ---: | ---: | ---: | ---: |'
-const START = '<!-- walk: written by `npm run walk -- --update` -->'
-const END = '<!-- walk: end -->'
+const marks = { start: '<!-- walk: written by `npm run walk -- --update` -->', end: '<!-- walk: end -->' }
 
 export interface WalkedFlow {
   readonly title: string
@@ -30,9 +30,7 @@ export function walkTable(walked: readonly WalkedFlow[]): string {
 }
 
 export function withTable(text: string, table: string): string {
-  const [before, rest] = split(text, START)
-  const [, after] = split(rest, END)
-  return `${before}${START}\n${table}\n${END}${after}`
+  return withTextBetween(text, marks, table)
 }
 
 export interface StatedWalk {
@@ -42,14 +40,6 @@ export interface StatedWalk {
 
 /** What the text says of each flow, by its title. */
 export function statedWalks(text: string): ReadonlyMap<string, StatedWalk> {
-  const [, rest] = split(text, START)
-  const [table] = split(rest, END)
-  const rows = table.matchAll(/^\| (.+?) \| (\d+) \| \d+ \| \d+ \| (\d+) \|$/gm)
+  const rows = textBetween(text, marks).matchAll(/^\| (.+?) \| (\d+) \| \d+ \| \d+ \| (\d+) \|$/gm)
   return new Map([...rows].map(([, title = '', files, hops]) => [title, { files: Number(files), hops: Number(hops) }]))
-}
-
-function split(text: string, mark: string): readonly [string, string] {
-  const at = text.indexOf(mark)
-  if (at < 0) throw new Error(`the mark ${mark} is missing: put it back where the table belongs`)
-  return [text.slice(0, at), text.slice(at + mark.length)]
 }
