@@ -15,8 +15,8 @@ export const transactionMutants: readonly Mutant[] = [
     patches: [
       {
         file: `${library}/stores/postgres/connection/transaction-client.ts`,
-        find: 'const instead = nested.enter(textOf(args[0]))',
-        replace: "const instead = nested.enter(textOf(args[0]) && 'select 1')",
+        find: 'const instead = nested.enter(text)',
+        replace: "const instead = nested.enter(text && 'select 1')",
       },
     ],
     caughtBy: [

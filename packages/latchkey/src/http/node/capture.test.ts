@@ -9,6 +9,7 @@ import { listenOn, nodeApp } from '../../../test/http/node-app.ts'
 import { adapterStores } from '../../../test/http/stores.ts'
 import { type AdapterHarness, runAdapterCases } from '@latchkey/conformance'
 import { type Capture, type CaptureEnd, captureResponse } from './capture.ts'
+import { canHold } from './held-response.ts'
 
 const harness: AdapterHarness = {
   name: 'node:http',
@@ -41,6 +42,10 @@ describe('capture on a response of an unknown class', () =>
     },
     it,
   ))
+
+it('holds the responses of this Node inside of Node, not on a response of its own', () => {
+  expect(canHold).toBe(true)
+})
 
 interface Seen {
   status: number

@@ -28,6 +28,7 @@ export interface NodeResponse extends NodeEmitter {
   readonly headersSent: boolean
   readonly writableEnded: boolean
   readonly writableHighWaterMark?: number
+  readonly writableCorked?: number
   readonly destroyed?: boolean
   getHeaders(): Record<string, number | string | string[] | undefined>
   getRawHeaderNames?(): string[]
@@ -37,6 +38,7 @@ export interface NodeResponse extends NodeEmitter {
   write(chunk: string | Uint8Array): boolean
   addTrailers?(trailers: Trailers): void
   end(chunk?: string | Uint8Array): unknown
+  uncork?(): void
   destroy(error?: Error): unknown
 }
 
@@ -68,6 +70,7 @@ export interface Http1Response extends NodeResponse, WithSharedListener {
   _onPendingData: (this: Http1Response, bytes: number) => void
   /** Writes `outputData` to the socket, if there is one. */
   _flush(): void
+  cork(): void
   assignSocket: (socket: object) => void
   writeHead: unknown
   hasHeader(name: string): boolean

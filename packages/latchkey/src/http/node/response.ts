@@ -74,6 +74,13 @@ function asText(body: Uint8Array): string | undefined {
   return Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('latin1')
 }
 
+/** Sends on what waits in the response for its writer, who may add to it. Returns how often it was corked. */
+export function uncork(res: NodeResponse): number {
+  const { writableCorked = 0 } = res
+  for (let left = writableCorked; left > 0; left -= 1) res.uncork?.()
+  return writableCorked
+}
+
 function isFraming(name: string): boolean {
   return ['content-length', 'transfer-encoding', 'content-encoding'].includes(name.toLowerCase())
 }

@@ -1,12 +1,11 @@
-import Database from 'libsql'
 import { describe, it } from 'vitest'
 import { checkStoreModel } from '../../../test/properties/store-properties.ts'
+import { sqliteDrivers } from '../../../test/sqlite/drivers.ts'
 import { sqliteHarness } from '../../../test/sqlite/fixture.ts'
 import { runStoreCases, runUnreadableCases } from '@latchkey/conformance'
 
-const harness = () => sqliteHarness(path => new Database(path))
-
-describe('SQLite store', () => {
+describe.each(sqliteDrivers)('SQLite store on $driver', ({ open }) => {
+  const harness = () => sqliteHarness(open)
   runStoreCases(harness, it)
   runUnreadableCases(harness, it)
 

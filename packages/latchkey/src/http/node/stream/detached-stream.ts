@@ -6,7 +6,7 @@ import type { Header } from '../../../ports/outcome.ts'
 import { mergeHeaders } from '../../exchange/answers/merge-headers.ts'
 import type { Http1Response, NodeResponse, OutputEntry } from '../driver.ts'
 import { type Laid, lift } from '../overlay.ts'
-import { headersSent, isHttp2, resetHeaders } from '../response.ts'
+import { headersSent, isHttp2, resetHeaders, uncork } from '../response.ts'
 import { readChunks } from './chunk-reader.ts'
 
 export interface DetachedStream {
@@ -54,7 +54,11 @@ export function streamDetached(res: NodeResponse, { own, laid, output, left }: S
     waiting.add(taken)
     // A response that is destroyed may call back with an error, or not at all. The handler does not learn of it.
     const flushed = () => void (waiting.delete(taken) && taken())
-    lift(res, laid, () => Reflect.apply(res.write, res, [Buffer.concat(passed), flushed]))
+    lift(res, laid, () => {
+      Reflect.apply(res.write, res, [Buffer.concat(passed), flushed])
+      // Node 26 corks a response at its first write and uncorks it later, by a method that leads to the handler's response then.
+      uncork(res)
+    })
   }
 
   function leave(): void {

@@ -9,7 +9,7 @@ import { drain, isWaiting, retain, takeListeners } from '../stand-in-socket.ts'
 import type { Held } from '../held-response.ts'
 import { callHook, type Hooks, useHooks } from '../hooks.ts'
 import { endOfStream, isEventStream } from './outgrown.ts'
-import { bodySent, type CaptureEnd, headersSent, setHeaders } from '../response.ts'
+import { bodySent, type CaptureEnd, headersSent, setHeaders, uncork } from '../response.ts'
 import { restart } from '../restart.ts'
 
 export interface StreamedResponse {
@@ -71,6 +71,9 @@ export function takeTurn(held: Held, streamed: StreamedResponse): void {
 function passThroughHooks(held: Held, hooks: Hooks): void {
   const { res, output } = held
   const { statusCode, statusMessage, _trailer } = res
+  // What waits in the response would be forgotten with the rest. Node 26 gathers there what is written in one tick.
+  const corked = uncork(res)
+  retain(held, res.outputData.splice(0))
   const [headers, body, isBlocked] = [headersSent(res), bodySent(res, output), isWaiting(res)]
   // Compression has a 'drain' of its own.
   const listeners = takeListeners(res, 'drain')
@@ -79,6 +82,7 @@ function passThroughHooks(held: Held, hooks: Hooks): void {
   restart(held)
   held.interim.push(...interim)
   Object.assign(res, { statusCode, statusMessage, _trailer })
+  for (let left = corked; left > 0; left -= 1) res.cork()
   useHooks(res, hooks)
   setHeaders(res, headers)
   const isFull = callHook(res, body.byteLength > 0 ? ['write', [body]] : ['flushHeaders', []]) === false
