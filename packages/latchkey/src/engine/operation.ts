@@ -15,7 +15,7 @@ export interface HttpOptions {
   readonly profile?: 'ietf' | 'stripe'
   /** Base URL of your own problem pages; then `type` is `<base><code>` and a `Link: rel="describedby"` names it. Default: `urn:latchkey:problem:`. */
   readonly problemBase?: string
-  /** Accept the key only as a quoted Structured Field String. Default false: most deployed clients send it bare. */
+  /** Accept `Idempotency-Key` only as a quoted Structured Field String. Default false: most deployed clients send it bare. */
   readonly strictSyntax?: boolean
   /**
    * Send `Idempotency-Key-Expires-At` with stored answers: the row's own instant, by the store's clock, on the first answer and on every

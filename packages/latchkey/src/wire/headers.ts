@@ -7,26 +7,6 @@ export const latchkeyRetry = 'Latchkey-Retry'
 export const preferenceApplied = 'Preference-Applied'
 
 /**
- * The names a browser client needs: `allow` for Access-Control-Allow-Headers of the preflight, `expose` for Access-Control-Expose-Headers of
- * every response. Location and Retry-After are not readable across origins by default.
- */
-export function corsHeaders(): { allow: string[]; expose: string[] } {
-  return {
-    allow: [idempotencyKey, 'Prefer'],
-    expose: [
-      idempotentReplayed,
-      idempotencyStored,
-      idempotencyKeyExpiresAt,
-      latchkeyRetry,
-      preferenceApplied,
-      'Location',
-      'Retry-After',
-      'Link',
-    ],
-  }
-}
-
-/**
  * Whether a request accepts bytes of this Content-Encoding (RFC 9110, section 12.5.3). Without Accept-Encoding all are accepted; an empty one
  * accepts only `identity`. A list such as `gzip, br` is accepted when each of its codings is.
  */

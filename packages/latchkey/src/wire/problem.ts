@@ -1,4 +1,4 @@
-import { latchkeyRetry } from './headers.ts'
+import { idempotencyKey, latchkeyRetry } from './headers.ts'
 
 /** Why a key field is refused. */
 export type KeyFieldFault = 'malformed' | 'wrong-type' | 'empty' | 'too-long' | 'too-short' | 'format'
@@ -11,7 +11,8 @@ export type BodyUnit = 'bytes' | 'levels'
 
 /** Every answer that Latchkey makes itself, with what varies in it. */
 export type Problem =
-  | { code: 'missing-key' }
+  /** `header`: where the key is expected. Default `Idempotency-Key`; null: elsewhere in the request. */
+  | { code: 'missing-key'; header?: string | null }
   | { code: 'invalid-key'; reason: KeyFieldFault; detail: string }
   | { code: 'scope-unresolved' }
   | { code: 'key-reused'; differing: readonly RequestPart[] }
@@ -50,13 +51,15 @@ export const problemKinds: { readonly [Code in ProblemCode]: ProblemKind } = {
   'missing-key': {
     status: 400,
     title: 'Idempotency key missing',
-    detail: 'This operation requires the request header Idempotency-Key, with a new key for each new request.',
+    detail:
+      'This operation requires an idempotency key, with a new key for each new request. Its documentation says where to ' +
+      'send it.',
     retry: 'no',
   },
   'invalid-key': {
     status: 400,
     title: 'Idempotency key invalid',
-    detail: 'The request header Idempotency-Key does not contain exactly one valid key.',
+    detail: 'The request does not contain exactly one valid idempotency key.',
     retry: 'no',
   },
   'scope-unresolved': {
@@ -294,11 +297,16 @@ const ownAttemptUnknown =
 
 function detailOf(problem: Problem): string {
   const { detail } = problemKinds[problem.code]
+  if (problem.code === 'missing-key') return problem.header === null ? detail : missingHeader(problem.header)
   if (problem.code === 'outcome-unknown' && problem.attempt === 'own') return ownAttemptUnknown
   if (problem.code === 'body-too-large') return `${detail} The limit is ${limitText(problem)}.`
   if (problem.code === 'store-unavailable') return unavailableDetails[problem.about ?? 'request'] ?? detail
   if (problem.code !== 'key-reused' || problem.differing.length === 0) return detail
   return `${detail} What differs: ${problem.differing.join(', ')}.`
+}
+
+function missingHeader(header = idempotencyKey): string {
+  return `This operation requires the request header ${header}, with a new key for each new request.`
 }
 
 function limitText({ max, unit }: { max: number; unit: BodyUnit }): string {

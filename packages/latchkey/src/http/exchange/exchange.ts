@@ -10,12 +10,13 @@ import { unreachable } from '../../ports/errors.ts'
 import type { Header } from '../../ports/outcome.ts'
 import type { Identity } from '../../ports/store.ts'
 import { idempotencyKey, idempotencyKeyExpiresAt, idempotencyStored } from '../../wire/headers.ts'
-import { readKeyField } from '../../wire/key-field.ts'
+import { type KeyFieldResult, readKeyField } from '../../wire/key-field.ts'
 import { type Problem, type RenderedAnswer, renderProblem } from '../../wire/problem.ts'
 import { renderQueued } from './answers/accepted.ts'
 import { renderRefusal } from './answers/refusal.ts'
 import { renderReplay } from './answers/replay.ts'
-import { type BodyRead, type RequestView, tooLarge } from './request.ts'
+import { readKeyWith } from './read-key.ts'
+import { type BodyRead, type RequestView, tooLarge, withBody } from './request.ts'
 
 /** What the adapter does now. */
 export type Exchange =
@@ -87,10 +88,27 @@ function readRequest<C>(owner: Owner<C>, view: RequestView<C>): ReadRequest | Pr
   const { settings, shared } = owner
   if (!covers(settings.methods, view.method)) return { kind: 'pass' }
 
-  const field = readKeyField(view.header(idempotencyKey), {
-    strictSyntax: shared.http.strictSyntax ?? false,
-    keyFormat: settings.keyFormat,
+  const { key: source, keyFormat } = settings
+  if (typeof source !== 'function') {
+    const name = source.header
+    // Only the draft's own field is a Structured Field.
+    const strictSyntax = shared.http.strictSyntax === true && name.toLowerCase() === idempotencyKey.toLowerCase()
+    return readKeyed(owner, view, readKeyField(view.header(name), { strictSyntax, keyFormat, name }))
+  }
+  // The function may look into the body, so the body is complete and within its limit before it is called.
+  return after(view.body(settings.bodyBytesMax), body => {
+    const read = bounded(body, settings.bodyBytesMax)
+    if (read.kind !== 'bytes') return refuse(owner, bodyProblem(owner, read))
+    return readKeyWith(source, owner, view.context).then(field => readKeyed(owner, withBody(view, read), field))
   })
+}
+
+function readKeyed<C>(
+  owner: Owner<C>,
+  view: RequestView<C>,
+  field: KeyFieldResult,
+): ReadRequest | Promise<ReadRequest> {
+  const { settings, shared } = owner
   if (field.kind === 'missing') return withoutKey(owner)
   if (field.kind === 'invalid')
     return refuse(owner, { code: 'invalid-key', reason: field.reason, detail: field.detail })
@@ -151,7 +169,9 @@ export function covers(methods: readonly string[], method: string): boolean {
 }
 
 function withoutKey<C>(owner: Owner<C>): Exchange {
-  if (owner.settings.onMissingKey === 'refuse') return refuse(owner, { code: 'missing-key' })
+  const { onMissingKey, key } = owner.settings
+  if (onMissingKey === 'refuse')
+    return refuse(owner, { code: 'missing-key', header: 'header' in key ? key.header : null })
   owner.shared.telemetry.count('unprotected', { operation: owner.name, detail: 'missing-key' })
   return { kind: 'pass' }
 }
