@@ -20,6 +20,9 @@ export type {
   PhasedOperation,
   PhasedRunRequest,
   PhasedValue,
+  ProblemAnswer,
+  ProblemCode,
+  ProblemDetails,
   RunRequest,
 } from './engine/operation.ts'
 export type { OutboxMessage } from './engine/outbox.ts'

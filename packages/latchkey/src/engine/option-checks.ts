@@ -109,6 +109,8 @@ const httpChecks: ChecksOf<HttpOptions> = {
   expiresHeader: flag,
   neverStore: texts,
   statusPath: callable,
+  onReplay: callable,
+  renderProblem: callable,
 }
 
 export const latchkeyChecks: ChecksOf<LatchkeyOptions<unknown, unknown>> = {

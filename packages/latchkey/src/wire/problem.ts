@@ -216,20 +216,60 @@ export function isProblemBase(base: string): boolean {
   return /^https?:\/\/[^\s<>"\\^`{|}]+$/.test(base) && !/[^\x21-\x7e]/.test(base) && URL.canParse(base)
 }
 
+/** A problem, as an application that renders it gets it. */
+export interface ProblemDetails {
+  readonly code: ProblemCode
+  /** The status that the profile has for it. */
+  readonly status: number
+  /** The URI of the code. */
+  readonly type: string
+  /** One for each code. */
+  readonly title: string
+  /** A sentence or two for the developer of the client. */
+  readonly detail: string
+  /** Whether the same request with the same key can help. */
+  readonly retry: RetryAdvice
+  /** As in `Retry-After`, which is sent either way. */
+  readonly retryAfterMs: number | undefined
+  /** What varies, as in the members of RFC 9457: `differing_parts`, `original_status`, … */
+  readonly extensions: Readonly<Record<string, unknown>>
+}
+
+/** What is sent in place of a problem. */
+export interface ProblemAnswer {
+  /** From 400 to 599. Default: the status of the problem. */
+  readonly status?: number
+  /** They replace headers of the same name. The others that Latchkey sends, such as Retry-After and Cache-Control, are kept. */
+  readonly headers?: Readonly<Record<string, string>>
+  /** An object is sent as JSON; text and bytes as they are, as text/plain and application/octet-stream unless `headers` says otherwise. */
+  readonly body: object | string | Uint8Array
+}
+
+export function describeProblem(problem: Problem, options: RenderOptions = {}): ProblemDetails {
+  const { title, retry } = problemKinds[problem.code]
+  return {
+    code: problem.code,
+    status: statusOf(problem, options.profile === 'stripe'),
+    type: problemType(problem.code, options.problemBase),
+    title,
+    detail: 'detail' in problem ? problem.detail : detailOf(problem),
+    retry,
+    retryAfterMs: 'retryAfterMs' in problem ? problem.retryAfterMs : undefined,
+    extensions: extensionsOf(problem),
+  }
+}
+
 /** Renders the answer for a problem. Pure: equal problems give equal bytes. */
 export function renderProblem(problem: Problem, options: RenderOptions = {}): RenderedAnswer {
-  const kind = problemKinds[problem.code]
+  const { status, type, title, detail, retry, retryAfterMs, extensions } = describeProblem(problem, options)
   const stripe = options.profile === 'stripe'
-  const status = statusOf(problem, stripe)
-  const type = problemType(problem.code, options.problemBase)
-  const detail = 'detail' in problem ? problem.detail : detailOf(problem)
   const content = stripe
-    ? { error: { ...stripeError(problem.code), message: detail, ...extensionsOf(problem) } }
-    : { type, title: kind.title, status, detail, ...extensionsOf(problem) }
+    ? { error: { ...stripeError(problem.code), message: detail, ...extensions } }
+    : { type, title, status, detail, ...extensions }
   const headers: [string, string][] = [
     ['Content-Type', stripe ? 'application/json' : 'application/problem+json'],
     ['Content-Language', 'en'],
-    ...ownHeaders(kind.retry, 'retryAfterMs' in problem ? problem.retryAfterMs : undefined),
+    ...ownHeaders(retry, retryAfterMs),
     ...(options.problemBase === undefined ? [] : [['Link', `<${type}>; rel="describedby"`] satisfies [string, string]]),
     ...originalHeaders(problem),
   ]
