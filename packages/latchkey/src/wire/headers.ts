@@ -3,6 +3,12 @@ export const idempotentReplayed = 'Idempotent-Replayed'
 export const idempotencyStored = 'Idempotency-Stored'
 export const idempotencyKeyExpiresAt = 'Idempotency-Key-Expires-At'
 export const latchkeyRetry = 'Latchkey-Retry'
+/** Read by client libraries that Stainless generates (OpenAI, Anthropic, Modern Treasury): `true` or `false`, before any rule of their own. */
+export const xShouldRetry = 'X-Should-Retry'
+/** The same for Stripe's own libraries. */
+export const stripeShouldRetry = 'Stripe-Should-Retry'
+/** Read by the same libraries, and by Azure's, before Retry-After. */
+export const retryAfterMilliseconds = 'Retry-After-Ms'
 /** RFC 7240, section 3. */
 export const preferenceApplied = 'Preference-Applied'
 

@@ -1,4 +1,4 @@
-import { idempotencyKey, latchkeyRetry } from './headers.ts'
+import { idempotencyKey, latchkeyRetry, retryAfterMilliseconds, stripeShouldRetry, xShouldRetry } from './headers.ts'
 
 /** Why a key field is refused. */
 export type KeyFieldFault = 'malformed' | 'wrong-type' | 'empty' | 'too-long' | 'too-short' | 'format'
@@ -270,6 +270,7 @@ export function renderProblem(problem: Problem, options: RenderOptions = {}): Re
     ['Content-Type', stripe ? 'application/json' : 'application/problem+json'],
     ['Content-Language', 'en'],
     ...ownHeaders(retry, retryAfterMs),
+    ...retryHints(problem, stripe),
     ...(options.problemBase === undefined ? [] : [['Link', `<${type}>; rel="describedby"`] satisfies [string, string]]),
     ...originalHeaders(problem),
   ]
@@ -300,13 +301,46 @@ function ownHeaders(retry: RetryAdvice, retryAfterMs: number | undefined): [stri
     ['Cache-Control', 'no-store'],
     [latchkeyRetry, retry],
   ]
-  if (retryAfterMs !== undefined) headers.push(['Retry-After', retryAfterSeconds(retryAfterMs)])
+  if (retryAfterMs === undefined) return headers
+  headers.push(['Retry-After', retryAfterSeconds(retryAfterMs)])
+  headers.push([retryAfterMilliseconds, String(Math.max(retryAfterMsMin, Math.ceil(retryAfterMs)))])
   return headers
 }
 
-/** Whole seconds (RFC 9110, section 10.2.3), rounded up and never 0: a client that gets 0 retries in a tight loop. */
+/** A client that gets 0 retries in a tight loop. */
+const retryAfterMsMin = 1_000
+
+/** For client libraries that retry by themselves, a few times within seconds, and know no problem codes. */
+function retryHints(problem: Problem, stripe: boolean): [string, string][] {
+  const helps = retryHelps(problem)
+  if (helps === undefined) return []
+  const hint: [string, string] = [xShouldRetry, String(helps)]
+  return stripe ? [hint, [stripeShouldRetry, String(helps)]] : [hint]
+}
+
+/** Undefined: not known, and the library's own rule is as good as ours. */
+function retryHelps(problem: Problem): boolean | undefined {
+  switch (problem.code) {
+    case 'in-progress':
+    case 'store-unavailable':
+    case 'overloaded':
+    case 'fingerprint-version':
+      return true
+    case 'outcome-unknown':
+      // The caller's own attempt: one retry tells it more. Later ones wait for evidence, which takes minutes.
+      return problem.attempt === 'own' ? undefined : false
+    case 'parked':
+    case 'row-unreadable':
+      // A person must act first.
+      return false
+    default:
+      return problemKinds[problem.code].retry === 'no' ? false : undefined
+  }
+}
+
+/** Whole seconds (RFC 9110, section 10.2.3), rounded up and never 0. */
 export function retryAfterSeconds(retryAfterMs: number): string {
-  return String(Math.max(1, Math.ceil(retryAfterMs / 1000)))
+  return String(Math.ceil(Math.max(retryAfterMsMin, retryAfterMs) / 1000))
 }
 
 function problemType(code: ProblemCode, base: string | undefined): string {

@@ -10,7 +10,14 @@ describe('cross-origin lists', () => {
     const { allow, expose } = corsHeaders()
     expect(allow).toEqual(['Idempotency-Key', 'Prefer'])
     expect(expose).toEqual(
-      expect.arrayContaining(['Idempotent-Replayed', 'Idempotency-Stored', 'Latchkey-Retry', 'Retry-After']),
+      expect.arrayContaining([
+        'Idempotent-Replayed',
+        'Idempotency-Stored',
+        'Latchkey-Retry',
+        'Retry-After',
+        'Retry-After-Ms',
+        'X-Should-Retry',
+      ]),
     )
   })
 

@@ -8,6 +8,9 @@ import {
   idempotentReplayed,
   latchkeyRetry,
   preferenceApplied,
+  retryAfterMilliseconds,
+  stripeShouldRetry,
+  xShouldRetry,
 } from '../../wire/headers.ts'
 
 /** What `corsHeaders` reads of an operation. */
@@ -34,6 +37,9 @@ export function corsHeaders(...operations: readonly KeyedOperation[]): { allow: 
       preferenceApplied,
       'Location',
       'Retry-After',
+      retryAfterMilliseconds,
+      xShouldRetry,
+      stripeShouldRetry,
       'Link',
     ],
   }
