@@ -16,6 +16,7 @@ const npm = (script: string, ...args: readonly string[]): readonly [string, ...s
 // The quick parts first, so that a failure shows early.
 const PARTS: readonly Part[] = [
   { name: 'story', command: npm('story', '--quiet'), minutesMax: 5 },
+  { name: 'clients', command: npm('test', 'test/clients'), minutesMax: 5 },
   { name: 'simulation', command: npm('simulate', '--seeds', '20000'), minutesMax: 15 },
   { name: 'siege', command: npm('siege', '--seconds', '60', '--seed', '1'), minutesMax: 5 },
   { name: 'torture, seed 1', command: npm('torture', '--seconds', '240', '--seed', '1'), minutesMax: 12 },
