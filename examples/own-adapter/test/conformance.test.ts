@@ -36,8 +36,18 @@ const asMiddleware: Form = (app, { method, path, operation, run }) => {
 function harness(name: string, form: Form): AdapterHarness {
   return {
     name,
-    provides: new Set(['stream', 'broken-stream', 'source', 'transactional', 'phased', 'deferred', 'error-handler']),
+    provides: new Set([
+      'body',
+      'stream',
+      'broken-stream',
+      'source',
+      'transactional',
+      'phased',
+      'deferred',
+      'error-handler',
+    ]),
     headerOf: (context, header) => (context as H3Event).req.headers.get(header) ?? undefined, // what the adapter gives to scope
+    bodyOf: context => (context as H3Event).req.clone().json(),
     start: app => start(app, form),
     memoryStore,
     transactional,

@@ -23,6 +23,8 @@ export type AdapterNeed =
   | 'phased'
   /** Serves `AppSpec.status`, and deferred operations among `AppSpec.phased`. */
   | 'deferred'
+  /** `bodyOf` below. */
+  | 'body'
   /** The app has its own error handler, mounted as users of the framework do, which renders an `AppError`. */
   | 'error-handler'
 
@@ -41,6 +43,8 @@ export interface AdapterHarness {
   readonly provides: ReadonlySet<AdapterNeed>
   /** Reads a request header from the context that the adapter passes to `scope`. */
   headerOf(context: unknown, name: string): string | undefined
+  /** Reads the parsed JSON body from that context, the framework's usual way, and leaves it to the handler. */
+  bodyOf?(context: unknown): unknown
   /** Serves the app on 127.0.0.1, on a port that the kernel chooses. */
   start(app: AppSpec): Promise<RunningApp>
   /** A fresh store for guarded operations. */

@@ -14,6 +14,7 @@ import type { AdapterCase, AdapterHarness } from './adapter-harness.ts'
 import { errorHandlerCases } from './adapter/error-handlers.ts'
 import { headerCases } from './adapter/headers.ts'
 import { keyCases } from './adapter/keys.ts'
+import { keySourceCases } from './adapter/key-sources.ts'
 import { phasedCases } from './adapter/phased.ts'
 import { streamCases } from './adapter/streams.ts'
 import type { TestFunction } from './store.ts'
@@ -26,6 +27,7 @@ export const adapterCases: readonly AdapterCase[] = [
   ...headerCases,
   ...defaultHeaderCases,
   ...keyCases,
+  ...keySourceCases,
   ...concurrencyCases,
   ...failureCases,
   ...errorHandlerCases,

@@ -20,6 +20,9 @@ export type {
   PhasedOperation,
   PhasedRunRequest,
   PhasedValue,
+  ProblemAnswer,
+  ProblemCode,
+  ProblemDetails,
   RunRequest,
 } from './engine/operation.ts'
 export type { OutboxMessage } from './engine/outbox.ts'
@@ -29,7 +32,7 @@ export type { DeferredOptions } from './engine/kinds/deferred.ts'
 export type { PhasedOptions } from './engine/kinds/phased.ts'
 export type { OperatorVerdict, Operators, RowName } from './engine/operator.ts'
 export type { Status, Statuses } from './engine/status.ts'
-export type { GuardedOptions, KeyFormat, OperationOptions } from './engine/options.ts'
+export type { GuardedOptions, KeyFormat, KeySource, OperationOptions } from './engine/options.ts'
 export { type Clock, systemClock } from './ports/clock.ts'
 export { type ErrorCode, isLatchkeyError, LatchkeyError, notExecuted, outcomeUnknown } from './ports/errors.ts'
 export type { Header, Outcome } from './ports/outcome.ts'

@@ -257,6 +257,61 @@ const fingerprints: readonly AdapterCase[] = [
       )
     },
   },
+  {
+    name: "sends a problem in the application's own shape, with the headers that a client acts on",
+    async run(harness) {
+      await withApp(
+        harness,
+        latchkey => [route(latchkey.guarded('orders.create', rerun), created(1))],
+        async ({ post }) => {
+          await post('/orders', { key: 'k', body: { sku: 1 } })
+          const misuse = await post('/orders', { key: 'k', body: { sku: 2 } })
+          assert.deepEqual([misuse.status, misuse.header('Content-Type')], [418, 'application/json'])
+          assert.deepEqual(misuse.json(), { error: { code: 'key-reused', of: 'acme', differing_parts: ['body'] } })
+          assert.deepEqual([misuse.header('Latchkey-Retry'), misuse.header('X-Own')], ['no', 'yes'])
+          // Nothing was returned for it, so it is Latchkey's own.
+          assertProblem(await post('/orders', { body: {} }), 400, 'missing-key')
+        },
+        {
+          http: {
+            renderProblem({ code, extensions }, context) {
+              if (code === 'missing-key') return undefined
+              const of = harness.headerOf(context, 'x-tenant')
+              return { status: 418, headers: { 'X-Own': 'yes' }, body: { error: { code, of, ...extensions } } }
+            },
+          },
+        },
+      )
+    },
+  },
+  {
+    name: 'calls onReplay with the request and the row of each replay, and replays although it throws',
+    async run(harness) {
+      const seen: unknown[] = []
+      await withApp(
+        harness,
+        latchkey => [route(latchkey.guarded('orders.create', rerun), created(1))],
+        async ({ post, id }) => {
+          const from = (caller: string) => post('/orders', { key: 'k', headers: { 'x-caller': caller } })
+          const first = await from('ann')
+          assert.deepEqual(seen, [])
+          assertReplay(first, await from('bob'))
+          assertReplay(first, await from('eve'))
+          assertProblem(await post('/orders', { key: 'k', body: { sku: 2 } }), 422, 'key-reused')
+          const row = id('orders.create', 'k')
+          assert.deepEqual(seen, [`bob ${row}`, `eve ${row}`])
+        },
+        {
+          http: {
+            onReplay(context, record) {
+              seen.push(`${harness.headerOf(context, 'x-caller')} ${record.id}`)
+              throw new Error('an observer that fails')
+            },
+          },
+        },
+      )
+    },
+  },
 ]
 
 const scopes: readonly AdapterCase[] = [

@@ -75,7 +75,7 @@ export interface Refusal {
 export type Answer =
   /** The handler ran for this caller, and this is its own answer. */
   | { readonly kind: 'executed'; readonly attempt: Attempt; readonly stored: StoredAs }
-  | { readonly kind: 'replayed'; readonly outcome: Outcome; readonly expiresAtMs: number }
+  | { readonly kind: 'replayed'; readonly outcome: Outcome; readonly record: KeyRecord }
   /** Deferred: the row and its input are stored, and a worker finishes it. The status of the row shows how far it is. */
   | { readonly kind: 'accepted'; readonly id: string }
   | { readonly kind: 'refused'; readonly refusal: Refusal }

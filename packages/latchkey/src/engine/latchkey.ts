@@ -40,7 +40,7 @@ export interface LatchkeyOptions<Tx, Context> {
    * the request.
    */
   readonly scope: (context: Context) => Scope | Promise<Scope>
-  readonly http?: HttpOptions
+  readonly http?: HttpOptions<Context>
   readonly telemetry?: Telemetry
   /**
    * How long the store may take to answer a call. Default 2 s: beyond that a caller is better answered 503. A wait in the process's own queue is
@@ -193,7 +193,7 @@ function internalsOf<Tx>(core: Core<Tx>): Omit<Internals<Tx>, 'phased' | 'kinds'
   return { store, clock, telemetry, maintenance, closing: draining.signal }
 }
 
-function neverStoredOf({ neverStore }: HttpOptions): NeverStored | undefined {
+function neverStoredOf({ neverStore }: Pick<HttpOptions, 'neverStore'>): NeverStored | undefined {
   if (neverStore === undefined) return undefined
   const names = readNeverStored(neverStore)
   if (names !== undefined) return names

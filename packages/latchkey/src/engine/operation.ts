@@ -1,8 +1,9 @@
 /** An operation: its name, its kind, `run` for plain functions, and under `[engine]` what adapters and workers call. */
 import type { Clock } from '../ports/clock.ts'
 import type { Header } from '../ports/outcome.ts'
-import type { Resumable } from '../ports/store.ts'
+import type { KeyRecord, Resumable } from '../ports/store.ts'
 import type { Telemetry } from '../ports/telemetry.ts'
+import type { ProblemAnswer, ProblemDetails } from '../wire/problem.ts'
 import type { engine } from './internal.ts'
 import type { JsonOf, Storable } from './json-of.ts'
 import type { NeverStored } from './rules/judge.ts'
@@ -10,12 +11,15 @@ import type { Answer, ExecuteRequest, Work } from './answer.ts'
 import type { AtomicExecution, Execution, GuardedExecution } from './execution.ts'
 import type { RequestOwner, Scope } from './request.ts'
 
-export interface HttpOptions {
+// Part of the options below, so that users can name them.
+export type { ProblemAnswer, ProblemCode, ProblemDetails } from '../wire/problem.ts'
+
+export interface HttpOptions<Context = unknown> {
   /** Codes and body shape of the answers Latchkey makes: `ietf` (default, RFC 9457) or `stripe`. */
   readonly profile?: 'ietf' | 'stripe'
   /** Base URL of your own problem pages; then `type` is `<base><code>` and a `Link: rel="describedby"` names it. Default: `urn:latchkey:problem:`. */
   readonly problemBase?: string
-  /** Accept the key only as a quoted Structured Field String. Default false: most deployed clients send it bare. */
+  /** Accept `Idempotency-Key` only as a quoted Structured Field String. Default false: most deployed clients send it bare. */
   readonly strictSyntax?: boolean
   /**
    * Send `Idempotency-Key-Expires-At` with stored answers: the row's own instant, by the store's clock, on the first answer and on every
@@ -29,12 +33,23 @@ export interface HttpOptions {
   readonly neverStore?: readonly string[]
   /** The address of the status of deferred work, for `Location`: where `statusOf(latchkey)` is mounted. Default `/operations/<id>`. */
   readonly statusPath?: (id: string) => string
+  /**
+   * Called with the request and the row before each replay is sent: for logs and metrics of your own. Default: none. What it throws is reported
+   * and changes nothing, and a promise is not awaited.
+   */
+  readonly onReplay?: (context: Context, record: KeyRecord) => unknown
+  /**
+   * Renders the problems that Latchkey answers, for an API with an error shape of its own. Default, and where it returns undefined: as `profile`
+   * says. It is called for every refusal of a request and of the status resource, and must not be asynchronous. If it throws or returns what
+   * cannot be sent, Latchkey's own answer is sent and the failure is reported.
+   */
+  readonly renderProblem?: (problem: ProblemDetails, context: Context) => ProblemAnswer | undefined
 }
 
 /** What all operations of one Latchkey share, as the adapters need it. */
 export interface Shared<Context> {
   readonly scope: (context: Context) => Scope | Promise<Scope>
-  readonly http: HttpOptions
+  readonly http: HttpOptions<Context>
   /** Of `http.neverStore`; undefined where nothing was named. */
   readonly neverStored: NeverStored | undefined
   readonly clock: Clock

@@ -44,6 +44,10 @@ const fingerprintChecks: ChecksOf<FingerprintOptions> = {
   custom: callable,
 }
 
+const headerName = {
+  wants: 'the name of a header',
+  fits: (value: unknown): boolean => typeof value === 'string' && /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/.test(value),
+}
 const keyFormatChecks: ChecksOf<KeyFormat> = { minLength: count, maxLength: count, pattern }
 
 /** Of every kind of operation. */
@@ -55,6 +59,7 @@ const sharedChecks: ChecksOf<Omit<OperationOptions, 'onInProgress' | 'waitMs'>> 
   outcomeVersion: count,
   upgrade: callable,
   describe: callable,
+  key: either(callable, nested({ header: headerName })),
   keyFormat: nested(keyFormatChecks),
   keyNamespace: oneOf('operation', 'scope'),
   onMissingKey: oneOf('refuse', 'run-unprotected'),
@@ -104,6 +109,8 @@ const httpChecks: ChecksOf<HttpOptions> = {
   expiresHeader: flag,
   neverStore: texts,
   statusPath: callable,
+  onReplay: callable,
+  renderProblem: callable,
 }
 
 export const latchkeyChecks: ChecksOf<LatchkeyOptions<unknown, unknown>> = {

@@ -37,6 +37,16 @@ describe('settings', () => {
     )
   })
 
+  it.each<[unknown, string]>([
+    ['PayPal-Request-Id', 'orders: key must be a function, or an object of options'],
+    [{ header: 'PayPal Request Id' }, "orders: key.header must be the name of a header (got 'PayPal Request Id')"],
+    [{ heade: 'X' }, 'orders: unknown option key.heade: did you mean key.header?'],
+    [{}, "orders: key must name a header, such as { header: 'PayPal-Request-Id' }, or be a function"],
+  ])('refuses the key %j', (key, message) => {
+    // As JavaScript hands it in.
+    expect(() => settingsOf('orders', { key: key as never })).toThrow(message)
+  })
+
   it('refuses a retention under lease and maximum hold, allowed short or not', () => {
     const short = { retentionMs: 1_000, leaseMs: 600, holdMsMax: 600, allowShortRetention: true }
     expect(() => settingsOf('orders', short)).toThrow(

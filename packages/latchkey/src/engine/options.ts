@@ -3,6 +3,7 @@ import { checkOptions, type Checks } from '../ports/check-options.ts'
 import { misconfigured } from '../ports/errors.ts'
 import type { Outcome } from '../ports/outcome.ts'
 import type { KeyRecord } from '../ports/store.ts'
+import { idempotencyKey } from '../wire/headers.ts'
 import type { NeverStored } from './rules/judge.ts'
 import { findFingerprintFault, type FingerprintOptions } from './fingerprint/fingerprint.ts'
 import { guardedChecks } from './option-checks.ts'
@@ -22,6 +23,15 @@ export interface KeyFormat {
   /** Default: none. Publish it: clients must know it. */
   readonly pattern?: RegExp
 }
+
+/**
+ * Where a request carries its key: a header, or what the function returns. It gets what `scope` gets, after the body has been read and found
+ * to be within `bodyBytesMax`. Undefined: the request has no key. A function that throws, or returns anything else than text, refuses the request
+ * with 400 `invalid-key`.
+ */
+export type KeySource<Context> =
+  | { readonly header: string }
+  | ((context: Context) => string | undefined | Promise<string | undefined>)
 
 export interface OperationOptions<Context = unknown> {
   /** How long an answer is stored, from completion. Default 24 h, the common floor; money movement often wants 30 days. */
@@ -47,6 +57,11 @@ export interface OperationOptions<Context = unknown> {
   readonly upgrade?: (outcome: Outcome) => Outcome
   /** One line for operators (80 characters are stored). No personal data. Over HTTP it gets the parsed JSON body, if there is one. */
   readonly describe?: (input: unknown) => string
+  /**
+   * HTTP: where the key is. Default `{ header: 'Idempotency-Key' }`. Change it for clients that send it under another name
+   * (`{ header: 'PayPal-Request-Id' }`) or in the body (`req => req.body.idempotency_key`).
+   */
+  readonly key?: KeySource<Context>
   readonly keyFormat?: KeyFormat
   /** `scope` makes one key span all operations of a scope. Default `operation`. */
   readonly keyNamespace?: 'operation' | 'scope'
@@ -141,6 +156,7 @@ export function settingsOf<C>(
     allowShortRetention: false,
     outcomeBytesMax: 1_048_576,
     outcomeVersion: 1,
+    key: { header: idempotencyKey },
     keyFormat: {},
     keyNamespace: 'operation',
     onInProgress: 'refuse',
@@ -159,6 +175,7 @@ export function settingsOf<C>(
     // An option that is undefined was not given.
     ...(Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as typeof options),
   }
+  checkKeySource(operation, settings)
   checkRetention(operation, settings)
   checkExpiry(operation, options)
   checkAges(operation, settings)
@@ -170,6 +187,11 @@ export function settingsOf<C>(
 /** What a claim carries of `onExpiry`. */
 export function tombstoneOf({ onExpiry, tombstoneMs }: Pick<Settings, 'onExpiry' | 'tombstoneMs'>): number | undefined {
   return onExpiry === 'gone' ? tombstoneMs : undefined
+}
+
+function checkKeySource<C>(operation: string, { key }: Settings<C>): void {
+  if (typeof key === 'function' || key.header !== undefined) return
+  throw misconfigured(`${operation}: key must name a header, such as { header: 'PayPal-Request-Id' }, or be a function`)
 }
 
 function checkExpiry<C>(operation: string, { onExpiry = 'run', tombstoneMs }: OperationOptions<C>): void {

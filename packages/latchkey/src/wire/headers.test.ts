@@ -1,15 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { acceptsEncoding, corsHeaders } from './headers.ts'
-
-describe('cross-origin lists', () => {
-  it('allows the key and exposes what a client acts on', () => {
-    const { allow, expose } = corsHeaders()
-    expect(allow).toEqual(['Idempotency-Key', 'Prefer'])
-    expect(expose).toEqual(
-      expect.arrayContaining(['Idempotent-Replayed', 'Idempotency-Stored', 'Latchkey-Retry', 'Retry-After']),
-    )
-  })
-})
+import { acceptsEncoding } from './headers.ts'
 
 describe('accepted encodings', () => {
   it.each<[string | undefined, string, boolean]>([

@@ -3,28 +3,14 @@ export const idempotentReplayed = 'Idempotent-Replayed'
 export const idempotencyStored = 'Idempotency-Stored'
 export const idempotencyKeyExpiresAt = 'Idempotency-Key-Expires-At'
 export const latchkeyRetry = 'Latchkey-Retry'
+/** Read by client libraries that Stainless generates (OpenAI, Anthropic, Modern Treasury): `true` or `false`, before any rule of their own. */
+export const xShouldRetry = 'X-Should-Retry'
+/** The same for Stripe's own libraries. */
+export const stripeShouldRetry = 'Stripe-Should-Retry'
+/** Read by the same libraries, and by Azure's, before Retry-After. */
+export const retryAfterMilliseconds = 'Retry-After-Ms'
 /** RFC 7240, section 3. */
 export const preferenceApplied = 'Preference-Applied'
-
-/**
- * The names a browser client needs: `allow` for Access-Control-Allow-Headers of the preflight, `expose` for Access-Control-Expose-Headers of
- * every response. Location and Retry-After are not readable across origins by default.
- */
-export function corsHeaders(): { allow: string[]; expose: string[] } {
-  return {
-    allow: [idempotencyKey, 'Prefer'],
-    expose: [
-      idempotentReplayed,
-      idempotencyStored,
-      idempotencyKeyExpiresAt,
-      latchkeyRetry,
-      preferenceApplied,
-      'Location',
-      'Retry-After',
-      'Link',
-    ],
-  }
-}
 
 /**
  * Whether a request accepts bytes of this Content-Encoding (RFC 9110, section 12.5.3). Without Accept-Encoding all are accepted; an empty one

@@ -1,3 +1,4 @@
+import { idempotencyKey } from './headers.ts'
 import type { KeyFieldFault } from './problem.ts'
 import { parseItem, serializeString } from './structured-field.ts'
 
@@ -19,6 +20,8 @@ export interface KeyFieldOptions {
   strictSyntax?: boolean
   /** Length and shape of a key. Default 1 to 255 characters of any shape. */
   keyFormat?: KeyFormat
+  /** The name of the field, for the texts of refusals. Default `Idempotency-Key`. */
+  name?: string
 }
 
 export type KeyFieldResult =
@@ -56,31 +59,38 @@ export function readKeyField(
   const lengthMax = Math.max(fieldLengthMin, 2 * (format.maxLength ?? keyLengthMax) + 1024)
   const length = all.reduce((sum, line) => sum + line.length + 2, -2)
   if (length > lengthMax)
-    return invalid('too-long', `The field has ${length} characters; at most ${lengthMax} are read.`)
+    return invalid('too-long', `The field ${nameOf(options)} has ${length} characters; at most ${lengthMax} are read.`)
   // Joined, as RFC 9110, section 5.3, allows, two halves of a quoted string would become a key that no client sent.
-  if (all.length > 1) return invalid('malformed', `The field has ${all.length} lines; send it once, with one key.`)
-  const parsed = parseKey(all[0] ?? '', options.strictSyntax ?? false)
-  return parsed.kind === 'key' ? checkFormat(parsed.key, format) : parsed
+  if (all.length > 1)
+    return invalid('malformed', `The field ${nameOf(options)} has ${all.length} lines; send it once, with one key.`)
+  const parsed = parseKey(all[0] ?? '', options)
+  return parsed.kind === 'key' ? checkKey(parsed.key, format) : parsed
 }
 
-function parseKey(text: string, strictSyntax: boolean): KeyFieldResult {
+function nameOf({ name = idempotencyKey }: KeyFieldOptions): string {
+  return name
+}
+
+function parseKey(text: string, options: KeyFieldOptions): KeyFieldResult {
+  const { strictSyntax = false } = options
   const plain = plainString.exec(text)?.[1] ?? (strictSyntax ? undefined : bareKey.exec(text)?.[1])
   if (plain !== undefined) return { kind: 'key', key: plain }
   const result = parseItem(text)
-  if (result.kind === 'malformed') return invalid('malformed', malformedDetail(text, strictSyntax))
+  if (result.kind === 'malformed') return invalid('malformed', malformedDetail(text, options))
   if (result.item.type === 'string') return { kind: 'key', key: result.item.value }
   // Without strict syntax another type is a malformed bare key.
   return strictSyntax
-    ? invalid('wrong-type', `The field is a Structured Field ${result.item.type}; ${quoted}`)
-    : invalid('malformed', malformedDetail(text, strictSyntax))
+    ? invalid('wrong-type', `The field ${nameOf(options)} is a Structured Field ${result.item.type}; ${quoted}`)
+    : invalid('malformed', malformedDetail(text, options))
 }
 
 const quoted = 'send one String in double quotes, for example "8e03978e-40d5-43e8-bc93-6894a57f9324".'
 
-function malformedDetail(text: string, strictSyntax: boolean): string {
+function malformedDetail(text: string, options: KeyFieldOptions): string {
+  const { strictSyntax = false } = options
   const expected = strictSyntax ? quoted : `${quoted} Quotes may be left out.`
   const fault = strictSyntax || text.trimStart().startsWith('"') ? stringFault(text) : bareFault(text)
-  return `The field does not contain exactly one key${fault}; ${expected}`
+  return `The field ${nameOf(options)} does not contain exactly one key${fault}; ${expected}`
 }
 
 /** Repeats only one character of the field, because details reach logs. */
@@ -107,7 +117,8 @@ function spelled(character: string): string {
   return `the character U+${character.charCodeAt(0).toString(16).toUpperCase().padStart(4, '0')}`
 }
 
-function checkFormat(key: string, format: KeyFormat): KeyFieldResult {
+/** Of a key that has been read, from the field or elsewhere. */
+export function checkKey(key: string, format: KeyFormat): KeyFieldResult {
   const lengthMax = format.maxLength ?? keyLengthMax
   const lengthMin = format.minLength ?? 1
   if (key.length === 0) return invalid('empty', 'The key is an empty string.')
@@ -135,7 +146,7 @@ function wholePattern(pattern: RegExp): RegExp {
   return whole
 }
 
-function invalid(reason: KeyFieldFault, detail: string): KeyFieldResult {
+export function invalid(reason: KeyFieldFault, detail: string): KeyFieldResult {
   return { kind: 'invalid', reason, detail }
 }
 

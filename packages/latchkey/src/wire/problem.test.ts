@@ -107,6 +107,48 @@ describe('problem details', () => {
   })
 })
 
+describe('hints for client libraries', () => {
+  const problems = [...new Set(examples.map(([problem]) => problem))]
+  const hinted = (hint: string | undefined) =>
+    problems.filter(problem => header(renderProblem(problem), 'X-Should-Retry') === hint).map(({ code }) => code)
+
+  it('asks for a retry only where time alone helps', () => {
+    expect(hinted('true')).toEqual(['in-progress', 'store-unavailable', 'overloaded', 'fingerprint-version'])
+  })
+
+  it('leaves what it does not know to the library', () => {
+    expect(hinted(undefined)).toEqual(['scope-unresolved', 'outcome-unknown', 'transaction-rolled-back'])
+    const own: Problem = { code: 'outcome-unknown', attempt: 'own', retryAfterMs: 1000 }
+    expect(header(renderProblem(own), 'X-Should-Retry')).toBeUndefined()
+  })
+
+  it('stops retries that wait for evidence or for a person, and those that never help', () => {
+    const unknown: Problem = { code: 'outcome-unknown', attempt: 'earlier', retryAfterMs: 30_000 }
+    for (const problem of [unknown, { code: 'parked' }, { code: 'row-unreadable', retryAfterMs: 1 }] as const) {
+      expect(header(renderProblem(problem), 'X-Should-Retry')).toBe('false')
+    }
+    for (const [problem, , retry] of examples) {
+      if (retry === 'no') expect(header(renderProblem(problem), 'X-Should-Retry')).toBe('false')
+    }
+  })
+
+  it("says the same under Stripe's name in its profile, and only there", () => {
+    for (const problem of problems) {
+      const answer = renderProblem(problem, { profile: 'stripe' })
+      expect(header(answer, 'Stripe-Should-Retry')).toBe(header(answer, 'X-Should-Retry'))
+      expect(header(renderProblem(problem), 'Stripe-Should-Retry')).toBeUndefined()
+    }
+  })
+
+  it('gives the time in milliseconds beside Retry-After, at least a second', () => {
+    const msOf = (retryAfterMs: number) =>
+      header(renderProblem({ code: 'in-progress', retryAfterMs }), 'Retry-After-Ms')
+    expect([0, 999, 1000, 1500.2, 29_000].map(msOf)).toEqual(['1000', '1000', '1000', '1501', '29000'])
+    expect(header(renderProblem({ code: 'missing-key' }), 'Retry-After-Ms')).toBeUndefined()
+    expect(header(renderAccepted({ retryAfterMs: 2500 }), 'Retry-After-Ms')).toBe('2500')
+  })
+})
+
 describe('the stripe profile', () => {
   it.each<[Problem, number, Record<string, unknown>]>([
     [{ code: 'missing-key' }, 400, { type: 'invalid_request_error' }],

@@ -1,4 +1,4 @@
-import { latchkeyRetry } from './headers.ts'
+import { idempotencyKey, latchkeyRetry, retryAfterMilliseconds, stripeShouldRetry, xShouldRetry } from './headers.ts'
 
 /** Why a key field is refused. */
 export type KeyFieldFault = 'malformed' | 'wrong-type' | 'empty' | 'too-long' | 'too-short' | 'format'
@@ -11,7 +11,8 @@ export type BodyUnit = 'bytes' | 'levels'
 
 /** Every answer that Latchkey makes itself, with what varies in it. */
 export type Problem =
-  | { code: 'missing-key' }
+  /** `header`: where the key is expected. Default `Idempotency-Key`; null: elsewhere in the request. */
+  | { code: 'missing-key'; header?: string | null }
   | { code: 'invalid-key'; reason: KeyFieldFault; detail: string }
   | { code: 'scope-unresolved' }
   | { code: 'key-reused'; differing: readonly RequestPart[] }
@@ -50,13 +51,15 @@ export const problemKinds: { readonly [Code in ProblemCode]: ProblemKind } = {
   'missing-key': {
     status: 400,
     title: 'Idempotency key missing',
-    detail: 'This operation requires the request header Idempotency-Key, with a new key for each new request.',
+    detail:
+      'This operation requires an idempotency key, with a new key for each new request. Its documentation says where to ' +
+      'send it.',
     retry: 'no',
   },
   'invalid-key': {
     status: 400,
     title: 'Idempotency key invalid',
-    detail: 'The request header Idempotency-Key does not contain exactly one valid key.',
+    detail: 'The request does not contain exactly one valid idempotency key.',
     retry: 'no',
   },
   'scope-unresolved': {
@@ -213,20 +216,61 @@ export function isProblemBase(base: string): boolean {
   return /^https?:\/\/[^\s<>"\\^`{|}]+$/.test(base) && !/[^\x21-\x7e]/.test(base) && URL.canParse(base)
 }
 
+/** A problem, as an application that renders it gets it. */
+export interface ProblemDetails {
+  readonly code: ProblemCode
+  /** The status that the profile has for it. */
+  readonly status: number
+  /** The URI of the code. */
+  readonly type: string
+  /** One for each code. */
+  readonly title: string
+  /** A sentence or two for the developer of the client. */
+  readonly detail: string
+  /** Whether the same request with the same key can help. */
+  readonly retry: RetryAdvice
+  /** As in `Retry-After`, which is sent either way. */
+  readonly retryAfterMs: number | undefined
+  /** What varies, as in the members of RFC 9457: `differing_parts`, `original_status`, … */
+  readonly extensions: Readonly<Record<string, unknown>>
+}
+
+/** What is sent in place of a problem. */
+export interface ProblemAnswer {
+  /** From 400 to 599. Default: the status of the problem. */
+  readonly status?: number
+  /** They replace headers of the same name. The others that Latchkey sends, such as Retry-After and Cache-Control, are kept. */
+  readonly headers?: Readonly<Record<string, string>>
+  /** An object is sent as JSON; text and bytes as they are, as text/plain and application/octet-stream unless `headers` says otherwise. */
+  readonly body: object | string | Uint8Array
+}
+
+export function describeProblem(problem: Problem, options: RenderOptions = {}): ProblemDetails {
+  const { title, retry } = problemKinds[problem.code]
+  return {
+    code: problem.code,
+    status: statusOf(problem, options.profile === 'stripe'),
+    type: problemType(problem.code, options.problemBase),
+    title,
+    detail: 'detail' in problem ? problem.detail : detailOf(problem),
+    retry,
+    retryAfterMs: 'retryAfterMs' in problem ? problem.retryAfterMs : undefined,
+    extensions: extensionsOf(problem),
+  }
+}
+
 /** Renders the answer for a problem. Pure: equal problems give equal bytes. */
 export function renderProblem(problem: Problem, options: RenderOptions = {}): RenderedAnswer {
-  const kind = problemKinds[problem.code]
+  const { status, type, title, detail, retry, retryAfterMs, extensions } = describeProblem(problem, options)
   const stripe = options.profile === 'stripe'
-  const status = statusOf(problem, stripe)
-  const type = problemType(problem.code, options.problemBase)
-  const detail = 'detail' in problem ? problem.detail : detailOf(problem)
   const content = stripe
-    ? { error: { ...stripeError(problem.code), message: detail, ...extensionsOf(problem) } }
-    : { type, title: kind.title, status, detail, ...extensionsOf(problem) }
+    ? { error: { ...stripeError(problem.code), message: detail, ...extensions } }
+    : { type, title, status, detail, ...extensions }
   const headers: [string, string][] = [
     ['Content-Type', stripe ? 'application/json' : 'application/problem+json'],
     ['Content-Language', 'en'],
-    ...ownHeaders(kind.retry, 'retryAfterMs' in problem ? problem.retryAfterMs : undefined),
+    ...ownHeaders(retry, retryAfterMs),
+    ...retryHints(problem, stripe),
     ...(options.problemBase === undefined ? [] : [['Link', `<${type}>; rel="describedby"`] satisfies [string, string]]),
     ...originalHeaders(problem),
   ]
@@ -257,13 +301,46 @@ function ownHeaders(retry: RetryAdvice, retryAfterMs: number | undefined): [stri
     ['Cache-Control', 'no-store'],
     [latchkeyRetry, retry],
   ]
-  if (retryAfterMs !== undefined) headers.push(['Retry-After', retryAfterSeconds(retryAfterMs)])
+  if (retryAfterMs === undefined) return headers
+  headers.push(['Retry-After', retryAfterSeconds(retryAfterMs)])
+  headers.push([retryAfterMilliseconds, String(Math.max(retryAfterMsMin, Math.ceil(retryAfterMs)))])
   return headers
 }
 
-/** Whole seconds (RFC 9110, section 10.2.3), rounded up and never 0: a client that gets 0 retries in a tight loop. */
+/** A client that gets 0 retries in a tight loop. */
+const retryAfterMsMin = 1_000
+
+/** For client libraries that retry by themselves, a few times within seconds, and know no problem codes. */
+function retryHints(problem: Problem, stripe: boolean): [string, string][] {
+  const helps = retryHelps(problem)
+  if (helps === undefined) return []
+  const hint: [string, string] = [xShouldRetry, String(helps)]
+  return stripe ? [hint, [stripeShouldRetry, String(helps)]] : [hint]
+}
+
+/** Undefined: not known, and the library's own rule is as good as ours. */
+function retryHelps(problem: Problem): boolean | undefined {
+  switch (problem.code) {
+    case 'in-progress':
+    case 'store-unavailable':
+    case 'overloaded':
+    case 'fingerprint-version':
+      return true
+    case 'outcome-unknown':
+      // The caller's own attempt: one retry tells it more. Later ones wait for evidence, which takes minutes.
+      return problem.attempt === 'own' ? undefined : false
+    case 'parked':
+    case 'row-unreadable':
+      // A person must act first.
+      return false
+    default:
+      return problemKinds[problem.code].retry === 'no' ? false : undefined
+  }
+}
+
+/** Whole seconds (RFC 9110, section 10.2.3), rounded up and never 0. */
 export function retryAfterSeconds(retryAfterMs: number): string {
-  return String(Math.max(1, Math.ceil(retryAfterMs / 1000)))
+  return String(Math.ceil(Math.max(retryAfterMsMin, retryAfterMs) / 1000))
 }
 
 function problemType(code: ProblemCode, base: string | undefined): string {
@@ -294,11 +371,16 @@ const ownAttemptUnknown =
 
 function detailOf(problem: Problem): string {
   const { detail } = problemKinds[problem.code]
+  if (problem.code === 'missing-key') return problem.header === null ? detail : missingHeader(problem.header)
   if (problem.code === 'outcome-unknown' && problem.attempt === 'own') return ownAttemptUnknown
   if (problem.code === 'body-too-large') return `${detail} The limit is ${limitText(problem)}.`
   if (problem.code === 'store-unavailable') return unavailableDetails[problem.about ?? 'request'] ?? detail
   if (problem.code !== 'key-reused' || problem.differing.length === 0) return detail
   return `${detail} What differs: ${problem.differing.join(', ')}.`
+}
+
+function missingHeader(header = idempotencyKey): string {
+  return `This operation requires the request header ${header}, with a new key for each new request.`
 }
 
 function limitText({ max, unit }: { max: number; unit: BodyUnit }): string {

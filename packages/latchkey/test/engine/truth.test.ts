@@ -6,6 +6,7 @@ import type { Answer } from '../../src/engine/answer.ts'
 import { createLatchkey, type Latchkey } from '../../src/engine/latchkey.ts'
 import { json } from '../../src/engine/steps/json.ts'
 import { renderRefusal } from '../../src/http/exchange/answers/refusal.ts'
+import { silentTelemetry } from '../../src/ports/telemetry.ts'
 import type { Store } from '../../src/ports/store.ts'
 import { type BreakableStore, breakableStore } from './breakable-store.ts'
 import { delayed, eventually, executeRequest, lastAnswer, losesReply, operationName, rejects, told } from './fixture.ts'
@@ -46,7 +47,11 @@ const handler = async () => {
 
 function said(answer: Answer, profile: 'ietf' | 'stripe' = 'ietf'): string {
   if (answer.kind !== 'refused') throw new Error(`not refused: ${told(answer)}`)
-  const { status, body } = renderRefusal(answer.refusal, { http: { profile }, accept: false })
+  const { status, body } = renderRefusal(answer.refusal, {
+    host: { http: { profile }, telemetry: silentTelemetry },
+    context: undefined,
+    accept: false,
+  })
   return `${status} ${new TextDecoder().decode(body)}`
 }
 

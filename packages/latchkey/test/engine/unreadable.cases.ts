@@ -4,6 +4,7 @@ import { engine } from '../../src/engine/internal.ts'
 import type { SpoilableHarness } from '@latchkey/conformance'
 import { exchangeStatus } from '../../src/http/exchange/answers/status.ts'
 import { renderRefusal } from '../../src/http/exchange/answers/refusal.ts'
+import { silentTelemetry } from '../../src/ports/telemetry.ts'
 import type { Store } from '../../src/ports/store.ts'
 import { createWorkers } from '../../src/workers/workers.ts'
 import { act, answered, eventually, executeRequest, idOf, latchkeyOn, operationName } from './fixture.ts'
@@ -75,7 +76,8 @@ function answerCases(scene: () => Scene): void {
     await scene().harness.spoil(idOf('bad'), 'outcome-missing')
     const answer = await guarded[engine].execute(executeRequest('bad'), work)
     if (answer.kind !== 'refused') throw new Error(told(answer))
-    const { status, headers, body } = renderRefusal(answer.refusal, { http: {}, accept: false })
+    const host = { http: {}, telemetry: silentTelemetry }
+    const { status, headers, body } = renderRefusal(answer.refusal, { host, context: undefined, accept: false })
     expect([status, new Map(headers).get('Retry-After')]).toEqual([503, '30'])
     const problem = JSON.parse(Buffer.from(body).toString())
     expect(problem).toMatchObject({ type: 'urn:latchkey:problem:row-unreadable' })

@@ -24,6 +24,7 @@ export function nestHarness(name: string, nest: NestLibrary, form: NestForm): Ad
   return {
     name,
     provides: new Set([
+      'body',
       'stream',
       'broken-stream',
       'pipe',
@@ -39,6 +40,7 @@ export function nestHarness(name: string, nest: NestLibrary, form: NestForm): Ad
     ...adapterStores,
     // The context of this adapter is the platform's request.
     headerOf: (context, header) => [(context as Request).headers[header.toLowerCase()]].flat()[0],
+    bodyOf: context => (context as Request).body as unknown,
     start: app => start(nest, app, form),
   }
 }

@@ -128,6 +128,15 @@ describe('the status resource', () => {
     expect((await get(`/operations/${id}`)).status).toBe(200)
   })
 
+  it("answers its problems in the application's own shape", async () => {
+    serve({ renderProblem: ({ code, status }) => ({ body: { error: { code, status } } }) })
+    const response = await app.request('/operations/none')
+    expect([response.status, await response.json()]).toEqual([
+      404,
+      { error: { code: 'no-such-operation', status: 404 } },
+    ])
+  })
+
   it('tells scopes apart that read alike', async () => {
     const { id } = await post('/exports')
     for (const tenant of ['acme/a,b', 'acme/a/b', 'acme,a%2Fb', 'acme/a%2Fb', 'acme,a/b,']) {

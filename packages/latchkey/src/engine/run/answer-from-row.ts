@@ -37,11 +37,7 @@ export async function answerFromRow<Tx, C>(
       return sweepThenClaim(core, record, request)
     case 'replay':
       core.telemetry.count('reserve.replay', { operation: record.operation })
-      return answer({
-        kind: 'replayed',
-        outcome: upgraded(core, settings, decision.outcome),
-        expiresAtMs: record.expiresAtMs,
-      })
+      return answer({ kind: 'replayed', outcome: upgraded(core, settings, decision.outcome), record })
     case 'unknown':
       core.telemetry.count('reserve.unknown', { operation: record.operation })
       return answer(refused('outcome-unknown', { retryAfterMs: await untilNextLookUp(core, record) }))

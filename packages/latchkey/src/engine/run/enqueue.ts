@@ -3,9 +3,8 @@ import { wasNeverSent } from '../../ports/errors.ts'
 import type { Header, Outcome } from '../../ports/outcome.ts'
 import type { WorkInput } from '../../ports/steps.ts'
 import type { EnqueueRequest, EnqueueResult, KeyRecord } from '../../ports/store.ts'
-import { renderProblem } from '../../wire/problem.ts'
+import { renderProblem, type RenderOptions } from '../../wire/problem.ts'
 import { type Answer, type ExecuteRequest, inProgress, unavailable } from '../answer.ts'
-import type { HttpOptions } from '../operation.ts'
 import { type Settings, tombstoneOf } from '../options.ts'
 import type { Core } from '../runtime.ts'
 import { answerFromRow } from './answer-from-row.ts'
@@ -95,7 +94,7 @@ function isOver({ expired, state }: KeyRecord): boolean {
  * The outcome of work that no worker began before its deadline: the wire's `deadline-passed`. Stored like any outcome, so that every retry gets
  * the same bytes.
  */
-export function deadlineOutcome(http: HttpOptions): Outcome {
+export function deadlineOutcome(http: RenderOptions): Outcome {
   const { status, headers, body } = renderProblem({ code: 'deadline-passed' }, http)
   // Only the headers that describe the body: the others are made anew for every answer.
   const described = headers.map(([name, value]): Header => [name.toLowerCase(), value])

@@ -28,7 +28,7 @@ export { parsedBody } from '../exchange/parsed-body.ts'
 // Answers of Latchkey's own.
 export { answerOver } from './answer-over.ts'
 export type { RenderedAnswer } from '../../wire/problem.ts'
-export { corsHeaders } from '../../wire/headers.ts'
+export { corsHeaders, type KeyedOperation } from '../exchange/cors.ts'
 
 // On Node's request and response.
 export { type BodyLeft, bodyOf, type NodeBodyRequest, nodeView, teeBody } from '../node/request.ts'

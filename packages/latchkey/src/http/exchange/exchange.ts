@@ -10,12 +10,14 @@ import { unreachable } from '../../ports/errors.ts'
 import type { Header } from '../../ports/outcome.ts'
 import type { Identity } from '../../ports/store.ts'
 import { idempotencyKey, idempotencyKeyExpiresAt, idempotencyStored } from '../../wire/headers.ts'
-import { readKeyField } from '../../wire/key-field.ts'
-import { type Problem, type RenderedAnswer, renderProblem } from '../../wire/problem.ts'
+import { type KeyFieldResult, readKeyField } from '../../wire/key-field.ts'
+import type { Problem, RenderedAnswer } from '../../wire/problem.ts'
 import { renderQueued } from './answers/accepted.ts'
+import { answerProblem } from './answers/problem.ts'
 import { renderRefusal } from './answers/refusal.ts'
-import { renderReplay } from './answers/replay.ts'
-import { type BodyRead, type RequestView, tooLarge } from './request.ts'
+import { observeReplay, renderReplay } from './answers/replay.ts'
+import { readKeyWith } from './read-key.ts'
+import { type BodyRead, type RequestView, tooLarge, withBody } from './request.ts'
 
 /** What the adapter does now. */
 export type Exchange =
@@ -87,19 +89,38 @@ function readRequest<C>(owner: Owner<C>, view: RequestView<C>): ReadRequest | Pr
   const { settings, shared } = owner
   if (!covers(settings.methods, view.method)) return { kind: 'pass' }
 
-  const field = readKeyField(view.header(idempotencyKey), {
-    strictSyntax: shared.http.strictSyntax ?? false,
-    keyFormat: settings.keyFormat,
+  const { key: source, keyFormat } = settings
+  if (typeof source !== 'function') {
+    const name = source.header
+    // Only the draft's own field is a Structured Field.
+    const strictSyntax = shared.http.strictSyntax === true && name.toLowerCase() === idempotencyKey.toLowerCase()
+    return readKeyed(owner, view, readKeyField(view.header(name), { strictSyntax, keyFormat, name }))
+  }
+  // The function may look into the body, so the body is complete and within its limit before it is called.
+  return after(view.body(settings.bodyBytesMax), body => {
+    const read = bounded(body, settings.bodyBytesMax)
+    if (read.kind !== 'bytes') return refuse(owner, view.context, bodyProblem(owner, read))
+    return readKeyWith(source, owner, view.context).then(field => readKeyed(owner, withBody(view, read), field))
   })
-  if (field.kind === 'missing') return withoutKey(owner)
+}
+
+function readKeyed<C>(
+  owner: Owner<C>,
+  view: RequestView<C>,
+  field: KeyFieldResult,
+): ReadRequest | Promise<ReadRequest> {
+  const { settings, shared } = owner
+  const { context } = view
+  if (field.kind === 'missing') return withoutKey(owner, context)
   if (field.kind === 'invalid')
-    return refuse(owner, { code: 'invalid-key', reason: field.reason, detail: field.detail })
+    return refuse(owner, context, { code: 'invalid-key', reason: field.reason, detail: field.detail })
   const { key } = field
   const age = keyAge(settings, key, shared.clock)
-  if (age.kind === 'invalid') return refuse(owner, { code: 'invalid-key', reason: 'format', detail: age.detail })
+  if (age.kind === 'invalid')
+    return refuse(owner, context, { code: 'invalid-key', reason: 'format', detail: age.detail })
 
-  return after(resolveIdentity(owner, view.context, key), identity => {
-    if (identity === undefined) return refuse(owner, { code: 'scope-unresolved' })
+  return after(resolveIdentity(owner, context, key), identity => {
+    if (identity === undefined) return refuse(owner, context, { code: 'scope-unresolved' })
     // Complete before anything is reserved: an upload that breaks off leaves no row behind.
     return after(view.body(settings.bodyBytesMax), body => requestOf(owner, view, { identity, key, age, body }))
   })
@@ -120,7 +141,7 @@ function requestOf<C>(owner: Owner<C>, view: RequestView<C>, { identity, key, ag
   const { settings, shared } = owner
   const { context } = view
   const read = bounded(body, settings.bodyBytesMax)
-  if (read.kind !== 'bytes') return refuse(owner, bodyProblem(owner, read))
+  if (read.kind !== 'bytes') return refuse(owner, context, bodyProblem(owner, read))
   const { authorizeReplay, describe } = settings
   const request = executeRequest(settings, {
     identity,
@@ -136,8 +157,8 @@ function requestOf<C>(owner: Owner<C>, view: RequestView<C>, { identity, key, ag
 /** The engine's part of an operation, whatever it is handed to run. */
 type Owner<C> = OperationEngine<C, never>
 
-function refuse<C>({ shared }: Owner<C>, problem: Problem): Exchange {
-  return send(renderProblem(problem, shared.http))
+function refuse<C>({ shared }: Owner<C>, context: C, problem: Problem): Exchange {
+  return send(answerProblem(problem, shared, context))
 }
 
 /** A body that the framework read may have any size. */
@@ -150,8 +171,10 @@ export function covers(methods: readonly string[], method: string): boolean {
   return methods.includes(method) || methods.some(one => one.toUpperCase() === method.toUpperCase())
 }
 
-function withoutKey<C>(owner: Owner<C>): Exchange {
-  if (owner.settings.onMissingKey === 'refuse') return refuse(owner, { code: 'missing-key' })
+function withoutKey<C>(owner: Owner<C>, context: C): Exchange {
+  const { onMissingKey, key } = owner.settings
+  if (onMissingKey === 'refuse')
+    return refuse(owner, context, { code: 'missing-key', header: 'header' in key ? key.header : null })
   owner.shared.telemetry.count('unprotected', { operation: owner.name, detail: 'missing-key' })
   return { kind: 'pass' }
 }
@@ -253,8 +276,9 @@ function render<C>(owner: Owner<C>, { view, id }: AnsweredRequest<C>, answer: An
       // Without the field rather than with an instant that the next replay contradicts.
       return shared.expiryOf(id).then(atMs => release(owner, answer, atMs === undefined ? [] : [expiresHeader(atMs)]))
     case 'replayed': {
+      observeReplay(owner, view.context, answer.record)
       const { status, headers, body = new Uint8Array() } = answer.outcome
-      const expires = shared.http.expiresHeader === true ? expiresHeader(answer.expiresAtMs) : undefined
+      const expires = shared.http.expiresHeader === true ? expiresHeader(answer.record.expiresAtMs) : undefined
       const replay = { status, headers: expires === undefined ? headers : [...headers, expires], body }
       return renderReplay(replay, headerValue(view, 'Accept-Encoding')).then(send)
     }
@@ -262,7 +286,13 @@ function render<C>(owner: Owner<C>, { view, id }: AnsweredRequest<C>, answer: An
       return send(renderQueued(answer.id, { view, http: shared.http }))
     case 'refused':
       reportCause(owner, answer)
-      return send(renderRefusal(answer.refusal, { http: shared.http, accept: settings.onInProgress === 'accept' }))
+      return send(
+        renderRefusal(answer.refusal, {
+          host: shared,
+          context: view.context,
+          accept: settings.onInProgress === 'accept',
+        }),
+      )
     default:
       return unreachable(answer)
   }

@@ -13,8 +13,8 @@ export interface RequestView<Context> {
   header(name: string): readonly string[]
   /**
    * The complete body, of at most `bytesMax` bytes: an adapter that reads it stops there, and one whose framework has read it returns
-   * what there is, at once or as a promise. Called once, after the key and the scope have been checked and before anything is reserved. A rejection (upload cut
-   * off) reaches the framework untouched.
+   * what there is, at once or as a promise. Called once, before anything is reserved: after the key and the scope have been checked, or before
+   * the key is read where a function of the operation reads it. A rejection (upload cut off) reaches the framework untouched.
    */
   body(bytesMax: number): BodyRead | Promise<BodyRead>
 }
@@ -30,4 +30,10 @@ export type BodyRead =
 /** Over a limit of bytes; a limit of levels is the parser's to report. */
 export function tooLarge(bytesMax: number): Extract<BodyRead, { kind: 'too-large' }> {
   return { kind: 'too-large', max: bytesMax, unit: 'bytes' }
+}
+
+/** The same request, with its body read. */
+export function withBody<C>(view: RequestView<C>, body: BodyRead): RequestView<C> {
+  const { context, method, path, query } = view
+  return { context, method, path, query, header: name => view.header(name), body: () => body }
 }

@@ -78,7 +78,7 @@ export function checkOperation<C>(operation: DeclaredOperation<C>): void {
   }
 }
 
-export function checkHttp({ problemBase, statusPath }: HttpOptions): void {
+export function checkHttp({ problemBase, statusPath }: Pick<HttpOptions, 'problemBase' | 'statusPath'>): void {
   if (problemBase !== undefined && !isProblemBase(problemBase)) {
     throw misconfigured(`http.problemBase must be an http or https URL in ASCII (got ${JSON.stringify(problemBase)})`)
   }

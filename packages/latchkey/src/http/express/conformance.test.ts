@@ -38,10 +38,21 @@ function harness(name: string, variant: Variant): AdapterHarness {
   return {
     name,
     provides: new Set([
-      ...(['stream', 'pipe', 'source', 'file', 'early-hints', 'trailers', 'broken-stream', 'error-handler'] as const),
+      ...([
+        'body',
+        'stream',
+        'pipe',
+        'source',
+        'file',
+        'early-hints',
+        'trailers',
+        'broken-stream',
+        'error-handler',
+      ] as const),
       ...(variant.form === 'handler' ? (['transactional', 'phased', 'deferred'] as const) : []),
     ]),
     headerOf: (context, header) => (context as Request).get(header), // what the adapter hands to scope
+    bodyOf: context => (context as Request).body as unknown,
     start: app => start(app, variant),
     ...adapterStores,
   }

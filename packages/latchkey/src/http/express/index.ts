@@ -22,7 +22,7 @@ import type {
   ResponseOf,
 } from './driver.ts'
 
-export { corsHeaders } from '../../wire/headers.ts'
+export { corsHeaders, type KeyedOperation } from '../exchange/cors.ts'
 export type { StatusHost, StatusOptions } from '../exchange/answers/status.ts'
 export type { PhasedRoute } from '../exchange/phased-route.ts'
 export { executionOf } from '../../engine/execution.ts'

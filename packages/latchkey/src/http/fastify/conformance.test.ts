@@ -34,6 +34,7 @@ const asMiddleware: Form = (app, { method, path, operation, run }) => {
 const harness = (name: string, form: Form): AdapterHarness => ({
   name,
   provides: new Set([
+    'body',
     'stream',
     'broken-stream',
     'pipe',
@@ -49,6 +50,7 @@ const harness = (name: string, form: Form): AdapterHarness => ({
   ...adapterStores,
   // The context of this adapter is Fastify's request.
   headerOf: (context, name) => [(context as FastifyRequest).headers[name.toLowerCase()]].flat()[0],
+  bodyOf: context => (context as FastifyRequest).body,
   async start({ routes, phased, status, outerHeaders }) {
     const app = fastify({ forceCloseConnections: true })
     await app.register(latchkeyFastify)

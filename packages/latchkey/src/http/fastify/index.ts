@@ -19,7 +19,7 @@ import { declareHandler, declarePreHandler, withoutPlugin } from './plugin.ts'
 import { sendReply } from './reply-head.ts'
 import { follow, stateOf } from './request-state.ts'
 
-export { corsHeaders } from '../../wire/headers.ts'
+export { corsHeaders, type KeyedOperation } from '../exchange/cors.ts'
 export type { StatusHost, StatusOptions } from '../exchange/answers/status.ts'
 export type { PhasedRoute } from '../exchange/phased-route.ts'
 export { executionOf } from '../../engine/execution.ts'

@@ -51,10 +51,20 @@ function handlerOf({ routes, phased, status, outerHeaders }: AppSpec): (request:
 
 const harness: AdapterHarness = {
   name: 'fetch',
-  provides: new Set(['stream', 'broken-stream', 'source', 'transactional', 'phased', 'deferred', 'error-handler']),
+  provides: new Set([
+    'body',
+    'stream',
+    'broken-stream',
+    'source',
+    'transactional',
+    'phased',
+    'deferred',
+    'error-handler',
+  ]),
   ...adapterStores,
   // The context of this adapter is the request.
   headerOf: (context, name) => (context as Request).headers.get(name) ?? undefined,
+  bodyOf: context => (context as Request).clone().json(),
   start: app =>
     new Promise(resolve => {
       const server = serve({ fetch: handlerOf(app), port: 0, hostname: '127.0.0.1' }, (info: AddressInfo) =>

@@ -13,7 +13,7 @@ import { fetchAnswer } from '../web/capture.ts'
 import { exchangeFetch, type HandlerResponse } from '../web/exchange-fetch.ts'
 import { fetchView, hideDisconnect } from '../web/request.ts'
 
-export { corsHeaders } from '../../wire/headers.ts'
+export { corsHeaders, type KeyedOperation } from '../exchange/cors.ts'
 export type { StatusHost, StatusOptions } from '../exchange/answers/status.ts'
 export type { PhasedRoute } from '../exchange/phased-route.ts'
 

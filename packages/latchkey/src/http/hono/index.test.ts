@@ -57,10 +57,20 @@ const asMiddleware: Form = (app, { method, path, operation, run }) =>
 function harness(name: string, form: Form): AdapterHarness {
   return {
     name,
-    provides: new Set(['stream', 'broken-stream', 'source', 'transactional', 'phased', 'deferred', 'error-handler']),
+    provides: new Set([
+      'body',
+      'stream',
+      'broken-stream',
+      'source',
+      'transactional',
+      'phased',
+      'deferred',
+      'error-handler',
+    ]),
     ...adapterStores,
     // The context of this adapter is Hono's.
     headerOf: (context, field) => (context as Context).req.header(field),
+    bodyOf: context => (context as Context).req.json(),
     start({ routes, phased, status, outerHeaders }) {
       const app = new Hono()
       app.onError(onError)

@@ -18,7 +18,7 @@ import { hideDisconnect } from '../web/request.ts'
 import type { HonoContext, HonoNext } from './driver.ts'
 import { honoView } from './request.ts'
 
-export { corsHeaders } from '../../wire/headers.ts'
+export { corsHeaders, type KeyedOperation } from '../exchange/cors.ts'
 export type { StatusHost, StatusOptions } from '../exchange/answers/status.ts'
 export type { PhasedRoute } from '../exchange/phased-route.ts'
 export { executionOf } from '../../engine/execution.ts'

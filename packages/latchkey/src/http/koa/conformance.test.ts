@@ -32,6 +32,7 @@ function harness(name: string, variant: Variant): AdapterHarness {
   return {
     name,
     provides: new Set([
+      'body',
       'stream',
       'pipe',
       'source',
@@ -45,6 +46,7 @@ function harness(name: string, variant: Variant): AdapterHarness {
       'error-handler',
     ]),
     headerOf: (context, header) => (context as Context).get(header), // what the adapter hands to scope
+    bodyOf: context => Reflect.get((context as Context).request, 'body'), // what the parser below sets
     start: app => start(app, variant),
     ...adapterStores,
   }

@@ -20,7 +20,7 @@ import { bodyOf, nodeView } from '../node/request.ts'
 import type { KoaContext, KoaMiddleware, KoaNext } from './driver.ts'
 import { hideSocketErrors } from './socket-errors.ts'
 
-export { corsHeaders } from '../../wire/headers.ts'
+export { corsHeaders, type KeyedOperation } from '../exchange/cors.ts'
 export type { StatusHost, StatusOptions } from '../exchange/answers/status.ts'
 export type { PhasedRoute } from '../exchange/phased-route.ts'
 export { executionOf } from '../../engine/execution.ts'

@@ -22,7 +22,7 @@ import { interceptorOf } from './intercept.ts'
 import { addInterceptor, interceptorsOf } from './metadata.ts'
 import { coveredMethod } from './method.ts'
 
-export { corsHeaders } from '../../wire/headers.ts'
+export { corsHeaders, type KeyedOperation } from '../exchange/cors.ts'
 export type { StatusHost, StatusOptions } from '../exchange/answers/status.ts'
 export type { PhasedRoute } from '../exchange/phased-route.ts'
 export { executionOf } from '../../engine/execution.ts'

@@ -8,9 +8,11 @@ import type { RequestView } from '../request.ts'
 /** A worker looks for work about once a second; a client that asks sooner gets the same answer. */
 const retryAfterMs = 1_000
 
+type StatusPlace = Pick<HttpOptions, 'statusPath'>
+
 export interface AcceptedRequest {
   readonly view: RequestView<unknown>
-  readonly http: HttpOptions
+  readonly http: StatusPlace
 }
 
 /** The same bytes for every retry before the end: the status resource reports the progress. */
@@ -24,6 +26,6 @@ export function renderQueued(id: string, { view, http }: AcceptedRequest): Rende
   return { status, headers: [...headers, ['Location', statusUrl], ...applied], body }
 }
 
-function statusPathOf({ statusPath = id => `/operations/${id}` }: HttpOptions, id: string): string {
+function statusPathOf({ statusPath = id => `/operations/${id}` }: StatusPlace, id: string): string {
   return statusPath(id)
 }

@@ -1,25 +1,26 @@
 /** Renders the engine's refusals as HTTP responses. */
 import type { Refusal } from '../../../engine/answer.ts'
 import { jsonBytesMax } from '../../../engine/steps/json.ts'
-import type { HttpOptions } from '../../../engine/operation.ts'
 import { unreachable } from '../../../ports/errors.ts'
 import type { Outcome } from '../../../ports/outcome.ts'
-import { type Problem, type RenderedAnswer, renderAccepted, renderProblem } from '../../../wire/problem.ts'
+import { type Problem, type RenderedAnswer, renderAccepted } from '../../../wire/problem.ts'
+import { answerProblem, type ProblemHost } from './problem.ts'
 
 /** Used when the engine gives no time: short enough for a person, long enough for a fleet of clients. */
 const retryAfterMsDefault = 1_000
 
-export interface RefusalStyle {
-  readonly http: HttpOptions
+export interface RefusedRequest<C> {
+  readonly host: ProblemHost<C>
+  readonly context: C
   /** Answer 202 instead of 409 while a concurrent duplicate runs. */
   readonly accept: boolean
 }
 
-export function renderRefusal(refusal: Refusal, { http, accept }: RefusalStyle): RenderedAnswer {
+export function renderRefusal<C>(refusal: Refusal, { host, context, accept }: RefusedRequest<C>): RenderedAnswer {
   if (accept && refusal.code === 'in-progress') {
     return renderAccepted({ retryAfterMs: refusal.retryAfterMs ?? retryAfterMsDefault })
   }
-  return renderProblem(problemOf(refusal), http)
+  return answerProblem(problemOf(refusal), host, context)
 }
 
 function problemOf(refusal: Refusal): Problem {

@@ -1,6 +1,10 @@
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
-import { renderReplay } from './replay.ts'
+import { createLatchkey } from '../../../engine/latchkey.ts'
+import { engine } from '../../../engine/internal.ts'
+import { silentTelemetry } from '../../../ports/telemetry.ts'
+import { memoryStore } from '../../../stores/memory/index.ts'
+import { observeReplay, renderReplay } from './replay.ts'
 
 const plain = Buffer.from('a line that compresses. '.repeat(50))
 
@@ -47,5 +51,31 @@ describe('replaying encoded bytes', () => {
   it('sends them as they are stored to a client that says nothing', async () => {
     const bytes = gzipSync(plain)
     expect((await renderReplay(stored('gzip', bytes), undefined)).body).toBe(bytes)
+  })
+})
+
+describe('an observer of replays', () => {
+  it.each<[string, () => unknown]>([
+    [
+      'throws',
+      () => {
+        throw new Error('broken')
+      },
+    ],
+    ['rejects', () => Promise.reject(new Error('late'))],
+  ])('is reported where it %s', async (_, onReplay) => {
+    const reports: unknown[] = []
+    const telemetry = { ...silentTelemetry, report: (...report: unknown[]) => void reports.push(report) }
+    const store = memoryStore()
+    const latchkey = createLatchkey({ store, scope: () => 'acme', http: { onReplay }, telemetry })
+    const orders = latchkey.guarded('orders.create', { onFailure: 'rerun' })
+    await orders.run({ scope: 'acme', key: 'k', input: 1 }, () => 'first')
+    const [record] = (await store.list({ limit: 1 })).records
+    if (record === undefined || record.state === 'unreadable') throw new Error('no such row')
+    observeReplay(orders[engine], undefined, record)
+    await Promise.resolve()
+    await Promise.resolve()
+    expect(reports).toEqual([['onReplay failed', { operation: 'orders.create', error: expect.any(Error) }]])
+    await latchkey.close()
   })
 })

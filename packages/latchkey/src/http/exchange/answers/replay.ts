@@ -1,7 +1,9 @@
 /** Renders a stored outcome as the response to a retry. */
 import { promisify } from 'node:util'
 import { brotliDecompress, gunzip, inflate, inflateRaw } from 'node:zlib'
+import type { OperationEngine } from '../../../engine/operation.ts'
 import type { Header } from '../../../ports/outcome.ts'
+import type { KeyRecord } from '../../../ports/store.ts'
 import { acceptsEncoding, idempotentReplayed } from '../../../wire/headers.ts'
 import type { RenderedAnswer } from '../../../wire/problem.ts'
 
@@ -13,6 +15,19 @@ export interface Replay {
 
 /** Sixteen times the default limit of a stored body: a body that decodes to more is sent as it is stored. */
 const decodedBytesMax = 16 * 1_048_576
+
+/** `onReplay`: what it throws, or rejects with, is reported and changes nothing. */
+export function observeReplay<C>({ name, shared }: OperationEngine<C, never>, context: C, record: KeyRecord): void {
+  const { onReplay } = shared.http
+  if (onReplay === undefined) return
+  const failed = (error: unknown) => shared.telemetry.report('onReplay failed', { operation: name, error })
+  try {
+    const result = onReplay(context, record)
+    if (result !== undefined) Promise.resolve(result).catch(failed)
+  } catch (error) {
+    failed(error)
+  }
+}
 
 export async function renderReplay(replay: Replay, acceptEncoding: string | undefined): Promise<RenderedAnswer> {
   const coding = valueOf(replay.headers, 'content-encoding')

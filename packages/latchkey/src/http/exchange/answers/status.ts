@@ -7,9 +7,10 @@ import { isLatchkeyError, misconfigured, unreachable } from '../../../ports/erro
 import { callable } from '../../../ports/option-kinds.ts'
 import type { Outcome } from '../../../ports/outcome.ts'
 import type { KeyRecord } from '../../../ports/store.ts'
-import { type Problem, type RenderedAnswer, renderProblem, renderStatus } from '../../../wire/problem.ts'
+import { type Problem, type RenderedAnswer, renderStatus } from '../../../wire/problem.ts'
 import { checkHttp } from '../route.ts'
 import type { RequestView } from '../request.ts'
+import { answerProblem } from './problem.ts'
 
 /** What `statusOf` needs of a Latchkey. */
 export interface StatusHost<C> {
@@ -38,11 +39,11 @@ export async function exchangeStatus<C>(
   options: StatusOptions<C>,
 ): Promise<RenderedAnswer> {
   const { statuses } = host[engine]
-  const { http, telemetry } = statuses.shared
+  const { telemetry } = statuses.shared
   const status = await statuses.read((options.id?.(context) ?? idIn(path)).toLowerCase(), context)
   if (status.kind === 'unavailable') telemetry.report('a status could not be read', { error: status.cause })
   if (status.kind === 'unreadable') telemetry.report('answered row-unreadable', { detail: status.why })
-  return status.kind === 'found' ? renderFound(status) : renderProblem(problemOf(status), http)
+  return status.kind === 'found' ? renderFound(status) : answerProblem(problemOf(status), statuses.shared, context)
 }
 
 /** Empty where there is none: like every wrong id, that names no operation. */
