@@ -33,7 +33,8 @@ export type { GuardedOptions, KeyFormat, OperationOptions } from './engine/optio
 export { type Clock, systemClock } from './ports/clock.ts'
 export { type ErrorCode, isLatchkeyError, LatchkeyError, notExecuted, outcomeUnknown } from './ports/errors.ts'
 export type { Header, Outcome } from './ports/outcome.ts'
-export type { Attributes, Metric, Telemetry } from './ports/telemetry.ts'
+export { consoleTelemetry } from './ports/console-telemetry.ts'
+export { type Attributes, type Metric, silentTelemetry, type Telemetry } from './ports/telemetry.ts'
 
 // What a store of your own is made of; `@latchkey/conformance` asks for it.
 export type {
