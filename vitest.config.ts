@@ -23,6 +23,8 @@ export default defineConfig({
     // and a machine out of breath finds fewer of them.
     pool: 'forks',
     maxWorkers: 2,
+    // What the default telemetry writes about faults that a test makes on purpose. Tests about these lines read console.warn itself.
+    onConsoleLog: line => !line.startsWith('[latchkey] '),
     testTimeout: 60_000,
     hookTimeout: 60_000,
   },

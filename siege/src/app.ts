@@ -10,7 +10,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { serve, type ServerType } from '@hono/node-server'
 import { type Context, Hono } from 'hono'
 import pg from 'pg'
-import { createLatchkey, json, type Outcome, type PhasedExecution } from 'latchkey'
+import { createLatchkey, json, type Outcome, type PhasedExecution, silentTelemetry } from 'latchkey'
 import { idempotent, statusOf } from 'latchkey/http/hono'
 import { postgresStore } from 'latchkey/stores/postgres'
 import { createWorkers } from 'latchkey/workers'
@@ -36,6 +36,8 @@ const pool = new pg.Pool({ connectionString: databaseUrl, max: 10 })
 const latchkey = createLatchkey({
   store: postgresStore({ pool }),
   scope: (c: Context) => c.req.header('x-account') ?? '',
+  // The enemies cause faults by the thousand.
+  telemetry: silentTelemetry,
 })
 const doneOf = (account: string, id: string): Done => ({ account, id, nonce: randomUUID() })
 const accountOf = (c: Context) => c.req.header('x-account') ?? ''

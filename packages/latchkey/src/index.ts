@@ -30,13 +30,15 @@ export type { Definition } from './engine/steps/run-definition.ts'
 export type { EffectCall, EffectOptions, PhasedExecution } from './engine/steps/phased-execution.ts'
 export type { DeferredOptions } from './engine/kinds/deferred.ts'
 export type { PhasedOptions } from './engine/kinds/phased.ts'
+export type { InspectedRow, OpenEffect } from './engine/inspected-row.ts'
 export type { OperatorVerdict, Operators, RowName } from './engine/operator.ts'
 export type { Status, Statuses } from './engine/status.ts'
 export type { GuardedOptions, KeyFormat, KeySource, OperationOptions } from './engine/options.ts'
 export { type Clock, systemClock } from './ports/clock.ts'
 export { type ErrorCode, isLatchkeyError, LatchkeyError, notExecuted, outcomeUnknown } from './ports/errors.ts'
 export type { Header, Outcome } from './ports/outcome.ts'
-export type { Attributes, Metric, Telemetry } from './ports/telemetry.ts'
+export { consoleTelemetry } from './ports/console-telemetry.ts'
+export { type Attributes, type Metric, silentTelemetry, type Telemetry } from './ports/telemetry.ts'
 
 // What a store of your own is made of; `@latchkey/conformance` asks for it.
 export type {

@@ -1,9 +1,10 @@
 /** `createLatchkey`: one store, one scope rule, and the operations declared on them. */
 import { checkOptions } from '../ports/check-options.ts'
 import { type Clock, systemClock } from '../ports/clock.ts'
+import { consoleTelemetry } from '../ports/console-telemetry.ts'
 import { misconfigured } from '../ports/errors.ts'
 import type { Store } from '../ports/store.ts'
-import { silentTelemetry, type Telemetry } from '../ports/telemetry.ts'
+import { harmless, type Telemetry } from '../ports/telemetry.ts'
 import { identify, type IdentityParts, type Scope } from './request.ts'
 import { engine } from './internal.ts'
 import { atomicOperation } from './kinds/atomic.ts'
@@ -41,6 +42,10 @@ export interface LatchkeyOptions<Tx, Context> {
    */
   readonly scope: (context: Context) => Scope | Promise<Scope>
   readonly http?: HttpOptions<Context>
+  /**
+   * Counters, durations and reports. Default: reports go to `console.warn`, each cause once a minute, and nothing is counted.
+   * `silentTelemetry` turns that off; `{ ...consoleTelemetry(), count }` keeps it and counts.
+   */
   readonly telemetry?: Telemetry
   /**
    * How long the store may take to answer a call. Default 2 s: beyond that a caller is better answered 503. A wait in the process's own queue is
@@ -118,7 +123,8 @@ export interface Internals<Tx> {
 
 export function createLatchkey<Tx, Context = unknown>(options: LatchkeyOptions<Tx, Context>): Latchkey<Tx, Context> {
   checkLatchkeyOptions(options)
-  const { store, clock = systemClock, telemetry = silentTelemetry, storeTimeoutMs = 2_000 } = options
+  const { store, clock = systemClock, storeTimeoutMs = 2_000 } = options
+  const telemetry = options.telemetry === undefined ? consoleTelemetry({ clock }) : harmless(options.telemetry)
   const core = createCore({ store, clock, telemetry, storeTimeoutMs, maintenance: options.maintenance ?? true })
   const shared = sharedOf(core, options)
   const kinds = new Map<string, OperationKind>()

@@ -65,7 +65,7 @@ async function pass<Tx>(core: StoreOf<Tx>, shared: StoreState): Promise<void> {
   if (!shared.reported) {
     shared.reported = true
     core.telemetry.report(
-      `no workers run on this ${core.store.name} store: it is swept and reaped a little, once a minute`,
+      `no workers run on this ${core.store.name} store: it is swept and reaped a little, once a minute. Call createWorkers(latchkey), or set maintenance: false if they run elsewhere`,
       {},
     )
   }

@@ -2,10 +2,11 @@
 import { LatchkeyError, misconfigured } from '../ports/errors.ts'
 import type { Outcome } from '../ports/outcome.ts'
 import type { FoundVerdict } from '../ports/reconciliation.ts'
-import type { Act, ForgetResult, Inspection, Listing, Page, SettleResult, State, UnparkResult } from '../ports/store.ts'
+import type { Act, ForgetResult, Listing, Page, SettleResult, State, UnparkResult } from '../ports/store.ts'
 import type { Core } from './runtime.ts'
 import { boundedJson } from './steps/json.ts'
-import { identify, type IdentityParts, isRowId } from './request.ts'
+import { identify, type IdentityParts, isRowId, type Scope, scopeText } from './request.ts'
+import { type InspectedRow, inspectedRow } from './inspected-row.ts'
 import type { Settings } from './options.ts'
 
 /** A row, by the parts of its identity or by its id from a listing or a log line. */
@@ -32,17 +33,23 @@ export interface Operators {
     /** Only the dead letters: rows that wait for an operator. */
     parked?: true
     operation?: string
+    /** One tenant's rows: a scope as your scope function returns it. */
+    scope?: Scope
     limit?: number
     after?: string
   }): Promise<Page>
-  /** One row with its outcome, evidence and audit; also after it was forgotten. */
-  inspect(row: RowName): Promise<Inspection>
+  /** One row with its outcome, steps, evidence and audit; the audit also after it was forgotten. */
+  inspect(row: RowName): Promise<InspectedRow>
   /**
    * Ends an `unknown`. The verdict, its author and the reason are committed with it. `wrong-verdict`: nothing was changed; `needs` says whether the row
    * needs the `value` of its open effect, which `effect` names, or the `outcome` of the whole.
    */
   settle(row: RowName, verdict: OperatorVerdict, act: Act): Promise<SettleResult>
-  /** Deletes a `completed` row, so that its key is new again. */
+  /**
+   * Deletes a `completed` row, so that its key is new again; also one that cannot be read and has no owner. Every other state is
+   * `wrong-state`, and there is no way to force it: the key would run beside its owner, or repeat an effect in doubt. End an `unknown` with
+   * `settle`.
+   */
   forget(row: RowName, act: Act): Promise<ForgetResult>
   /** Resumes a parked row: due now, with its crash count reset. */
   unpark(row: RowName, act: Act): Promise<UnparkResult>
@@ -56,15 +63,19 @@ const pageMax = 1_000
 
 export function operators<Tx>({ store, calls }: Core<Tx>, retentionOf: (operation: string) => Retention): Operators {
   return {
-    async list({ limit = pageDefault, ...filter } = {}) {
+    async list({ limit = pageDefault, scope, ...filter } = {}) {
       if (filter.after !== undefined) checkId(filter.after)
       if (!Number.isInteger(limit)) throw misconfigured(`list: limit must be an integer (got ${limit})`)
-      const listing: Listing = { ...filter, limit: Math.max(1, Math.min(limit, pageMax)) }
+      const ofScope = scope === undefined ? {} : { scope: scopeText(scope) }
+      const listing: Listing = { ...filter, ...ofScope, limit: Math.max(1, Math.min(limit, pageMax)) }
       return calls.call('list', () => store.list(listing))
     },
     async inspect(row) {
       const id = idOf(row)
-      return calls.call('inspect', () => store.inspect(id))
+      const found = await calls.call('inspect', () => store.inspect(id))
+      const isPhased = found.record?.recovery === 'resume'
+      const journal = isPhased ? await calls.call('inspect', async () => store.steps?.readJournal(id)) : undefined
+      return inspectedRow(id, found, journal)
     },
     async settle(row, verdict, act) {
       checkAct('settle', act)

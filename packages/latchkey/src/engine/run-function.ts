@@ -1,7 +1,7 @@
 /** `operation.run`: an execution whose answer is a JSON value instead of an HTTP response. */
 import { checkOptions, type Checks } from '../ports/check-options.ts'
 import type { Clock } from '../ports/clock.ts'
-import { inputTooLarge, isLatchkeyError, LatchkeyError } from '../ports/errors.ts'
+import { type ErrorDetails, errorText, inputTooLarge, isLatchkeyError, LatchkeyError } from '../ports/errors.ts'
 import type { Outcome } from '../ports/outcome.ts'
 import type { Answer, Attempt, ExecuteRequest, Refusal } from './answer.ts'
 import type { Execution } from './execution.ts'
@@ -126,17 +126,11 @@ function refusalError(operation: string, refusal: Refusal): LatchkeyError {
     case 'replay-not-authorized':
       return new LatchkeyError('scope-unresolved', `${operation}: the caller may not see the stored answer`, details)
     case 'store-unavailable':
-      // A fault of the store itself, with its cure: the caller of a plain function is the one who can act on it.
-      if (isLatchkeyError(cause) && cause.code.startsWith('store-') && cause.code !== code) return cause
-      return new LatchkeyError(
-        code,
-        `${operation}: the store is unavailable${unavailableMeans(maybeAccepted)}`,
-        details,
-      )
+      return unavailableError(operation, refusal, details)
     case 'overloaded':
       return new LatchkeyError(code, `${operation}: too many calls wait for the store; nothing was executed`, details)
     case 'transaction-rolled-back':
-      return new LatchkeyError(code, `${operation}: rolled back, nothing happened: ${reasonOf(cause)}`, details)
+      return new LatchkeyError(code, `${operation}: rolled back, nothing happened: ${errorText(cause)}`, details)
     case 'row-unreadable':
       return new LatchkeyError(
         code,
@@ -156,12 +150,15 @@ function refusalError(operation: string, refusal: Refusal): LatchkeyError {
   }
 }
 
-function unavailableMeans(maybeAccepted: boolean): string {
-  return maybeAccepted
-    ? '; the request may have been accepted and may run later: retry with the same key'
-    : '; nothing was executed or stored'
-}
-
-function reasonOf(cause: unknown): string {
-  return cause instanceof Error ? cause.message : String(cause)
+/** With the store's own words: the caller of a plain function is the one who can act on them. */
+function unavailableError(operation: string, { cause, maybeAccepted }: Refusal, details: ErrorDetails): LatchkeyError {
+  const means = maybeAccepted
+    ? 'the request may have been accepted and may run later: retry with the same key'
+    : 'nothing was executed or stored'
+  if (!isLatchkeyError(cause) || cause.code === 'store-unavailable') {
+    const why = cause === undefined ? '' : ` (${errorText(cause)})`
+    return new LatchkeyError('store-unavailable', `${operation}: the store is unavailable; ${means}${why}`, details)
+  }
+  // The store answered, with a fault and its cure.
+  return maybeAccepted ? new LatchkeyError(cause.code, `${cause.message}; ${means}`, details) : cause
 }

@@ -1,7 +1,7 @@
 /** What every execution of one Latchkey shares. */
 import { type Clock, DeadlinesByLength, sleep } from '../ports/clock.ts'
 import type { Store } from '../ports/store.ts'
-import { silentTelemetry, type Telemetry } from '../ports/telemetry.ts'
+import type { Telemetry } from '../ports/telemetry.ts'
 import { createDurations, type Durations } from './run/durations.ts'
 import { maintain, type Maintenance, noMaintenance } from './maintenance.ts'
 import { type StoreCalls, storeCalls } from './store/call.ts'
@@ -48,20 +48,19 @@ export interface CoreOptions<Tx> {
 }
 
 export function createCore<Tx>({ store, clock, telemetry, storeTimeoutMs, maintenance }: CoreOptions<Tx>): Core<Tx> {
-  const safe = harmless(telemetry)
   const closing = new AbortController()
   // A call that waits its turn in the store's own queue is not unanswered.
   const timeoutMs = storeTimeoutMs + (store.traits.queueMsMax ?? 0)
   const deadlines = new DeadlinesByLength(clock)
-  const calls = storeCalls({ storeName: store.name, timeoutMs, clock, deadlines, telemetry: safe })
+  const calls = storeCalls({ storeName: store.name, timeoutMs, clock, deadlines, telemetry })
   const waiting = waiters(clock)
-  const after = { store, calls, clock, telemetry: safe, closing: closing.signal }
+  const after = { store, calls, clock, telemetry, closing: closing.signal }
   return {
     store,
     clock,
-    telemetry: safe,
+    telemetry,
     calls,
-    checks: storeChecks({ store, clock, telemetry: safe }),
+    checks: storeChecks({ store, clock, telemetry }),
     waiters: waiting,
     durations: createDurations(),
     running: { count: 0, whenIdle: [] },
@@ -72,26 +71,6 @@ export function createCore<Tx>({ store, clock, telemetry, storeTimeoutMs, mainte
     maintenance: maintenance ? maintain(after) : noMaintenance,
     draining: new AbortController(),
     closing,
-  }
-}
-
-/** An observer that throws never changes an outcome. */
-function harmless(telemetry: Telemetry): Telemetry {
-  if (telemetry === silentTelemetry) return telemetry
-  return {
-    count: (metric, attributes) => guard(() => telemetry.count(metric, attributes)),
-    observe: (metric, value, attributes) => guard(() => telemetry.observe(metric, value, attributes)),
-    report: (message, attributes) => guard(() => telemetry.report(message, attributes)),
-  }
-}
-
-function guard(observe: () => unknown): void {
-  try {
-    const result = observe()
-    // An observer typed as returning nothing may still return a promise.
-    if (result !== undefined) Promise.resolve(result).catch(() => {})
-  } catch {
-    // There is no one to report a failing observer to.
   }
 }
 

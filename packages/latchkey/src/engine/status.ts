@@ -59,7 +59,10 @@ async function scopeOf<C>({ scope, telemetry }: Shared<C>, context: C): Promise<
   try {
     return scopeText(await scope(context))
   } catch (error) {
-    telemetry.report('the scope could not be resolved, so the status was refused', { error })
+    telemetry.report(
+      'the scope could not be resolved, so a status was refused: the scope function of createLatchkey gets the context of statusOf as well',
+      { error },
+    )
     return undefined
   }
 }

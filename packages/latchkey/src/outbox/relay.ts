@@ -5,8 +5,8 @@
 import type { Target } from '../ports/target.ts'
 import { systemClock, type Clock } from '../ports/clock.ts'
 import { type Batch, type DeliveryEnd, isAllDelivered, type LaneLease, type Outbox } from '../ports/outbox.ts'
+import { consoleTelemetry } from '../ports/console-telemetry.ts'
 import type { Telemetry } from '../ports/telemetry.ts'
-import { silentTelemetry } from '../ports/telemetry.ts'
 import { deliverBatch } from './delivery.ts'
 import { type HeldLane, holdLane } from './hold-lane.ts'
 import { checkedPolicy, type RelayPolicy } from './policy.ts'
@@ -16,6 +16,7 @@ export interface RelayOptions extends Partial<RelayPolicy> {
   /** Where messages go, by topic; `*` is for all other topics. A message without a target fails and is tried again. */
   readonly targets: Readonly<Record<string, Target>>
   readonly clock?: Clock
+  /** Default: reports go to `console.warn`, each cause once a minute. */
   readonly telemetry?: Telemetry
 }
 
@@ -50,7 +51,7 @@ const quickTurnMs = 1_000
 
 export function createRelay(options: RelayOptions): Relay {
   const policy = checkedPolicy(options)
-  const { outbox, targets, clock = systemClock, telemetry = silentTelemetry } = options
+  const { outbox, targets, clock = systemClock, telemetry = consoleTelemetry({ clock }) } = options
   const context = { targets, clock, policy }
 
   async function work(held: HeldLane, signal: AbortSignal | undefined): Promise<RelayTurn> {

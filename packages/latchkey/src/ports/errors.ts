@@ -125,6 +125,14 @@ function reasonOf(cause: unknown): string {
   return typeof cause === 'string' ? cause : 'reported by the handler'
 }
 
+/** What an error says, in one line. A connection that failed on every address of a host says it only in its parts. */
+export function errorText(error: unknown): string {
+  if (!isError(error)) return String(error)
+  if (error.message !== '') return error.message
+  const [first] = 'errors' in error && Array.isArray(error.errors) ? error.errors : []
+  return isError(first) && first.message !== '' ? first.message : error.name
+}
+
 /** Also one of another realm: under Jest, the errors of Node itself are no instances of the `Error` that a module sees. */
 export function isError(value: unknown): value is Error {
   return value instanceof Error || types.isNativeError(value)

@@ -205,6 +205,8 @@ export interface Listing {
   /** Only parked rows: the dead letters. */
   readonly parked?: true
   readonly operation?: string
+  /** As it stands in the rows, compared byte by byte. */
+  readonly scope?: string
   /** At most 1,000. */
   readonly limit: number
   /** The `next` of the page before. */

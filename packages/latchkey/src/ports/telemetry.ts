@@ -50,6 +50,7 @@ export interface Telemetry {
   report(message: string, attributes: Attributes & { readonly error?: unknown }): void
 }
 
+/** For those who want no reports at all. Without any telemetry, reports go to `console.warn`. */
 export const silentTelemetry: Telemetry = { count() {}, observe() {}, report() {} }
 
 const armed: unique symbol = Symbol.for('latchkey.faultPoint')
@@ -64,4 +65,24 @@ const place = globalThis as { readonly [armed]?: unknown }
 export function faultPoint(name: string, moment?: 'before' | 'after'): void {
   const arm = place[armed]
   if (typeof arm === 'function') arm(moment === undefined ? name : `${name}:${moment}`)
+}
+
+/** An observer that throws never changes an outcome. */
+export function harmless(telemetry: Telemetry): Telemetry {
+  if (telemetry === silentTelemetry) return telemetry
+  return {
+    count: (metric, attributes) => guard(() => telemetry.count(metric, attributes)),
+    observe: (metric, value, attributes) => guard(() => telemetry.observe(metric, value, attributes)),
+    report: (message, attributes) => guard(() => telemetry.report(message, attributes)),
+  }
+}
+
+function guard(observe: () => unknown): void {
+  try {
+    const result = observe()
+    // An observer typed as returning nothing may still return a promise.
+    if (result !== undefined) Promise.resolve(result).catch(() => {})
+  } catch {
+    // There is no one to report a failing observer to.
+  }
 }

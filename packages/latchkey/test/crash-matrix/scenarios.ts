@@ -1,6 +1,7 @@
 /** The operations of the matrix, on a real store, with a provider whose charges are rows that no rollback takes back. */
 import { createLatchkey, json, type Latchkey } from 'latchkey'
 import type { Place } from '../processes/database.ts'
+import { silentTelemetry } from '../../src/ports/telemetry.ts'
 
 export const kinds = ['hold', 'rerun', 'atomic', 'phased', 'phased-without-dedup'] as const
 export type Kind = (typeof kinds)[number]
@@ -37,7 +38,7 @@ export function runner(place: Place): {
   latchkey: Latchkey<unknown, unknown>
   run(kind: Kind, label: string): Promise<unknown>
 } {
-  const latchkey = createLatchkey({ store: place.store, scope: () => 'acme' })
+  const latchkey = createLatchkey({ store: place.store, scope: () => 'acme', telemetry: silentTelemetry })
   const limits = { leaseMs, holdMsMax: 30_000 }
   const hold = latchkey.guarded('hold', { ...limits, onFailure: 'hold' })
   const rerun = latchkey.guarded('rerun', { ...limits, onFailure: 'rerun' })

@@ -5,6 +5,7 @@
 import { createLatchkey, json, singleTenant } from 'latchkey'
 import { createWorkers } from 'latchkey/workers'
 import { openPlace } from '../processes/database.ts'
+import { silentTelemetry } from '../../src/ports/telemetry.ts'
 
 export interface ExportArgument {
   readonly place: string
@@ -18,7 +19,7 @@ export interface FromExport {
 
 const argument: ExportArgument = JSON.parse(process.argv[2] ?? '{}')
 const place = await openPlace(argument.place)
-const latchkey = createLatchkey({ store: place.store, scope: singleTenant })
+const latchkey = createLatchkey({ store: place.store, scope: singleTenant, telemetry: silentTelemetry })
 const { leaseMs } = argument
 
 /** The parent kills it here; if it has gone itself, `disconnect` ends it. */

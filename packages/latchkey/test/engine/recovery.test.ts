@@ -132,6 +132,41 @@ describe('an operator', () => {
     expect(await latchkey.settle(row('nobody'), { kind: 'never-happened' }, act)).toEqual({ kind: 'not-found' })
   })
 
+  it('sees that the owner of a row is silent before a sweep has come, and nothing of the kind on a row that is done', async () => {
+    await deadOwner('k', 'hold')
+    expect(await latchkey.inspect(row('k'))).toMatchObject({
+      record: { state: 'in_progress' },
+      cause: 'in_progress_lock_expired',
+      steps: [],
+      openEffect: undefined,
+    })
+    await guarded('hold').run(runRequest('done'), () => 1)
+    expect((await latchkey.inspect(row('done'))).cause).toBeUndefined()
+  })
+
+  it('lists the rows of one tenant, by the scope that the application uses', async () => {
+    const operation = guarded('hold')
+    for (const scope of ['acme', ['acme', 'alex'], ['acme', 'a/b']])
+      await operation.run({ ...runRequest('k'), scope }, () => 1)
+    const scopes = async (scope: string | readonly string[]) =>
+      (await latchkey.list({ scope })).records.map(record => record.scope)
+    expect(await scopes('acme')).toEqual(['acme'])
+    expect(await scopes(['acme', 'alex'])).toEqual(['acme/alex'])
+    expect(await scopes(['acme', 'a/b'])).toEqual(['acme/a%2Fb'])
+    expect(await scopes('nobody')).toEqual([])
+    await expect(latchkey.list({ scope: '' })).rejects.toMatchObject({ code: 'scope-unresolved' })
+  })
+
+  it('cannot forget a row that is not finished, in whatever state', async () => {
+    await deadOwner('owned', 'hold')
+    await guarded('hold')
+      .run(runRequest('unknown'), () => Promise.reject(new Error('x')))
+      .catch(() => {})
+    expect(await latchkey.forget(row('owned'), act)).toEqual({ kind: 'wrong-state', state: 'in_progress' })
+    expect(await latchkey.forget(row('unknown'), act)).toEqual({ kind: 'wrong-state', state: 'unknown' })
+    expect((await latchkey.inspect(row('unknown'))).audit).toEqual([])
+  })
+
   it('is told of a slip, which is no failure of the store and shuts nobody out', async () => {
     const failing = latchkeyOn({ ...store, inspect: () => Promise.reject(new Error('no uuid')) })
     const slips = [

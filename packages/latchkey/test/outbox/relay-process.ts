@@ -3,6 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
 import { createRelay, httpTarget } from '../../src/outbox/index.ts'
 import { postgresStore } from '../../src/stores/postgres/index.ts'
+import { silentTelemetry } from '../../src/ports/telemetry.ts'
 
 export interface RelayArgument {
   readonly database: string
@@ -30,6 +31,7 @@ const relay = createRelay({
   leaseMs,
   batch: 20,
   concurrency: 4,
+  telemetry: silentTelemetry,
   targets: { '*': httpTarget({ url: consumer }) },
 })
 

@@ -40,6 +40,27 @@ export function itSettlesDoubts(placeName: () => string): void {
     await expect(ask(stage, label)).rejects.toSatisfy(error => isLatchkeyError(error, 'outcome-unknown'))
   }
 
+  it('shows an operator the steps, the effect in doubt with the key that the provider got, and the cause', async () => {
+    const stage = await stageOf()
+    await inDoubt(stage, 'shown')
+    const shown = await stage.latchkey.inspect(rowOf('shown'))
+    expect(shown.steps).toMatchObject([
+      { position: 0, name: 'record', kind: 'phase', state: 'done' },
+      { position: 1, name: 'charge', kind: 'effect', state: 'open', epoch: 0 },
+    ])
+    const [key] = stage.provider.calls
+    expect(shown.openEffect).toEqual({ name: 'charge', epoch: 0, downstreamKey: key, repeatable: false })
+    expect([shown.record?.state, shown.cause]).toEqual(['unknown', shown.record?.lastErrorCode])
+    expect(shown.cause).toEqual(expect.any(String))
+
+    // Abandoned: the key of the next try is another one.
+    await stage.latchkey.settle(rowOf('shown'), { kind: 'never-happened' }, act)
+    await inDoubt(stage, 'shown')
+    const again = await stage.latchkey.inspect(rowOf('shown'))
+    expect(again.openEffect).toMatchObject({ epoch: 1, downstreamKey: stage.provider.calls[1] })
+    expect(stage.provider.calls[1]).not.toBe(key)
+  })
+
   it('takes the answer of an owner that was given up on as evidence, and never calls again', async () => {
     const stage = await stageOf()
     const { store } = stage.place

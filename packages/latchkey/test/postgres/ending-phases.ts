@@ -5,6 +5,7 @@ import { createLatchkey } from 'latchkey'
 import { postgresStore, type PostgresStore } from 'latchkey/stores/postgres'
 import type { PgPool } from '../../src/stores/postgres/driver.ts'
 import type { EndingServer, Script } from './ending-server.ts'
+import { silentTelemetry } from '../../src/ports/telemetry.ts'
 
 export interface Scene {
   readonly server: EndingServer
@@ -176,7 +177,7 @@ async function heldWhileItEnds({ pool, server, ended }: Scene): Promise<void> {
 }
 
 async function handedIn({ pool, connectAlone }: Scene): Promise<void> {
-  const latchkey = createLatchkey({ store: postgresStore({ pool }), scope: () => 'acme' })
+  const latchkey = createLatchkey({ store: postgresStore({ pool }), scope: () => 'acme', telemetry: silentTelemetry })
   const client = await connectAlone()
   await client.query('begin')
   await latchkey.atomic('pay').run({ scope: 'acme', key: 'k1', input: {}, tx: client }, async () => 'paid')

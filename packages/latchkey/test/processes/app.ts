@@ -10,6 +10,7 @@ import { type Context, Hono } from 'hono'
 import { createLatchkey } from 'latchkey'
 import { idempotent } from 'latchkey/http/hono'
 import { openPlace } from './database.ts'
+import { silentTelemetry } from '../../src/ports/telemetry.ts'
 
 export interface AppArgument {
   readonly place: string
@@ -24,7 +25,11 @@ interface Asked {
 
 const argument: AppArgument = JSON.parse(process.argv[2] ?? '{}')
 const place = await openPlace(argument.place)
-const latchkey = createLatchkey({ store: place.store, scope: (c: Context) => c.req.header('x-account') ?? '' })
+const latchkey = createLatchkey({
+  store: place.store,
+  scope: (c: Context) => c.req.header('x-account') ?? '',
+  telemetry: silentTelemetry,
+})
 const { leaseMs, onInProgress } = argument
 const shared = { leaseMs, onInProgress, holdMsMax: 60_000 }
 

@@ -113,6 +113,44 @@ export const listingCases: readonly StoreCase[] = [
     },
   },
   {
+    name: 'lists the rows of one scope, page by page, and with a state, an operation or a parked mark beside it',
+    async run(harness) {
+      const store = await harness.open()
+      const of = (key: string, scope: string, operation = 'payments.create') =>
+        own(store, key, { identity: identity(key, { scope, operation }) })
+      const ours = []
+      for (let row = 0; row < 7; row += 1) ours.push(await of(`ours ${row}`, 'acme/alex'))
+      for (let row = 0; row < 7; row += 1) await of(`theirs ${row}`, 'acme/bo')
+      const order = await of('order', 'acme/alex', 'orders.create')
+      const done = await of('done', 'acme/alex')
+      await store.complete(done, answer(), retentionMs)
+      const scope = 'acme/alex'
+      for (const limit of [1, 4, 1_000])
+        assert.deepEqual(idsOf(await all(store, { limit, scope })), idsOf([...ours, order, done]))
+      assert.deepEqual(idsOf(await all(store, { limit: 2, scope, state: 'completed' })), [done.id])
+      assert.deepEqual(idsOf(await all(store, { limit: 2, scope, operation: 'orders.create' })), [order.id])
+      assert.deepEqual(await all(store, { limit: 2, scope, state: 'unknown' }), [])
+      assert.deepEqual(await all(store, { limit: 2, scope, parked: true }), [])
+      assert.deepEqual(await all(store, { limit: 2, scope: 'acme' }), [])
+    },
+  },
+  {
+    name: 'tells scopes apart by every byte when it lists them',
+    async run(harness) {
+      const store = await harness.open()
+      for (const [index, scope] of unusualScopes.entries()) {
+        await own(store, `row ${index}`, { identity: identity(`row ${index}`, { scope }) })
+      }
+      for (const scope of unusualScopes) {
+        const found = await all(store, { limit: 5, scope })
+        assert.deepEqual(
+          found.map(record => record.scope),
+          [scope],
+        )
+      }
+    },
+  },
+  {
     name: 'lists what a read shows, without the outcome',
     async run(harness) {
       const store = await harness.open()

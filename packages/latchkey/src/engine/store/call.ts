@@ -1,6 +1,6 @@
 /** Every call to the store is bounded in time, counted, and reported to the circuit breaker. A write that must not be lost is retried. */
 import { type Clock, type Deadline, type Deadlines, DeadlinesByLength, sleep } from '../../ports/clock.ts'
-import { isLatchkeyError, LatchkeyError } from '../../ports/errors.ts'
+import { errorText, isLatchkeyError, LatchkeyError } from '../../ports/errors.ts'
 import { faultPoint, type Telemetry } from '../../ports/telemetry.ts'
 
 export interface StoreCalls {
@@ -45,8 +45,11 @@ export function storeCalls({ storeName, timeoutMs, clock, telemetry, ...options 
     if (isLatchkeyError(cause) && cause.code !== 'store-unavailable') return cause
     circuit.failed(cause)
     telemetry.count('store.error', { detail: name })
-    telemetry.report(`the ${storeName} store failed at ${name}`, { error: cause, detail: name })
-    const message = `the ${storeName} store failed at ${name}: ${String(cause)}`
+    telemetry.report(`the ${storeName} store failed at ${name}: check its server and its connection settings`, {
+      error: cause,
+      detail: name,
+    })
+    const message = `the ${storeName} store failed at ${name}: ${errorText(cause)}`
     return new LatchkeyError('store-unavailable', message, {
       cause,
       sent: isLatchkeyError(cause) ? cause.sent : undefined,

@@ -25,16 +25,25 @@ export interface StoreCheckOptions {
 
 export function storeChecks({ store, clock, telemetry }: StoreCheckOptions): StoreChecks {
   let fault: LatchkeyError | undefined
+  let told: string | undefined
   let silent = false
   let running: Promise<void> | undefined
   let askedAtMs = Number.NEGATIVE_INFINITY
 
   function found(next: StoreFault | undefined): void {
     silent = false
+    if (next === undefined) told = undefined
     checks.passed = next === undefined
-    const isNews = next !== undefined && next.message !== fault?.message
     fault = next && new LatchkeyError(`store-${next.kind}`, next.message)
-    if (isNews) telemetry.report(`the ${store.name} store is not fit for requests`, { error: fault, detail: next.kind })
+    // migrate() often comes after the construction: missing tables are news when a request needs them.
+    if (fault?.code !== 'store-not-migrated') tell()
+  }
+
+  /** Each fault once, however many requests meet it. */
+  function tell(): void {
+    if (fault === undefined || fault.message === told) return
+    told = fault.message
+    telemetry.report(`the ${store.name} store is not fit for requests`, { error: fault, detail: fault.code })
   }
 
   function start(): void {
@@ -59,6 +68,7 @@ export function storeChecks({ store, clock, telemetry }: StoreCheckOptions): Sto
         start()
       }
       if (running !== undefined && !silent) await running
+      tell()
       return fault
     },
   }

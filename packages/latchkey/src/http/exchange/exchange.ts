@@ -179,6 +179,9 @@ function withoutKey<C>(owner: Owner<C>, context: C): Exchange {
   return { kind: 'pass' }
 }
 
+const scopeReport =
+  'the scope could not be resolved, so the request was refused: the scope function of createLatchkey must return the tenant of the authenticated caller'
+
 /** Undefined: the scope function threw or returned no usable scope. Nothing may run then: a shared scope would mix two tenants. */
 function resolveIdentity<C>(
   owner: Owner<C>,
@@ -187,7 +190,7 @@ function resolveIdentity<C>(
 ): Identity | undefined | Promise<Identity | undefined> {
   const unresolved = (error: unknown) => {
     const { telemetry } = owner.shared
-    telemetry.report('the scope could not be resolved, so the request was refused', { operation: owner.name, error })
+    telemetry.report(scopeReport, { operation: owner.name, error })
     return undefined
   }
   try {

@@ -6,12 +6,13 @@ import type { Tables } from '../tables.ts'
 import { readRecord, toRecord } from './row.ts'
 
 /** Ordered by id, so that a page continues where the last one ended whatever happened to the rows in between. */
-export function list({ rows, now }: Tables, { state, parked, operation, limit, after }: Listing): Page {
+export function list({ rows, now }: Tables, { state, parked, operation, scope, limit, after }: Listing): Page {
   const size = pageSize(limit)
   const found = [...rows.values()]
     .filter(row => state === undefined || row.state === state)
     .filter(row => parked === undefined || row.parked)
     .filter(row => operation === undefined || row.operation === operation)
+    .filter(row => scope === undefined || row.scope === scope)
     .filter(row => after === undefined || row.id > after)
     .sort((left, right) => (left.id < right.id ? -1 : 1))
     .slice(0, size + 1)

@@ -70,19 +70,24 @@ function evidenceOf(note: EvidenceNote): Evidence {
 }
 
 /** By the primary key's order. Unknown and parked rows come from their queues, so that the usual questions scan nothing. */
-function listStatement(sql: Dialect, listing: Listing): string {
+export function listStatement(sql: Dialect, listing: Listing): string {
   const queue = listing.parked === true ? sql.waiting : listing.state === 'unknown' ? sql.due : undefined
   const rows = queue === undefined ? `${sql.keys} k` : `${queue} q join ${sql.keys} k on k.id = q.id`
   return `select ${recordColumns(sql)} from ${rows}
     where ${listing.parked === true ? 'k.parked_at is not null' : 'true'}
       and ($1::smallint is null or k.state = $1::smallint) and ($2::text is null or k.operation = $2::text)
-      and ($3::uuid is null or k.id > $3::uuid)
+      and ($3::uuid is null or k.id > $3::uuid) ${listing.scope === undefined ? '' : ofScope}
     order by k.id limit $4::integer`
 }
 
+/** The bucket is what `keys_scope` knows; the scope itself is compared in the rows. */
+const bucket = (scope: string) => `(pg_catalog.hashtext(${scope}) & 255)`
+const ofScope = `and ${bucket('k.scope')} = ${bucket('$5::text collate "C"')} and k.scope = $5::text`
+
 function listValues(listing: Listing, size: number): readonly unknown[] {
   const code = listing.state === undefined ? null : state[listing.state]
-  return [code, listing.operation ?? null, listing.after ?? null, size + 1]
+  const values = [code, listing.operation ?? null, listing.after ?? null, size + 1]
+  return listing.scope === undefined ? values : [...values, listing.scope]
 }
 
 function notesStatement(sql: Dialect): string {

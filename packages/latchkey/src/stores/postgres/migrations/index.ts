@@ -15,6 +15,7 @@ import { functions7 } from './0007-functions.ts'
 import { functions8 } from './0008-functions.ts'
 import { functions9 } from './0009-functions.ts'
 import { narrowRows } from './0009-narrow-rows.ts'
+import { scopeIndex } from './0010-scope-index.ts'
 
 /**
  * The statements that create and change Latchkey's tables, for applications that run them with their own tool. Run each once, in order and
@@ -42,6 +43,7 @@ export function migrationsOf(sql: Dialect): readonly Migration[] {
       sql: sharedFromColumn(schema) + functions8(schema),
     }),
     sharedFrom(9, schema, { version: 9, name: 'narrow-rows', sql: narrowRows(schema) + functions9(sql) }),
+    sharedFrom(9, schema, { version: 10, name: 'scope-index', sql: scopeIndex(schema) }),
   ]
 }
 

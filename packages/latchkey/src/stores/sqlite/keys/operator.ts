@@ -15,24 +15,27 @@ const { pending, in_progress: inProgress, completed, failed_retryable: failedRet
 
 const unusualSql = `k.state <> ${inProgress} AND k.state <> ${completed}`
 
-/** Of the identities after ?1 the first ?2; ?3 is the operation. Ordered by id, so that a page continues where the last one ended. */
-export function listSql({ state, parked, operation }: Listing): string {
+/** Of the identities after ?1 the first ?2; ?3 is the operation, ?4 the scope. Ordered by id, so that a page continues where the last one ended. */
+export function listSql({ state, parked, operation, scope }: Listing): string {
   const conditions = ['k.id > ?1']
   // Literals: a partial index is used only where the statement itself says what the index is about.
   if (state !== undefined) conditions.push(`k.state = ${stateCodes[state]}`)
   if (state !== undefined && state !== 'in_progress' && state !== 'completed') conditions.push(unusualSql)
   if (parked) conditions.push('k.parked_at_ms IS NOT NULL')
   if (operation !== undefined) conditions.push('k.operation = ?3')
+  if (scope !== undefined) conditions.push('k.scope = ?4')
   return `
     SELECT ${nowMsSql} AS now_ms, ${keyColumns} FROM latchkey_keys AS k
     WHERE ${conditions.join(' AND ')} ORDER BY k.id LIMIT ?2`
 }
 
 export function list(handle: Handle, listing: Listing): Page {
-  const { operation, limit, after } = listing
+  const { operation, scope, limit, after } = listing
   const size = pageSize(limit)
   const parameters: SqliteParameter[] = [after ?? '', size + 1]
-  if (operation !== undefined) parameters.push(storable(operation))
+  // By their numbers: the one before has to be bound where the one after is.
+  if (operation !== undefined || scope !== undefined) parameters.push(storable(operation ?? ''))
+  if (scope !== undefined) parameters.push(storable(scope))
   return pageOf(handle.rows(listSql(listing), parameters).map(recordFrom), size)
 }
 

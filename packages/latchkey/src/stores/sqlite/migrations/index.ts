@@ -14,6 +14,7 @@ import { outboxTables } from './0003-outbox.ts'
 import { reconciliationTables } from './0004-reconciliation.ts'
 import { keyTable } from './0005-key-table.ts'
 import { sharedFromColumn } from './0006-shared-from.ts'
+import { scopeIndex } from './0007-scope-index.ts'
 
 /** Milliseconds since 1970 on the store's own clock, one instant per statement. Rounded: the product is a float. */
 export const nowMsSql: string = `CAST(ROUND(unixepoch('subsec') * 1000) AS INTEGER)`
@@ -58,6 +59,11 @@ INSERT INTO latchkey_migrations VALUES (5, 'keys in order of arrival, with small
     version: 6,
     name: 'who may share the file',
     sql: sharedFromColumn,
+  },
+  {
+    version: 7,
+    name: 'rows of a scope',
+    sql: scopeIndex,
   },
 ]
 

@@ -1,0 +1,47 @@
+/** A row as an operator sees it: what the store holds, and what follows from it. */
+import type { Journal, Step, UnreadableJournal } from '../ports/steps.ts'
+import type { Inspection, KeyRecord } from '../ports/store.ts'
+import { downstreamKey } from './execution.ts'
+
+/** An effect that may have happened: look for its key at the provider. */
+export interface OpenEffect {
+  readonly name: string
+  readonly epoch: number
+  /** What the provider was given as the key of the call. */
+  readonly downstreamKey: string
+  /** Its provider still recognises the key, so a worker may repeat the call. */
+  readonly repeatable: boolean
+}
+
+export interface InspectedRow extends Inspection {
+  /** Of phased and deferred work, in their order, read right after the row. */
+  readonly steps: readonly Step[]
+  readonly openEffect: OpenEffect | undefined
+  /**
+   * Why the row is not simply completed or running: `in_progress_lock_expired` (its owner is silent, and no sweep has come yet), the code of
+   * its last error, or why it or its steps cannot be read.
+   */
+  readonly cause: string | undefined
+}
+
+export function inspectedRow(
+  id: string,
+  found: Inspection,
+  journal: Journal | UnreadableJournal | undefined,
+): InspectedRow {
+  const steps = journal?.steps ?? []
+  const open = steps.find(step => step.kind === 'effect' && step.state === 'open')
+  return { ...found, steps, openEffect: open && openEffect(id, open), cause: causeOf(found.record, journal) }
+}
+
+function openEffect(id: string, { name, epoch, repeatable }: Step): OpenEffect {
+  return { name, epoch, downstreamKey: downstreamKey(id, name, 'uuid', epoch), repeatable }
+}
+
+function causeOf(record: KeyRecord | undefined, journal: Journal | UnreadableJournal | undefined): string | undefined {
+  if (record === undefined || record.state === 'completed') return undefined
+  if (record.state === 'unreadable') return record.why
+  if (journal !== undefined && 'why' in journal) return journal.why
+  const isSilent = record.state === 'in_progress' && record.leaseLeftMs <= 0
+  return isSilent ? 'in_progress_lock_expired' : record.lastErrorCode
+}
