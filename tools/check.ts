@@ -9,6 +9,7 @@ import { checkExamples } from './check/examples.ts'
 import { checkExports } from './check/exports.ts'
 import { describeFinding } from './check/finding.ts'
 import type { Check, Finding } from './check/finding.ts'
+import { checkDocumentedOptions } from './check/options.ts'
 import { checkPackaging } from './check/packaging.ts'
 import { checkReach } from './check/reach.ts'
 import { checkTidy } from './check/tidy.ts'
@@ -25,6 +26,7 @@ const CHECKS: Record<string, Check> = {
   architecture: checkArchitecture,
   reach: checkReach,
   exports: checkExports,
+  options: checkDocumentedOptions,
   tidy: checkTidy,
 }
 const LANES = 2

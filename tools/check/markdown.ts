@@ -60,6 +60,13 @@ export function linksOf(text: string): Link[] {
   )
 }
 
+/** What a document shows as code, in fences and inline. */
+export function codeOf(text: string): string {
+  const fenced = fencesOf(text).map(({ code }) => code)
+  const inline = [...text.matchAll(/`([^`\n]+)`/g)].map(([, code = '']) => code)
+  return [...fenced, ...inline].join('\n')
+}
+
 /** The anchors that a document's headings get, by GitHub's rule. */
 export function anchorsOf(text: string): Set<string> {
   const fenced = new Set(
