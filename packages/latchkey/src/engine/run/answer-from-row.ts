@@ -3,7 +3,7 @@ import { LatchkeyError, unreachable } from '../../ports/errors.ts'
 import type { Outcome } from '../../ports/outcome.ts'
 import type { KeyRecord, TakeOver } from '../../ports/store.ts'
 import { type Answer, type ExecuteRequest, inProgress, refused, retryAfterMsMin, unavailable } from '../answer.ts'
-import { restateFingerprint } from '../fingerprint/fingerprint.ts'
+import { type FingerprintPart, restateFingerprint } from '../fingerprint/fingerprint.ts'
 import type { Core } from '../runtime.ts'
 import { type Decision, decide } from '../rules/decide.ts'
 import type { Settings } from '../options.ts'
@@ -78,7 +78,7 @@ function refuse<Tx>(core: Core<Tx>, { record, request }: RowAndRequest, decision
   const { operation } = record
   switch (decision.kind) {
     case 'misuse':
-      core.telemetry.count('reserve.key_misuse', { operation })
+      tellMisuse(core, record, decision.differs)
       return refused('key-reused', { differs: decision.differs })
     case 'running':
       countInProgress(core, request)
@@ -98,6 +98,22 @@ function refuse<Tx>(core: Core<Tx>, { record, request }: RowAndRequest, decision
     default:
       return unreachable(decision)
   }
+}
+
+/** A mistake in a client, which somebody has to find: whose it is and which row, never the key. */
+function tellMisuse<Tx>(core: Core<Tx>, record: KeyRecord, differs: readonly FingerprintPart[]): void {
+  const { id: identity, operation, scope } = record
+  core.telemetry.count('reserve.key_misuse', { operation, identity, scope })
+  const detail = differs.join(', ')
+  core.telemetry.report(
+    'a client used a key again for another request, which was refused: it needs a new key for each',
+    {
+      operation,
+      identity,
+      scope,
+      detail,
+    },
+  )
 }
 
 /** Once for a caller, however often it polls while it waits. */
