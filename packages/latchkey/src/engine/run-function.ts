@@ -5,7 +5,7 @@ import { type ErrorDetails, errorText, inputTooLarge, isLatchkeyError, LatchkeyE
 import type { Outcome } from '../ports/outcome.ts'
 import type { Answer, Attempt, ExecuteRequest, Refusal } from './answer.ts'
 import type { Execution } from './execution.ts'
-import { fingerprintInput } from './fingerprint/fingerprint.ts'
+import { fingerprintInput, previousOptions } from './fingerprint/fingerprint.ts'
 import { hasLoneSurrogate } from './fingerprint/json/scalar.ts'
 import { jsonBytesMax } from './steps/json.ts'
 import { storedFailureStatus } from './rules/judge.ts'
@@ -26,11 +26,13 @@ export function runRequest<C>(owner: FunctionOwner<C>, given: RunRequest, checks
   checkKey(name, key, settings.keyFormat)
   const age = keyAge(settings, key, clock)
   if (age.kind === 'invalid') throw new LatchkeyError('invalid-key', `${name}: ${age.detail}`)
+  const before = previousOptions(settings.fingerprint)
   return executeRequest(settings, {
     identity: identityOf(owner, scope, key),
     key,
     isTooOld: age.kind === 'too-old',
     fingerprint: fingerprintInput(input, settings.fingerprint, fingerprintedName(owner)),
+    previousFingerprint: before && (() => fingerprintInput(input, before, fingerprintedName(owner))),
     input: () => input,
   })
 }
