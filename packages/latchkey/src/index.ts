@@ -15,12 +15,14 @@ export type {
   DefinedOperation,
   GuardedOperation,
   HttpOptions,
+  Kept,
   Operation,
   OperationKind,
   PhasedOperation,
   PhasedRunRequest,
   PhasedValue,
   RunRequest,
+  RunResult,
 } from './engine/operation.ts'
 export type { OutboxMessage } from './engine/outbox.ts'
 export type { Definition } from './engine/steps/run-definition.ts'

@@ -10,8 +10,8 @@ import { hasLoneSurrogate } from './fingerprint/json/scalar.ts'
 import { jsonBytesMax } from './steps/json.ts'
 import { storedFailureStatus } from './rules/judge.ts'
 import { runChecks } from './option-checks.ts'
-import type { RunRequest } from './operation.ts'
-import type { KeyFormat } from './options.ts'
+import type { RunRequest, RunResult } from './operation.ts'
+import type { KeyFormat, Settings } from './options.ts'
 import { executeRequest, fingerprintedName, identityOf, keyAge, type RequestOwner } from './request.ts'
 
 export interface FunctionOwner<C> extends RequestOwner<C> {
@@ -65,6 +65,19 @@ export async function attemptFunction<X extends Execution>(handler: (x: X) => un
 /** The first caller gets the value as a retry will get it, through JSON: a Date that turns into text does so at once. */
 export function valueOf(operation: string, answer: Answer): unknown {
   return decode(operation, outcomeOf(operation, answer))
+}
+
+/** With what a retry will get. */
+export function resultOf(
+  operation: string,
+  answer: Answer,
+  { outcomeBytesMax }: Pick<Settings, 'outcomeBytesMax'>,
+): RunResult<unknown> {
+  const outcome = outcomeOf(operation, answer)
+  const value = decode(operation, outcome) as never // JSON of what the handler returned
+  if (answer.kind !== 'executed') return { value, kept: 'yes', replayed: true }
+  const isTooLarge = answer.stored === 'yes' && (outcome.body?.byteLength ?? 0) > outcomeBytesMax
+  return { value, kept: isTooLarge ? 'too-large' : answer.stored, replayed: false }
 }
 
 /** The outcome behind an answer; a refusal and a throw are thrown. */
