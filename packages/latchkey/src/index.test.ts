@@ -26,11 +26,18 @@ describe('what a user sees', () => {
     )
   })
 
-  it('of an operation is its kind, its name, its version and run', () => {
-    expectTypeOf<Shown<AtomicOperation<unknown> | GuardedOperation>>().toEqualTypeOf<'kind' | 'name' | 'run'>()
+  it('of an operation is its kind, its name, its version and how it is run', () => {
+    expectTypeOf<Shown<AtomicOperation<unknown> | GuardedOperation>>().toEqualTypeOf<
+      'kind' | 'name' | 'run' | 'runDetailed'
+    >()
     expectTypeOf<Shown<PhasedOperation<unknown> | DeferredOperation<unknown>>>().toEqualTypeOf<
       'kind' | 'name' | 'version' | 'run'
     >()
-    expect(Object.keys(latchkey.guarded('orders.create', { onFailure: 'hold' }))).toEqual(['kind', 'name', 'run'])
+    expect(Object.keys(latchkey.guarded('orders.create', { onFailure: 'hold' }))).toEqual([
+      'kind',
+      'name',
+      'run',
+      'runDetailed',
+    ])
   })
 })

@@ -1,6 +1,6 @@
 export type { Answer, Attempt, ExecuteRequest, Refusal, RefusalCode, Work } from './engine/answer.ts'
 export type { AtomicExecution, Execution, GuardedExecution } from './engine/execution.ts'
-export type { FingerprintOptions, FingerprintPart } from './engine/fingerprint/fingerprint.ts'
+export type { FingerprintOptions, FingerprintPart, HmacKey, HmacKeys } from './engine/fingerprint/fingerprint.ts'
 export { type IdentityParts, type Scope, singleTenant } from './engine/request.ts'
 export { createLatchkey, type Latchkey, type LatchkeyOptions } from './engine/latchkey.ts'
 export type { Closed } from './engine/runtime.ts'
@@ -15,6 +15,7 @@ export type {
   DefinedOperation,
   GuardedOperation,
   HttpOptions,
+  Kept,
   Operation,
   OperationKind,
   PhasedOperation,
@@ -24,6 +25,7 @@ export type {
   ProblemCode,
   ProblemDetails,
   RunRequest,
+  RunResult,
 } from './engine/operation.ts'
 export type { OutboxMessage } from './engine/outbox.ts'
 export type { Definition } from './engine/steps/run-definition.ts'

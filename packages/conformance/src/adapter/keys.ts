@@ -180,8 +180,7 @@ const fingerprints: readonly AdapterCase[] = [
           const first = await post('/orders', { key: 'k', body: { amount: 1, currency: 'EUR' } })
           assertProblem(await post('/orders', { key: 'k', body: { amount: 2, currency: 'EUR' } }), 422, 'key-reused')
           assertReplay(first, await post('/orders', { key: 'k', body: { currency: 'EUR', amount: 1 } }))
-          assert.equal(reports.length, 1)
-          assert.match(reports[0] ?? '', /"ammount"/)
+          assert.equal(reports.filter(message => message.includes('"ammount"')).length, 1)
         },
         { telemetry },
       )

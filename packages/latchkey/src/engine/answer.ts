@@ -10,6 +10,8 @@ export interface ExecuteRequest {
   /** The client's key, for the handler's context only; it is never stored or logged. */
   readonly key: string
   readonly fingerprint: Uint8Array
+  /** While an HMAC key is rotated: the fingerprint under the previous one, made only for a row that the current one does not match. */
+  readonly previousFingerprint?: (() => Uint8Array) | undefined
   /** Older than the operation accepts: answered from its row, if there is one, and never begun. */
   readonly tooOld?: boolean
   /** The caller waits for a concurrent duplicate and asks again: it was counted the first time. */

@@ -112,6 +112,21 @@ export interface AtomicRunRequest extends RunRequest {
   readonly tx?: unknown
 }
 
+/**
+ * What a retry with the same key will get. `yes`: this value. `too-large`: a rejection with `response-not-stored`, because it is over
+ * `outcomeBytesMax`; nothing runs again. `not-stored`: a new run, because `storeStatus` refuses it. `failed`: the store did not take it in
+ * time; it is stored when the store is back, if this process lives, and until then a retry is `in-progress`. `unprotected`: the store
+ * was down and the operation allows that; a retry may run again.
+ */
+export type Kept = 'yes' | 'too-large' | 'not-stored' | 'failed' | 'unprotected'
+
+export interface RunResult<T> {
+  readonly value: JsonOf<T>
+  readonly kept: Kept
+  /** The value of an earlier run: this handler was not called. */
+  readonly replayed: boolean
+}
+
 export interface GuardedOperation<Context = unknown> extends Operation<GuardedExecution, Context> {
   readonly kind: 'guarded'
   /**
@@ -122,6 +137,11 @@ export interface GuardedOperation<Context = unknown> extends Operation<GuardedEx
     request: RunRequest,
     handler: (execution: GuardedExecution) => PromiseLike<T> | T,
   ): Promise<JsonOf<T>>
+  /** As `run`, and says whether the value is kept for a retry. */
+  runDetailed<T extends Storable>(
+    request: RunRequest,
+    handler: (execution: GuardedExecution) => PromiseLike<T> | T,
+  ): Promise<RunResult<T>>
 }
 
 export interface AtomicOperation<Tx, Context = unknown> extends Operation<AtomicExecution<Tx>, Context> {
@@ -131,6 +151,11 @@ export interface AtomicOperation<Tx, Context = unknown> extends Operation<Atomic
     request: AtomicRunRequest,
     handler: (execution: AtomicExecution<Tx>) => PromiseLike<T> | T,
   ): Promise<JsonOf<T>>
+  /** As `run`, and says whether the value is kept for a retry; in a transaction of your own, once you have committed it. */
+  runDetailed<T extends Storable>(
+    request: AtomicRunRequest,
+    handler: (execution: AtomicExecution<Tx>) => PromiseLike<T> | T,
+  ): Promise<RunResult<T>>
 }
 
 export interface PhasedRunRequest<Input> extends RunRequest {

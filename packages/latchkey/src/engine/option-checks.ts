@@ -1,5 +1,5 @@
 /** What the options of a Latchkey and of its operations may be. */
-import type { ChecksOf } from '../ports/check-options.ts'
+import type { Check, ChecksOf } from '../ports/check-options.ts'
 import {
   anything,
   byteCount,
@@ -30,6 +30,18 @@ import type { GuardedOptions, KeyFormat, OperationOptions } from './options.ts'
 
 const texts = listOf(text)
 const bytes = { wants: 'bytes', fits: (value: unknown): boolean => value instanceof Uint8Array }
+const hmacKey = either(text, bytes)
+const hmacKeys: Check = {
+  wants: 'a text, bytes, or both { current, previous } of these',
+  fits: value => hmacKey.fits(value) || isKeyPair(value),
+}
+
+function isKeyPair(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null || Object.keys(value).toSorted().join() !== 'current,previous')
+    return false
+  return Object.values(value).every(key => hmacKey.fits(key))
+}
+
 /** A year: work that no worker has begun by then is abandoned. */
 const deadlineMs = durationUpTo(366 * 24 * 3_600_000, 'a year')
 /** Ten years: no known provider recognises a key for longer. */
@@ -40,7 +52,7 @@ const fingerprintChecks: ChecksOf<FingerprintOptions> = {
   includeIfPresent: texts,
   exclude: texts,
   headers: texts,
-  hmac: secret(either(text, bytes)),
+  hmac: secret(hmacKeys),
   custom: callable,
 }
 

@@ -17,16 +17,19 @@ export interface RequestOwner<C> {
   readonly settings: Settings<C>
 }
 
-export interface RequestParts extends Pick<ExecuteRequest, 'identity' | 'key' | 'fingerprint' | 'authorizeReplay'> {
+export interface RequestParts extends Pick<
+  ExecuteRequest,
+  'identity' | 'key' | 'fingerprint' | 'previousFingerprint' | 'authorizeReplay'
+> {
   readonly isTooOld?: boolean
   /** For `describe`, which is called with its result. Absent: the row is not described. */
   readonly input?: (() => unknown) | undefined
 }
 
 export function executeRequest<C>({ describe }: Settings<C>, parts: RequestParts): ExecuteRequest {
-  const { identity, key, fingerprint, authorizeReplay, isTooOld = false, input } = parts
+  const { identity, key, fingerprint, previousFingerprint, authorizeReplay, isTooOld = false, input } = parts
   const description = describe === undefined || input === undefined ? undefined : describedBy(describe, input())
-  return { identity, key, tooOld: isTooOld, fingerprint, description, authorizeReplay }
+  return { identity, key, tooOld: isTooOld, fingerprint, previousFingerprint, description, authorizeReplay }
 }
 
 export function identityOf<C>({ name, settings }: RequestOwner<C>, scope: Scope, key: string): Identity {

@@ -5,13 +5,13 @@ import { type ErrorDetails, errorText, inputTooLarge, isLatchkeyError, LatchkeyE
 import type { Outcome } from '../ports/outcome.ts'
 import type { Answer, Attempt, ExecuteRequest, Refusal } from './answer.ts'
 import type { Execution } from './execution.ts'
-import { fingerprintInput } from './fingerprint/fingerprint.ts'
+import { fingerprintInput, previousOptions } from './fingerprint/fingerprint.ts'
 import { hasLoneSurrogate } from './fingerprint/json/scalar.ts'
 import { jsonBytesMax } from './steps/json.ts'
 import { storedFailureStatus } from './rules/judge.ts'
 import { runChecks } from './option-checks.ts'
-import type { RunRequest } from './operation.ts'
-import type { KeyFormat } from './options.ts'
+import type { RunRequest, RunResult } from './operation.ts'
+import type { KeyFormat, Settings } from './options.ts'
 import { executeRequest, fingerprintedName, identityOf, keyAge, type RequestOwner } from './request.ts'
 
 export interface FunctionOwner<C> extends RequestOwner<C> {
@@ -26,11 +26,13 @@ export function runRequest<C>(owner: FunctionOwner<C>, given: RunRequest, checks
   checkKey(name, key, settings.keyFormat)
   const age = keyAge(settings, key, clock)
   if (age.kind === 'invalid') throw new LatchkeyError('invalid-key', `${name}: ${age.detail}`)
+  const before = previousOptions(settings.fingerprint)
   return executeRequest(settings, {
     identity: identityOf(owner, scope, key),
     key,
     isTooOld: age.kind === 'too-old',
     fingerprint: fingerprintInput(input, settings.fingerprint, fingerprintedName(owner)),
+    previousFingerprint: before && (() => fingerprintInput(input, before, fingerprintedName(owner))),
     input: () => input,
   })
 }
@@ -63,6 +65,19 @@ export async function attemptFunction<X extends Execution>(handler: (x: X) => un
 /** The first caller gets the value as a retry will get it, through JSON: a Date that turns into text does so at once. */
 export function valueOf(operation: string, answer: Answer): unknown {
   return decode(operation, outcomeOf(operation, answer))
+}
+
+/** With what a retry will get. */
+export function resultOf(
+  operation: string,
+  answer: Answer,
+  { outcomeBytesMax }: Pick<Settings, 'outcomeBytesMax'>,
+): RunResult<unknown> {
+  const outcome = outcomeOf(operation, answer)
+  const value = decode(operation, outcome) as never // JSON of what the handler returned
+  if (answer.kind !== 'executed') return { value, kept: 'yes', replayed: true }
+  const isTooLarge = answer.stored === 'yes' && (outcome.body?.byteLength ?? 0) > outcomeBytesMax
+  return { value, kept: isTooLarge ? 'too-large' : answer.stored, replayed: false }
 }
 
 /** The outcome behind an answer; a refusal and a throw are thrown. */

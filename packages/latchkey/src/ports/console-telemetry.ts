@@ -40,10 +40,11 @@ function codeOf(error: unknown): string | undefined {
   return 'name' in error && typeof error.name === 'string' ? error.name : undefined
 }
 
-function lineOf(message: string, { operation, identity, error }: Reported, more: number): string {
+function lineOf(message: string, { operation, identity, scope, error }: Reported, more: number): string {
   const about = operation === undefined ? '' : `${operation}: `
   const why = error === undefined ? '' : `: ${errorText(error)}`
-  const row = identity === undefined ? '' : ` (row ${identity})`
+  const whose = scope === undefined ? '' : `, scope ${JSON.stringify(scope)}`
+  const row = identity === undefined ? '' : ` (row ${identity}${whose})`
   const others = more === 0 ? '' : ` (${more} more since this was last written)`
   return `[latchkey] ${about}${message}${why}${row}${others}`
 }

@@ -38,6 +38,8 @@ export interface Attributes {
   readonly operation?: string
   /** Hash of scope, operation and key: safe to log. */
   readonly identity?: string
+  /** Of a reused key: whose client it is. As it stands in the row. */
+  readonly scope?: string
   readonly detail?: string
 }
 

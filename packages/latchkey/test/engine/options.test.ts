@@ -77,7 +77,10 @@ const tables: readonly [owner: string, take: Take, right: Options, refusals: rea
       [{ fingerprint: { includes: ['a'] } }, 'unknown option fingerprint.includes: did you mean fingerprint.include?'],
       [{ fingerprint: { include: 'a' } }, "fingerprint.include must be a list (got 'a')"],
       [{ fingerprint: { headers: ['a', 1] } }, 'fingerprint.headers[1] must be a text (got 1)'],
-      [{ fingerprint: { hmac: 5 } }, 'fingerprint.hmac must be a text, or bytes (got a number)'],
+      [
+        { fingerprint: { hmac: 5 } },
+        'fingerprint.hmac must be a text, bytes, or both { current, previous } of these (got a number)',
+      ],
       [{ keyFormat: { pattern: '^x' } }, "keyFormat.pattern must be a regular expression (got '^x')"],
       [{ keyFormat: { maxlength: 3 } }, 'unknown option keyFormat.maxlength: did you mean keyFormat.maxLength?'],
       [{ keyFormat: [] }, 'keyFormat must be an object of options (got a list)'],

@@ -14,5 +14,7 @@ export const lookalikes: readonly (readonly [string, string])[] = [
 export const deep: string = '['.repeat(9_000) + ']'.repeat(9_000)
 
 export function reportsInto(reports: string[]): Telemetry {
-  return { ...silentTelemetry, report: message => void reports.push(message) }
+  // A key that a test uses again on purpose says nothing about how its body was read.
+  const isAboutBodies = (message: string) => !message.startsWith('a client used a key again')
+  return { ...silentTelemetry, report: message => void (isAboutBodies(message) && reports.push(message)) }
 }

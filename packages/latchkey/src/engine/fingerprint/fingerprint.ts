@@ -24,6 +24,14 @@ export interface RequestParts {
   header: (name: string) => string | undefined
 }
 
+export type HmacKey = Uint8Array | string
+
+/** Two keys, while rows of both are stored. */
+export interface HmacKeys {
+  readonly current: HmacKey
+  readonly previous: HmacKey
+}
+
 export interface FingerprintOptions {
   /**
    * Fields of a JSON body that count, as `customer.id` or `/customer/id`; a path through an array means each element.
@@ -41,9 +49,10 @@ export interface FingerprintOptions {
   headers?: readonly string[]
   /**
    * Key for HMAC-SHA-256 in place of plain SHA-256. Default none. Set it where bodies are few enough to be guessed from
-   * a hash in the database. A changed key makes every stored fingerprint differ.
+   * a hash in the database. A changed key makes every stored fingerprint differ, so rotate it: with `{ current, previous }` new rows
+   * use `current`, and rows of `previous` still compare equal. Leave `previous` out again when the longest retention is over.
    */
-  hmac?: Uint8Array | string
+  hmac?: HmacKey | HmacKeys
   /** Returns what to hash, in place of all parts and options but `hmac`. Default none. */
   custom?: (request: RequestParts) => string | Uint8Array
 }
@@ -76,7 +85,7 @@ export function fingerprintRequest(
   { operation, onMissing }: FingerprintContext = {},
 ): Fingerprint {
   if (options.custom !== undefined)
-    return assemble({ ...pathOf(operation), body: frame(['custom', options.custom(request)]) }, options.hmac)
+    return assemble({ ...pathOf(operation), body: frame(['custom', options.custom(request)]) }, currentKey(options))
   return assemble(
     {
       method: request.method,
@@ -85,7 +94,7 @@ export function fingerprintRequest(
       body: frameBody(request, options, onMissing),
       headers: options.headers === undefined ? '' : frameHeaders(request, options.headers),
     },
-    options.hmac,
+    currentKey(options),
   )
 }
 
@@ -99,7 +108,20 @@ export function fingerprintInput(
   const value = input === undefined ? undefined : canonicalizeValue(input)
   if (value?.kind === 'too-deep') throw inputTooLarge('the input', { max: value.levelsMax, unit: 'levels' })
   const text = value?.text
-  return assemble({ ...pathOf(operation), body: frame(['input', text]) }, options.hmac)
+  return assemble({ ...pathOf(operation), body: frame(['input', text]) }, currentKey(options))
+}
+
+function isRotating(hmac: FingerprintOptions['hmac']): hmac is HmacKeys {
+  return typeof hmac === 'object' && 'current' in hmac
+}
+
+function currentKey({ hmac }: Pick<FingerprintOptions, 'hmac'>): HmacKey | undefined {
+  return isRotating(hmac) ? hmac.current : hmac
+}
+
+/** The options that fingerprint as before the rotation of the key. Undefined: no rotation is under way. */
+export function previousOptions(options: FingerprintOptions): FingerprintOptions | undefined {
+  return isRotating(options.hmac) ? { ...options, hmac: options.hmac.previous } : undefined
 }
 
 /** The operation's name takes the place of a request's path. */
@@ -117,10 +139,7 @@ const digestBytes = 32
 const joined = Buffer.alloc(1 + fingerprintParts.length * digestBytes, older.version)
 
 /** The whole is made of the parts' full hashes, so that a large body is hashed once. Their fixed length frames them. */
-function assemble(
-  parts: { [Part in FingerprintPart]?: Uint8Array | string },
-  hmac: Uint8Array | string | undefined,
-): Fingerprint {
+function assemble(parts: { [Part in FingerprintPart]?: Uint8Array | string }, hmac: HmacKey | undefined): Fingerprint {
   writeDigest(parts.method ?? '', hmac, 0)
   writeDigest(parts.path ?? '', hmac, 1)
   writeDigest(parts.query ?? '', hmac, 2)
@@ -143,7 +162,7 @@ const knownMax = 1_000
 const knownLengthMax = 256
 
 /** `number`: of the part, in the order of `fingerprintParts`. */
-function writeDigest(part: Uint8Array | string, hmac: Uint8Array | string | undefined, number: number): void {
+function writeDigest(part: Uint8Array | string, hmac: HmacKey | undefined, number: number): void {
   const to = 1 + number * digestBytes
   if (typeof part !== 'string' || hmac !== undefined || part.length > knownLengthMax) {
     joined.write(digest(part, hmac), to, digestBytes, 'latin1')
@@ -162,7 +181,7 @@ function learnDigest(part: string): Uint8Array {
 }
 
 /** One character per byte: a Buffer for each hash costs more than the hash itself. */
-function digest(bytes: Uint8Array | string, hmac: Uint8Array | string | undefined): string {
+function digest(bytes: Uint8Array | string, hmac: HmacKey | undefined): string {
   return hmac === undefined
     ? hash('sha256', bytes, 'binary')
     : createHmac('sha256', hmac).update(bytes).digest('binary')
@@ -214,8 +233,8 @@ function sameBytes(a: Uint8Array, b: Uint8Array, start: number, length: number):
 /** The first fault of the options, for the check at construction; undefined when there is none. */
 export function findFingerprintFault(options: FingerprintOptions): string | undefined {
   const { include, includeIfPresent, exclude, headers, hmac, custom } = options
-  if (hmac !== undefined && hmac.length === 0)
-    return 'fingerprint.hmac is empty: pass a secret of 32 bytes, or omit it.'
+  const keys = isRotating(hmac) ? [hmac.current, hmac.previous] : [hmac]
+  if (keys.some(key => key?.length === 0)) return 'fingerprint.hmac is empty: pass a secret of 32 bytes, or omit it.'
   const others = [include, includeIfPresent, exclude, headers].some(option => option !== undefined)
   if (custom !== undefined && others)
     return 'fingerprint.custom replaces include, includeIfPresent, exclude and headers: pass it alone.'

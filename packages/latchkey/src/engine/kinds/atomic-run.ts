@@ -5,6 +5,7 @@ import type { Answer, Attempt, ExecuteRequest, Work } from '../answer.ts'
 import { type AtomicExecution, attemptOf, execution, neverLost, type Observed, saidNotExecuted } from '../execution.ts'
 import { type Settings, tombstoneOf } from '../options.ts'
 import { type Judgement, judge } from '../rules/judge.ts'
+import { countGrant } from '../run/claim.ts'
 import type { Core } from '../runtime.ts'
 import { type Edges, unbounded } from '../store/transaction.ts'
 
@@ -57,7 +58,9 @@ export async function reserveAndRun<Tx, C>(
   const context = atomicExecution(run, reservation.fence + 1)
   const startedAtMs = core.clock.monotonicMs()
   const attempt = await attemptOf(run.request, run.work, context)
-  core.durations.add(operation, core.clock.monotonicMs() - startedAtMs)
+  const tookMs = core.clock.monotonicMs() - startedAtMs
+  core.durations.add(operation, tookMs)
+  core.telemetry.observe('execution.duration', tookMs, { operation })
   const { storeStatus, outcomeBytesMax, outcomeVersion, neverStored } = settings
   const rules = { onFailure: 'rerun', storeStatus, outcomeBytesMax, outcomeVersion, neverStored } as const
   const judgement = judge(attempt, rules, context[saidNotExecuted])
@@ -115,7 +118,5 @@ interface StoredRow {
 /** Once for a key: a transaction that was rolled back has created nothing. */
 export function countStored<Tx>(core: Core<Tx>, { row, from, answer }: StoredRow): void {
   if (answer.kind !== 'executed' || answer.stored !== 'yes') return
-  const { operation, id } = row.identity
-  if (from === 'none' || from === 'expired') core.telemetry.count('reserve.created', { operation, identity: id })
-  if (from === 'expired') core.telemetry.count('reserve.after_expiry', { operation })
+  if (from !== undefined) countGrant(core, from, row.identity)
 }

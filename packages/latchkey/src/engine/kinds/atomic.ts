@@ -6,13 +6,13 @@ import type { AtomicRequest, HandlerEnd } from '../../ports/store.ts'
 import { type Answer, type ExecuteRequest, inProgress, isInProgress, unavailable, type Work } from '../answer.ts'
 import type { AtomicExecution } from '../execution.ts'
 import { engine } from '../internal.ts'
-import type { AtomicOperation, Shared } from '../operation.ts'
+import type { AtomicOperation, AtomicRunRequest, Shared } from '../operation.ts'
 import { atomicRunChecks, operationChecks } from '../option-checks.ts'
 import { type OperationOptions, type Settings, settingsOf } from '../options.ts'
 import { admit, admitChecked, tracked } from '../run/admit.ts'
 import { answerFromRow, grantOf } from '../run/answer-from-row.ts'
 import { lookOnly } from '../run/look.ts'
-import { attemptFunction, runRequest, valueOf } from '../run-function.ts'
+import { attemptFunction, resultOf, runRequest, valueOf } from '../run-function.ts'
 import type { Core } from '../runtime.ts'
 import { type BoundedEnd, boundedTransaction, unbounded } from '../store/transaction.ts'
 import {
@@ -61,21 +61,26 @@ export function atomicOperation<Tx, C>(
   )
   // In a transaction of the caller's nothing waits: it would hold the caller's locks.
   const waitless = { ...settings, onInProgress: 'refuse' } as const
+  // A function value: in a declaration, which is hoisted, the transactor might be undefined.
+  const answerTo = async (given: AtomicRunRequest, handler: (x: AtomicExecution<Tx>) => unknown): Promise<Answer> => {
+    const { tx } = given
+    if (tx === undefined && 'tx' in given) throw undefinedTx(name)
+    const request = runRequest({ name, settings, clock: core.clock }, given, atomicRunChecks)
+    const work: Work<AtomicExecution<Tx>> = x => attemptFunction(handler, x)
+    const once = (asked: ExecuteRequest) =>
+      executeInTransaction(core, settings, { transactor, request: asked, work, tx })
+    return tx === undefined ? execute(request, work) : admitChecked(core, waitless, { request, work, once })
+  }
   return {
     kind: 'atomic',
     name,
     [engine]: { name, settings, shared, execute, look: lookOnly(core, settings) },
     async run(given, handler) {
-      const { tx } = given
-      if (tx === undefined && 'tx' in given) throw undefinedTx(name)
-      const request = runRequest({ name, settings, clock: core.clock }, given, atomicRunChecks)
-      const work: Work<AtomicExecution<Tx>> = x => attemptFunction(handler, x)
-      const once = (asked: ExecuteRequest) =>
-        executeInTransaction(core, settings, { transactor, request: asked, work, tx })
-      const answer =
-        tx === undefined ? await execute(request, work) : await admitChecked(core, waitless, { request, work, once })
       // The store holds what valueOf decodes: JSON of what the handler returned.
-      return valueOf(name, answer) as never
+      return valueOf(name, await answerTo(given, handler)) as never
+    },
+    async runDetailed(given, handler) {
+      return resultOf(name, await answerTo(given, handler), settings) as never // as above
     },
   }
 }

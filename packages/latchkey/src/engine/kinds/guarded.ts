@@ -12,7 +12,7 @@ import {
   startWork,
 } from '../execution.ts'
 import { engine } from '../internal.ts'
-import type { GuardedOperation, Shared } from '../operation.ts'
+import type { GuardedOperation, RunRequest, Shared } from '../operation.ts'
 import { guardedChecks } from '../option-checks.ts'
 import { type GuardedOptions, type Settings, settingsOf } from '../options.ts'
 import { judge } from '../rules/judge.ts'
@@ -22,7 +22,7 @@ import { type Claiming, claimThenRun, type Won } from '../run/claim.ts'
 import { type Ending, type OwnedRow, StoredEnd } from '../run/finish.ts'
 import { holdLease, type Lease } from '../run/lease.ts'
 import { lookOnly } from '../run/look.ts'
-import { attemptFunction, runRequest, valueOf } from '../run-function.ts'
+import { attemptFunction, resultOf, runRequest, valueOf } from '../run-function.ts'
 import type { Core } from '../runtime.ts'
 
 type GuardedWork = Work<GuardedExecution>
@@ -49,15 +49,18 @@ export function guardedOperation<Tx, C>(
     storeDown: ({ cause }, request, work) => whenStoreIsDown(core, settings, { request, work, cause }),
   })
   const execute = admit(core, settings, once)
+  const answerTo = (given: RunRequest, handler: (x: GuardedExecution) => unknown) =>
+    execute(runRequest({ name, settings, clock: core.clock }, given), x => attemptFunction(handler, x))
   return {
     kind: 'guarded',
     name,
     [engine]: { name, settings, shared, execute, look: lookOnly(core, settings) },
     async run(given, handler) {
-      const request = runRequest({ name, settings, clock: core.clock }, given)
-      const answer = await execute(request, x => attemptFunction(handler, x))
       // The store holds what valueOf decodes: JSON of what the handler returned.
-      return valueOf(name, answer) as never
+      return valueOf(name, await answerTo(given, handler)) as never
+    },
+    async runDetailed(given, handler) {
+      return resultOf(name, await answerTo(given, handler), settings) as never // as above
     },
   }
 }

@@ -3,7 +3,13 @@ import { LatchkeyError, unreachable } from '../../ports/errors.ts'
 import type { Outcome } from '../../ports/outcome.ts'
 import type { KeyRecord, TakeOver } from '../../ports/store.ts'
 import { type Answer, type ExecuteRequest, inProgress, refused, retryAfterMsMin, unavailable } from '../answer.ts'
-import { restateFingerprint } from '../fingerprint/fingerprint.ts'
+import {
+  differingParts,
+  type FingerprintPart,
+  fingerprintVersion,
+  restateFingerprint,
+  sameFingerprint,
+} from '../fingerprint/fingerprint.ts'
 import type { Core } from '../runtime.ts'
 import { type Decision, decide } from '../rules/decide.ts'
 import type { Settings } from '../options.ts'
@@ -28,6 +34,8 @@ export async function answerFromRow<Tx, C>(
 ): Promise<RowAnswer> {
   if (!(await maySee(core, request, record))) return answer(refused('replay-not-authorized'))
   const decision = decide(record, request.fingerprint)
+  const before = decision.kind === 'misuse' ? asBeforeRotation(request, record) : undefined
+  if (before !== undefined) return { kind: 'claim-again', request: before }
   switch (decision.kind) {
     case 'claim-again':
       return { kind: 'claim-again', request }
@@ -74,7 +82,7 @@ function refuse<Tx>(core: Core<Tx>, { record, request }: RowAndRequest, decision
   const { operation } = record
   switch (decision.kind) {
     case 'misuse':
-      core.telemetry.count('reserve.key_misuse', { operation })
+      tellMisuse(core, record, decision.differs)
       return refused('key-reused', { differs: decision.differs })
     case 'running':
       countInProgress(core, request)
@@ -94,6 +102,22 @@ function refuse<Tx>(core: Core<Tx>, { record, request }: RowAndRequest, decision
     default:
       return unreachable(decision)
   }
+}
+
+/** A mistake in a client, which somebody has to find: whose it is and which row, never the key. */
+function tellMisuse<Tx>(core: Core<Tx>, record: KeyRecord, differs: readonly FingerprintPart[]): void {
+  const { id: identity, operation, scope } = record
+  core.telemetry.count('reserve.key_misuse', { operation, identity, scope })
+  const detail = differs.join(', ')
+  core.telemetry.report(
+    'a client used a key again for another request, which was refused: it needs a new key for each',
+    {
+      operation,
+      identity,
+      scope,
+      detail,
+    },
+  )
 }
 
 /** Once for a caller, however often it polls while it waits. */
@@ -128,6 +152,20 @@ function compareBy(request: ExecuteRequest, record: KeyRecord, version: number):
     `the row was written with fingerprint version ${version}, unknown here`,
   )
   return answer(refused('fingerprint-version', { cause, retryAfterMs: unknownRetryAfterMs }))
+}
+
+/**
+ * The request with its fingerprint under the HMAC key before the current one, if that is the row's. Also where the request is another one:
+ * under the row's own key fewer parts differ, and those are what the client is told.
+ */
+function asBeforeRotation(request: ExecuteRequest, { fingerprint: stored }: KeyRecord): ExecuteRequest | undefined {
+  const made = request.previousFingerprint?.()
+  if (made === undefined) return undefined
+  const fingerprint = fingerprintVersion(made) === fingerprintVersion(stored) ? made : restateFingerprint(made, stored)
+  if (fingerprint === undefined) return undefined
+  const isCloser = differingParts(fingerprint, stored).length < differingParts(request.fingerprint, stored).length
+  if (!isCloser && !sameFingerprint(fingerprint, stored)) return undefined
+  return { ...request, fingerprint, previousFingerprint: undefined }
 }
 
 /** The grant that the caller was allowed to see. It may take over this one, and no other. */

@@ -5,7 +5,7 @@
 import { isLatchkeyError, wasNeverSent } from '../../ports/errors.ts'
 import type { WorkInput } from '../../ports/steps.ts'
 import { faultPoint } from '../../ports/telemetry.ts'
-import type { ClaimRequest, ClaimResult, KeyRecord, Recovery } from '../../ports/store.ts'
+import type { ClaimRequest, ClaimResult, GrantedFrom, Identity, KeyRecord, Recovery } from '../../ports/store.ts'
 import { type Answer, type ExecuteRequest, inProgress } from '../answer.ts'
 import { type Settings, tombstoneOf } from '../options.ts'
 import type { Core } from '../runtime.ts'
@@ -128,7 +128,7 @@ class ClaimedRun<Tx, C, W> implements Claiming<W>, Caller<ClaimResult> {
   answered(claimed: ClaimResult): void {
     const { core, plan } = this.claims
     if (claimed.kind === 'won') {
-      countGrant(core, claimed, this.request)
+      countGrant(core, claimed.from, this.request.identity)
       return plan.run(claimed, this)
     }
     this.seen = claimed.record
@@ -170,7 +170,7 @@ class ClaimedRun<Tx, C, W> implements Claiming<W>, Caller<ClaimResult> {
   }
 }
 
-function countGrant<Tx>(core: Core<Tx>, { from }: Won, { identity }: ExecuteRequest): void {
+export function countGrant<Tx>(core: Core<Tx>, from: GrantedFrom, identity: Identity): void {
   const attributes = { operation: identity.operation, identity: identity.id }
   // A key is created once. A grant that takes it over or tries it again is counted as that.
   if (from === 'none' || from === 'expired') core.telemetry.count('reserve.created', attributes)

@@ -1,6 +1,14 @@
 /** One HTTP request through Latchkey: everything that is HTTP and not a framework's. */
 import type { Answer, Attempt, ExecuteRequest, StoredAs } from '../../engine/answer.ts'
-import { essenceOf, type FingerprintContext, fingerprintRequest, isJson } from '../../engine/fingerprint/fingerprint.ts'
+import {
+  essenceOf,
+  type FingerprintContext,
+  type FingerprintOptions,
+  fingerprintRequest,
+  isJson,
+  previousOptions,
+  type RequestParts,
+} from '../../engine/fingerprint/fingerprint.ts'
 import { engine } from '../../engine/internal.ts'
 import type { OperationEngine } from '../../engine/operation.ts'
 import { executeRequest, fingerprintedName, identityOf, isRequestTooOld, keyAge } from '../../engine/request.ts'
@@ -143,11 +151,13 @@ function requestOf<C>(owner: Owner<C>, view: RequestView<C>, { identity, key, ag
   const read = bounded(body, settings.bodyBytesMax)
   if (read.kind !== 'bytes') return refuse(owner, context, bodyProblem(owner, read))
   const { authorizeReplay, describe } = settings
+  const before = previousOptions(settings.fingerprint)
   const request = executeRequest(settings, {
     identity,
     key,
     isTooOld: age.kind === 'too-old' || isRequestTooOld(settings, context, shared.clock),
-    fingerprint: fingerprintView(owner, view, read.bytes),
+    fingerprint: fingerprintRequest(requestParts(view, read.bytes), settings.fingerprint, fingerprintContext(owner)),
+    previousFingerprint: before && (() => fingerprintBefore(owner, requestParts(view, read.bytes), before)),
     input: describe && (() => jsonOf(view, read.bytes)),
     authorizeReplay: authorizeReplay && (async record => await authorizeReplay(context, record)),
   })
@@ -218,19 +228,20 @@ function headerValue(view: RequestView<unknown>, name: string): string | undefin
   return lines.length < 2 ? lines[0] : lines.join(', ')
 }
 
-function fingerprintView<C>(owner: Owner<C>, view: RequestView<C>, body: Uint8Array): Uint8Array {
-  return fingerprintRequest(
-    {
-      method: view.method.toUpperCase(),
-      path: view.path,
-      query: view.query,
-      mediaType: headerValue(view, 'Content-Type'),
-      header: name => headerValue(view, name),
-      body,
-    },
-    owner.settings.fingerprint,
-    fingerprintContext(owner),
-  )
+function requestParts(view: RequestView<unknown>, body: Uint8Array): RequestParts {
+  return {
+    method: view.method.toUpperCase(),
+    path: view.path,
+    query: view.query,
+    mediaType: headerValue(view, 'Content-Type'),
+    header: name => headerValue(view, name),
+    body,
+  }
+}
+
+/** What is missing from the body was reported when it was read with the current key. */
+function fingerprintBefore<C>(owner: Owner<C>, parts: RequestParts, options: FingerprintOptions): Uint8Array {
+  return fingerprintRequest(parts, options, { operation: fingerprintedName(owner) })
 }
 
 function fingerprintContext<C>(owner: Owner<C>): FingerprintContext | undefined {

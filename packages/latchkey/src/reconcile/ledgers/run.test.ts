@@ -25,13 +25,15 @@ function newScene() {
     settled: () => undefined,
   }
   const { page, ledger } = slowLedger()
-  const begin = () => beginComparison(context, { ledger, everyMs: 1, ending: new AbortController().signal })
+  const beginWith = (compared: NamedLedger) =>
+    beginComparison(context, { ledger: compared, everyMs: 1, ending: new AbortController().signal })
+  const begin = () => beginWith(ledger)
   /** Twenty seconds, and what they set going. */
   const wait = async () => {
     clock.advance(20_000)
     await new Promise(resolve => setImmediate(resolve))
   }
-  return { clock, telemetry, reconciliation, faults, page, begin, wait }
+  return { clock, telemetry, reconciliation, faults, page, begin, beginWith, wait }
 }
 
 /** Ours waits for somebody to turn the page. */
@@ -81,6 +83,32 @@ it.each([
   })
   expect(await ended).toMatchObject({ code: 'claim-lost' })
   expect(await reconciliation.renewLedger(next.run, 3_600_000)).toBe('written')
+})
+
+it('observes what is missing, extra and different, each by the name of the ledger, and that it has just ended', async () => {
+  const { telemetry, beginWith } = newScene()
+  const entries = async function* (...keys: string[]) {
+    for (const key of keys) yield { key: key.slice(0, 1), value: key as never }
+  }
+  const begun = await beginWith({
+    name: 'books',
+    everyMs: 3_600_000,
+    // Only ours: a, b, c. Only theirs: e, f. Different: d.
+    ours: () => entries('a', 'b', 'c', 'd1', 'g'),
+    theirs: () => entries('d2', 'e', 'f', 'g'),
+    same: (ours, theirs) => ours === theirs,
+  })
+  if (begun.kind !== 'begun') throw new Error('not begun')
+  await begun.report
+  const attributes = { detail: 'books' }
+  for (const [metric, value] of [
+    ['ledger.missing', 3],
+    ['ledger.extra', 2],
+    ['ledger.different', 1],
+    ['ledger.last_run_age', 0],
+  ] as const) {
+    expect(telemetry.told.filter(one => Array.isArray(one) && one[0] === metric)).toEqual([[metric, value, attributes]])
+  }
 })
 
 it('names the side that gives nothing any more', async () => {
