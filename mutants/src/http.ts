@@ -66,6 +66,54 @@ export const httpMutants: readonly Mutant[] = [
     caughtBy: [named('test/reconcile/node-webhook.test.ts', 'answers 500 and counts it where the host itself fails')],
   },
   {
+    name: 'http: a key that cannot be read counts as none',
+    patches: [
+      {
+        file: `${folder}/http/exchange/read-key.ts`,
+        find: "return invalid('malformed', 'The server could not read the key in this request. It was not executed.')",
+        replace: "return { kind: 'missing' }",
+      },
+    ],
+    caughtBy: [
+      named(
+        'src/http/hono/index.test.ts',
+        'refuses a key in the body that is absent, is no text or cannot be read, and reserves nothing',
+      ),
+    ],
+  },
+  {
+    name: 'http: an answer of renderProblem that cannot be sent is sent',
+    patches: [
+      {
+        file: `${folder}/http/exchange/answers/problem.ts`,
+        find: '  for (const field of own) checkField(field)\n',
+        replace: '',
+      },
+    ],
+    caughtBy: [
+      named(
+        'src/http/exchange/answers/problem.test.ts',
+        "sends Latchkey's own and reports it where it splits a header",
+      ),
+    ],
+  },
+  {
+    name: 'http: client libraries retry an unknown outcome by themselves',
+    patches: [
+      {
+        file: `${folder}/wire/problem.ts`,
+        find: "return problem.attempt === 'own' ? undefined : false",
+        replace: 'return undefined',
+      },
+    ],
+    caughtBy: [
+      named(
+        'src/wire/problem.test.ts',
+        'stops retries that wait for evidence or for a person, and those that never help',
+      ),
+    ],
+  },
+  {
     name: 'options: an unknown name is passed over',
     patches: [
       {
