@@ -16,6 +16,8 @@ const keys = 400
 interface Hammer {
   readonly child: ChildProcess
   readonly lines: string[]
+  /** From its start, because one that is done by itself closes before it is killed. */
+  readonly closed: Promise<unknown>
   /** What went wrong in it. */
   errors: string
 }
@@ -40,7 +42,7 @@ afterEach(async () => {
 
 function start({ keyCount = keys, atATime = 4 } = {}): Hammer {
   const child = spawn(process.execPath, ['--import', 'tsx', hammer, path, String(keyCount), String(atATime)])
-  const started: Hammer = { child, lines: [], errors: '' }
+  const started: Hammer = { child, lines: [], closed: once(child, 'close'), errors: '' }
   let rest = ''
   child.stdout.on('data', (chunk: Buffer) => {
     const parts = (rest + chunk.toString()).split('\n')
@@ -60,8 +62,7 @@ async function until(condition: () => boolean): Promise<void> {
   }
 }
 
-async function kill({ child }: Hammer): Promise<void> {
-  const closed = once(child, 'close')
+async function kill({ child, closed }: Hammer): Promise<void> {
   child.kill('SIGKILL')
   await closed
 }
