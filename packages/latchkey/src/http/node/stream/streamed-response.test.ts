@@ -386,7 +386,8 @@ describe('other middleware around a response that streams', () => {
       const text = await textOf(await ask(await listen(capturing(handle, { before: rewrapping }))))
       expect(text.replace(large, 'A')).toBe('Abcd')
     }
-    expect(stillCorked).toBe(1)
+    // Node 20 corks the socket alone, and counts there.
+    expect(stillCorked).toBe(Number.parseInt(process.versions.node, 10) < 22 ? 0 : 1)
   })
 
   it('gets what inner middleware passes on, which has kept the methods it found', async () => {
