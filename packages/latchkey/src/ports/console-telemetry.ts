@@ -1,7 +1,7 @@
 /** The telemetry of those who gave none: reports go to `console.warn`, so that a forgotten `migrate()` does not pass in silence. */
 import { type Clock, systemClock } from './clock.ts'
 import { errorText } from './errors.ts'
-import type { Attributes, Telemetry } from './telemetry.ts'
+import { type Attributes, silentTelemetry, type Telemetry } from './telemetry.ts'
 
 /** A cause that lasts is written once a minute: often enough to be seen, rarely enough to leave the rest of the log readable. */
 const quietMs = 60_000
@@ -16,8 +16,7 @@ export function consoleTelemetry({
 }: { readonly clock?: Pick<Clock, 'monotonicMs'> } = {}): Telemetry {
   const lines = lineLimit()
   return {
-    count() {},
-    observe() {},
+    ...silentTelemetry,
     report(message, attributes) {
       try {
         const more = lines.admit(causeOf(message, attributes), clock.monotonicMs())
