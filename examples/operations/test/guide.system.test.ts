@@ -1,7 +1,7 @@
 /** Runs what docs/guides/operations.md shows, on a server of its own because roles belong to the whole server. */
 import { readFileSync } from 'node:fs'
 import { createLatchkey, json, outcomeUnknown, singleTenant } from 'latchkey'
-import { postgresStore } from 'latchkey/stores/postgres'
+import { postgresMigrations, postgresStore } from 'latchkey/stores/postgres'
 import pg from 'pg'
 import { afterAll, beforeAll, expect, it, vi } from 'vitest'
 import { describeOwnPostgres } from '../../../test/servers/describe-postgres.ts'
@@ -134,7 +134,7 @@ describeOwnPostgres('the guide for operations', own => {
     const sizes = await rowsOf('pg_total_relation_size')
     expect(sizes.map(({ relname }) => relname)).toEqual(expect.arrayContaining(['keys', 'outcomes', 'outbox']))
     expect(await rowsOf('latchkey.migrations')).toMatchObject(
-      Array.from({ length: 9 }, (_, at) => ({ version: at + 1 })),
+      postgresMigrations().map((_, at) => ({ version: at + 1 })),
     )
   })
 
