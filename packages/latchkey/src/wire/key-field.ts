@@ -8,19 +8,9 @@ export interface KeyFormat {
   minLength?: number
   /** Most characters of a key, after unquoting. Default 255, the usual limit among providers. */
   maxLength?: number
-  /** A pattern that the whole key must match. Default: any printable ASCII. */
+  /** A pattern that the whole key must match. Default: any printable ASCII. Set it where clients must send, for example, a UUID. */
   pattern?: RegExp
-  /** What the pattern stands for, in the texts of refusals: "a UUID". Default: the format that the operation requires. */
-  called?: string
-  /** Refuse what looks like an e-mail address: it is the customer's, not the request's. Default false. */
-  refuseEmails?: boolean
 }
-
-/** The formats that have names. */
-export const namedKeyFormats = {
-  uuid: { pattern: /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/i, called: 'a UUID' },
-  ulid: { pattern: /[0-7][0-9a-hjkmnp-tv-z]{25}/i, called: 'a ULID' },
-} satisfies Record<string, KeyFormat>
 
 export interface KeyFieldOptions {
   /**
@@ -135,16 +125,10 @@ export function checkKey(key: string, format: KeyFormat): KeyFieldResult {
   if (key.length > lengthMax) return invalid('too-long', lengthDetail(key, `at most ${lengthMax}`))
   if (key.length < lengthMin) return invalid('too-short', lengthDetail(key, `at least ${lengthMin}`))
   if (format.pattern !== undefined && !wholePattern(format.pattern).test(key)) {
-    return invalid('format', `The key is not ${format.called ?? 'of the format that this operation requires'}.`)
-  }
-  if (format.refuseEmails === true && emailLike.test(key)) {
-    return invalid('format', 'The key looks like an e-mail address. Send a new random key with each new request.')
+    return invalid('format', 'The key does not match the format that this operation requires.')
   }
   return { kind: 'key', key }
 }
-
-/** Something, an at sign, and a name with a dot in it. Also where more stands around it. */
-const emailLike = /[^\s@]@[a-z0-9-]+(?:\.[a-z0-9-]+)*\.[a-z]{2,}/i
 
 function lengthDetail(key: string, bound: string): string {
   return `The key has ${key.length} characters; ${bound} are accepted.`
