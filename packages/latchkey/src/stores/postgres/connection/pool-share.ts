@@ -24,7 +24,7 @@ export interface PoolShare {
   tryEnter(): boolean
   /**
    * Waits for a place, and returns whether it has one. A caller that still waits after a few milliseconds calls `look`, at the same time
-   * as others do: if that is true it needs no place any more. Rejects with `overloaded`.
+   * as others do: if that is true it needs no place any more, and if it fails the caller waits on. Rejects with `overloaded`.
    */
   enter(look: () => Promise<boolean>): Promise<boolean>
   leave(): void
@@ -103,21 +103,22 @@ function turn({ waiting, placesMax, together }: Line, look: () => Promise<boolea
       cancel()
       remove(waiting, place)
     }
-    const fail = (error: unknown) => {
-      if (isWaiting) leave()
-      reject(error)
-    }
-    const late = () => fail(overloaded(`${why}, and none ended within ${waitMsMax} ms`))
-    const cancel = systemClock.after(waitMsMax, late)
+    const cancel = systemClock.after(waitMsMax, () => {
+      leave()
+      reject(overloaded(`${why}, and none ended within ${waitMsMax} ms`))
+    })
     const place: WaitingCaller = { before: undefined, next: undefined, enter: () => (leave(), resolve(true)) }
     append(waiting, place)
     together(() => {
       if (!isWaiting) return
-      look().then(isAnswered => {
-        if (!isAnswered || !isWaiting) return
-        leave()
-        resolve(false)
-      }, fail)
+      void look()
+        // Who cannot be answered from its row waits on: the place may come, and its transaction sees the same fault or none.
+        .catch(() => false)
+        .then(isAnswered => {
+          if (!isAnswered || !isWaiting) return
+          leave()
+          resolve(false)
+        })
     })
   })
 }
