@@ -44,7 +44,8 @@ export const frameworks: Readonly<Record<Exclude<Frame, 'plain'>, Listen>> = {
   async hono({ handle }, backend) {
     const app = new Hono()
     const create = async (c: HonoContext) => c.json(await handle(await c.req.json<Order>()), 201)
-    app.post('/orders', backend === undefined ? create : onHono(guardedOperation<HonoContext>(backend), create))
+    if (backend === undefined) app.post('/orders', create)
+    else app.post('/orders', onHono(guardedOperation<HonoContext>(backend)), create)
     return listenFetch(app.fetch)
   },
 
