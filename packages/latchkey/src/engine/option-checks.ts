@@ -26,7 +26,7 @@ import type { OutboxMessage } from './outbox.ts'
 import type { EffectOptions } from './steps/phased-execution.ts'
 import type { DeferredOptions } from './kinds/deferred.ts'
 import type { PhasedOptions } from './kinds/phased.ts'
-import type { GuardedOptions, KeyFormat, OperationOptions } from './options.ts'
+import type { GuardedOptions, KeyLimits, OperationOptions } from './options.ts'
 
 const texts = listOf(text)
 const bytes = { wants: 'bytes', fits: (value: unknown): boolean => value instanceof Uint8Array }
@@ -60,7 +60,7 @@ const headerName = {
   wants: 'the name of a header',
   fits: (value: unknown): boolean => typeof value === 'string' && /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/.test(value),
 }
-const keyFormatChecks: ChecksOf<KeyFormat> = { minLength: count, maxLength: count, pattern }
+const keyFormatChecks: ChecksOf<KeyLimits> = { minLength: count, maxLength: count, pattern, refuseEmails: flag }
 
 /** Of every kind of operation. */
 const sharedChecks: ChecksOf<Omit<OperationOptions, 'onInProgress' | 'waitMs'>> = {
@@ -72,7 +72,7 @@ const sharedChecks: ChecksOf<Omit<OperationOptions, 'onInProgress' | 'waitMs'>> 
   upgrade: callable,
   describe: callable,
   key: either(callable, nested({ header: headerName })),
-  keyFormat: nested(keyFormatChecks),
+  keyFormat: either(oneOf('uuid', 'ulid'), nested(keyFormatChecks)),
   keyNamespace: oneOf('operation', 'scope'),
   onMissingKey: oneOf('refuse', 'run-unprotected'),
   fingerprint: nested(fingerprintChecks),

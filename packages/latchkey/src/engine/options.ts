@@ -4,6 +4,7 @@ import { misconfigured } from '../ports/errors.ts'
 import type { Outcome } from '../ports/outcome.ts'
 import type { KeyRecord } from '../ports/store.ts'
 import { idempotencyKey } from '../wire/headers.ts'
+import { type KeyRules, namedKeyRules } from '../wire/key-rules.ts'
 import type { NeverStored } from './rules/judge.ts'
 import { findFingerprintFault, type FingerprintOptions } from './fingerprint/fingerprint.ts'
 import { guardedChecks } from './option-checks.ts'
@@ -15,14 +16,19 @@ const hour = 60 * minute
 /** As for stored outcomes. Parsers have limits of their own, and most are lower. */
 export const bodyBytesMaxDefault = 1_048_576
 
-export interface KeyFormat {
-  /** Default 1. */
+export interface KeyLimits {
+  /** Default 1. With 16 or more, a counter or a date is no key. */
   readonly minLength?: number
   /** Default 255, the common ceiling of payment providers. */
   readonly maxLength?: number
   /** Default: none. Publish it: clients must know it. */
   readonly pattern?: RegExp
+  /** Refuse what looks like an e-mail address: a key per customer would stop the second order of each. Default false. */
+  readonly refuseEmails?: boolean
 }
+
+/** `uuid`: of any version. `ulid`: 26 characters of Crockford's base32. */
+export type KeyFormat = 'uuid' | 'ulid' | KeyLimits
 
 /**
  * Where a request carries its key: a header, or what the function returns. It gets what `scope` gets, after the body has been read and found
@@ -62,6 +68,7 @@ export interface OperationOptions<Context = unknown> {
    * (`{ header: 'PayPal-Request-Id' }`) or in the body (`req => req.body.idempotency_key`).
    */
   readonly key?: KeySource<Context>
+  /** What is accepted as a key. Default: 1 to 255 characters. Anything else is 400 `invalid-key`. */
   readonly keyFormat?: KeyFormat
   /** `scope` makes one key span all operations of a scope. Default `operation`. */
   readonly keyNamespace?: 'operation' | 'scope'
@@ -126,8 +133,9 @@ export interface GuardedOptions<Context = unknown> extends OperationOptions<Cont
   readonly onStoreDown?: 'refuse' | 'run-unprotected'
 }
 
-export type Settings<Context = unknown> = Required<Omit<OperationOptions<Context>, OptionalForGood>> &
+export type Settings<Context = unknown> = Required<Omit<OperationOptions<Context>, OptionalForGood | 'keyFormat'>> &
   Pick<OperationOptions<Context>, OptionalForGood> & {
+    readonly keyFormat: KeyRules
     readonly onFailure: 'hold' | 'rerun' | 'store'
     readonly leaseMs: number
     readonly holdMsMax: number
@@ -173,7 +181,11 @@ export function settingsOf<C>(
     onStoreDown: 'refuse',
     neverStored: undefined,
     // An option that is undefined was not given.
-    ...(Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as typeof options),
+    ...(Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as Omit<
+      typeof options,
+      'keyFormat'
+    >),
+    ...(options.keyFormat === undefined ? {} : { keyFormat: keyFormatOf(options.keyFormat) }),
   }
   checkKeySource(operation, settings)
   checkRetention(operation, settings)
@@ -182,6 +194,10 @@ export function settingsOf<C>(
   const fault = findFingerprintFault(settings.fingerprint)
   if (fault !== undefined) throw misconfigured(`${operation}: ${fault}`)
   return settings
+}
+
+function keyFormatOf(format: KeyFormat): KeyRules {
+  return typeof format === 'string' ? namedKeyRules[format] : format
 }
 
 /** What a claim carries of `onExpiry`. */

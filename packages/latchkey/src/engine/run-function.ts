@@ -11,7 +11,8 @@ import { jsonBytesMax } from './steps/json.ts'
 import { storedFailureStatus } from './rules/judge.ts'
 import { runChecks } from './option-checks.ts'
 import type { RunRequest, RunResult } from './operation.ts'
-import type { KeyFormat, Settings } from './options.ts'
+import { checkKey, type KeyRules } from '../wire/key-rules.ts'
+import type { Settings } from './options.ts'
 import { executeRequest, fingerprintedName, identityOf, keyAge, type RequestOwner } from './request.ts'
 
 export interface FunctionOwner<C> extends RequestOwner<C> {
@@ -23,7 +24,7 @@ export function runRequest<C>(owner: FunctionOwner<C>, given: RunRequest, checks
   const { name, settings, clock } = owner
   checkOptions(`${name}: run`, given, checks)
   const { scope, key, input } = given
-  checkKey(name, key, settings.keyFormat)
+  checkKeyText(name, key, settings.keyFormat)
   const age = keyAge(settings, key, clock)
   if (age.kind === 'invalid') throw new LatchkeyError('invalid-key', `${name}: ${age.detail}`)
   const before = previousOptions(settings.fingerprint)
@@ -37,21 +38,13 @@ export function runRequest<C>(owner: FunctionOwner<C>, given: RunRequest, checks
   })
 }
 
-function checkKey(operation: string, key: string, { minLength = 1, maxLength = 255, pattern }: KeyFormat): void {
-  const fits =
-    typeof key === 'string' &&
-    !hasLoneSurrogate(key) &&
-    key.length >= minLength &&
-    key.length <= maxLength &&
-    (pattern === undefined || matchesWhole(pattern, key))
-  if (fits) return
-  const wanted = `${minLength} to ${maxLength} characters${pattern === undefined ? '' : ` matching ${pattern}`}`
-  throw new LatchkeyError('invalid-key', `${operation}: the key must be ${wanted}`)
-}
-
-/** As over HTTP: the whole key, and without the position that a pattern with the flag g holds between calls. */
-function matchesWhole(pattern: RegExp, key: string): boolean {
-  return new RegExp(`^(?:${pattern.source})$`, pattern.flags.replace(/[gym]/g, '')).test(key)
+/** As over HTTP. */
+function checkKeyText(operation: string, key: string, format: KeyRules): void {
+  if (typeof key !== 'string' || hasLoneSurrogate(key)) {
+    throw new LatchkeyError('invalid-key', `${operation}: the key must be text without lone surrogates`)
+  }
+  const checked = checkKey(key, format)
+  if (checked.kind === 'invalid') throw new LatchkeyError('invalid-key', `${operation}: ${checked.detail}`)
 }
 
 export async function attemptFunction<X extends Execution>(handler: (x: X) => unknown, execution: X): Promise<Attempt> {

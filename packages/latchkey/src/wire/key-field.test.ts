@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { readKeyField, writeKeyField } from './key-field.ts'
-import type { KeyFieldResult } from './key-field.ts'
+import type { KeyFieldResult } from './key-rules.ts'
 
 type Expectation = { key: string } | { error: string }
 interface HeaderCase {

@@ -1,16 +1,6 @@
 import { idempotencyKey } from './headers.ts'
-import type { KeyFieldFault } from './problem.ts'
+import { checkKey, invalid, type KeyFieldResult, keyLengthMax, type KeyRules } from './key-rules.ts'
 import { parseItem, serializeString } from './structured-field.ts'
-
-/** What a site accepts as a key, on top of the field's syntax. */
-export interface KeyFormat {
-  /** Fewest characters of a key, after unquoting. Default 1. Raise it where short keys could be guessed. */
-  minLength?: number
-  /** Most characters of a key, after unquoting. Default 255, the usual limit among providers. */
-  maxLength?: number
-  /** A pattern that the whole key must match. Default: any printable ASCII. Set it where clients must send, for example, a UUID. */
-  pattern?: RegExp
-}
 
 export interface KeyFieldOptions {
   /**
@@ -19,17 +9,10 @@ export interface KeyFieldOptions {
    */
   strictSyntax?: boolean
   /** Length and shape of a key. Default 1 to 255 characters of any shape. */
-  keyFormat?: KeyFormat
+  keyFormat?: KeyRules
   /** The name of the field, for the texts of refusals. Default `Idempotency-Key`. */
   name?: string
 }
-
-export type KeyFieldResult =
-  | { kind: 'key'; key: string }
-  | { kind: 'missing' }
-  | { kind: 'invalid'; reason: KeyFieldFault; detail: string }
-
-export const keyLengthMax = 255
 
 // A parser must support Strings of 1,024 characters (RFC 9651, section 3.3.3), each of which may be escaped, and some
 // parameters. A longer field is refused before parsing, so that a hostile one costs only a length check.
@@ -115,39 +98,6 @@ function stringFault(text: string): string {
 function spelled(character: string): string {
   if (/[!-~]/.test(character)) return `the character ${character}`
   return `the character U+${character.charCodeAt(0).toString(16).toUpperCase().padStart(4, '0')}`
-}
-
-/** Of a key that has been read, from the field or elsewhere. */
-export function checkKey(key: string, format: KeyFormat): KeyFieldResult {
-  const lengthMax = format.maxLength ?? keyLengthMax
-  const lengthMin = format.minLength ?? 1
-  if (key.length === 0) return invalid('empty', 'The key is an empty string.')
-  if (key.length > lengthMax) return invalid('too-long', lengthDetail(key, `at most ${lengthMax}`))
-  if (key.length < lengthMin) return invalid('too-short', lengthDetail(key, `at least ${lengthMin}`))
-  if (format.pattern !== undefined && !wholePattern(format.pattern).test(key)) {
-    return invalid('format', 'The key does not match the format that this operation requires.')
-  }
-  return { kind: 'key', key }
-}
-
-function lengthDetail(key: string, bound: string): string {
-  return `The key has ${key.length} characters; ${bound} are accepted.`
-}
-
-// A pattern without anchors would accept any key that merely contains a match, and one with the flag g or y retains a position between
-// calls. Neither is what the author of a format means.
-const anchored = new WeakMap<RegExp, RegExp>()
-
-function wholePattern(pattern: RegExp): RegExp {
-  const known = anchored.get(pattern)
-  if (known !== undefined) return known
-  const whole = new RegExp(`^(?:${pattern.source})$`, pattern.flags.replace(/[gym]/g, ''))
-  anchored.set(pattern, whole)
-  return whole
-}
-
-export function invalid(reason: KeyFieldFault, detail: string): KeyFieldResult {
-  return { kind: 'invalid', reason, detail }
 }
 
 /**

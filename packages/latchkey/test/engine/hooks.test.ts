@@ -1,7 +1,7 @@
 import { inspect } from 'node:util'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { engine } from '../../src/engine/internal.ts'
-import type { GuardedOptions } from '../../src/engine/options.ts'
+import type { GuardedOptions, KeyFormat } from '../../src/engine/options.ts'
 import type { Telemetry } from '../../src/ports/telemetry.ts'
 import { memoryStore } from '../../src/stores/memory/index.ts'
 import { leapingClock } from './fake-clock.ts'
@@ -181,5 +181,31 @@ describe('the format of a key', () => {
     const operation = guarded({ keyFormat: { pattern: /[a-z]+/g } })
     for (const key of ['abc', 'abc', 'abc']) expect(await operation.run(runRequest(key), () => 1)).toBe(1)
     await expect(operation.run(runRequest('abc 1'), () => 1)).rejects.toMatchObject({ code: 'invalid-key' })
+  })
+
+  it.each<[KeyFormat, string[], string[], string]>([
+    [
+      'uuid',
+      ['0190F3C2-7c1e-7abc-8def-0123456789ab', '8e03978e-40d5-43e8-bc93-6894a57f9324'],
+      ['8e03978e40d543e8bc936894a57f9324', '8e03978e-40d5-43e8-bc93-6894a57f9324-1', 'order-7'],
+      'The key is not a UUID',
+    ],
+    [
+      'ulid',
+      ['01ARZ3NDEKTSV4RRFFQ69G5FAV', '01arz3ndektsv4rrffq69g5fav'],
+      ['81ARZ3NDEKTSV4RRFFQ69G5FAV', '01ARZ3NDEKTSV4RRFFQ69G5FAU', '01ARZ3NDEKTSV4RRFFQ69G5FA'],
+      'The key is not a ULID',
+    ],
+    [{ minLength: 16 }, ['0123456789abcdef'], ['2026-11-17'], 'at least 16 are accepted'],
+    [
+      { refuseEmails: true },
+      ['a@b', 'npm@11.19.1', 'order@7', '@example.com'],
+      ['someone@example.com', 'pay:someone+tag@mail.example.co.uk:7'],
+      'looks like an e-mail address',
+    ],
+  ])('can be %j', async (keyFormat, taken, refused, text) => {
+    const operation = guarded({ keyFormat })
+    for (const key of taken) expect(await operation.run(runRequest(key), () => 1)).toBe(1)
+    for (const key of refused) await expect(operation.run(runRequest(key), () => 1)).rejects.toThrow(text)
   })
 })

@@ -83,7 +83,8 @@ const tables: readonly [owner: string, take: Take, right: Options, refusals: rea
       ],
       [{ keyFormat: { pattern: '^x' } }, "keyFormat.pattern must be a regular expression (got '^x')"],
       [{ keyFormat: { maxlength: 3 } }, 'unknown option keyFormat.maxlength: did you mean keyFormat.maxLength?'],
-      [{ keyFormat: [] }, 'keyFormat must be an object of options (got a list)'],
+      [{ keyFormat: [] }, "keyFormat must be 'uuid' or 'ulid', or an object of options (got a list)"],
+      [{ keyFormat: 'guid' }, "keyFormat must be 'uuid' or 'ulid', or an object of options (got 'guid')"],
       [{ methods: 'POST' }, "methods must be a list (got 'POST')"],
       [{ storeStatus: [200] }, 'storeStatus must be a function (got a list)'],
       [

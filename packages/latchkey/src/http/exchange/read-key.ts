@@ -2,7 +2,7 @@
 import { hasLoneSurrogate } from '../../engine/fingerprint/json/scalar.ts'
 import type { OperationEngine } from '../../engine/operation.ts'
 import type { KeySource } from '../../engine/options.ts'
-import { checkKey, invalid, type KeyFieldResult } from '../../wire/key-field.ts'
+import { checkKey, invalid, type KeyFieldResult } from '../../wire/key-rules.ts'
 
 type ReadKey<C> = Extract<KeySource<C>, (context: C) => unknown>
 
