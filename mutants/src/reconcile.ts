@@ -9,6 +9,12 @@ const signed = (test: string): NamedTest => ({ path: `${folder}/webhooks/signatu
 const phased = (test: string): NamedTest => ({ path: 'packages/latchkey/test/phased/sqlite.test.ts', test })
 const deferred = (test: string): NamedTest => ({ path: 'packages/latchkey/test/deferred/sqlite.test.ts', test })
 
+const resumer = (test: string): NamedTest => ({ path: 'packages/latchkey/src/workers/resumer.test.ts', test })
+const sqlite = (test: string): NamedTest => ({
+  path: 'packages/latchkey/src/stores/sqlite/conformance.test.ts',
+  test,
+})
+
 const quarantine = 'quarantineMs: quarantineMs(operation) + ageMs(),'
 const never = settling('believes "never happened" only after the quarantine, and then tries once more with another key')
 
@@ -94,10 +100,32 @@ export const reconcileMutants: readonly Mutant[] = [
     patches: [
       {
         file: `${engine}/steps/run-definition.ts`,
-        find: 'if (journal.overdue && journal.steps.length === 0)',
-        replace: 'if (journal.overdue && journal.steps.length < 0)',
+        find: 'if (isOverdue(journal)) return',
+        replace: 'if (isOverdue(journal) && journal.steps.length < 0) return',
       },
     ],
     caughtBy: [deferred('ends in a kept 408 when nobody began it in time, and never runs'), simulation],
+  },
+  {
+    name: 'workers: overdue work of an operation that is not declared waits for ever',
+    patches: [
+      {
+        file: 'packages/latchkey/src/workers/resumer.ts',
+        find: 'return row.overdue ? overdue : undefined',
+        replace: 'return row.overdue ? undefined : undefined',
+      },
+    ],
+    caughtBy: [resumer('ends rows of an operation that is not declared here when their deadline has passed')],
+  },
+  {
+    name: 'sqlite: begun work is listed as overdue',
+    patches: [
+      {
+        file: 'packages/latchkey/src/stores/sqlite/keys/resumable.ts',
+        find: 'WHERE s.id = found.id) AS overdue',
+        replace: "WHERE s.id = found.id AND s.name = '') AS overdue",
+      },
+    ],
+    caughtBy: [sqlite('lists work with a step in its journal as begun, whenever its deadline was')],
   },
 ]

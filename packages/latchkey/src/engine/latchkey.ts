@@ -10,7 +10,7 @@ import { engine } from './internal.ts'
 import { atomicOperation } from './kinds/atomic.ts'
 import { deferredOperation, type DeferredOptions } from './kinds/deferred.ts'
 import { guardedOperation } from './kinds/guarded.ts'
-import { phasedOperation, type PhasedOptions, phasedParts } from './kinds/phased.ts'
+import { overdueResumer, phasedOperation, type PhasedOptions, phasedParts } from './kinds/phased.ts'
 import type { Maintenance } from './maintenance.ts'
 import type {
   AtomicOperation,
@@ -111,6 +111,8 @@ export interface Internals<Tx> {
   readonly telemetry: Telemetry
   /** The newest declared version of each phased or deferred operation, by name; it also resumes rows of the older ones. */
   readonly phased: ReadonlyMap<string, { readonly [engine]: Resumer }>
+  /** Ends rows of operations that are not declared here, once their deadline has passed. */
+  readonly overdue: Resumer
   /** Of every operation that is declared here, by name. */
   readonly kinds: ReadonlyMap<string, OperationKind>
   /** Of an operation that is not declared here, the defaults. */
@@ -183,7 +185,7 @@ export function createLatchkey<Tx, Context = unknown>(options: LatchkeyOptions<T
       return operation
     },
     outbox: { append: adoptingAppender(store, append) },
-    [engine]: { ...internalsOf(core), phased, kinds, retentionOf, statuses: statuses(core, shared, phased) },
+    [engine]: { ...internalsOf(core, shared), phased, kinds, retentionOf, statuses: statuses(core, shared, phased) },
     identify: parts => identify(parts).id,
     close: ({ timeoutMs = 10_000 } = {}) => close(core, timeoutMs),
   }
@@ -194,9 +196,13 @@ function sharedOf<Tx, C>(core: Core<Tx>, { scope, http = {} }: LatchkeyOptions<T
   return { scope, http, neverStored: neverStoredOf(http), clock, telemetry, expiryOf: id => expiryOf(core, id) }
 }
 
-function internalsOf<Tx>(core: Core<Tx>): Omit<Internals<Tx>, 'phased' | 'kinds' | 'retentionOf'> {
+function internalsOf<Tx, C>(
+  core: Core<Tx>,
+  shared: Shared<C>,
+): Omit<Internals<Tx>, 'phased' | 'kinds' | 'retentionOf'> {
   const { store, clock, telemetry, maintenance, draining } = core
-  return { store, clock, telemetry, maintenance, closing: draining.signal }
+  const overdue = overdueResumer(core, shared)
+  return { store, clock, telemetry, overdue, maintenance, closing: draining.signal }
 }
 
 function neverStoredOf({ neverStore }: Pick<HttpOptions, 'neverStore'>): NeverStored | undefined {

@@ -198,6 +198,8 @@ export interface Resumable {
   readonly fingerprint: Uint8Array
   /** How often its owner died: a worker that handles several rows at once runs a suspect alone. */
   readonly crashes: number
+  /** No step of it has begun, and its deadline has passed: nobody needs its definition to end it. */
+  readonly overdue: boolean
 }
 
 export interface Listing {

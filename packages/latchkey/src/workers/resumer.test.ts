@@ -26,7 +26,15 @@ function scene({ concurrency = 2, resume = async (): Promise<Resumed> => 'comple
     const at = waiting.findIndex(row => row.identity.id === id)
     if (at >= 0) waiting.splice(at, 1)
   }
+  const ended: string[] = []
   const worker = resumer({
+    overdue: {
+      async resume({ identity }) {
+        ended.push(identity.id)
+        take(identity.id)
+        return 'completed'
+      },
+    },
     store: {
       async resumable({ limit }) {
         limits.push(limit)
@@ -45,13 +53,14 @@ function scene({ concurrency = 2, resume = async (): Promise<Resumed> => 'comple
     closing,
     waiting,
     resumed,
+    ended,
     limits,
     worker,
     turn: () => worker.turn(new AbortController().signal),
-    add(count: number, name = 'pay', crashes = 0) {
+    add(count: number, name = 'pay', { crashes = 0, overdue = false } = {}) {
       for (let n = 0; n < count; n++) {
-        const id = `${name}-${waiting.length}`
-        waiting.push({ identity: { id, scope: 'acme', operation: name }, fingerprint: new Uint8Array(), crashes })
+        const identity = { id: `${name}-${waiting.length}`, scope: 'acme', operation: name }
+        waiting.push({ identity, fingerprint: new Uint8Array(), crashes, overdue })
       }
     },
   }
@@ -72,7 +81,7 @@ it('resumes every row once, and says when nothing is left', async () => {
 it('takes a row whose owners died alone, after the others', async () => {
   const { opened, open } = gate()
   const { add, turn, worker, resumed } = scene({ resume: () => opened.then(() => 'completed' as const) })
-  add(1, 'pay', 3)
+  add(1, 'pay', { crashes: 3 })
   add(1)
   await turn()
   // Waits for the end of what runs, and begins nothing beside it.
@@ -158,6 +167,17 @@ it('leaves rows of operations that are not declared here alone, and says so once
   expect(telemetry.told).toEqual([
     ['rows are not resumed here: their operation is not declared in this process', { operation: 'exports' }],
   ])
+})
+
+it('ends rows of an operation that is not declared here when their deadline has passed', async () => {
+  const { add, turn, worker, resumed, ended, waiting } = scene()
+  add(1, 'exports')
+  add(1, 'exports', { overdue: true })
+  add(1, 'pay', { overdue: true })
+  await turn()
+  await worker.outstanding()
+  expect([ended, resumed]).toEqual([['exports-1'], ['pay-2']])
+  expect(waiting.map(({ identity }) => identity.id)).toEqual(['exports-0'])
 })
 
 it('finds its own rows behind many that are not', async () => {

@@ -10,7 +10,10 @@ import type { Resumer as OperationResumer } from '../engine/operation.ts'
 import { within } from '../engine/store/call.ts'
 import type { TurnResult } from './loop.ts'
 
-export interface ResumerOptions extends Pick<Internals<unknown>, 'phased' | 'clock' | 'telemetry' | 'closing'> {
+export interface ResumerOptions extends Pick<
+  Internals<unknown>,
+  'phased' | 'overdue' | 'clock' | 'telemetry' | 'closing'
+> {
   readonly store: Pick<Store, 'resumable'>
   readonly concurrency: number
 }
@@ -36,10 +39,11 @@ const suspectCrashes = 2
 /** The maximum hold: a definition that hangs for longer frees its slot, and the fence protects the row. */
 const resumeMsMax = 900_000
 
-export function resumer({ store, phased, concurrency, clock, telemetry, closing }: ResumerOptions): Resumer {
+export function resumer(options: ResumerOptions): Resumer {
+  const { store, concurrency, clock, telemetry, closing } = options
   const busy = new Map<string, Promise<void>>()
   const restsUntilMs = new Map<string, number>()
-  const undeclared = new Set<string>()
+  const resumerOf = resumersOf(options)
   let limit = concurrency * rowsPerSlot
   /** A suspect is running: nothing is started beside it. */
   let suspect = false
@@ -55,16 +59,6 @@ export function resumer({ store, phased, concurrency, clock, telemetry, closing 
       })
       .finally(() => void busy.delete(id))
     busy.set(id, work)
-  }
-
-  /** Rows of other operations are left to a process that declares them; reported once, because an undeclared operation waits for ever. */
-  function isDeclared({ identity: { operation } }: Resumable): boolean {
-    if (phased.has(operation)) return true
-    if (!undeclared.has(operation)) {
-      undeclared.add(operation)
-      telemetry.report('rows are not resumed here: their operation is not declared in this process', { operation })
-    }
-    return false
   }
 
   const isRested = ({ identity: { id } }: Resumable) =>
@@ -89,7 +83,7 @@ export function resumer({ store, phased, concurrency, clock, telemetry, closing 
       if (free <= 0) return 'more'
       forgetPast(restsUntilMs, clock.monotonicMs())
       const rows = await store.resumable({ limit })
-      const waiting = rows.filter(row => isDeclared(row) && isRested(row))
+      const waiting = rows.filter(row => resumerOf(row) !== undefined && isRested(row))
       const mayBeMore = rows.length >= limit && limit < limitMax
       limit = waiting.length === 0 && mayBeMore ? Math.min(2 * limit, limitMax) : concurrency * rowsPerSlot
       if (signal.aborted || closing.aborted) return 'idle'
@@ -97,13 +91,31 @@ export function resumer({ store, phased, concurrency, clock, telemetry, closing 
       // Only suspects are waiting, and something is running: they start when it has ended.
       if (chosen.length === 0 && waiting.length > 0) await anyEnd(busy.values(), { clock, signal })
       for (const row of chosen) {
-        const operation = phased.get(row.identity.operation)
-        if (operation !== undefined) resume(row, operation[engine])
+        const operation = resumerOf(row)
+        if (operation !== undefined) resume(row, operation)
       }
       return waiting.length > chosen.length || mayBeMore ? 'more' : 'idle'
     },
     outstanding: () => Promise.all(busy.values()),
     settled: id => void restsUntilMs.delete(id),
+  }
+}
+
+/**
+ * Rows of other operations are left to a process that declares them; reported once, because without one they wait until their deadline, or
+ * for ever. One whose deadline has passed ends here as well as anywhere.
+ */
+function resumersOf({ phased, overdue, telemetry }: ResumerOptions): (row: Resumable) => OperationResumer | undefined {
+  const undeclared = new Set<string>()
+  return row => {
+    const { operation } = row.identity
+    const declared = phased.get(operation)
+    if (declared !== undefined) return declared[engine]
+    if (!undeclared.has(operation)) {
+      undeclared.add(operation)
+      telemetry.report('rows are not resumed here: their operation is not declared in this process', { operation })
+    }
+    return row.overdue ? overdue : undefined
   }
 }
 

@@ -1,8 +1,9 @@
 /** What deferred work does, whichever store keeps it. Run by a test file per store. */
 import { afterEach, beforeAll, expect, it } from 'vitest'
-import { isLatchkeyError, notExecuted } from 'latchkey'
+import { createLatchkey, isLatchkeyError, notExecuted } from 'latchkey'
+import { createWorkers } from 'latchkey/workers'
 import { engine } from '../../src/engine/internal.ts'
-import { eventually } from '../engine/fixture.ts'
+import { eventually, recordingTelemetry } from '../engine/fixture.ts'
 import { openPlace } from '../processes/database.ts'
 import { openStage, rowOf, type Stage, type StageOptions } from './fixture.ts'
 
@@ -96,6 +97,36 @@ export function itDefers(placeName: () => string): void {
     })
     expect(await stage.place.executions('overdue')).toBe(0)
     expect((await stage.latchkey.inspect(rowOf('overdue'))).record).toMatchObject({ state: 'completed', attempts: 1 })
+  })
+
+  it('ends at its deadline in a process that no longer declares it, and not before', async () => {
+    const stage = await stageOf({ deadlineMs: 1_500 })
+    const later = await stageOf()
+    await stage.ask('undeclared')
+    const telemetry = recordingTelemetry()
+    const latchkey = createLatchkey({ store: stage.place.store, scope: () => 'acme', telemetry })
+    const workers = createWorkers(latchkey, { only: ['resumer'], resumer: { everyMs: 50 } })
+    workers.start()
+    try {
+      await eventually(async () => telemetry.told.length > 0)
+      expect(await stage.ask('undeclared')).toMatchObject({ kind: 'accepted' })
+      await later.ask('undeclared-later')
+      await eventually(async () => (await stage.ask('undeclared')).kind === 'done')
+      expect(await stage.ask('undeclared')).toMatchObject({
+        status: 408,
+        value: { type: 'urn:latchkey:problem:deadline-passed' },
+      })
+      expect(await stage.place.executions('undeclared')).toBe(0)
+      // Its deadline is an hour away: it waits for a process that declares it.
+      expect((await stage.latchkey.inspect(rowOf('undeclared-later'))).record).toMatchObject({
+        state: 'pending',
+        attempts: 0,
+      })
+    } finally {
+      await workers.stop()
+      await latchkey.close()
+    }
+    expect(await later.work()).toEqual(['completed'])
   })
 
   it('is run to its end past its deadline once a step of it is done', async () => {

@@ -8,7 +8,7 @@ import { hourMs, identity, leaseMs, minuteMs, newClaimId, notKnown, otherFingerp
 import { recordOf, request, retentionMs, retryNow, rowIn, seen, still, won } from '../fixture.ts'
 import { unusualScopes } from '../keys/listing.ts'
 import { applying, finding, happened, storeEvidence, never, whole } from '../reconcile/fixture.ts'
-import { openPhased, ownPhased, phasedRequest, resumeRequest, runPhase, work } from './fixture.ts'
+import { charge, openPhased, ownPhased, phasedRequest, resumeRequest, runPhase, work } from './fixture.ts'
 
 function job(key: string, over: Partial<EnqueueRequest> = {}): EnqueueRequest {
   const { identity: identified, claimId, fingerprint, description } = request(key)
@@ -25,6 +25,10 @@ async function seenBy(store: Store, asked: EnqueueRequest): Promise<KeyRecord> {
   const result = await store.enqueue(asked)
   assert.ok(result.kind === 'seen', `expected the row to be seen, but it was ${result.kind}`)
   return result.record
+}
+
+async function overdueIds(store: Store): Promise<readonly string[]> {
+  return (await store.resumable({ limit: 10 })).filter(row => row.overdue).map(row => row.identity.id)
 }
 
 const cases: readonly Omit<StoreCase, 'needs'>[] = [
@@ -198,11 +202,26 @@ const cases: readonly Omit<StoreCase, 'needs'>[] = [
       const early = won(await store.claim(resumeRequest('a')))
       assert.equal(early.journal?.overdue, false)
       await store.fail(early.claim, retryNow)
+      assert.deepEqual(await overdueIds(store), [])
       await harness.advance(hourMs + minuteMs)
       assert.deepEqual(await steps.readJournal(id), { work, overdue: true, steps: [] })
+      assert.deepEqual(await overdueIds(store), [id])
       const late = won(await store.claim(resumeRequest('a')))
       assert.deepEqual(late.journal, { work, overdue: true, steps: [] })
       assert.equal(won(await store.claim(resumeRequest('no deadline'))).journal?.overdue, false)
+    },
+  },
+  {
+    name: 'lists work with a step in its journal as begun, whenever its deadline was',
+    async run(harness) {
+      const { store, steps } = await openPhased(harness)
+      const claim = await ownPhased(store, 'a', { work: { ...work, deadlineInMs: hourMs } })
+      const unbegun = await ownPhased(store, 'b', { work: { ...work, deadlineInMs: hourMs } })
+      assert.equal(await steps.openIntent(claim, charge(0, { windowMs: 10 * hourMs }), leaseMs), 'written')
+      await harness.advance(hourMs + minuteMs)
+      const rows = await store.resumable({ limit: 10 })
+      assert.deepEqual(rows.map(row => row.identity.id).toSorted(), [claim.id, unbegun.id].toSorted())
+      assert.deepEqual(await overdueIds(store), [unbegun.id])
     },
   },
   {

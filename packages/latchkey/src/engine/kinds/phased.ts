@@ -4,18 +4,26 @@ import { misconfigured } from '../../ports/errors.ts'
 import type { Resumable, Store } from '../../ports/store.ts'
 import { type Answer, type ExecuteRequest, refused, unavailable } from '../answer.ts'
 import { engine } from '../internal.ts'
-import type { InputSource, PhasedOperation, PhasedRunRequest, PhasedValue, Resumed, Shared } from '../operation.ts'
+import type {
+  InputSource,
+  PhasedOperation,
+  PhasedRunRequest,
+  PhasedValue,
+  Resumed,
+  Resumer,
+  Shared,
+} from '../operation.ts'
 import { phasedChecks } from '../option-checks.ts'
 import { type OperationOptions, type Settings, settingsOf } from '../options.ts'
 import { executeRequest } from '../request.ts'
-import { admit, tracked } from '../run/admit.ts'
+import { admit, type Once, tracked } from '../run/admit.ts'
 import { claimThenRun } from '../run/claim.ts'
 import { deadlineOutcome, enqueueOnce } from '../run/enqueue.ts'
 import { lookOnly } from '../run/look.ts'
 import { outcomeOf, runRequest } from '../run-function.ts'
 import type { Core } from '../runtime.ts'
 import { inputText } from '../steps/input-text.ts'
-import { type Definition, type PhasedParts, runGranted } from '../steps/run-definition.ts'
+import { type Definition, endUndeclared, type PhasedParts, runGranted } from '../steps/run-definition.ts'
 
 export interface PhasedOptions<Context = unknown> extends OperationOptions<Context> {
   /** Rises whenever the steps or their meaning change. Rows of a version that is still declared drain with it; others are parked. */
@@ -144,12 +152,31 @@ export function definitionRunner<Tx, Input, C>(
     requestOf: given => runRequest({ name, settings, clock: core.clock }, given),
     execute: (request, source) => withInput(name, source, text => runAdmitted(request, text)),
     defer: (request, source) => withInput(name, source, text => queueAdmitted(request, text)),
-    async resume({ identity, fingerprint }) {
-      // A worker does not know the key: it is not stored, and the definition is not given one.
-      const request = executeRequest(settings, { identity, key: '', fingerprint })
-      return resumedAs(await tracked(core, runOnce(request, undefined)))
-    },
+    resume: resumeWith(core, settings, runOnce),
   }
+}
+
+function resumeWith<Tx, C>(core: Core<Tx>, settings: Settings<C>, runOnce: Once<undefined>): Resumer['resume'] {
+  return async ({ identity, fingerprint }) => {
+    // A worker does not know the key: it is not stored, and the definition is not given one.
+    const request = executeRequest(settings, { identity, key: '', fingerprint })
+    return resumedAs(await tracked(core, runOnce(request, undefined)))
+  }
+}
+
+/** For rows of operations that are not declared here: ends the ones that were not begun before their deadline. */
+export function overdueResumer<Tx, C>(core: Core<Tx>, shared: Shared<C>): Resumer {
+  const settings: Settings<C> = settingsOf('an operation that is not declared', {})
+  const overdue = deadlineOutcome(shared.http)
+  const runOnce = claimThenRun<Tx, C, undefined>(core, settings, {
+    recovery: 'resume',
+    run(won, { request, work, claimedAtMs, answer, threw }) {
+      const granted = { won, request, work, claimedAtMs }
+      endUndeclared(core, settings, { granted, overdue }).then(answer, threw)
+    },
+    storeDown: async ({ cause, inDoubt }) => unavailable(cause, inDoubt),
+  })
+  return { resume: resumeWith(core, settings, runOnce) }
 }
 
 async function withInput(

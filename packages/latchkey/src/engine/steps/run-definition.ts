@@ -1,7 +1,7 @@
 /** Runs the definition of a granted row from its journal, and writes its end. */
 import { LatchkeyError, unreachable } from '../../ports/errors.ts'
 import type { Outcome } from '../../ports/outcome.ts'
-import type { Steps } from '../../ports/steps.ts'
+import type { Journal, Steps } from '../../ports/steps.ts'
 import type { Transactor } from '../../ports/store.ts'
 import { type Answer, type Attempt, inProgress, outcomeUnknown, refused, unavailable, type Work } from '../answer.ts'
 import { attemptOf } from '../execution.ts'
@@ -54,14 +54,7 @@ export async function runGranted<Tx, C>(
   { granted, plan }: GrantedDefinition<Tx>,
 ): Promise<Answer> {
   const { won, request, claimedAtMs } = granted
-  const owned: OwnedRow<C> = {
-    claim: won.claim,
-    request,
-    settings,
-    // Each step's commit renews the lease, so what is left counts from the last of them; a store that fails is retried briefly.
-    lasts: { leftMs: () => settings.leaseMs },
-    lease: undefined,
-  }
+  const owned = ownedRow(settings, granted)
   try {
     // A claim found again after a lost reply comes without its journal.
     const journal =
@@ -69,7 +62,7 @@ export async function runGranted<Tx, C>(
     if (journal === undefined) return await giveBack(core, owned)
     // Not in doubt: its intents stay open while it is parked, for a version that can read them.
     if (journal.steps === undefined) return await park(core, owned, { cause: 'journal-unreadable', inDoubt: false })
-    if (journal.overdue && journal.steps.length === 0) return await endOverdue(core, owned, plan.overdue)
+    if (isOverdue(journal)) return await endOverdue(core, owned, plan.overdue)
     const definition = plan.definitions.get(journal.work.version)
     const inDoubt = journal.steps.some(({ state }) => state === 'open')
     if (won.crashes >= crashesMax) return await park(core, owned, { cause: 'poison', inDoubt })
@@ -107,6 +100,32 @@ export async function runGranted<Tx, C>(
   } finally {
     core.waiters.wake(request.identity.id)
   }
+}
+
+/** For work whose definition is not declared in this process, which can end it and not run it. */
+export async function endUndeclared<Tx, C>(
+  core: Core<Tx>,
+  settings: Settings<C>,
+  { granted, overdue }: { granted: Granted<undefined>; overdue: Outcome },
+): Promise<Answer> {
+  const { won, request } = granted
+  const owned = ownedRow(settings, granted)
+  try {
+    // If it was begun or queued anew since it was listed, it waits for a process that declares it.
+    const isOver = won.journal?.steps !== undefined && isOverdue(won.journal)
+    return await (isOver ? endOverdue(core, owned, overdue) : giveBack(core, owned))
+  } finally {
+    core.waiters.wake(request.identity.id)
+  }
+}
+
+function ownedRow<C>(settings: Settings<C>, { won: { claim }, request }: Granted<unknown>): OwnedRow<C> {
+  // Each step's commit renews the lease, so what is left counts from the last of them; a store that fails is retried briefly.
+  return { claim, request, settings, lasts: { leftMs: () => settings.leaseMs }, lease: undefined }
+}
+
+function isOverdue({ overdue, steps }: Journal): boolean {
+  return overdue && steps.length === 0
 }
 
 async function attemptDefinition<Tx>(
@@ -221,7 +240,7 @@ function endOverdue<Tx, C>(core: Core<Tx>, owned: OwnedRow<C>, overdue: Outcome)
   return finishAs(core, owned, { attempt: { kind: 'answered', outcome }, judgement: { kind: 'keep', outcome } })
 }
 
-/** Expired or reaped after a worker found it: no request began a new generation, and there is no input to run it with. */
+/** Nothing of it ran here. Such as a row that expired after a worker found it: there is no input to run it with. */
 async function giveBack<Tx, C>(core: Core<Tx>, { claim: { id, claimId } }: OwnedRow<C>): Promise<Answer> {
   await core.calls.call('release', () => core.store.release(id, claimId)).catch(() => undefined)
   return inProgress()

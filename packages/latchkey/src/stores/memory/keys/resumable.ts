@@ -1,6 +1,6 @@
 /** Phased rows that a worker may claim. */
 import type { Resumable } from '../../../ports/store.ts'
-import { hasInput, isStuck } from '../steps/journal.ts'
+import { hasInput, isOverdue, isStuck } from '../steps/journal.ts'
 import type { Tables } from '../tables.ts'
 import { isDead, isExpired, type Row } from './row.ts'
 
@@ -13,6 +13,7 @@ export function resumable(tables: Tables, { limit }: { limit: number }): readonl
       identity: { id, scope, operation },
       fingerprint: new Uint8Array(fingerprint),
       crashes,
+      overdue: isOverdue(tables, id),
     }))
 }
 

@@ -36,6 +36,16 @@ export function hasInput({ journals }: Journals, id: string): boolean {
   return journals.get(id)?.input !== undefined
 }
 
+/** Its deadline has passed before any step began. */
+export function isOverdue(tables: Journals, id: string): boolean {
+  const { input, steps } = tables.journals.get(id) ?? emptyJournal
+  return steps.length === 0 && input !== undefined && hasPassed(input, tables.now())
+}
+
+function hasPassed({ deadlineAtMs }: StoredInput, nowMs: number): boolean {
+  return deadlineAtMs !== undefined && deadlineAtMs <= nowMs
+}
+
 function isRepeatable({ state, repeatUntilMs }: StepRow, nowMs: number): boolean {
   return state === 'open' && repeatUntilMs !== undefined && repeatUntilMs > nowMs
 }
@@ -52,7 +62,7 @@ export function readJournal(tables: Journals, id: string): Journal | undefined {
   const nowMs = tables.now()
   return {
     work: { version: input.version, input: input.input },
-    overdue: input.deadlineAtMs !== undefined && input.deadlineAtMs <= nowMs,
+    overdue: hasPassed(input, nowMs),
     steps: steps.map(step => toStep(step, nowMs)),
   }
 }

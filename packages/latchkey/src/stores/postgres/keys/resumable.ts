@@ -12,6 +12,7 @@ interface FoundRow {
   readonly operation: string
   readonly fingerprint: Uint8Array
   readonly crashes: RawNumber
+  readonly overdue: boolean
 }
 type ResumableRow = PassRow & (FoundRow | { readonly id: null })
 
@@ -27,8 +28,8 @@ export function resumableCall(sql: Dialect, run: RunStatement): Pick<Store, 'res
   }
 }
 
-function resumableOf({ id, scope, operation, fingerprint, crashes }: FoundRow): Resumable {
-  return { identity: { id, scope, operation }, fingerprint, crashes: Number(crashes) }
+function resumableOf({ id, scope, operation, fingerprint, crashes, overdue }: FoundRow): Resumable {
+  return { identity: { id, scope, operation }, fingerprint, crashes: Number(crashes), overdue }
 }
 
 /**
@@ -42,6 +43,8 @@ function resumableStatement(sql: Dialect): string {
   ) => `select k.id, k.scope, k.operation, k.fingerprint, k.crashes, ${since} as since
         from ${from} and k.recovery = ${recovery.resume}`
   const from = grantedFrom(sql, 'k.fingerprint')
+  const overdue = `exists (select from ${sql.inputs} i where i.id = f.id and i.deadline_at <= ${sql.now})
+      and not exists (select from ${sql.steps} s where s.id = f.id)`
   return `with ${openRows(sql, `k.recovery = ${recovery.resume}`)}, ${passOver(sql)}, found as materialized (
       (${found('k.locked_until', `${sql.keys} k where k.id = any(array(select o.id from open o where o.locked_until <= ${sql.now}))`)}
         and ${from} = 'dead-lease' order by k.locked_until limit $1)
@@ -51,5 +54,6 @@ function resumableStatement(sql: Dialect): string {
         order by w.due_at limit $1)
       order by since limit $1
     )
-    select p.now_s, p.next_s, f.id, f.scope, f.operation, f.fingerprint, f.crashes from pass p left join found f on true`
+    select p.now_s, p.next_s, f.id, f.scope, f.operation, f.fingerprint, f.crashes, ${overdue} as overdue
+    from pass p left join found f on true`
 }
