@@ -55,7 +55,7 @@ export const loadMutants: readonly Mutant[] = [
     name: 'load: one scope may take every open claim',
     patches: [
       {
-        file: `${source}/stores/postgres/batch/waiting-calls.ts`,
+        file: `${source}/stores/postgres/batch/batch-queue.ts`,
         find: 'return own >= left',
         replace: 'return own < 0 || left <= 0',
       },
@@ -71,7 +71,7 @@ export const loadMutants: readonly Mutant[] = [
     name: 'load: a full queue of calls is called an outage',
     patches: [
       {
-        file: `${source}/stores/postgres/batch/waiting-calls.ts`,
+        file: `${source}/stores/postgres/batch/batch-queue.ts`,
         find: `new LatchkeyError('overloaded', message, { retryAfterMs: 1_000 })`,
         replace: `new LatchkeyError('store-unavailable', message, { retryAfterMs: 1_000 })`,
       },

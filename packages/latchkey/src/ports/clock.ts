@@ -74,6 +74,27 @@ export function sleep(clock: Clock, delayMs: number, signal?: AbortSignal): Prom
   })
 }
 
+/** Of something that has to be done at the end of this turn of the event loop. */
+export interface TurnEnd {
+  /** Never throws. */
+  endOfTurn(): void
+}
+
+// Taken when the module is loaded: a test of the application that replaces the timers still gets its answers.
+const { setImmediate: runtimeTurnEnd } = globalThis
+let endings: TurnEnd[] = []
+
+/** All that is to be done at the end of a turn is done together, in the order of arrival. */
+export function atEndOfTurn(one: TurnEnd): void {
+  if (endings.push(one) === 1) runtimeTurnEnd(endTurn)
+}
+
+function endTurn(): void {
+  const due = endings
+  endings = []
+  for (const one of due) one.endOfTurn()
+}
+
 /** Whatever waits is its own deadline, so that a request pays for no other object. */
 export interface Deadline extends ListNode<Deadline> {
   /** Monotonic; 0 while it is not set. */

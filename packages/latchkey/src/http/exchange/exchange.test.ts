@@ -1,4 +1,8 @@
-import { describe, expect, it } from 'vitest'
+import { afterEach, describe, expect, it, vi } from 'vitest'
+import { createLatchkey } from '../../engine/latchkey.ts'
+import { singleTenant } from '../../engine/request.ts'
+import { memoryStore } from '../../stores/memory/index.ts'
+import { idempotent } from '../fetch/index.ts'
 import { mergeHeaders } from './answers/merge-headers.ts'
 import { addedHeaders } from './exchange.ts'
 
@@ -42,5 +46,34 @@ describe('an answer of ours on top of what outer middleware set', () => {
       ['content-type', 'application/json'],
       ['Vary', 'Accept'],
     ])
+  })
+})
+
+describe('answers', () => {
+  afterEach(() => void vi.useRealTimers())
+
+  function ask() {
+    const latchkey = createLatchkey({ store: memoryStore(), scope: singleTenant })
+    const handler = idempotent(
+      latchkey.guarded('orders.create', { onFailure: 'rerun' }),
+      async () => new Response('ok'),
+    )
+    const request = new Request('http://shop.example/orders', { method: 'POST', headers: { 'Idempotency-Key': 'k' } })
+    return Promise.resolve(handler(request)).then(response => response.text())
+  }
+
+  it('of one turn of the event loop are sent at its end, together', async () => {
+    const seen: string[] = []
+    const all = [ask(), ask(), ask()].map(one => one.then(text => seen.push(text)))
+    for (let tick = 0; tick < 100; tick++) await Promise.resolve()
+    expect(seen).toEqual([])
+    await new Promise(resolve => setImmediate(resolve))
+    expect(seen).toEqual(['ok', 'ok', 'ok'])
+    await Promise.all(all)
+  })
+
+  it('are sent in a test that replaces the timers', async () => {
+    vi.useFakeTimers({ toFake: ['setImmediate'] })
+    expect(await ask()).toBe('ok')
   })
 })

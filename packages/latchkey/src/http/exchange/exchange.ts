@@ -15,6 +15,7 @@ import { executeRequest, fingerprintedName, identityOf, isRequestTooOld, keyAge 
 import type { Age } from '../../engine/rules/age.ts'
 import { failureOutcome } from '../../engine/rules/judge.ts'
 import { unreachable } from '../../ports/errors.ts'
+import { atEndOfTurn, type TurnEnd } from '../../ports/clock.ts'
 import type { Header } from '../../ports/outcome.ts'
 import type { Identity } from '../../ports/store.ts'
 import { idempotencyKey, idempotencyKeyExpiresAt, idempotencyStored } from '../../wire/headers.ts'
@@ -71,8 +72,50 @@ function execute<C, W>(
   { work, read }: { readonly work: W; readonly read: ReadRequest },
 ): Promise<Exchange> {
   if (read.kind !== 'request') return Promise.resolve(read)
-  const { id } = read.request.identity
-  return owner.execute(read.request, work).then(answer => render(owner, { view, id }, answer))
+  const answering = new Answering(owner, view, read.request.identity.id)
+  owner.execute(read.request, work).then(
+    answer => answering.answered(answer),
+    (error: unknown) => answering.threw(error),
+  )
+  return answering.exchanged
+}
+
+/**
+ * Answers that are ready in one turn of the event loop are sent together at its end. A write to a connection whose reader sleeps has to wake
+ * it, which costs more than the request did so far; the writes after it find the reader awake.
+ */
+class Answering<C> implements TurnEnd {
+  readonly exchanged: Promise<Exchange>
+  threw: (error: unknown) => void = () => {}
+  private readonly owner: Owner<C>
+  private readonly view: RequestView<C>
+  private readonly id: string
+  private resolve: (exchange: Exchange | Promise<Exchange>) => void = () => {}
+  private answer: Answer | undefined = undefined
+
+  constructor(owner: Owner<C>, view: RequestView<C>, id: string) {
+    this.owner = owner
+    this.view = view
+    this.id = id
+    this.exchanged = new Promise((resolve, reject) => {
+      this.resolve = resolve
+      this.threw = reject
+    })
+  }
+
+  answered(answer: Answer): void {
+    this.answer = answer
+    atEndOfTurn(this)
+  }
+
+  endOfTurn(): void {
+    if (this.answer === undefined) return
+    try {
+      this.resolve(render(this.owner, { view: this.view, id: this.id }, this.answer))
+    } catch (error) {
+      this.threw(error)
+    }
+  }
 }
 
 /**

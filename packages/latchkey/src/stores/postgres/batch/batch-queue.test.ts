@@ -3,8 +3,8 @@ import { type Clock, systemClock } from '../../../ports/clock.ts'
 import { LatchkeyError } from '../../../ports/errors.ts'
 import type { Batch } from '../connection/prepared.ts'
 import type { Send } from '../connection/lane.ts'
+import type { QueueLimits } from './batch-queue.ts'
 import { type CarriedCall, openCarrier } from './carrier.ts'
-import type { QueueLimits } from './waiting-calls.ts'
 
 const limits: QueueLimits = {
   sizeMax: 100,

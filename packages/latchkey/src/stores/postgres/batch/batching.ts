@@ -11,10 +11,9 @@ import { joinedEnqueue } from '../keys/enqueue.ts'
 import { batchedHeartbeat } from '../keys/heartbeat.ts'
 import { batchedRead } from '../keys/read.ts'
 import type { Dialect } from '../sql/names.ts'
-import type { QueuedCall } from './batch-queue.ts'
+import type { QueuedCall, QueueLimits } from './batch-queue.ts'
 import { type Carrier, openCarrier } from './carrier.ts'
 import { sideBySide } from './side-by-side.ts'
-import type { QueueLimits } from './waiting-calls.ts'
 
 export interface BatchingOptions {
   /** The most calls in one batch. Default: 250. Smaller makes batches shorter, larger helps only with many connections. */

@@ -11,6 +11,7 @@ import {
   askOf,
   type BatchQueue,
   batchQueue,
+  type Call,
   type QueuedCall,
   type QueueOptions,
   refuse,
@@ -18,7 +19,6 @@ import {
   settle,
   takeCalls,
 } from './batch-queue.ts'
-import type { Call } from './waiting-calls.ts'
 
 /** A kind of call whose calls share a statement. The result of a call may be a promise that is still open. */
 export interface CarriedCall<Item, Result> extends QueuedCall<Item, Result> {
