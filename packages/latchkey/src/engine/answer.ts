@@ -1,7 +1,7 @@
 /** What goes into one execution and what comes out of it: the engine's boundary with adapters and plain functions. */
 import { type InputLimit, isLatchkeyError } from '../ports/errors.ts'
 import type { Outcome } from '../ports/outcome.ts'
-import type { Identity, KeyRecord } from '../ports/store.ts'
+import type { GrantedFrom, Identity, KeyRecord } from '../ports/store.ts'
 import type { FingerprintPart } from './fingerprint/fingerprint.ts'
 
 /** Built by `executeRequest` in request.ts. */
@@ -16,6 +16,8 @@ export interface ExecuteRequest {
   readonly tooOld?: boolean
   /** The caller waits for a concurrent duplicate and asks again: it was counted the first time. */
   readonly asksAgain?: boolean
+  /** Called when a row is granted to this request, with what it was before. For the limits of a scope. */
+  readonly onGrant?: ((from: GrantedFrom) => void) | undefined
   /** Called right before the handler or the definition runs: it is never called twice for one caller. */
   readonly onStart?: (() => void) | undefined
   /** For operators, at most 80 characters. */
@@ -54,6 +56,8 @@ export type RefusalCode =
   | 'row-unreadable'
   /** This process has more to do than it may queue: nothing was sent to the store. */
   | 'overloaded'
+  /** A limit of the scope: nothing was reserved. */
+  | 'limit-exceeded'
   | 'key-expired'
   | 'key-too-old'
   | 'input-too-large'

@@ -11,6 +11,7 @@ import { atomicOperation } from './kinds/atomic.ts'
 import { deferredOperation, type DeferredOptions } from './kinds/deferred.ts'
 import { guardedOperation } from './kinds/guarded.ts'
 import { overdueResumer, phasedOperation, type PhasedOptions, phasedParts } from './kinds/phased.ts'
+import type { LimitOptions } from './limits/gates.ts'
 import type { Maintenance } from './maintenance.ts'
 import type {
   AtomicOperation,
@@ -58,6 +59,8 @@ export interface LatchkeyOptions<Tx, Context> {
    * outside of requests.
    */
   readonly maintenance?: boolean
+  /** What a scope may do in a minute, over all operations. Default: not limited. */
+  readonly limits?: LimitOptions
   /** Time and randomness. Default: the system's. Replace it in tests. */
   readonly clock?: Clock
 }
@@ -127,7 +130,8 @@ export function createLatchkey<Tx, Context = unknown>(options: LatchkeyOptions<T
   checkLatchkeyOptions(options)
   const { store, clock = systemClock, storeTimeoutMs = 2_000 } = options
   const telemetry = options.telemetry === undefined ? consoleTelemetry({ clock }) : harmless(options.telemetry)
-  const core = createCore({ store, clock, telemetry, storeTimeoutMs, maintenance: options.maintenance ?? true })
+  const { maintenance = true, limits } = options
+  const core = createCore({ store, clock, telemetry, storeTimeoutMs, maintenance, limits })
   const shared = sharedOf(core, options)
   const kinds = new Map<string, OperationKind>()
   const definitions = new Map<string, Map<number, Definition<Tx, never>>>()

@@ -26,6 +26,7 @@ import type { OutboxMessage } from './outbox.ts'
 import type { EffectOptions } from './steps/phased-execution.ts'
 import type { DeferredOptions } from './kinds/deferred.ts'
 import type { PhasedOptions } from './kinds/phased.ts'
+import type { LimitOptions } from './limits/gates.ts'
 import type { GuardedOptions, KeyLimits, OperationOptions } from './options.ts'
 
 const texts = listOf(text)
@@ -62,6 +63,12 @@ const headerName = {
 }
 const keyFormatChecks: ChecksOf<KeyLimits> = { minLength: count, maxLength: count, pattern, refuseEmails: flag }
 
+const limitChecks: ChecksOf<LimitOptions> = {
+  newKeysPerMinute: count,
+  lookupsPerMinute: count,
+  mismatchesPerMinute: count,
+}
+
 /** Of every kind of operation. */
 const sharedChecks: ChecksOf<Omit<OperationOptions, 'onInProgress' | 'waitMs'>> = {
   retentionMs: storedMs,
@@ -75,6 +82,7 @@ const sharedChecks: ChecksOf<Omit<OperationOptions, 'onInProgress' | 'waitMs'>> 
   keyFormat: either(oneOf('uuid', 'ulid'), nested(keyFormatChecks)),
   keyNamespace: oneOf('operation', 'scope'),
   onMissingKey: oneOf('refuse', 'run-unprotected'),
+  limits: nested(limitChecks),
   fingerprint: nested(fingerprintChecks),
   bodyBytesMax: byteCount,
   methods: texts,
@@ -132,6 +140,7 @@ export const latchkeyChecks: ChecksOf<LatchkeyOptions<unknown, unknown>> = {
   http: nested(httpChecks),
   telemetry: having('an object', 'count', 'observe', 'report'),
   storeTimeoutMs: waitedMs,
+  limits: nested(limitChecks),
   maintenance: flag,
   clock: having('a clock', 'nowMs', 'monotonicMs', 'after', 'random', 'randomId'),
 }

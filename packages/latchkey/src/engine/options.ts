@@ -5,9 +5,12 @@ import type { Outcome } from '../ports/outcome.ts'
 import type { KeyRecord } from '../ports/store.ts'
 import { idempotencyKey } from '../wire/headers.ts'
 import { type KeyRules, namedKeyRules } from '../wire/key-rules.ts'
+import { bucketsOf, type Gates, gatesOf, type LimitOptions } from './limits/gates.ts'
 import type { NeverStored } from './rules/judge.ts'
 import { findFingerprintFault, type FingerprintOptions } from './fingerprint/fingerprint.ts'
+import type { Shared } from './operation.ts'
 import { guardedChecks } from './option-checks.ts'
+import type { Core } from './runtime.ts'
 
 const second = 1_000
 const minute = 60 * second
@@ -81,6 +84,8 @@ export interface OperationOptions<Context = unknown> {
   readonly waitMs?: number
   /** HTTP: a request without a key is refused (default), or runs unprotected and is counted. A key is never invented. */
   readonly onMissingKey?: 'refuse' | 'run-unprotected'
+  /** What a scope may do with this operation in a minute, on top of the limits of the Latchkey. Default: not limited. */
+  readonly limits?: LimitOptions
   /** HTTP: what counts as the same request. */
   readonly fingerprint?: FingerprintOptions
   /**
@@ -142,6 +147,8 @@ export type Settings<Context = unknown> = Required<Omit<OperationOptions<Context
     readonly onStoreDown: 'refuse' | 'run-unprotected'
     /** `http.neverStore` of the Latchkey that the operation belongs to. */
     readonly neverStored: NeverStored | undefined
+    /** Of the Latchkey and of the operation together. Undefined: nothing is limited. */
+    readonly gates: Gates | undefined
   }
 type OptionalForGood =
   | 'storeStatus'
@@ -151,6 +158,7 @@ type OptionalForGood =
   | 'keyAgeMsMax'
   | 'requestTime'
   | 'requestAgeMsMax'
+  | 'limits'
 
 /** `checks`: of the operation's kind. */
 export function settingsOf<C>(
@@ -180,6 +188,7 @@ export function settingsOf<C>(
     holdMsMax: 15 * minute,
     onStoreDown: 'refuse',
     neverStored: undefined,
+    gates: undefined,
     // An option that is undefined was not given.
     ...(Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as Omit<
       typeof options,
@@ -194,6 +203,15 @@ export function settingsOf<C>(
   const fault = findFingerprintFault(settings.fingerprint)
   if (fault !== undefined) throw misconfigured(`${operation}: ${fault}`)
   return settings
+}
+
+/** With what it has of its Latchkey. */
+export function boundSettings<C>(
+  settings: Settings<C>,
+  { clock, limits }: Pick<Core<never>, 'clock' | 'limits'>,
+  { neverStored }: Pick<Shared<C>, 'neverStored'>,
+): Settings<C> {
+  return { ...settings, neverStored, gates: gatesOf(limits, bucketsOf(settings.limits, clock)) }
 }
 
 function keyFormatOf(format: KeyFormat): KeyRules {

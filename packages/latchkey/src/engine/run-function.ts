@@ -137,6 +137,8 @@ function refusalError(operation: string, refusal: Refusal): LatchkeyError {
       return unavailableError(operation, refusal, details)
     case 'overloaded':
       return new LatchkeyError(code, `${operation}: too many calls wait for the store; nothing was executed`, details)
+    case 'limit-exceeded':
+      return new LatchkeyError(code, `${operation}: over a limit of its scope; nothing was executed`, details)
     case 'transaction-rolled-back':
       return new LatchkeyError(code, `${operation}: rolled back, nothing happened: ${errorText(cause)}`, details)
     case 'row-unreadable':

@@ -3,6 +3,7 @@ import { type Clock, DeadlinesByLength, sleep } from '../ports/clock.ts'
 import type { Store } from '../ports/store.ts'
 import type { Telemetry } from '../ports/telemetry.ts'
 import { createDurations, type Durations } from './run/durations.ts'
+import { type Buckets, bucketsOf, type LimitOptions } from './limits/gates.ts'
 import { maintain, type Maintenance, noMaintenance } from './maintenance.ts'
 import { type StoreCalls, storeCalls } from './store/call.ts'
 import { type StoreChecks, storeChecks } from './store/check.ts'
@@ -18,6 +19,8 @@ export interface Core<Tx> {
   readonly telemetry: Telemetry
   readonly waiters: Waiters
   readonly durations: Durations
+  /** Of every scope, over all operations. Undefined: not limited. */
+  readonly limits: Buckets | undefined
   /** Executions under way, so that a shutdown can wait for them. */
   readonly running: Running
   /** Identities under way in this process: of atomic work, and of operations that may run without the store. */
@@ -45,9 +48,11 @@ export interface CoreOptions<Tx> {
   readonly telemetry: Telemetry
   readonly storeTimeoutMs: number
   readonly maintenance: boolean
+  readonly limits: LimitOptions | undefined
 }
 
-export function createCore<Tx>({ store, clock, telemetry, storeTimeoutMs, maintenance }: CoreOptions<Tx>): Core<Tx> {
+export function createCore<Tx>(options: CoreOptions<Tx>): Core<Tx> {
+  const { store, clock, telemetry, storeTimeoutMs, maintenance, limits } = options
   const closing = new AbortController()
   // A call that waits its turn in the store's own queue is not unanswered.
   const timeoutMs = storeTimeoutMs + (store.traits.queueMsMax ?? 0)
@@ -63,6 +68,7 @@ export function createCore<Tx>({ store, clock, telemetry, storeTimeoutMs, mainte
     checks: storeChecks({ store, clock, telemetry }),
     waiters: waiting,
     durations: createDurations(),
+    limits: bucketsOf(limits, clock),
     running: { count: 0, whenIdle: [] },
     executing: new Set(),
     deadlines,

@@ -2,6 +2,7 @@
 import type { Outcome } from '../ports/outcome.ts'
 import type { KeyRecord, ReadableRecord } from '../ports/store.ts'
 import { engine } from './internal.ts'
+import { gatesOf } from './limits/gates.ts'
 import type { Core } from './runtime.ts'
 import { isRowId, scopeText } from './request.ts'
 import type { DefinedOperation, Shared } from './operation.ts'
@@ -23,6 +24,8 @@ export type Status =
   /** There, and this version cannot read it. */
   | { readonly kind: 'unreadable'; readonly why: string }
   | { readonly kind: 'scope-unresolved' }
+  /** The caller has asked too often. */
+  | { readonly kind: 'limited'; readonly retryAfterMs: number }
   | { readonly kind: 'unavailable'; readonly cause: unknown }
 
 export interface Statuses<Context> {
@@ -33,12 +36,16 @@ export interface Statuses<Context> {
 type OperationsByName<C> = ReadonlyMap<string, DefinedOperation<never, C>>
 
 export function statuses<Tx, C>(core: Core<Tx>, shared: Shared<C>, operations: OperationsByName<C>): Statuses<C> {
+  // The operation of an id is known when it has been read, so that only the limits of the whole apply.
+  const gates = gatesOf(core.limits, undefined)
   return {
     shared,
     async read(id, context) {
       // First, and for every id alike: the refusal of an unresolved scope must not depend on the id.
       const scope = await scopeOf(shared, context)
       if (scope === undefined) return { kind: 'scope-unresolved' }
+      const waitMs = gates?.lookups.take(scope)
+      if (waitMs !== undefined) return tooMany(core, scope, waitMs)
       if (!isRowId(id)) return { kind: 'absent' }
       try {
         const record = await core.calls.call('read', () => core.store.read(id))
@@ -53,6 +60,11 @@ export function statuses<Tx, C>(core: Core<Tx>, shared: Shared<C>, operations: O
       }
     },
   }
+}
+
+function tooMany<Tx>({ telemetry }: Core<Tx>, scope: string, waitMs: number): Status {
+  telemetry.count('limit.refused', { scope, detail: 'lookups' })
+  return { kind: 'limited', retryAfterMs: Math.ceil(waitMs) }
 }
 
 async function scopeOf<C>({ scope, telemetry }: Shared<C>, context: C): Promise<string | undefined> {

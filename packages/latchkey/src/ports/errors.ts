@@ -10,6 +10,8 @@ export type ErrorCode =
   | 'store-unavailable'
   /** More calls wait in this process than it may queue, or one waited too long. It was never sent, so nothing ran. */
   | 'overloaded'
+  /** Over a limit of its scope: nothing was reserved. `retryAfterMs` says when there is room again. */
+  | 'limit-exceeded'
   /** A handler misused its transaction, which was rolled back: nothing happened. The cause names the cure. */
   | 'transaction-rolled-back'
   /** The store's tables are missing or older than this version. */

@@ -14,6 +14,8 @@ export type Metric =
   | 'takeover'
   | 'claim_lost'
   | 'outcome.store_failed'
+  /** Counted: a request over a limit of its scope. `detail`: which one. */
+  | 'limit.refused'
   | 'parked'
   | 'unprotected'
   /** Counted: a look-up was granted, evidence settled a row, a look-up or a comparison failed. `detail`: the source, or why. */

@@ -21,6 +21,7 @@ export type Problem =
   | { code: 'response-not-stored'; originalStatus: number; location?: string; etag?: string }
   | { code: 'store-unavailable'; retryAfterMs: number; about?: 'request' | 'request-in-doubt' | 'status' }
   | { code: 'overloaded'; retryAfterMs: number }
+  | { code: 'limit-exceeded'; retryAfterMs: number }
   | { code: 'row-unreadable'; retryAfterMs: number }
   | { code: 'transaction-rolled-back' }
   | { code: 'fingerprint-version'; retryAfterMs: number }
@@ -109,6 +110,14 @@ export const problemKinds: { readonly [Code in ProblemCode]: ProblemKind } = {
     status: 503,
     title: 'Server overloaded',
     detail: 'Too many requests are waiting for the idempotency store. The request was not executed.',
+    retry: 'later',
+  },
+  'limit-exceeded': {
+    status: 429,
+    title: 'Too many requests',
+    detail:
+      'This caller has sent more requests of this kind than it may in a minute. The request was not executed. Send it ' +
+      'again later, unchanged and with the same key.',
     retry: 'later',
   },
   'row-unreadable': {
@@ -324,6 +333,7 @@ function retryHelps(problem: Problem): boolean | undefined {
     case 'in-progress':
     case 'store-unavailable':
     case 'overloaded':
+    case 'limit-exceeded':
     case 'fingerprint-version':
       return true
     case 'outcome-unknown':
@@ -428,6 +438,8 @@ function stripeError(code: ProblemCode): { type: string; code?: string } {
       return { type: 'idempotency_error' }
     case 'in-progress':
       return { type: 'invalid_request_error', code: 'idempotency_key_in_use' }
+    case 'limit-exceeded':
+      return { type: 'invalid_request_error', code: 'rate_limit' }
     default:
       // Stripe has no code for these; ours lets a client distinguish them.
       return { type: 'api_error', code: code.replaceAll('-', '_') }

@@ -55,6 +55,7 @@ export async function reserveAndRun<Tx, C>(
   if (reservation.kind !== 'free') return reservation
   const { operation } = row.identity
   run.inside.from = reservation.from
+  run.request.onGrant?.(reservation.from)
   const context = atomicExecution(run, reservation.fence + 1)
   const startedAtMs = core.clock.monotonicMs()
   const attempt = await attemptOf(run.request, run.work, context)

@@ -6,9 +6,10 @@ import type { AtomicRequest, HandlerEnd } from '../../ports/store.ts'
 import { type Answer, type ExecuteRequest, inProgress, isInProgress, unavailable, type Work } from '../answer.ts'
 import type { AtomicExecution } from '../execution.ts'
 import { engine } from '../internal.ts'
+import { limited } from '../limits/limited.ts'
 import type { AtomicOperation, AtomicRunRequest, Shared } from '../operation.ts'
 import { atomicRunChecks, operationChecks } from '../option-checks.ts'
-import { type OperationOptions, type Settings, settingsOf } from '../options.ts'
+import { boundSettings, type OperationOptions, type Settings, settingsOf } from '../options.ts'
 import { admit, admitChecked, tracked } from '../run/admit.ts'
 import { answerFromRow, grantOf } from '../run/answer-from-row.ts'
 import { lookOnly } from '../run/look.ts'
@@ -50,7 +51,7 @@ export function atomicOperation<Tx, C>(
       `${name}: the ${core.store.name} store has no transactions, so nothing can commit with your rows. Use guarded, or a transactional store`,
     )
   }
-  const settings = { ...settingsOf(name, options, operationChecks), neverStored: shared.neverStored }
+  const settings = boundSettings(settingsOf(name, options, operationChecks), core, shared)
   if (settings.onMissingKey === 'run-unprotected') {
     throw misconfigured(
       `${name}: an atomic operation needs a key, because its rows commit with it. Leave onMissingKey at 'refuse'`,
@@ -67,8 +68,9 @@ export function atomicOperation<Tx, C>(
     if (tx === undefined && 'tx' in given) throw undefinedTx(name)
     const request = runRequest({ name, settings, clock: core.clock }, given, atomicRunChecks)
     const work: Work<AtomicExecution<Tx>> = x => attemptFunction(handler, x)
-    const once = (asked: ExecuteRequest) =>
-      executeInTransaction(core, settings, { transactor, request: asked, work, tx })
+    const once = limited(core, settings.gates, (asked: ExecuteRequest) =>
+      executeInTransaction(core, settings, { transactor, request: asked, work, tx }),
+    )
     return tx === undefined ? execute(request, work) : admitChecked(core, waitless, { request, work, once })
   }
   return {

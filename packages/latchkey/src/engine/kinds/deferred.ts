@@ -4,6 +4,7 @@ import type { Answer } from '../answer.ts'
 import { engine } from '../internal.ts'
 import type { DeferredOperation, DeferredValue, Shared } from '../operation.ts'
 import { deferredChecks } from '../option-checks.ts'
+import { boundSettings } from '../options.ts'
 import { lookOnly } from '../run/look.ts'
 import type { Core } from '../runtime.ts'
 import { definedSettings, type DefinitionParts, definitionRunner, type PhasedOptions, phasedValue } from './phased.ts'
@@ -28,7 +29,7 @@ export function deferredOperation<Tx, Input, C>(
   const { version = 1, deadlineMs } = options ?? {}
   if (deadlineMs === undefined) throw misconfigured(`${name}: needs deadlineMs: how long may it wait for a worker?`)
   const parts = { ...given, options: { ...options, version } }
-  const settings = { ...definedSettings('deferred', parts, deferredChecks), neverStored: shared.neverStored }
+  const settings = boundSettings(definedSettings('deferred', parts, deferredChecks), core, shared)
   const runner = definitionRunner(core, shared, { ...parts, settings, deadlineMs })
   return {
     kind: 'deferred',

@@ -14,7 +14,7 @@ import {
 import { engine } from '../internal.ts'
 import type { GuardedOperation, RunRequest, Shared } from '../operation.ts'
 import { guardedChecks } from '../option-checks.ts'
-import { type GuardedOptions, type Settings, settingsOf } from '../options.ts'
+import { boundSettings, type GuardedOptions, type Settings, settingsOf } from '../options.ts'
 import { judge } from '../rules/judge.ts'
 import { admit } from '../run/admit.ts'
 import { countInProgress } from '../run/answer-from-row.ts'
@@ -38,7 +38,7 @@ export function guardedOperation<Tx, C>(
     )
   }
   needsTwoConnections(core.store.traits.connections, name)
-  const settings = { ...settingsOf(name, options, guardedChecks), neverStored: shared.neverStored }
+  const settings = boundSettings(settingsOf(name, options, guardedChecks), core, shared)
   const once = claimThenRun<Tx, C, GuardedWork>(core, settings, {
     // `store` stores an error answer, but a dead owner left none: it is held like `hold`.
     recovery: settings.onFailure === 'rerun' ? 'rerun' : 'hold',

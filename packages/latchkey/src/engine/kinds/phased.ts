@@ -14,7 +14,7 @@ import type {
   Shared,
 } from '../operation.ts'
 import { phasedChecks } from '../option-checks.ts'
-import { type OperationOptions, type Settings, settingsOf } from '../options.ts'
+import { boundSettings, type OperationOptions, type Settings, settingsOf } from '../options.ts'
 import { executeRequest } from '../request.ts'
 import { admit, type Once, tracked } from '../run/admit.ts'
 import { claimThenRun } from '../run/claim.ts'
@@ -53,7 +53,7 @@ export function phasedOperation<Tx, Input, C>(
   given: DefinitionParts<Tx, Input, PhasedOptions<C>>,
 ): PhasedOperation<Input, C> {
   const { name, options } = given
-  const settings = { ...definedSettings('phased', given, phasedChecks), neverStored: shared.neverStored }
+  const settings = boundSettings(definedSettings('phased', given, phasedChecks), core, shared)
   const { respondAsync, version } = options
   if (respondAsync !== undefined && respondAsync.deadlineMs === undefined)
     throw misconfigured(`${name}: needs respondAsync.deadlineMs: how long may it wait for a worker?`)

@@ -129,6 +129,7 @@ class ClaimedRun<Tx, C, W> implements Claiming<W>, Caller<ClaimResult> {
     const { core, plan } = this.claims
     if (claimed.kind === 'won') {
       countGrant(core, claimed.from, this.request.identity)
+      this.request.onGrant?.(claimed.from)
       return plan.run(claimed, this)
     }
     this.seen = claimed.record

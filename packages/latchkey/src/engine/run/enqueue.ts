@@ -37,6 +37,7 @@ export async function enqueueOnce<Tx, C>(
     })
     if (queued.kind === 'unavailable') return unavailable(queued.cause, queued.inDoubt)
     if (queued.kind === 'queued') {
+      request.onGrant?.('none')
       core.telemetry.count('reserve.created', {
         operation: identity.operation,
         identity: identity.id,

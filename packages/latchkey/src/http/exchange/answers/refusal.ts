@@ -44,6 +44,7 @@ function problemOf(refusal: Refusal): Problem {
     case 'in-progress':
     case 'parked':
     case 'overloaded':
+    case 'limit-exceeded':
     case 'row-unreadable':
     case 'fingerprint-version':
       return { code: refusal.code, retryAfterMs }

@@ -59,6 +59,8 @@ function problemOf(status: Exclude<Status, { kind: 'found' }>): Problem {
       return { code: 'key-expired' }
     case 'scope-unresolved':
       return { code: 'scope-unresolved' }
+    case 'limited':
+      return { code: 'limit-exceeded', retryAfterMs: status.retryAfterMs }
     case 'unreadable':
       return { code: 'row-unreadable', retryAfterMs: rarelyMs }
     case 'unavailable':
