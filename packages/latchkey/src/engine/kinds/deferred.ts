@@ -38,6 +38,7 @@ export function deferredOperation<Tx, Input, C>(
       name,
       settings,
       shared,
+      deadlineMs,
       execute: runner.defer,
       look: lookOnly(core, settings),
       resume: runner.resume,
