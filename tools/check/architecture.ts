@@ -17,6 +17,7 @@ const MAY_IMPORT: Record<string, readonly string[] | 'all'> = {
   stores: ['ports', 'stores/shared'],
   http: ['engine', 'ports', 'wire'],
   consumers: ['engine', 'ports'],
+  openapi: ['engine', 'wire'],
   outbox: ['ports', 'stores/shared'],
   reconcile: ['ports', 'engine'],
   workers: ['ports', 'engine', 'outbox', 'reconcile'],

@@ -103,6 +103,8 @@ export interface Latchkey<Tx, Context> extends Operators {
 }
 
 export interface LatchkeyEngine<Tx, Context> extends Internals<Tx> {
+  /** The newest version of every operation, by name, in the order of declaration. */
+  readonly declared: ReadonlyMap<string, DeclaredOperation<Context>>
   /** For the `statusOf` of the adapters. */
   readonly statuses: Statuses<Context>
 }
@@ -137,8 +139,8 @@ export function createLatchkey<Tx, Context = unknown>(options: LatchkeyOptions<T
   const definitions = new Map<string, Map<number, Definition<Tx, never>>>()
   const phased = new Map<string, DefinedOperation<never, Context>>()
   const append = appender(store, clock)
-  const retentions = new Map<string, Retention>()
-  const retentionOf = (operation: string) => retentions.get(operation) ?? settingsOf(operation, {})
+  const declared = new Map<string, DeclaredOperation<Context>>()
+  const retentionOf = (operation: string) => declared.get(operation)?.[engine].settings ?? settingsOf(operation, {})
 
   function declare(name: string, kind: OperationKind): void {
     checkName(name)
@@ -156,7 +158,7 @@ export function createLatchkey<Tx, Context = unknown>(options: LatchkeyOptions<T
   }
 
   function remember<O extends DeclaredOperation<Context>>(operation: O): O {
-    retentions.set(operation.name, operation[engine].settings)
+    declared.set(operation.name, operation)
     return operation
   }
 
@@ -189,7 +191,10 @@ export function createLatchkey<Tx, Context = unknown>(options: LatchkeyOptions<T
       return operation
     },
     outbox: { append: adoptingAppender(store, append) },
-    [engine]: { ...internalsOf(core, shared), phased, kinds, retentionOf, statuses: statuses(core, shared, phased) },
+    [engine]: {
+      ...internalsOf(core, shared),
+      ...{ phased, kinds, declared, retentionOf, statuses: statuses(core, shared, phased) },
+    },
     identify: parts => identify(parts).id,
     close: ({ timeoutMs = 10_000 } = {}) => close(core, timeoutMs),
   }

@@ -64,6 +64,8 @@ export type OperationKind = 'atomic' | 'guarded' | 'phased' | 'deferred'
 /** What adapters need of an operation. `W`: what they hand in to be run. */
 export interface OperationEngine<Context, W> extends RequestOwner<Context> {
   readonly shared: Shared<Context>
+  /** Work that may be answered 202 must have begun within this. Absent: it is never deferred. */
+  readonly deadlineMs?: number | undefined
   /** Never rejects for a refusal or a failed store: those are answers. */
   execute(request: ExecuteRequest, work: W): Promise<Answer>
   /** For a request that the application refused with `error` before its handler: answered from its row, if there is one. Claims nothing. */

@@ -48,7 +48,7 @@ export interface CoreOptions<Tx> {
   readonly telemetry: Telemetry
   readonly storeTimeoutMs: number
   readonly maintenance: boolean
-  readonly limits: LimitOptions | undefined
+  readonly limits?: LimitOptions | undefined
 }
 
 export function createCore<Tx>(options: CoreOptions<Tx>): Core<Tx> {

@@ -22,7 +22,7 @@ function scene(limits: LimitOptions) {
   return { clock, store, telemetry, latchkey }
 }
 
-type Run = (request: { scope: string; key: string; input: unknown }, handler: () => unknown) => Promise<unknown>
+type Run = (request: { scope: string; key: string; input: unknown }, handler: () => boolean) => Promise<unknown>
 
 /** `ran`, `replayed`, or the code of the refusal. */
 function asker(run: Run) {
@@ -66,7 +66,12 @@ describe('new keys', () => {
     const ask = asker(pay.run)
     const failing = pay.run({ scope: 'acme', key: 'a', input: 1 }, () => Promise.reject(new Error('no')))
     await expect(failing).rejects.toThrow('no')
-    expect([await ask('a'), await ask('a'), await ask('a'), await ask('b')]).toEqual(['ran', 'replayed', 'replayed', 'ran'])
+    expect([await ask('a'), await ask('a'), await ask('a'), await ask('b')]).toEqual([
+      'ran',
+      'replayed',
+      'replayed',
+      'ran',
+    ])
     // None is left: rows are answered as always.
     expect([await ask('c'), await ask('a'), await ask('b', { input: 2 })]).toEqual([
       'limit-exceeded',
@@ -101,9 +106,9 @@ describe('new keys', () => {
     const { latchkey, store } = scene({ newKeysPerMinute: 1 })
     const order = latchkey.atomic('op')
     const ask = (key: string) =>
-      store.transaction(async tx => order.run({ scope: 'acme', key, input: 1, tx }, () => 1)).catch(
-        (error: unknown) => (error as { code: string }).code,
-      )
+      store
+        .transaction(async tx => order.run({ scope: 'acme', key, input: 1, tx }, () => 1))
+        .catch((error: unknown) => (error as { code: string }).code)
     expect([await ask('a'), await ask('b')]).toEqual([1, 'limit-exceeded'])
   })
 

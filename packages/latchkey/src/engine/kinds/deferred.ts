@@ -39,6 +39,7 @@ export function deferredOperation<Tx, Input, C>(
       name,
       settings,
       shared,
+      deadlineMs,
       execute: runner.defer,
       look: lookOnly(core, settings),
       resume: runner.resume,

@@ -66,6 +66,7 @@ export function phasedOperation<Tx, Input, C>(
       name,
       settings,
       shared,
+      deadlineMs: respondAsync?.deadlineMs,
       execute: (request, source) =>
         source.respondAsync === true && respondAsync !== undefined
           ? runner.defer(request, source)

@@ -33,7 +33,11 @@ interface LimitedRequest {
 }
 
 /** The scope has no new keys left. */
-async function onlyFromRow<Tx>(core: Core<Tx>, gates: Gates, { request, waitMs, run }: LimitedRequest): Promise<Answer> {
+async function onlyFromRow<Tx>(
+  core: Core<Tx>,
+  gates: Gates,
+  { request, waitMs, run }: LimitedRequest,
+): Promise<Answer> {
   const { id, scope } = request.identity
   const lookWaitMs = gates.lookups.take(scope)
   if (lookWaitMs !== undefined) return exceeded(core, request, 'lookups', lookWaitMs)
