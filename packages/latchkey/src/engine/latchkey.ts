@@ -132,8 +132,7 @@ export function createLatchkey<Tx, Context = unknown>(options: LatchkeyOptions<T
   checkLatchkeyOptions(options)
   const { store, clock = systemClock, storeTimeoutMs = 2_000 } = options
   const telemetry = options.telemetry === undefined ? consoleTelemetry({ clock }) : harmless(options.telemetry)
-  const { maintenance = true, limits } = options
-  const core = createCore({ store, clock, telemetry, storeTimeoutMs, maintenance, limits })
+  const core = createCore({ ...options, store, clock, telemetry, storeTimeoutMs })
   const shared = sharedOf(core, options)
   const kinds = new Map<string, OperationKind>()
   const definitions = new Map<string, Map<number, Definition<Tx, never>>>()

@@ -47,12 +47,13 @@ export interface CoreOptions<Tx> {
   readonly clock: Clock
   readonly telemetry: Telemetry
   readonly storeTimeoutMs: number
-  readonly maintenance: boolean
+  /** Default true. */
+  readonly maintenance?: boolean
   readonly limits?: LimitOptions | undefined
 }
 
 export function createCore<Tx>(options: CoreOptions<Tx>): Core<Tx> {
-  const { store, clock, telemetry, storeTimeoutMs, maintenance, limits } = options
+  const { store, clock, telemetry, storeTimeoutMs, maintenance = true, limits } = options
   const closing = new AbortController()
   // A call that waits its turn in the store's own queue is not unanswered.
   const timeoutMs = storeTimeoutMs + (store.traits.queueMsMax ?? 0)
