@@ -4,6 +4,7 @@
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { checkArchitecture } from './check/architecture.ts'
+import { checkDependencies } from './check/dependencies.ts'
 import { checkDocs } from './check/docs.ts'
 import { checkExamples } from './check/examples.ts'
 import { checkExports } from './check/exports.ts'
@@ -28,6 +29,7 @@ const CHECKS: Record<string, Check> = {
   exports: checkExports,
   options: checkDocumentedOptions,
   tidy: checkTidy,
+  dependencies: checkDependencies,
 }
 const LANES = 2
 // A broken setup can cause thousands of findings; the first ones are enough.
