@@ -13,6 +13,7 @@ import type { Check, Finding } from './check/finding.ts'
 import { checkDocumentedOptions } from './check/options.ts'
 import { checkPackaging } from './check/packaging.ts'
 import { checkReach } from './check/reach.ts'
+import { checkThreats } from './check/threats.ts'
 import { checkTidy } from './check/tidy.ts'
 import { checkFormat, checkLint, checkTypes } from './check/toolchain.ts'
 
@@ -29,6 +30,7 @@ const CHECKS: Record<string, Check> = {
   exports: checkExports,
   options: checkDocumentedOptions,
   tidy: checkTidy,
+  threats: checkThreats,
   dependencies: checkDependencies,
 }
 const LANES = 2
