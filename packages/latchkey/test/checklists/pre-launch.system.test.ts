@@ -139,16 +139,18 @@ describeOwnPostgres('the pre-launch checklist', own => {
     expect(await ask(shop, { key: 'before' })).toMatchObject({ status: 201 })
     const before = await handled(shop)
     await own.server.kill()
-    for (const path of ['/orders', '/payments', '/transfers']) {
-      const refused = await ask(shop, { key: 'during', path })
-      expect(refused).toMatchObject({ status: 503, code: 'store-unavailable', replayed: false })
-      expect(refused.retryAfter).toBeGreaterThan(0)
+    try {
+      for (const path of ['/orders', '/payments', '/transfers']) {
+        const refused = await ask(shop, { key: 'during', path })
+        expect(refused).toMatchObject({ status: 503, code: 'store-unavailable', replayed: false })
+        expect(refused.retryAfter).toBeGreaterThan(0)
+      }
+      expect(await handled(shop)).toBe(before)
+      await shop.flush()
+      expect(shop.counted('store.error').length).toBeGreaterThan(0)
+    } finally {
+      await own.server.restart()
     }
-    expect(await handled(shop)).toBe(before)
-    await shop.flush()
-    expect(shop.counted('store.error').length).toBeGreaterThan(0)
-
-    await own.server.restart()
     for (const each of scene.shops) {
       const afterwards = () => ask(each, { key: 'during' })
       expect(await eventually(afterwards, ({ status }) => status !== 503)).toMatchObject({ status: 201 })
