@@ -4,6 +4,7 @@
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { checkArchitecture } from './check/architecture.ts'
+import { checkDependencies } from './check/dependencies.ts'
 import { checkDocs } from './check/docs.ts'
 import { checkExamples } from './check/examples.ts'
 import { checkExports } from './check/exports.ts'
@@ -12,6 +13,7 @@ import type { Check, Finding } from './check/finding.ts'
 import { checkDocumentedOptions } from './check/options.ts'
 import { checkPackaging } from './check/packaging.ts'
 import { checkReach } from './check/reach.ts'
+import { checkThreats } from './check/threats.ts'
 import { checkTidy } from './check/tidy.ts'
 import { checkFormat, checkLint, checkTypes } from './check/toolchain.ts'
 
@@ -28,6 +30,8 @@ const CHECKS: Record<string, Check> = {
   exports: checkExports,
   options: checkDocumentedOptions,
   tidy: checkTidy,
+  threats: checkThreats,
+  dependencies: checkDependencies,
 }
 const LANES = 2
 // A broken setup can cause thousands of findings; the first ones are enough.

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { listFiles } from './files.ts'
 
-const TOP_DOCUMENTS = ['README.md', 'ARCHITECTURE.md', 'SAFETY.md', 'CONTRIBUTING.md', 'CHANGELOG.md']
+const TOP_DOCUMENTS = ['README.md', 'ARCHITECTURE.md', 'SAFETY.md', 'SECURITY.md', 'CONTRIBUTING.md', 'CHANGELOG.md']
 
 export type Fence = { language: string; info: string; directives: string[]; firstLine: number; code: string }
 

@@ -133,7 +133,7 @@ describeOwnPostgres('the guide for operations', own => {
     expect(messages?.rows).toEqual([])
     const sizes = await rowsOf('pg_total_relation_size')
     expect(sizes.map(({ relname }) => relname)).toEqual(expect.arrayContaining(['keys', 'outcomes', 'outbox']))
-    expect(await rowsOf('latchkey.migrations')).toMatchObject(
+    expect(await rowsOf('from latchkey.migrations order')).toMatchObject(
       postgresMigrations().map((_, at) => ({ version: at + 1 })),
     )
   })
@@ -159,6 +159,18 @@ describeOwnPostgres('the guide for operations', own => {
     print.mockRestore()
     const { rows } = await owner.query('select actor from latchkey.audit where key_id = $1', [id])
     expect(rows).toEqual([{ actor: 'ops@shop' }])
+  })
+
+  it('gives the application no way to change what operators did', async () => {
+    for (const statement of [
+      `update latchkey.audit set actor = 'somebody else'`,
+      'delete from latchkey.audit',
+      'truncate latchkey.audit',
+      'delete from latchkey.outbox_audit',
+      'delete from latchkey.migrations',
+    ])
+      await expect(app.query(statement), statement).rejects.toThrow('permission denied')
+    expect((await app.query('select actor from latchkey.audit')).rows).toEqual([{ actor: 'ops@shop' }])
   })
 
   it('counts what is expired until the workers delete it', async () => {

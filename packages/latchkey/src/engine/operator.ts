@@ -106,7 +106,10 @@ function idOf(row: RowName): string {
 /** A store would report it as a failure of its own, and a few typing errors would open the circuit for every client. */
 function checkId(id: string): string {
   if (isRowId(id)) return id
-  throw misconfigured(`${JSON.stringify(id)} is not a row id. Copy one from list() or from a log line`)
+  // What was given may be a key, and errors reach logs.
+  throw misconfigured(
+    `a row id must be one of list() or of a log line (got another text of ${id.length} characters). To find a row by its key, give { scope, operation, key }`,
+  )
 }
 
 function checkAct(name: string, { by, reason }: Act): void {

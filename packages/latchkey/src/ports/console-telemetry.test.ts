@@ -57,6 +57,16 @@ describe('the console telemetry', () => {
     expect(lines).toEqual(['[latchkey] the store failed: connect ECONNREFUSED 127.0.0.1:1'])
   })
 
+  it('writes one line of bounded length, whatever a client has put into an error', () => {
+    const forged = 'no tenant\n[latchkey] pay: all is well\r\u001b[2K\u2028\u0085'
+    consoleTelemetry().report('refused', { operation: 'pay', error: new Error(forged) })
+    expect(lines).toEqual([
+      '[latchkey] pay: refused: no tenant\\u000a[latchkey] pay: all is well\\u000d\\u001b[2K\\u2028\\u0085',
+    ])
+    consoleTelemetry().report('refused', { error: new Error('x'.repeat(1_000_000)), identity: 'c0ffee' })
+    expect(lines[1]).toBe(`[latchkey] refused: ${'x'.repeat(2_000)} (row c0ffee)`)
+  })
+
   it('throws nothing, whatever it is given and whatever the console does', () => {
     const telemetry = consoleTelemetry()
     const hostile = Object.defineProperty({}, 'code', {

@@ -8,6 +8,9 @@ const quietMs = 60_000
 /** Different causes a minute, which bounds memory and the log. Far more than a process has operations that can fail in different ways. */
 const causesMax = 100
 
+/** Longer than any error of ours. What a handler throws may repeat a whole body. */
+const errorCharactersMax = 2_000
+
 type Reported = Attributes & { readonly error?: unknown }
 
 /** Counts and observations are dropped. Never throws. */
@@ -20,7 +23,7 @@ export function consoleTelemetry({
     report(message, attributes) {
       try {
         const more = lines.admit(causeOf(message, attributes), clock.monotonicMs())
-        if (more !== undefined) console.warn(lineOf(message, attributes, more))
+        if (more !== undefined) console.warn(oneLine(lineOf(message, attributes, more)))
       } catch {
         // An error whose getters throw, or a console that does: neither may change an outcome.
       }
@@ -41,11 +44,20 @@ function codeOf(error: unknown): string | undefined {
 
 function lineOf(message: string, { operation, identity, scope, error }: Reported, more: number): string {
   const about = operation === undefined ? '' : `${operation}: `
-  const why = error === undefined ? '' : `: ${errorText(error)}`
+  const why = error === undefined ? '' : `: ${errorText(error).slice(0, errorCharactersMax)}`
   const whose = scope === undefined ? '' : `, scope ${JSON.stringify(scope)}`
   const row = identity === undefined ? '' : ` (row ${identity}${whose})`
   const others = more === 0 ? '' : ` (${more} more since this was last written)`
   return `[latchkey] ${about}${message}${why}${row}${others}`
+}
+
+/** An error may repeat what a client sent, which must not begin a line of its own or steer a terminal. */
+function oneLine(text: string): string {
+  return text.replace(/[\p{Cc}\u2028\u2029]/gu, escaped)
+}
+
+function escaped(character: string): string {
+  return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
 }
 
 interface LineLimit {

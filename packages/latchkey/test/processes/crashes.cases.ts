@@ -1,7 +1,7 @@
 /** What four processes on one place must do, whichever store it is. Run by a test file per store. */
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { createLatchkey } from 'latchkey'
-import { type Answer, type App, eventually, post, startApp, startFleet } from './fleet.ts'
+import { type Answer, type App, eventually, killDuring, post, startApp, startFleet } from './fleet.ts'
 import type { AppArgument } from './app.ts'
 import { openPlace, type Place } from './database.ts'
 
@@ -65,13 +65,8 @@ function itRecovers(scene: Scene): void {
   /** Starts a slow request at a process of its own and kills that process while the handler runs. */
   async function killInTheMiddle(path: string, label: string): Promise<void> {
     const victim = await startApp(scene.argument)
-    const lost = post(victim, path, { key: label, label, slow: 1_500 }).catch(() => undefined)
-    await eventually(
-      () => scene.place.executions(label),
-      count => count === 1,
-    )
-    await victim.kill()
-    await lost
+    const request = post(victim, path, { key: label, label, slow: 1_500 })
+    await killDuring(victim, request, async () => (await scene.place.executions(label)) === 1)
   }
 
   const retryUntil = (path: string, label: string, fits: (answer: Answer) => boolean) =>

@@ -19,15 +19,32 @@ export interface Answer {
   readonly text: string
 }
 
-export async function startApp(argument: AppArgument, { execArgv = [] }: { execArgv?: string[] } = {}): Promise<App> {
+interface ForkOptions {
+  readonly execArgv?: readonly string[]
+  /** What the process writes goes to `child.stdout` and `child.stderr` instead of the terminal. */
+  readonly silent?: boolean
+}
+
+export async function startApp(argument: AppArgument, options: ForkOptions = {}): Promise<App> {
+  return (await forkApp(new URL('./app.ts', import.meta.url), argument, options)).app
+}
+
+/** A process with a server. The first message that it sends names its port. */
+export async function forkApp(
+  script: URL,
+  argument: object,
+  { execArgv = [], silent = false }: ForkOptions = {},
+): Promise<{ readonly app: App; readonly child: ChildProcess }> {
   const tsx = ['--import', 'tsx', '--conditions=latchkey-source']
-  const child = fork(fileURLToPath(new URL('./app.ts', import.meta.url)), [JSON.stringify(argument)], {
-    execArgv: [...tsx, ...execArgv],
-  })
+  const child = fork(fileURLToPath(script), [JSON.stringify(argument)], { execArgv: [...tsx, ...execArgv], silent })
   const [message]: unknown[] = await once(child, 'message')
-  // The only message that app.ts sends.
   const { port } = message as { port: number }
-  return { url: `http://127.0.0.1:${port}`, kill: () => end(child, 'SIGKILL'), stop: () => end(child, 'SIGTERM') }
+  const app = {
+    url: `http://127.0.0.1:${port}`,
+    kill: () => end(child, 'SIGKILL'),
+    stop: () => end(child, 'SIGTERM'),
+  }
+  return { app, child }
 }
 
 export function startFleet(size: number, argument: AppArgument): Promise<App[]> {
@@ -52,6 +69,10 @@ export async function post(
     headers: { 'content-type': 'application/json', 'idempotency-key': key, 'x-account': 'acme' },
     body: JSON.stringify(body),
   })
+  return answerOf(response)
+}
+
+export async function answerOf(response: Response): Promise<Answer> {
   const text = await response.text()
   const problem = response.headers.get('content-type')?.startsWith('application/problem+json')
     ? JSON.parse(text)
@@ -63,6 +84,14 @@ export async function post(
     retryAfter: Number(response.headers.get('retry-after') ?? 0),
     text,
   }
+}
+
+/** kill -9 in the middle of a request, once the request has come as far as the test waits for. */
+export async function killDuring(app: App, request: Promise<unknown>, hasBegun: () => Promise<boolean>): Promise<void> {
+  const lost = request.catch(() => undefined)
+  await eventually(hasBegun, begun => begun)
+  await app.kill()
+  await lost
 }
 
 /** Asks again until the answer fits: the machine is slow now and then, so a condition is waited for, not a time. */
