@@ -123,6 +123,7 @@ class GuardedRun<Tx, C> implements OwnedRow<C>, Ending {
       const tookMs = core.clock.monotonicMs() - claiming.claimedAtMs
       core.durations.add(operation, tookMs)
       core.telemetry.observe('execution.duration', tookMs, { operation })
+      if (tookMs > settings.leaseMs / 2) core.leaseWarnings.warn(operation, settings.leaseMs)
       const judgement = judge(ended, settings, context[saidNotExecuted])
       new StoredEnd(core, this, { end: { attempt: ended, judgement }, ending: this }).write()
     } catch (error) {
