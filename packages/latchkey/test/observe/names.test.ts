@@ -21,9 +21,9 @@ const { panels } = JSON.parse(dashboard) as { readonly panels: readonly Panel[] 
 const queries = panels.flatMap(({ title, targets = [] }) => targets.map(({ expr }) => [title, expr] as const))
 
 async function registered(): Promise<Set<string>> {
-  const registry = new Registry()
-  prometheusTelemetry({ registry })
-  const metrics = await registry.getMetricsAsJSON()
+  const register = new Registry()
+  prometheusTelemetry({ registry: register })
+  const metrics = await register.getMetricsAsJSON()
   const ofHistogram = ['_bucket', '_sum', '_count']
   return new Set(
     metrics.flatMap(({ name, type }) =>

@@ -24,10 +24,10 @@ describePostgres('the metrics of a small story', database => {
   let store: PostgresStore<pg.PoolClient>
   let workers: Workers
   let close: () => Promise<unknown>
-  const registry = new Registry()
+  const register = new Registry()
   const otel = new PrometheusExporter({ preventServerStart: true })
   const serializer = new PrometheusSerializer('', false, undefined, true, true)
-  const prometheus = prometheusTelemetry({ registry })
+  const prometheus = prometheusTelemetry({ registry: register })
   const exporters: ExportedTelemetry[] = [
     prometheus,
     otelTelemetry({ meter: new MeterProvider({ readers: [otel] }).getMeter('latchkey') }),
@@ -38,7 +38,7 @@ describePostgres('the metrics of a small story', database => {
     report() {},
   }
 
-  const read = async () => seriesOf(await registry.metrics())
+  const read = async () => seriesOf(await register.metrics())
   const readOtel = async () => seriesOf(serializer.serialize((await otel.collect()).resourceMetrics))
   const counter = (name: string) => `api_idempotency_${name}_count_total`
   const rows = async (condition: string) =>

@@ -6,32 +6,32 @@ import { catalogue, prometheusName } from '../catalogue.ts'
 import { prometheusTelemetry } from './index.ts'
 
 /** The lines of one metric, without its help. */
-async function linesOf(registry: Registry, metric: string): Promise<string[]> {
-  const lines = (await registry.metrics()).split('\n')
+async function linesOf(register: Registry, metric: string): Promise<string[]> {
+  const lines = (await register.metrics()).split('\n')
   return lines.filter(line => line.startsWith(metric) || line.startsWith(`# TYPE ${metric} `))
 }
 
 it('shows a counter on the registry beside the metrics of the application, and with its default labels', async () => {
-  const registry = new Registry()
-  registry.setDefaultLabels({ app: 'shop' })
-  const own = new Counter({ name: 'orders', help: 'Orders.', registers: [registry] })
-  const telemetry = prometheusTelemetry({ registry })
+  const register = new Registry()
+  register.setDefaultLabels({ app: 'shop' })
+  const own = new Counter({ name: 'orders', help: 'Orders.', registers: [register] })
+  const telemetry = prometheusTelemetry({ registry: register })
   own.inc()
   telemetry.count('store.error', { detail: 'claim' })
   telemetry.count('store.error', { detail: 'claim' })
-  expect(await linesOf(registry, 'orders')).toContain('orders{app="shop"} 1')
-  expect(await linesOf(registry, 'api_idempotency_store_error_count_total')).toEqual([
+  expect(await linesOf(register, 'orders')).toContain('orders{app="shop"} 1')
+  expect(await linesOf(register, 'api_idempotency_store_error_count_total')).toEqual([
     '# TYPE api_idempotency_store_error_count_total counter',
     'api_idempotency_store_error_count_total{call="claim",app="shop"} 2',
   ])
 })
 
 it('shows a duration in seconds, in cumulative buckets that end with all', async () => {
-  const registry = new Registry()
-  const telemetry = prometheusTelemetry({ registry })
+  const register = new Registry()
+  const telemetry = prometheusTelemetry({ registry: register })
   for (const ms of [0, 1, 40, 50, 1_000_000]) telemetry.observe('execution.duration', ms, { operation: 'pay' })
   const name = 'api_idempotency_execution_duration_seconds'
-  const lines = await linesOf(registry, name)
+  const lines = await linesOf(register, name)
   const bucket = (le: string) =>
     Number(
       lines
@@ -46,54 +46,54 @@ it('shows a duration in seconds, in cumulative buckets that end with all', async
 })
 
 it('shows the last value of a gauge', async () => {
-  const registry = new Registry()
-  const telemetry = prometheusTelemetry({ registry })
+  const register = new Registry()
+  const telemetry = prometheusTelemetry({ registry: register })
   telemetry.observe('unknown.oldest_age', 90_000, { operation: 'pay' })
   telemetry.observe('unknown.oldest_age', 30_000, { operation: 'pay' })
-  expect(await linesOf(registry, 'api_idempotency_unknown_oldest_age_seconds')).toEqual([
+  expect(await linesOf(register, 'api_idempotency_unknown_oldest_age_seconds')).toEqual([
     '# TYPE api_idempotency_unknown_oldest_age_seconds gauge',
     'api_idempotency_unknown_oldest_age_seconds{operation="pay"} 30',
   ])
 })
 
 it('begins the counters of an operation at zero, so that the first event is an increase', async () => {
-  const registry = new Registry()
-  prometheusTelemetry({ registry }).count('reserve.created', { operation: 'pay' })
-  expect(await linesOf(registry, 'api_idempotency_unprotected_count_total')).toContain(
+  const register = new Registry()
+  prometheusTelemetry({ registry: register }).count('reserve.created', { operation: 'pay' })
+  expect(await linesOf(register, 'api_idempotency_unprotected_count_total')).toContain(
     'api_idempotency_unprotected_count_total{operation="pay"} 0',
   )
 })
 
 it('registers every metric of the catalogue, under its name, and resets its counters with the registry', async () => {
-  const registry = new Registry()
-  const telemetry = prometheusTelemetry({ registry })
-  const names = (await registry.getMetricsAsJSON()).map(({ name }) => name)
+  const register = new Registry()
+  const telemetry = prometheusTelemetry({ registry: register })
+  const names = (await register.getMetricsAsJSON()).map(({ name }) => name)
   expect(names.toSorted()).toEqual(Object.values(catalogue).map(prometheusName).toSorted())
   telemetry.count('store.error', { detail: 'claim' })
   telemetry.observe('batch.size', 4, { detail: 'postgres' })
-  registry.resetMetrics()
-  const text = await registry.metrics()
+  register.resetMetrics()
+  const text = await register.metrics()
   expect(text).toContain('api_idempotency_store_error_count_total{call="claim"} 0')
   expect(text).toContain('api_idempotency_batch_size_count{store="postgres"} 0')
 })
 
 it('is readable in the format of OpenMetrics as well', async () => {
-  const registry = new Registry<typeof Registry.OPENMETRICS_CONTENT_TYPE>()
-  registry.setContentType(Registry.OPENMETRICS_CONTENT_TYPE)
-  prometheusTelemetry({ registry }).count('store.error', { detail: 'claim' })
-  const lines = (await registry.metrics()).split('\n').filter(line => line.includes('store_error'))
+  const register = new Registry<typeof Registry.OPENMETRICS_CONTENT_TYPE>()
+  register.setContentType(Registry.OPENMETRICS_CONTENT_TYPE)
+  prometheusTelemetry({ registry: register }).count('store.error', { detail: 'claim' })
+  const lines = (await register.metrics()).split('\n').filter(line => line.includes('store_error'))
   expect(lines).toContain('# TYPE api_idempotency_store_error_count counter')
   expect(lines).toContain('api_idempotency_store_error_count_total{call="claim"} 1')
 })
 
 it('shows the scopes with the most duplicates, at most 100, and lists them', async () => {
-  const registry = new Registry()
-  const telemetry = prometheusTelemetry({ registry })
+  const register = new Registry()
+  const telemetry = prometheusTelemetry({ registry: register })
   for (let n = 0; n < 500; n++) {
     telemetry.count('reserve.replay', { operation: 'pay', scope: `tenant "${n}"` })
     telemetry.count('reserve.key_misuse', { operation: 'pay', scope: 'noisy' })
   }
-  const lines = await linesOf(registry, 'api_idempotency_duplicates_by_scope')
+  const lines = await linesOf(register, 'api_idempotency_duplicates_by_scope')
   expect(lines).toContain('api_idempotency_duplicates_by_scope{scope="noisy",kind="key_misuse"} 500')
   const scopes = new Set(lines.slice(1).map(line => /scope="(.*)",kind/.exec(line)?.[1]))
   expect(scopes.size).toBe(100)
@@ -101,9 +101,9 @@ it('shows the scopes with the most duplicates, at most 100, and lists them', asy
 })
 
 it('is one telemetry for one registry, which several Latchkeys may share', () => {
-  const registry = new Registry()
-  expect(prometheusTelemetry({ registry })).toBe(prometheusTelemetry({ registry }))
-  expect(prometheusTelemetry({ registry: new Registry() })).not.toBe(prometheusTelemetry({ registry }))
+  const register = new Registry()
+  expect(prometheusTelemetry({ registry: register })).toBe(prometheusTelemetry({ registry: register }))
+  expect(prometheusTelemetry({ registry: new Registry() })).not.toBe(prometheusTelemetry({ registry: register }))
 })
 
 it('still writes reports to the console, or where they are sent instead', async () => {

@@ -28,20 +28,20 @@ const telemetries = new WeakMap<PrometheusRegistry, ExportedTelemetry>()
  */
 export function prometheusTelemetry(options: PrometheusTelemetryOptions): ExportedTelemetry {
   checkOptions('prometheusTelemetry', options, checks)
-  const { registry } = options
-  if (registry === undefined) throw misconfigured('prometheusTelemetry needs registry: register of prom-client')
-  const known = telemetries.get(registry)
+  const { registry: register } = options
+  if (register === undefined) throw misconfigured('prometheusTelemetry needs registry: register of prom-client')
+  const known = telemetries.get(register)
   if (known !== undefined) return known
-  const register = (entry: Parameters<typeof cellMetric>[0]) => {
+  const add = (entry: Parameters<typeof cellMetric>[0]) => {
     const { metric, make } = cellMetric(entry)
-    registry.registerMetric(metric)
+    register.registerMetric(metric)
     return make
   }
   const telemetry = exportedTelemetry({
-    counter: register,
-    histogram: register,
-    gauge: source => registry.registerMetric(gaugeMetric(source)),
+    counter: add,
+    histogram: add,
+    gauge: source => register.registerMetric(gaugeMetric(source)),
   })
-  telemetries.set(registry, telemetry)
+  telemetries.set(register, telemetry)
   return telemetry
 }
