@@ -14,6 +14,7 @@ import { reconcileMutants } from './reconcile.ts'
 import { sqliteEvidenceMutants } from './sqlite-evidence.ts'
 import { sqliteMutants } from './sqlite.ts'
 import { streamMutants } from './streams.ts'
+import { telemetryMutants } from './telemetry.ts'
 import { transactionMutants } from './transactions.ts'
 
 export const mutants: readonly Mutant[] = [
@@ -34,4 +35,5 @@ export const mutants: readonly Mutant[] = [
   ...httpMutants,
   ...streamMutants,
   ...transactionMutants,
+  ...telemetryMutants,
 ]

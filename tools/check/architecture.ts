@@ -32,6 +32,7 @@ const PLUGS: Record<string, readonly string[] | 'every folder'> = {
   stores: 'every folder',
   consumers: 'every folder',
   http: ['fetch', 'hono', 'express', 'fastify', 'nest', 'koa'],
+  telemetry: 'every folder',
 }
 
 /** Nest runs on Express or Fastify, so it captures with what those two already have. */

@@ -1,7 +1,6 @@
 // Compiles a package into a folder outside the working tree, where no other run is disturbed.
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { transform } from 'esbuild'
 import { run, toolPath } from '../check/process.ts'
 
 /** `library`: where the built library is, for a package that compiles against its declarations. */
@@ -15,14 +14,6 @@ export async function build({ root, folder, out, library }: Build): Promise<void
   await must('tsc', ['-p', project, '--pretty', 'false', '--emitDeclarationOnly'], root)
   const codeOnly = ['--removeComments', '--declaration', 'false', '--isolatedDeclarations', 'false']
   await must('tsc', ['-p', project, '--pretty', 'false', ...codeOnly], root)
-  for (const file of readdirSync(join(out, 'dist'), { recursive: true, encoding: 'utf8' }))
-    if (file.endsWith('.js')) await reprint(join(out, 'dist', file))
-}
-
-/** The same code, indented by two spaces instead of four. What stands in a template literal stays as it is. */
-async function reprint(file: string): Promise<void> {
-  const { code } = await transform(readFileSync(file, 'utf8'), { format: 'esm', target: 'node20', charset: 'utf8' })
-  writeFileSync(file, code)
 }
 
 function projectOf({ root, folder, out, library }: Build): object {

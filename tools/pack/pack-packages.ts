@@ -3,6 +3,7 @@ import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writ
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { build, must } from './build.ts'
+import { halveIndentation } from './indentation.ts'
 import { packedManifest, type SourceManifest } from './manifest.ts'
 import { reachedModules } from './modules.ts'
 import { guideForPackage, readmeForPackage } from './readme.ts'
@@ -40,7 +41,10 @@ async function pack({ root, folder, built, stage, destination }: Packing): Promi
   // Written by hand in the shape that npm demands; `npm pack` would refuse another.
   const source = JSON.parse(readFileSync(join(root, folder, 'package.json'), 'utf8')) as SourceManifest
   const manifest = packedManifest(source)
-  for (const file of reachedModules(built, manifest)) cpSync(join(built, file), join(stage, file))
+  for (const file of reachedModules(built, manifest)) {
+    mkdirSync(dirname(join(stage, file)), { recursive: true })
+    writeFileSync(join(stage, file), halveIndentation(file, readFileSync(join(built, file), 'utf8')))
+  }
   cpSync(join(root, folder, 'LICENSE'), join(stage, 'LICENSE'))
   const texts: [string, string][] = [
     ['package.json', `${JSON.stringify(manifest, null, 2)}\n`],

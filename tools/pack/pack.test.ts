@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { makeTree } from '../check/fixture.ts'
+import { halveIndentation } from './indentation.ts'
 import { packedManifest } from './manifest.ts'
 import { reachedModules } from './modules.ts'
 import { guideForPackage, readmeForPackage } from './readme.ts'
@@ -26,6 +27,47 @@ describe('the packed manifest', () => {
       license: 'MIT',
       exports: { '.': { types: './dist/index.d.ts', default: './dist/index.js' }, './package.json': './package.json' },
     })
+  })
+})
+
+describe('the packed code', () => {
+  const lines = [
+    'export function statement(name) {',
+    "    const ä = '–'",
+    '    if (name) {',
+    '        return `select',
+    '            ${name === ä',
+    '                ? 1',
+    '                : `nested',
+    '                    text`}',
+    '        from there`',
+    '    }',
+    '    return undefined',
+    '}',
+  ]
+
+  it('has half the indentation, and every text as it was', () => {
+    expect(halveIndentation('a.js', lines.join('\n')).split('\n')).toEqual([
+      'export function statement(name) {',
+      "  const ä = '–'",
+      '  if (name) {',
+      '    return `select',
+      '            ${name === ä',
+      '        ? 1',
+      '        : `nested',
+      '                    text`}',
+      '        from there`',
+      '  }',
+      '  return undefined',
+      '}',
+    ])
+  })
+
+  it('keeps the comments of declarations in line', () => {
+    const declared = 'export interface A {\n    /**\n     * What it is.\n     */\n    readonly a: string;\n}\n'
+    expect(halveIndentation('a.d.ts', declared)).toBe(
+      'export interface A {\n  /**\n   * What it is.\n   */\n  readonly a: string;\n}\n',
+    )
   })
 })
 

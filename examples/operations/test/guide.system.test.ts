@@ -3,8 +3,10 @@ import { readFileSync } from 'node:fs'
 import { createLatchkey, json, outcomeUnknown, singleTenant } from 'latchkey'
 import { postgresMigrations, postgresStore } from 'latchkey/stores/postgres'
 import pg from 'pg'
+import { register } from 'prom-client'
 import { afterAll, beforeAll, expect, it, vi } from 'vitest'
 import { describeOwnPostgres } from '../../../test/servers/describe-postgres.ts'
+import { onPrometheus, throughOtel } from '../src/metrics.ts'
 import { type Metrics, monitor } from '../src/monitor.ts'
 import { settle } from '../src/settle.ts'
 import { waiting } from '../src/waiting.ts'
@@ -86,6 +88,18 @@ describeOwnPostgres('the guide for operations', own => {
     expect((await viewer.query('select count(*)::int as n from latchkey.keys')).rows).toEqual([{ n: 0 }])
     await expect(viewer.query('delete from latchkey.keys')).rejects.toThrow('permission denied')
     await viewer.end()
+  })
+
+  it('has a telemetry for each exporter, which counts what happened', async () => {
+    for (const telemetry of [onPrometheus, throughOtel]) {
+      const counting = createLatchkey({ store: postgresStore({ pool: app }), scope: singleTenant, telemetry })
+      const operation = counting.guarded('orders.count', { onFailure: 'hold' })
+      expect(await operation.run({ scope: 'counting', key: 'once', input: 1 }, () => 1)).toBe(1)
+      await counting.close()
+    }
+    const shownNow = await register.metrics()
+    expect(shownNow).toContain('api_idempotency_reserve_created_count_total{operation="orders.count"} 1')
+    await owner.query(`delete from latchkey.keys where operation = 'orders.count'`)
   })
 
   it('counts what happened, by operation', async () => {

@@ -41,7 +41,7 @@ export { type Clock, systemClock } from './ports/clock.ts'
 export { type ErrorCode, isLatchkeyError, LatchkeyError, notExecuted, outcomeUnknown } from './ports/errors.ts'
 export type { Header, Outcome } from './ports/outcome.ts'
 export { consoleTelemetry } from './ports/console-telemetry.ts'
-export { type Attributes, type Metric, silentTelemetry, type Telemetry } from './ports/telemetry.ts'
+export { type Attributes, type Metric, silentTelemetry, type SpanName, type Telemetry } from './ports/telemetry.ts'
 
 // What a store of your own is made of; `@latchkey/conformance` asks for it.
 export type {
@@ -76,6 +76,7 @@ export type {
   Store,
   StoreCheck,
   StoreFault,
+  StoreObserver,
   StoreTraits,
   Swept,
   TakeOver,

@@ -4,9 +4,11 @@ import type { Store } from '../ports/store.ts'
 import type { Telemetry } from '../ports/telemetry.ts'
 import { createDurations, type Durations } from './run/durations.ts'
 import { type Buckets, bucketsOf, type LimitOptions } from './limits/gates.ts'
+import { type LeaseWarnings, leaseWarnings } from './run/lease-warnings.ts'
 import { maintain, type Maintenance, noMaintenance } from './maintenance.ts'
 import { type StoreCalls, storeCalls } from './store/call.ts'
 import { type StoreChecks, storeChecks } from './store/check.ts'
+import { observeStore } from './store/observe.ts'
 import { type UncertainClaims, uncertainClaims } from './outage/uncertain-claims.ts'
 import { type UnstoredEnds, unstoredEnds } from './outage/unstored-ends.ts'
 import { untilIdle, type Waiters, waiters } from './run/admit.ts'
@@ -21,6 +23,7 @@ export interface Core<Tx> {
   readonly durations: Durations
   /** Of every scope, over all operations. Undefined: not limited. */
   readonly limits: Buckets | undefined
+  readonly leaseWarnings: LeaseWarnings
   /** Executions under way, so that a shutdown can wait for them. */
   readonly running: Running
   /** Identities under way in this process: of atomic work, and of operations that may run without the store. */
@@ -61,6 +64,8 @@ export function createCore<Tx>(options: CoreOptions<Tx>): Core<Tx> {
   const calls = storeCalls({ storeName: store.name, timeoutMs, clock, deadlines, telemetry })
   const waiting = waiters(clock)
   const after = { store, calls, clock, telemetry, closing: closing.signal }
+  const durations = createDurations()
+  observeStore(store, telemetry)
   return {
     store,
     clock,
@@ -68,8 +73,9 @@ export function createCore<Tx>(options: CoreOptions<Tx>): Core<Tx> {
     calls,
     checks: storeChecks({ store, clock, telemetry }),
     waiters: waiting,
-    durations: createDurations(),
     limits: bucketsOf(limits, clock),
+    durations,
+    leaseWarnings: leaseWarnings({ durations, clock, telemetry }),
     running: { count: 0, whenIdle: [] },
     executing: new Set(),
     deadlines,

@@ -276,9 +276,21 @@ export interface StoreFault {
 
 export type StoreCheck = { readonly kind: 'fit' } | StoreFault
 
+/** What a store tells about waiting inside it, which no answer shows. Called for each batch, not for each call. */
+export interface StoreObserver {
+  /** A batch left: how many calls share it, and how long the first of them has waited. */
+  batch(size: number, waitedMs: number): void
+  /** A batch or a transaction has its connection, after so long. */
+  connection(waitedMs: number): void
+  /** A batch gave up waiting for the lock of a row. */
+  lockTimeout(): void
+}
+
 export interface Store<Tx = unknown> {
   readonly name: string
   readonly traits: StoreTraits
+  /** From now on tells this observer, which does not throw, and no other. Never called: nothing is measured. Absent: there is nothing to tell. */
+  observe?(observer: StoreObserver): void
   /**
    * Whether this process can use the store as it is: its tables, their version, the rights on them. One round trip that writes nothing; once it
    * was `fit` it is not asked again. Rejects when the store does not answer. Absent: there is nothing that could be wrong.

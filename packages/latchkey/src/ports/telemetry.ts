@@ -35,23 +35,54 @@ export type Metric =
   | 'ledger.last_run_age'
   | 'execution.duration'
   | 'lease.used_ratio'
+  /** Counted: a turn of a worker has ended, or has failed. `detail`: which worker. One that is silent counts nothing. */
+  | 'worker.turn'
+  | 'worker.failure'
+  /** Observed by the sweeper: rows that are parked now, counted up to 200. */
+  | 'parked.rows'
+  /** Observed by the relay: the age of the oldest message that waits (ms), how many wait, are held back, are parked. */
+  | 'outbox.oldest_age'
+  | 'outbox.waiting'
+  | 'outbox.held_back'
+  | 'outbox.parked'
+  /** Observed when it changes: 1 while the circuit of the store is open and calls are refused, else 0. `detail`: the store. */
+  | 'circuit.open'
+  /** Observed by the store, whose name is the `detail`: see `StoreObserver`. */
+  | 'batch.size'
+  | 'batch.wait'
+  | 'pool.wait'
+  /** Counted: a batch gave up waiting for a row's lock, and its calls were sent one by one. */
+  | 'lock_timeout'
 
 export interface Attributes {
   readonly operation?: string
   /** Hash of scope, operation and key: safe to log. */
   readonly identity?: string
-  /** Of a reused key: whose client it is. As it stands in the row. */
+  /** Of a duplicate or a reused key: whose client it is. As it stands in the row. Too varied for a label. */
   readonly scope?: string
   readonly detail?: string
 }
 
+/** What is traced: the claim of a row, the handler, and the write of its end. */
+export type SpanName = 'claim' | 'handler' | 'complete'
+
 export interface Telemetry {
-  /** `api.idempotency.<metric>` rises by one. */
+  /** The counter of this metric rises by one. The exporters name it `api.idempotency.<metric>.count`. */
   count(metric: Metric, attributes: Attributes): void
   /** One observation of a duration (ms) or a ratio. */
   observe(metric: Metric, value: number, attributes: Attributes): void
   /** Something a person may want in the log, with its error. */
   report(message: string, attributes: Attributes & { readonly error?: unknown }): void
+  /**
+   * Calls `work` at once, inside a span that ends when its promise does; that resolves with the error to mark the span with, or with
+   * undefined, and never rejects. Absent: nothing is traced.
+   */
+  trace?(span: SpanName, attributes: Attributes, work: () => Promise<unknown>): void
+}
+
+/** Whether observations go anywhere. Where they do not, nothing is measured or queried for them. */
+export function isObserved(telemetry: Telemetry): boolean {
+  return telemetry.observe !== silentTelemetry.observe
 }
 
 /** For those who want no reports at all. Without any telemetry, reports go to `console.warn`. */
@@ -71,22 +102,55 @@ export function faultPoint(name: string, moment?: 'before' | 'after'): void {
   if (typeof arm === 'function') arm(moment === undefined ? name : `${name}:${moment}`)
 }
 
-/** An observer that throws never changes an outcome. */
+/** An observer that throws never changes an outcome. Without a closure for each call: every request makes several. */
 export function harmless(telemetry: Telemetry): Telemetry {
   if (telemetry === silentTelemetry) return telemetry
   return {
-    count: (metric, attributes) => guard(() => telemetry.count(metric, attributes)),
-    observe: (metric, value, attributes) => guard(() => telemetry.observe(metric, value, attributes)),
-    report: (message, attributes) => guard(() => telemetry.report(message, attributes)),
+    // Those that drop everything stay what they are, so that they are known.
+    count: telemetry.count === silentTelemetry.count ? telemetry.count : harmlessCount(telemetry),
+    observe: isObserved(telemetry) ? harmlessObserve(telemetry) : telemetry.observe,
+    report(message, attributes) {
+      try {
+        disregard(telemetry.report(message, attributes))
+      } catch {
+        // There is no one to report a failing observer to.
+      }
+    },
+    ...(telemetry.trace === undefined ? {} : { trace: harmlessTrace(telemetry) }),
   }
 }
 
-function guard(observe: () => unknown): void {
-  try {
-    const result = observe()
-    // An observer typed as returning nothing may still return a promise.
-    if (result !== undefined) Promise.resolve(result).catch(() => {})
-  } catch {
-    // There is no one to report a failing observer to.
+function harmlessCount(telemetry: Telemetry): Telemetry['count'] {
+  return (metric, attributes) => {
+    try {
+      disregard(telemetry.count(metric, attributes))
+    } catch {
+      // As above.
+    }
   }
+}
+
+function harmlessObserve(telemetry: Telemetry): Telemetry['observe'] {
+  return (metric, value, attributes) => {
+    try {
+      disregard(telemetry.observe(metric, value, attributes))
+    } catch {
+      // As above.
+    }
+  }
+}
+
+function harmlessTrace(telemetry: Telemetry): NonNullable<Telemetry['trace']> {
+  return (span, attributes, work) => {
+    try {
+      disregard(telemetry.trace?.(span, attributes, work))
+    } catch {
+      // As above. Who called sees whether the work was begun.
+    }
+  }
+}
+
+/** An observer typed as returning nothing may still return a promise. */
+function disregard(result: unknown): void {
+  if (result !== undefined) Promise.resolve(result).catch(() => {})
 }

@@ -108,7 +108,14 @@ it('backs off twice as long after each failure, up to a limit, and forgets it af
   }
   // The ninth follows an idle pause; after it the backoff begins anew.
   expect(gaps[9]).toBeLessThanOrEqual(110)
-  expect(telemetry.told[0]).toMatchObject(['a turn of the tester failed', { error: { message: 'no 1' } }])
+  const about = { detail: 'tester' }
+  expect(telemetry.told.slice(0, 3)).toMatchObject([
+    ['worker.turn', about],
+    ['worker.failure', about],
+    ['a turn of the tester failed', { error: { message: 'no 1' } }],
+  ])
+  expect(telemetry.counted('worker.turn')).toBe(loop.health().turns)
+  expect(telemetry.counted('worker.failure')).toBe(loop.health().failures)
 })
 
 it('takes away at most half of a backoff by chance', async () => {

@@ -1,10 +1,10 @@
 /** Resolves expired leases by each row's recovery, at the latest one sweep after the lease ended. */
 import type { Store } from '../ports/store.ts'
-import type { Telemetry } from '../ports/telemetry.ts'
+import { isObserved, type Telemetry } from '../ports/telemetry.ts'
 import type { TurnResult } from './loop.ts'
 
 export interface SweepOptions {
-  readonly store: Pick<Store, 'sweep'>
+  readonly store: Pick<Store, 'sweep' | 'list'>
   readonly telemetry: Telemetry
   readonly batch: number
 }
@@ -15,5 +15,16 @@ export async function sweepOnce({ store, telemetry, batch }: SweepOptions): Prom
     telemetry.count('zombie_key', { operation, identity: id, detail: to })
     telemetry.report(`lease expired: row moved to ${to}`, { operation, identity: id, detail: to })
   }
-  return swept.length < batch ? 'idle' : 'more'
+  if (swept.length >= batch) return 'more'
+  await observeParked(store, telemetry)
+  return 'idle'
+}
+
+/** There should be none: whether there are few or many is enough. */
+const parkedCountMax = 200
+
+async function observeParked(store: SweepOptions['store'], telemetry: Telemetry): Promise<void> {
+  if (!isObserved(telemetry)) return
+  const { records } = await store.list({ parked: true, limit: parkedCountMax })
+  telemetry.observe('parked.rows', records.length, {})
 }

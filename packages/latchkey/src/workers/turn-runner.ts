@@ -45,9 +45,15 @@ export function turnRunner({ name, turn, turnMsMax = 60_000, clock, telemetry }:
     return new LatchkeyError('store-unavailable', `${name}: ${what}`)
   }
 
-  function reportFailure(error: unknown): void {
+  const about = { detail: name }
+
+  /** A worker whose turns are not counted any more is stuck, or gone. */
+  function tellEnd(failure?: { readonly error: unknown }): void {
     try {
-      telemetry.report(`a turn of the ${name} failed`, { error, detail: name })
+      telemetry.count('worker.turn', about)
+      if (failure === undefined) return
+      telemetry.count('worker.failure', about)
+      telemetry.report(`a turn of the ${name} failed`, { error: failure.error, detail: name })
     } catch {
       // Telemetry itself failed; the loop continues.
     }
@@ -58,13 +64,14 @@ export function turnRunner({ name, turn, turnMsMax = 60_000, clock, telemetry }:
       try {
         const result = await bounded()
         counts = { ...counts, lastTurnAtMs: clock.nowMs(), lastError: undefined, turns: counts.turns + 1 }
+        tellEnd()
         return result
       } catch (error) {
         // A turn that `stop` interrupted has not failed.
         if (stopping()) return 'idle'
         const { turns, failures } = counts
         counts = { lastTurnAtMs: clock.nowMs(), lastError: error, turns: turns + 1, failures: failures + 1 }
-        reportFailure(error)
+        tellEnd({ error })
         return 'failed'
       }
     },

@@ -65,7 +65,7 @@ describe('a hook that throws changes nothing', () => {
   })
 
   it('as telemetry, in every method and every state', async () => {
-    const broken = { count: throws, observe: throws, report: throws }
+    const broken = { count: throws, observe: throws, report: throws, trace: throws }
     const operation = guarded({}, broken)
     expect(await operation.run(runRequest('k'), () => 'first')).toBe('first')
     expect(await operation.run(runRequest('k'), () => 'again')).toBe('first')

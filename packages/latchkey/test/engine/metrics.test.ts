@@ -37,6 +37,20 @@ describe('a key that is used again for another request', () => {
   })
 })
 
+describe('a duplicate', () => {
+  it('is counted with its scope: a replay, and one that meets a running request', async () => {
+    const operation = latchkey.guarded(operationName, { onFailure: 'hold' })
+    await operation.run(runRequest('k'), async () => {
+      await expect(operation.run(runRequest('k'), () => 2)).rejects.toMatchObject({ code: 'in-progress' })
+      return 1
+    })
+    await operation.run(runRequest('k'), () => 2)
+    const about = { operation: operationName, scope: 'acme' }
+    expect(ofMetric('reserve.in_progress')).toEqual([['reserve.in_progress', about]])
+    expect(ofMetric('reserve.replay')).toEqual([['reserve.replay', about]])
+  })
+})
+
 describe('a key that is tried again', () => {
   const about = { operation: operationName, identity: idOf('k') }
 
@@ -91,6 +105,31 @@ describe('the duration of an execution', () => {
     await run()
     await run().catch(() => {})
     expect(ofMetric('execution.duration')).toEqual([['execution.duration', 120, { operation: operationName }]])
+  })
+
+  it('is reported once a minute where one in a hundred uses more than half of the lease, with the lease to set', async () => {
+    const operation = latchkey.guarded(operationName, { onFailure: 'hold', leaseMs: 15_000 })
+    let runs = 0
+    const runFor = async (tookMs: number, times: number) => {
+      for (let n = 0; n < times; n++) {
+        await operation.run(runRequest(`k${(runs += 1)}`), async () => {
+          clock.advance(tookMs)
+          return 1
+        })
+      }
+    }
+    const warnings = () => telemetry.told.filter(one => String(one).includes('leaseMs'))
+    await runFor(10, 126)
+    await runFor(8_200, 1)
+    expect(warnings()).toEqual([])
+    await runFor(8_200, 2)
+    const message =
+      'one in a hundred executions takes 8200 ms or longer, more than half of the lease of 15000 ms: set leaseMs to 17000 or more, or make the handler shorter'
+    expect(warnings()).toEqual([[message, { operation: operationName }]])
+    await runFor(8_200, 6)
+    expect(warnings()).toHaveLength(1)
+    await runFor(8_200, 2)
+    expect(warnings()).toHaveLength(2)
   })
 
   it('is observed as a share of the lease as well, where there is one', async () => {

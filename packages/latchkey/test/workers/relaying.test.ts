@@ -51,4 +51,26 @@ describe.each([
     await workers.stop()
     for (const health of Object.values(workers.health())) expect(health).toMatchObject({ failures: 0, running: false })
   })
+
+  it('observes what waits in the outbox, once in half a minute, however many turns there are', async () => {
+    const telemetry = recordingTelemetry()
+    const latchkey = createLatchkey({ store: place.store, scope: singleTenant, telemetry })
+    const pay = latchkey.phased('pay', { version: 1 }, async x => {
+      await x.phase('record', tx => x.outbox.append(tx, { topic: 'nowhere', payload: {} }))
+      return json(201, {})
+    })
+    for (const key of ['waits', 'waits too']) await pay.run({ scope: 'acme', key, input: 1 })
+    const workers = createWorkers(latchkey, { only: ['relay'], relay: { targets: {}, everyMs: 5 } })
+    workers.start()
+    await eventually(() => telemetry.counted('worker.turn') > 5)
+    await workers.stop()
+    const observed = telemetry.told.filter(one => Array.isArray(one) && String(one[0]).startsWith('outbox.'))
+    expect(observed).toEqual([
+      ['outbox.oldest_age', expect.any(Number), {}],
+      ['outbox.waiting', 2, {}],
+      ['outbox.held_back', 0, {}],
+      ['outbox.parked', 0, {}],
+    ])
+    await latchkey.close()
+  })
 })

@@ -1,6 +1,8 @@
 import { afterEach, expect, it } from 'vitest'
+import { silentTelemetry } from '../../src/ports/telemetry.ts'
 import type { Workers } from '../../src/workers/index.ts'
 import { sweepOnce } from '../../src/workers/sweeper.ts'
+import { claimRequest } from '../claim-request.ts'
 import { eventually } from '../engine/fixture.ts'
 import { scene } from './fixture.ts'
 
@@ -42,6 +44,7 @@ it('works in bounded batches until no dead lease is left', async () => {
   clock.leap(2_000)
   const limits: number[] = []
   const counting = {
+    list: store.list,
     sweep: (options: { limit: number }) => {
       limits.push(options.limit)
       return store.sweep(options)
@@ -64,4 +67,15 @@ it('counts each dead lease once when four sweepers meet', async () => {
   await eventually(() => telemetry.counted('zombie_key') >= 50)
   await eventually(() => four.every(one => (one.health().sweeper?.turns ?? 0) > 5))
   expect(telemetry.counted('zombie_key')).toBe(50)
+})
+
+it('observes how many rows are parked when nothing is left to sweep, and asks for them only if somebody listens', async () => {
+  const { store, telemetry } = scene()
+  const won = await store.claim(claimRequest())
+  if (won.kind !== 'won') throw new Error('the key is new')
+  await store.park(won.claim, 'poison')
+  await sweepOnce({ store, telemetry, batch: 10 })
+  expect(telemetry.told).toContainEqual(['parked.rows', 1, {}])
+  const list = () => Promise.reject(new Error('nobody asked'))
+  expect(await sweepOnce({ store: { ...store, list }, telemetry: silentTelemetry, batch: 10 })).toBe('idle')
 })

@@ -6,6 +6,7 @@ import { type AtomicExecution, attemptOf, execution, neverLost, type Observed, s
 import { type Settings, tombstoneOf } from '../options.ts'
 import { type Judgement, judge } from '../rules/judge.ts'
 import { countGrant } from '../run/claim.ts'
+import { traced, tracedWork } from '../run/trace.ts'
 import type { Core } from '../runtime.ts'
 import { type Edges, unbounded } from '../store/transaction.ts'
 
@@ -51,17 +52,23 @@ export async function reserveAndRun<Tx, C>(
   run: InTransaction<Tx>,
 ): Promise<Ended> {
   const { transactor, edges, tx, row } = run
-  const reservation = await edges.first(() => transactor.reserve(tx, row))
+  const { telemetry } = core
+  const { identity } = row
+  const isTraced = telemetry.trace !== undefined
+  const reserve = () => transactor.reserve(tx, row)
+  const reservation = await edges.first(
+    isTraced ? () => traced(telemetry, { span: 'claim', identity, run: reserve }) : reserve,
+  )
   if (reservation.kind !== 'free') return reservation
-  const { operation } = row.identity
+  const { operation } = identity
   run.inside.from = reservation.from
   run.request.onGrant?.(reservation.from)
   const context = atomicExecution(run, reservation.fence + 1)
   const startedAtMs = core.clock.monotonicMs()
-  const attempt = await attemptOf(run.request, run.work, context)
+  const attempt = await attemptOf(run.request, tracedWork(telemetry, run.request, run.work), context)
   const tookMs = core.clock.monotonicMs() - startedAtMs
   core.durations.add(operation, tookMs)
-  core.telemetry.observe('execution.duration', tookMs, { operation })
+  telemetry.observe('execution.duration', tookMs, { operation })
   const { storeStatus, outcomeBytesMax, outcomeVersion, neverStored } = settings
   const rules = { onFailure: 'rerun', storeStatus, outcomeBytesMax, outcomeVersion, neverStored } as const
   const judgement = judge(attempt, rules, context[saidNotExecuted])
@@ -70,10 +77,12 @@ export async function reserveAndRun<Tx, C>(
   if (judgement.kind !== 'keep' || !commits(ended)) return ended
   const { outcome } = judgement
   // The caller of a transaction that was handed in may send more in it; ours ends here.
-  const recorded = await edges.last(() =>
+  const record = () =>
     edges === unbounded || transactor.recordLast === undefined
       ? transactor.record(tx, row, outcome, reservation.fence)
-      : transactor.recordLast(tx, row, outcome, reservation.fence),
+      : transactor.recordLast(tx, row, outcome, reservation.fence)
+  const recorded = await edges.last(
+    isTraced ? () => traced(telemetry, { span: 'complete', identity, run: record }) : record,
   )
   switch (recorded) {
     case 'recorded':

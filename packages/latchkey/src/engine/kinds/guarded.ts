@@ -22,6 +22,7 @@ import { type Claiming, claimThenRun, type Won } from '../run/claim.ts'
 import { type Ending, type OwnedRow, StoredEnd } from '../run/finish.ts'
 import { holdLease, type Lease } from '../run/lease.ts'
 import { lookOnly } from '../run/look.ts'
+import { tracedWork } from '../run/trace.ts'
 import { attemptFunction, resultOf, runRequest, valueOf } from '../run-function.ts'
 import type { Core } from '../runtime.ts'
 
@@ -108,7 +109,10 @@ class GuardedRun<Tx, C> implements OwnedRow<C>, Ending {
 
   start(): void {
     // An adapter returns a throw as a value. One that rejects instead is a throw without an answer.
-    startWork(this.request, this.claiming.work, this.context).then(
+    const { core, request, claiming, context } = this
+    const { telemetry } = core
+    const work = telemetry.trace === undefined ? claiming.work : tracedWork(telemetry, request, claiming.work)
+    startWork(request, work, context).then(
       ended => this.finish(ended),
       (error: unknown) => this.finish({ kind: 'threw', error }),
     )
@@ -121,6 +125,7 @@ class GuardedRun<Tx, C> implements OwnedRow<C>, Ending {
       const tookMs = core.clock.monotonicMs() - claiming.claimedAtMs
       core.durations.add(operation, tookMs)
       core.telemetry.observe('execution.duration', tookMs, { operation })
+      if (tookMs > settings.leaseMs / 2) core.leaseWarnings.warn(operation, settings.leaseMs)
       const judgement = judge(ended, settings, context[saidNotExecuted])
       new StoredEnd(core, this, { end: { attempt: ended, judgement }, ending: this }).write()
     } catch (error) {

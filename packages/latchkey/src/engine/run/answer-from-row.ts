@@ -44,7 +44,7 @@ export async function answerFromRow<Tx, C>(
     case 'sweep':
       return sweepThenClaim(core, record, request)
     case 'replay':
-      core.telemetry.count('reserve.replay', { operation: record.operation })
+      core.telemetry.count('reserve.replay', { operation: record.operation, scope: record.scope })
       return answer({ kind: 'replayed', outcome: upgraded(core, settings, decision.outcome), record })
     case 'unknown':
       core.telemetry.count('reserve.unknown', { operation: record.operation })
@@ -79,7 +79,7 @@ async function sweepThenClaim<Tx>(
 type RefusedDecision = Exclude<Decision, { kind: 'claim-again' | 'compare-by' | 'sweep' | 'replay' | 'unknown' }>
 
 function refuse<Tx>(core: Core<Tx>, { record, request }: RowAndRequest, decision: RefusedDecision): Answer {
-  const { operation } = record
+  const { operation, scope } = record
   switch (decision.kind) {
     case 'misuse':
       tellMisuse(core, record, decision.differs)
@@ -91,7 +91,7 @@ function refuse<Tx>(core: Core<Tx>, { record, request }: RowAndRequest, decision
       countInProgress(core, request)
       return inProgress(Math.max(retryAfterMsMin, decision.dueInMs))
     case 'not-stored':
-      core.telemetry.count('reserve.replay', { operation })
+      core.telemetry.count('reserve.replay', { operation, scope })
       return refused('response-not-stored', { outcome: decision.outcome })
     case 'parked':
       return refused('parked')
@@ -125,7 +125,9 @@ export function countInProgress<Tx>(
   core: Core<Tx>,
   { identity, asksAgain }: Pick<ExecuteRequest, 'identity' | 'asksAgain'>,
 ): void {
-  if (asksAgain !== true) core.telemetry.count('reserve.in_progress', { operation: identity.operation })
+  if (asksAgain === true) return
+  const { operation, scope } = identity
+  core.telemetry.count('reserve.in_progress', { operation, scope })
 }
 
 /** The start of a later attempt is not stored: it may have only just begun. */

@@ -12,6 +12,7 @@ import type { Core } from '../runtime.ts'
 import type { Caller } from '../store/call.ts'
 import type { Once } from './admit.ts'
 import { answerFromRow, grantOf } from './answer-from-row.ts'
+import { traced } from './trace.ts'
 
 /** A row that changes hands faster than it can be read is contended, not free: after this many tries the caller gets 409. */
 const looksMax = 5
@@ -98,7 +99,7 @@ class ClaimedRun<Tx, C, W> implements Claiming<W>, Caller<ClaimResult> {
     let asked: Promise<ClaimResult>
     try {
       faultPoint('claim', 'before')
-      asked = core.store.claim(claim)
+      asked = core.telemetry.trace === undefined ? core.store.claim(claim) : tracedClaim(core, claim)
     } catch (error) {
       // A port that throws instead of rejecting.
       asked = Promise.reject(error)
@@ -169,6 +170,10 @@ class ClaimedRun<Tx, C, W> implements Claiming<W>, Caller<ClaimResult> {
   private goOn(answering: Promise<Answer | undefined>): void {
     answering.then(answer => answer && this.answer(answer), this.threw)
   }
+}
+
+function tracedClaim<Tx>({ telemetry, store }: Core<Tx>, claim: ClaimRequest): Promise<ClaimResult> {
+  return traced(telemetry, { span: 'claim', identity: claim.identity, run: () => store.claim(claim) })
 }
 
 export function countGrant<Tx>(core: Core<Tx>, from: GrantedFrom, identity: Identity): void {

@@ -28,13 +28,28 @@ it('is the 95th of a hundred shares, not the worst', () => {
   expect(after(3_000, 9_000)()).toBe(9_000)
 })
 
-it('forgets all but the last 64', () => {
-  const old = Array.from({ length: 200 }, () => 60_000)
-  const recent = Array.from({ length: 64 }, () => 2_000)
+it('forgets all but the last 128', () => {
+  const old = Array.from({ length: 300 }, () => 60_000)
+  const recent = Array.from({ length: 128 }, () => 2_000)
   expect(after(...old, ...recent.slice(1))()).toBe(2_000)
-  expect(after(...old, ...recent.slice(0, 60))()).toBe(60_000)
-  expect(after(...old, ...recent, ...old.slice(0, 3))()).toBe(2_000)
-  expect(after(...old, ...recent, ...old.slice(0, 4))()).toBe(60_000)
+  expect(after(...old, ...recent.slice(0, 120))()).toBe(60_000)
+  expect(after(...old, ...recent, ...old.slice(0, 6))()).toBe(2_000)
+  expect(after(...old, ...recent, ...old.slice(0, 7))()).toBe(60_000)
+})
+
+it('knows the 99th of a hundred shares once there are a hundred executions', () => {
+  const durations = createDurations()
+  const add = (count: number, ms: number) => {
+    for (let n = 0; n < count; n++) durations.add('payments.create', ms)
+  }
+  expect(durations.p99Ms('payments.create')).toBeUndefined()
+  add(99, 10)
+  expect(durations.p99Ms('payments.create')).toBeUndefined()
+  add(28, 10)
+  add(1, 5_000)
+  expect(durations.p99Ms('payments.create')).toBe(10)
+  add(1, 5_000)
+  expect(durations.p99Ms('payments.create')).toBe(5_000)
 })
 
 it('follows what is measured after it was asked', () => {

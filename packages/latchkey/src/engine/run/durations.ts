@@ -1,14 +1,17 @@
 /** How long an operation took lately in this process, and so how long a concurrent duplicate probably still has to wait. */
 import { retryAfterMsMin } from '../answer.ts'
 
-/** Enough for a p95 that one slow call does not make, few enough to forget last hour's load. */
-const durationsMax = 64
-const percentile = 0.95
+/** Enough for a p99 that one slow call does not make, few enough to forget last hour's load. */
+const durationsMax = 128
+/** With fewer, the p99 is the slowest call. */
+const p99CountMin = 100
 
 export interface Durations {
   add(operation: string, ms: number): void
   /** p95 minus what has elapsed, at least a second. */
   leftMs(operation: string, elapsedMs: number): number
+  /** Undefined: too few executions to tell. */
+  p99Ms(operation: string): number | undefined
 }
 
 interface Ring {
@@ -33,14 +36,18 @@ export function createDurations(): Durations {
     leftMs(operation, elapsedMs) {
       const ring = rings.get(operation)
       if (ring === undefined) return retryAfterMsMin
-      ring.p95Ms ??= p95Of(ring.values)
+      ring.p95Ms ??= percentileOf(ring.values, 0.95)
       return Math.max(retryAfterMsMin, Math.ceil(ring.p95Ms - elapsedMs))
+    },
+    p99Ms(operation) {
+      const { values } = rings.get(operation) ?? { values: [] }
+      return values.length < p99CountMin ? undefined : percentileOf(values, 0.99)
     },
   }
 }
 
 /** By nearest rank: a duration that was measured. */
-function p95Of(values: readonly number[]): number {
+function percentileOf(values: readonly number[], share: number): number {
   const sorted = values.toSorted((left, right) => left - right)
-  return sorted[Math.ceil(percentile * sorted.length) - 1] ?? 0
+  return sorted[Math.ceil(share * sorted.length) - 1] ?? 0
 }

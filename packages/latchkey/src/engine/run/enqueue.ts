@@ -9,6 +9,7 @@ import { type Settings, tombstoneOf } from '../options.ts'
 import type { Core } from '../runtime.ts'
 import { answerFromRow } from './answer-from-row.ts'
 import { failed, notSent, type Unavailable } from './claim.ts'
+import { traced } from './trace.ts'
 
 /** As for claims: a row that changes hands faster than it can be read is contended. */
 const looksMax = 5
@@ -55,7 +56,12 @@ export async function enqueueOnce<Tx, C>(
 async function enqueue<Tx>(core: Core<Tx>, request: EnqueueRequest): Promise<EnqueueResult | Unavailable> {
   if (!core.calls.circuit.admits()) return notSent('the store failed repeatedly')
   try {
-    return await core.calls.call('enqueue', () => core.store.enqueue(request))
+    const { telemetry, store } = core
+    const run = () => store.enqueue(request)
+    const { identity } = request
+    return await core.calls.call('enqueue', () =>
+      telemetry.trace === undefined ? run() : traced(telemetry, { span: 'claim', identity, run }),
+    )
   } catch (cause) {
     if (wasNeverSent(cause)) return failed(cause)
     // The row shows whether it was written. If it is written later, a worker runs it, and the retry of the client that got 503 finds it.

@@ -16,6 +16,7 @@ import type { Core } from '../runtime.ts'
 import { type Caller, retryUntilStored, storedWithinMs } from '../store/call.ts'
 import { answerFromRow } from './answer-from-row.ts'
 import { holdLease, type Lease } from './lease.ts'
+import { traced } from './trace.ts'
 
 export interface OwnedRow<C> {
   readonly claim: Claim
@@ -116,7 +117,14 @@ function storedAs({ judgement }: JudgedEnd): StoredAs {
   return judgement.kind === 'keep' ? 'yes' : 'not-stored'
 }
 
-function finishRow<Tx, C>(
+function finishRow<Tx, C>(core: Core<Tx>, owned: OwnedRow<C>, judgement: Judgement): Promise<OwnerResult> {
+  const { telemetry } = core
+  if (telemetry.trace === undefined) return writeEnd(core, owned, judgement)
+  const { identity } = owned.request
+  return traced(telemetry, { span: 'complete', identity, run: () => writeEnd(core, owned, judgement) })
+}
+
+function writeEnd<Tx, C>(
   { store }: Core<Tx>,
   { claim, settings }: OwnedRow<C>,
   judgement: Judgement,

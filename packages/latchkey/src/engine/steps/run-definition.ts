@@ -10,6 +10,7 @@ import type { OutboxMessage } from '../outbox.ts'
 import { judge } from '../rules/judge.ts'
 import type { Granted } from '../run/claim.ts'
 import { answerAfterLoss, finishAs, type OwnedRow } from '../run/finish.ts'
+import { tracedWork } from '../run/trace.ts'
 import type { Core } from '../runtime.ts'
 import { runEffect } from './effect.ts'
 import { fromJson } from './json.ts'
@@ -84,7 +85,11 @@ export async function runGranted<Tx, C>(
       halted: undefined,
     }
     const work: Work<PhasedExecution<Tx>> = execution => attemptDefinition(run, definition, execution)
-    const attempt = await attemptOf(request, work, executionOf(run, granted, plan.parts.append))
+    const attempt = await attemptOf(
+      request,
+      tracedWork(core.telemetry, request, work),
+      executionOf(run, granted, plan.parts.append),
+    )
     const tookMs = core.clock.monotonicMs() - claimedAtMs
     core.durations.add(run.operation, tookMs)
     core.telemetry.observe('execution.duration', tookMs, { operation: run.operation })

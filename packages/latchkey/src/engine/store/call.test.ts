@@ -38,11 +38,14 @@ describe('within', () => {
 describe('a store call', () => {
   function calls() {
     const counted: string[] = []
+    const observed: string[] = []
     const telemetry = {
       ...silentTelemetry,
+      observe: (metric: string, value: number, { detail }: { detail?: string }) =>
+        void observed.push(`${metric} ${value} ${detail}`),
       count: (metric: string, { detail }: { detail?: string }) => void counted.push(`${metric} ${detail}`),
     }
-    return { counted, ...storeCalls({ storeName: 'memory', timeoutMs: 50, clock: systemClock, telemetry }) }
+    return { counted, observed, ...storeCalls({ storeName: 'memory', timeoutMs: 50, clock: systemClock, telemetry }) }
   }
 
   it('turns a failure into store-unavailable with its cause, and counts it', async () => {
@@ -65,6 +68,17 @@ describe('a store call', () => {
     expect(circuit.admits()).toBe(false)
     await call('heartbeat', async () => 'written')
     expect(circuit.admits()).toBe(true)
+  })
+
+  it('observes the circuit when it changes, and not with every failure', async () => {
+    const { call, observed } = calls()
+    const fail = () => call('read', () => Promise.reject(new Error('down'))).catch(() => {})
+    for (let failures = 0; failures < 4; failures++) await fail()
+    expect(observed).toEqual(['circuit.open 0 memory'])
+    for (let failures = 0; failures < 4; failures++) await fail()
+    expect(observed).toEqual(['circuit.open 0 memory', 'circuit.open 1 memory'])
+    for (let successes = 0; successes < 3; successes++) await call('read', async () => 'found')
+    expect(observed).toEqual(['circuit.open 0 memory', 'circuit.open 1 memory', 'circuit.open 0 memory'])
   })
 
   it('passes on what the store says about itself, without blaming the connection', async () => {

@@ -36,7 +36,10 @@ export interface StoreCallOptions {
 
 export function storeCalls({ storeName, timeoutMs, clock, telemetry, ...options }: StoreCallOptions): StoreCalls {
   const { deadlines = new DeadlinesByLength(clock) } = options
-  const circuit = circuitBreaker(clock)
+  const about = { detail: storeName }
+  const observeCircuit = (isOpen: boolean) => telemetry.observe('circuit.open', isOpen ? 1 : 0, about)
+  const circuit = circuitBreaker(clock, observeCircuit)
+  observeCircuit(false)
   const limits = new Map<number, CallLimit>()
 
   function failure(cause: unknown, name: string): unknown {
@@ -229,7 +232,8 @@ const failuresMax = 5
 /** One probe a second finds a recovered store quickly and costs it nothing. */
 const probeEveryMs = 1_000
 
-export function circuitBreaker(clock: Clock): CircuitBreaker {
+/** `changed`: called when it opens and when it closes. */
+export function circuitBreaker(clock: Clock, changed: (isOpen: boolean) => void = () => {}): CircuitBreaker {
   let failures = 0
   let nextProbeAtMs = 0
   let lastCause: unknown
@@ -241,6 +245,7 @@ export function circuitBreaker(clock: Clock): CircuitBreaker {
       return true
     },
     succeeded() {
+      if (failures >= failuresMax) changed(false)
       failures = 0
       lastCause = undefined
     },
@@ -249,6 +254,7 @@ export function circuitBreaker(clock: Clock): CircuitBreaker {
       if (cause !== undefined && cause === lastCause) return
       lastCause = cause
       failures += 1
+      if (failures === failuresMax) changed(true)
       if (failures >= failuresMax) nextProbeAtMs = clock.monotonicMs() + probeEveryMs
     },
   }

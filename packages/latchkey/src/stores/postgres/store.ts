@@ -6,6 +6,7 @@ import { batchedCalls, type BatchingOptions, queueMsOf } from './batch/batching.
 import { ignoreErrorsOfPool } from './connection/ignore-errors.ts'
 import { sessions } from './connection/prepared.ts'
 import { autocommit } from './connection/statement.ts'
+import type { Observed } from '../shared/observed.ts'
 import type { ClientOf, PgPool } from './driver.ts'
 import type { PostgresJs } from './postgres-js/driver.ts'
 import { claimCall } from './keys/claim.ts'
@@ -73,6 +74,7 @@ export function openPostgresStore<Pool extends PgPool>({
   const run = autocommit(pool, sql.schema)
   ignoreErrorsOfPool(pool)
   const known = sessions()
+  const observed: Observed = { observer: undefined }
   const single = {
     ...claimCall(sql, run),
     ...enqueueCall(sql, run),
@@ -83,7 +85,7 @@ export function openPostgresStore<Pool extends PgPool>({
   const batched =
     batching === false
       ? {}
-      : batchedCalls({ sql, pool, sessions: known, options: batching === true ? {} : batching, single })
+      : batchedCalls({ sql, pool, sessions: known, options: batching === true ? {} : batching, single, observed })
   const calls = { ...single, ...batched }
   return {
     name: 'postgres',
@@ -96,6 +98,7 @@ export function openPostgresStore<Pool extends PgPool>({
       connections: pool.options?.max,
       queueMsMax: queueMsOf(batching),
     },
+    observe: observer => void (observed.observer = observer),
     // The transactor's clients come from this pool's `connect`, so they are of the pool's own client type.
     transactor: postgresTransactor({
       pool,
@@ -103,6 +106,7 @@ export function openPostgresStore<Pool extends PgPool>({
       schemaName: schema,
       sessions: known,
       read: calls.read,
+      observed,
     }) as Transactor<unknown> as Transactor<ClientOf<Pool>>,
     steps: postgresSteps(sql, run) as Steps<ClientOf<Pool>>,
     outbox: postgresOutbox<ClientOf<Pool>>(sql, run),

@@ -4,6 +4,7 @@ import type { Outbox } from '../../ports/outbox.ts'
 import type { Steps } from '../../ports/steps.ts'
 import type { ClaimResult, EnqueueResult, Store, StoreCheck, Transactor } from '../../ports/store.ts'
 import { sqliteTransactor } from './atomic/transactor.ts'
+import type { Observed } from '../shared/observed.ts'
 import { openDatabase } from './connection/database.ts'
 import { openTransactions } from './atomic/open-transactions.ts'
 import type { SqliteTx } from './atomic/transaction.ts'
@@ -73,7 +74,8 @@ export interface SqliteStore extends Store<SqliteTx> {
 
 export function openSqliteStore(options: SqliteStoreOptions): SqliteStore {
   const { path, open, transactionMs = 2_000, waitMs = 3_000, waitersMax = 10_000, clock = systemClock } = options
-  const database = openDatabase({ path, open, clock, waitMs, waitersMax })
+  const observed: Observed = { observer: undefined }
+  const database = openDatabase({ path, open, clock, waitMs, waitersMax, observed })
   const transactions = openTransactions()
   return {
     name: 'sqlite',
@@ -86,6 +88,7 @@ export function openSqliteStore(options: SqliteStoreOptions): SqliteStore {
       connections: undefined,
       queueMsMax: waitMs,
     },
+    observe: observer => void (observed.observer = observer),
     transactor: sqliteTransactor({ database, transactions, transactionMs }),
     steps: sqliteSteps(database, transactions),
     outbox: sqliteOutbox(database, transactions),

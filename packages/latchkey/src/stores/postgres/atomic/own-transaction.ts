@@ -34,9 +34,9 @@ export interface Transactions {
 export async function openOwnTransaction(
   { pool, sql, sessions }: TransactorOptions,
   { calls, share, open }: Transactions,
-  first: AtomicRequest | undefined,
+  { first, connected }: { readonly first: AtomicRequest | undefined; readonly connected: (() => void) | undefined },
 ): Promise<OwnTransaction> {
-  const opened = await openTransaction({ pool, schema: sql.schema, sessions }, calls.begin(first))
+  const opened = await openTransaction({ pool, schema: sql.schema, sessions, connected }, calls.begin(first))
   const { client, beginning } = opened
   const watch = watchCommands(client)
   const { tx, directly, close } = transactionClient(client, watch)

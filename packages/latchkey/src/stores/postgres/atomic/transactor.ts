@@ -9,6 +9,7 @@ import type { Sessions } from '../connection/prepared.ts'
 import { inTransaction, notAdopted, runIn } from '../connection/statement.ts'
 import { beginReadCommitted, openTransaction } from '../connection/transaction.ts'
 import { watchCommands } from '../connection/watch-commands.ts'
+import { connectionWait, type Observed } from '../../shared/observed.ts'
 import type { PgClient, PgPool } from '../driver.ts'
 import { keyRecord, type KeyRow, needsNoDecision, readStatement } from '../keys/read.ts'
 import type { Dialect } from '../sql/names.ts'
@@ -24,10 +25,11 @@ export interface TransactorOptions {
   readonly sessions: Sessions
   /** What is committed, together with other reads. */
   readonly read: (id: string) => Promise<KeyRecord | undefined>
+  readonly observed: Observed
 }
 
 export function postgresTransactor(options: TransactorOptions): Transactor<PgClient> {
-  const { pool, sql, schemaName, read } = options
+  const { pool, sql, schemaName, read, observed } = options
   const share = shareOf(pool)
   const transactions: Transactions = { calls: atomicCalls(sql), share, open: new WeakMap() }
   const transactionOf = (tx: PgClient): AtomicTransaction => {
@@ -46,6 +48,7 @@ export function postgresTransactor(options: TransactorOptions): Transactor<PgCli
   }
   return {
     async transaction(work, first) {
+      const connected = connectionWait(observed)
       // A request that is answered from its row waits for no other, and needs no place.
       let seen: PgClient | undefined
       const isSeen = async () => first !== undefined && (seen = await look(first)) !== undefined
@@ -54,7 +57,7 @@ export function postgresTransactor(options: TransactorOptions): Transactor<PgCli
         return { kind: 'rolled-back' }
       }
       try {
-        const own = await openOwnTransaction(options, transactions, first)
+        const own = await openOwnTransaction(options, transactions, { first, connected })
         return await endOwnTransaction(own, schemaName, () => work(own.tx))
       } finally {
         share.leave()

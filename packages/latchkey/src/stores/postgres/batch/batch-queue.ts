@@ -5,6 +5,7 @@
  */
 import type { Clock } from '../../../ports/clock.ts'
 import { isLatchkeyError, LatchkeyError } from '../../../ports/errors.ts'
+import type { Observed } from '../../shared/observed.ts'
 
 export interface QueueLimits {
   /** The most calls in one batch. */
@@ -38,6 +39,8 @@ export interface QueuedCall<Item, Result> {
 export interface QueueOptions {
   readonly limits: QueueLimits
   readonly clock: Clock
+  /** Told of the batches. Absent: nobody is. */
+  readonly observed?: Observed
 }
 
 /** How often waiting calls are checked: a twentieth of the longest wait is soon enough, and rare enough for thousands. */

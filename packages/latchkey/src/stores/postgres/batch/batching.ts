@@ -4,6 +4,7 @@ import { misconfigured } from '../../../ports/errors.ts'
 import type { Store } from '../../../ports/store.ts'
 import { openLane } from '../connection/lane.ts'
 import type { Sessions } from '../connection/prepared.ts'
+import type { Observed } from '../../shared/observed.ts'
 import type { PgPool } from '../driver.ts'
 import { batchedClaim } from '../keys/claim.ts'
 import { batchedComplete } from '../keys/complete.ts'
@@ -53,12 +54,13 @@ export interface BatchedStore {
   readonly sessions: Sessions
   readonly options: BatchingOptions
   readonly single: SingleCalls
+  readonly observed: Observed
 }
 
-export function batchedCalls({ sql, pool, sessions, options, single }: BatchedStore): SingleCalls {
+export function batchedCalls({ sql, pool, sessions, options, single, observed }: BatchedStore): SingleCalls {
   const queues = { limits: limitsOf(options), clock: systemClock }
   const limitMs = options.timeoutMs ?? timeoutMsDefault
-  const lane = () => openLane({ pool, schema: sql.schema, sessions, limitMs })
+  const lane = () => openLane({ pool, schema: sql.schema, sessions, limitMs, observed })
   const alone = pool.options?.max ?? connectionsDefault
   const batching = (carrier: Carrier): Batching => ({
     sql,
@@ -68,7 +70,7 @@ export function batchedCalls({ sql, pool, sessions, options, single }: BatchedSt
   })
   // Claims come first in a message: while one waits for another process, the message holds no lock that the other could wait for.
   // Heartbeats have messages of their own, because the heartbeat and the completion of a row lock the same row.
-  const requests = batching(openCarrier([lane(), lane()], queues))
+  const requests = batching(openCarrier([lane(), lane()], { ...queues, observed }))
   const leases = batching(openCarrier([lane()], queues))
   return {
     ...batchedClaim(requests),

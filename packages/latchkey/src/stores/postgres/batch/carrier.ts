@@ -3,8 +3,9 @@
  * delayed to gather company: what arrives while a message is under way leaves with the next one, and what finds none under way leaves at
  * the end of this turn of the event loop.
  */
+import type { Clock } from '../../../ports/clock.ts'
 import { LatchkeyError } from '../../../ports/errors.ts'
-import { isRefusalOfRows } from '../connection/errors.ts'
+import { isLockTimeout, isRefusalOfRows } from '../connection/errors.ts'
 import type { Answered, Batch } from '../connection/prepared.ts'
 import type { Send, Sent } from '../connection/lane.ts'
 import {
@@ -44,6 +45,8 @@ export interface Carrier {
 interface Load {
   readonly batch: Batch
   readonly size: number
+  /** When the first of them arrived. */
+  readonly sinceMs: number
   settle(answer: Answered): void
   /** Nothing of it was written, because of one of its rows: each call is sent alone, and holds up no other. */
   resend(): void
@@ -97,6 +100,8 @@ export function openCarrier(all: readonly Send[], options: QueueOptions): Carrie
     if (loads.length === 0) return void lanes.push(send)
     const size = loads.reduce((sum, load) => sum + load.size, 0)
     flying += size
+    const observer = options.observed?.observer
+    if (observer !== undefined) observer.batch(size, waitedMs(options.clock, loads))
     let isHeldUp = false
     const free = () => {
       lanes.push(send)
@@ -108,7 +113,10 @@ export function openCarrier(all: readonly Send[], options: QueueOptions): Carrie
       free()
     })
     void send(loads.map(({ batch }) => batch))
-      .then(sent => land(send, loads, sent))
+      .then(sent => {
+        if (observer !== undefined && sent.some(isLockedOut)) observer.lockTimeout()
+        return land(send, loads, sent)
+      })
       .then(() => {
         cancel()
         if (!isHeldUp) free()
@@ -125,6 +133,14 @@ export function openCarrier(all: readonly Send[], options: QueueOptions): Carrie
       return askOf(queue)
     },
   }
+}
+
+function waitedMs(clock: Clock, loads: readonly Load[]): number {
+  return clock.monotonicMs() - loads.reduce((first, { sinceMs }) => Math.min(first, sinceMs), Infinity)
+}
+
+function isLockedOut(part: Sent): boolean {
+  return part.kind === 'failed' && isLockTimeout(part.error)
 }
 
 /** What became of each load. The last comes first: answers that wait to be sent before handlers that wait to begin. */
@@ -187,6 +203,8 @@ function loadOfMany<Item, Result>(
   return {
     batch: kind.many(items),
     size: calls.length,
+    // There is at least one, and they stand in the order of their arrival.
+    sinceMs: calls[0]?.sinceMs ?? 0,
     settle(answer) {
       const results = resultsOf(kind, items, answer)
       calls.forEach((call, index) => {

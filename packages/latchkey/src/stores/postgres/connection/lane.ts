@@ -4,6 +4,7 @@
  */
 import { systemClock } from '../../../ports/clock.ts'
 import { LatchkeyError } from '../../../ports/errors.ts'
+import { connectionWait, type Observed } from '../../shared/observed.ts'
 import { adapted, type PgClient, type PgPool, type PgResult } from '../driver.ts'
 import { BinaryWriter } from '../sql/columns.ts'
 import { asError, isDefiniteRefusal, storeError } from './errors.ts'
@@ -28,6 +29,7 @@ export interface LaneOptions {
   readonly sessions: Sessions
   /** A batch that is not answered by then is given up together with its connection: what still runs there would delay the next one. */
   readonly limitMs: number
+  readonly observed?: Observed
 }
 
 /** Others that come to want a connection meanwhile have to wait for so long, and so has the end of the pool. */
@@ -148,10 +150,12 @@ function takeKept(lane: Lane, attempt: Attempt): Connection | undefined {
 }
 
 async function checkOut(lane: Lane, attempt: Attempt): Promise<Connection> {
-  const { pool, schema } = lane.options
+  const { pool, schema, observed } = lane.options
+  const connected = observed && connectionWait(observed)
   let client: PgClient
   try {
     client = await pool.connect()
+    connected?.()
   } catch (error) {
     throw notConnected(error, schema)
   }

@@ -68,15 +68,18 @@ export interface TransactionOptions {
   readonly schema: string
   /** Absent: all is sent as text. */
   readonly sessions?: Sessions
+  /** Called when there is a connection. */
+  readonly connected?: (() => void) | undefined
 }
 
 export async function openTransaction(
-  { pool, schema, sessions }: TransactionOptions,
+  { pool, schema, sessions, connected }: TransactionOptions,
   begin: Beginning,
 ): Promise<OpenTransaction> {
   const client = await (pool[adapted]?.begin(begin.level) ?? pool.connect()).catch((error: unknown) => {
     throw storeError(error, schema)
   })
+  connected?.()
   const stopIgnoring = ignoreErrors(client)
   const giveBack = (error?: unknown) => {
     stopIgnoring()

@@ -5,6 +5,7 @@
 import { realpathSync } from 'node:fs'
 import type { Clock } from '../../../ports/clock.ts'
 import type { KeyRecord, StoreCheck } from '../../../ports/store.ts'
+import { connectionWait, type Observed } from '../../shared/observed.ts'
 import { checkPath, connect, type Connection, untilFree, useWriteAheadLog } from './open.ts'
 import type { SqliteDatabase } from '../driver.ts'
 import { asStoreError, faultError, faultOf, unavailable } from './errors.ts'
@@ -13,7 +14,7 @@ import type { Handle } from './handle.ts'
 import { type ReadOrWrite, readThenWrite } from './read-then-write.ts'
 import { gatherReads } from '../keys/read-batch.ts'
 import { applyMigrations, schemaFault } from '../migrations/index.ts'
-import { writeQueue } from './write-queue.ts'
+import { writeQueue, type WriteQueue } from './write-queue.ts'
 
 export interface DatabaseOptions {
   readonly path: string
@@ -21,6 +22,7 @@ export interface DatabaseOptions {
   readonly clock: Clock
   readonly waitMs: number
   readonly waitersMax: number
+  readonly observed?: Observed
 }
 
 export interface Database {
@@ -52,7 +54,7 @@ export interface Database {
   close(): Promise<void>
 }
 
-export function openDatabase({ path, open, clock, waitMs, waitersMax }: DatabaseOptions): Database {
+export function openDatabase({ path, open, clock, waitMs, waitersMax, observed }: DatabaseOptions): Database {
   const file = checkPath(path)
   const own = connect(file, open)
   const atomic = connect(file, open)
@@ -61,7 +63,7 @@ export function openDatabase({ path, open, clock, waitMs, waitersMax }: Database
     clock,
     waitersMax,
     beforeTurn: reads.flush,
-    lead: groupCommit({ own, clock }),
+    lead: groupCommit({ own, clock, ...(observed && { observed }) }),
   })
   const gate = createGate({ own, file, clock, waitMs })
 
@@ -77,8 +79,10 @@ export function openDatabase({ path, open, clock, waitMs, waitersMax }: Database
   /** What a driver throws becomes one of our errors, without an async function around every call. */
   const promised = <T>(start: (done: (value: T) => void, failed: (error: unknown) => void) => void) =>
     new Promise<T>((resolve, reject) => start(resolve, error => reject(asStoreError(error, file))))
-  const commit = <T>(limitMs: number, { work, committed, failed }: WriteRequest<T>) =>
-    queue.join({ deadlineMs: clock.monotonicMs() + limitMs, work, value: undefined, committed, failed }, limitMs)
+  const commit = <T>(limitMs: number, { work, committed, failed }: WriteRequest<T>) => {
+    const sinceMs = clock.monotonicMs()
+    queue.join({ sinceMs, deadlineMs: sinceMs + limitMs, work, value: undefined, committed, failed }, limitMs)
+  }
   const written = <T>(limitMs: number, work: Work<T>) =>
     promised<T>((committed, failed) => commit(limitMs, { work, committed, failed }))
   const writing = <T>(limitMs: number, work: Work<T>) => whenReady(() => written(limitMs, work))
@@ -100,7 +104,7 @@ export function openDatabase({ path, open, clock, waitMs, waitersMax }: Database
         promised((done, failed) => reads.join({ id, found: (record, handle) => done(then(record, handle)), failed })),
       ),
     readOrWrite: (id, ways) => whenReady(() => promised((done, failed) => readOrWrite(id, ways, { done, failed }))),
-    enter: limitMs => whenReady(() => queue.enter(limitMs)),
+    enter: limitMs => whenReady(() => enter(queue, limitMs, observed)),
     isSameFile: name => name !== '' && realpathSync(name) === realpathSync(file),
     migrate: () =>
       translateErrors(async () => {
@@ -117,6 +121,17 @@ export function openDatabase({ path, open, clock, waitMs, waitersMax }: Database
       own.close()
     },
   }
+}
+
+/** The turn to write is what a connection is elsewhere. */
+function enter(queue: WriteQueue<ShortWrite>, limitMs: number, observed: Observed | undefined): Promise<() => void> {
+  const connected = observed && connectionWait(observed)
+  const turn = queue.enter(limitMs)
+  if (connected === undefined) return turn
+  return turn.then(leave => {
+    connected()
+    return leave
+  })
 }
 
 /** Changes no tables that Latchkey did not make, or that a newer release has changed. */

@@ -3,6 +3,7 @@
  * takes the lock, runs the others' work after its own and commits; only then does any of them get its result.
  */
 import type { Clock } from '../../../ports/clock.ts'
+import type { Observed } from '../../shared/observed.ts'
 import { type Connection, untilFree } from './open.ts'
 import type { Handle } from './handle.ts'
 import { readNowMs } from '../keys/row.ts'
@@ -32,6 +33,7 @@ export interface WriteRequest<T> {
 
 /** A write that begins and ends without an await, so that others may come before and after it in one transaction. */
 export interface ShortWrite extends WriteRequest<unknown> {
+  readonly sinceMs: number
   readonly deadlineMs: number
   /** What the last run of its work returned. */
   value: unknown
@@ -40,6 +42,7 @@ export interface ShortWrite extends WriteRequest<unknown> {
 interface GroupCommitOptions {
   readonly own: Connection
   readonly clock: Clock
+  readonly observed?: Observed
 }
 
 /** What leads a turn of the queue. */
@@ -57,15 +60,20 @@ async function commit(
   const leftMs = Math.min(...members.map(member => member.deadlineMs)) - clock.monotonicMs()
   try {
     const tried = await untilFree(clock, leftMs, () => tryTogether(own, clock, { members, company }))
-    if (tried.kind === 'committed') for (const member of tried.members) member.committed(member.value)
-    else await inParts(parts, tried)
+    if (tried.kind === 'undone') return await inParts(parts, tried)
+    parts.observed?.observer?.batch(tried.members.length, tried.begunAtMs - sinceMsOf(members))
+    for (const member of tried.members) member.committed(member.value)
   } catch (error) {
     for (const member of members) member.failed(error)
   }
 }
 
+function sinceMsOf(members: readonly ShortWrite[]): number {
+  return members.reduce((first, { sinceMs }) => Math.min(first, sinceMs), Infinity)
+}
+
 type CommitAttempt =
-  | { readonly kind: 'committed'; readonly members: readonly ShortWrite[] }
+  | { readonly kind: 'committed'; readonly members: readonly ShortWrite[]; readonly begunAtMs: number }
   | { readonly kind: 'undone'; readonly members: readonly ShortWrite[]; readonly culprit: ShortWrite | undefined }
 
 /** Throws for a single one, as its own transaction would: then no other write was taken along. */
@@ -79,7 +87,8 @@ function tryTogether(
   own.handle.exec('BEGIN IMMEDIATE')
   try {
     const shared = atOneInstant(own.handle)
-    const untilMs = clock.monotonicMs() + batchMs
+    const begunAtMs = clock.monotonicMs()
+    const untilMs = begunAtMs + batchMs
     for (running of given.members) workAlone(running, shared)
     for (running of given.company) {
       members.push(running)
@@ -89,7 +98,7 @@ function tryTogether(
     running = undefined
     workOnItems(members, shared)
     own.handle.exec('COMMIT')
-    return { kind: 'committed', members }
+    return { kind: 'committed', members, begunAtMs }
   } catch (error) {
     own.rollback()
     if (members.length === 1) throw error

@@ -1,0 +1,14 @@
+/** Who is told about waiting inside a store. Undefined: nobody, and nothing is measured. */
+import { systemClock } from '../../ports/clock.ts'
+import type { StoreObserver } from '../../ports/store.ts'
+
+export interface Observed {
+  observer: StoreObserver | undefined
+}
+
+/** A wait for a connection begins; what is returned ends it. Undefined: nobody asks. */
+export function connectionWait({ observer }: Observed): (() => void) | undefined {
+  if (observer === undefined) return undefined
+  const sinceMs = systemClock.monotonicMs()
+  return () => observer.connection(systemClock.monotonicMs() - sinceMs)
+}
