@@ -68,7 +68,10 @@ export const catalogue: Readonly<Record<ExportedMetric, MetricEntry>> = {
     detail: 'detail',
   }),
   unprotected: counter('unprotected', 'Requests that ran without a claim.', ofOperation),
-  'limit.refused': counter('limit.refused', 'Requests over a limit of their scope.', { ...ofOperation, detail: 'limit' }),
+  'limit.refused': counter('limit.refused', 'Requests over a limit of their scope.', {
+    ...ofOperation,
+    detail: 'limit',
+  }),
   'reconcile.scheduled': counter('reconcile.scheduled', 'Look-ups that were begun.', ofOperation),
   'reconcile.resolved': counter('reconcile.resolved', 'Unknown rows that evidence settled.', {
     ...ofOperation,
