@@ -6,6 +6,7 @@ import { misconfigured } from '../ports/errors.ts'
 import type { Store } from '../ports/store.ts'
 import { harmless, type Telemetry } from '../ports/telemetry.ts'
 import { identify, type IdentityParts, type Scope } from './request.ts'
+import { type Erase, eraser } from './store/erase.ts'
 import { engine } from './internal.ts'
 import { atomicOperation } from './kinds/atomic.ts'
 import { deferredOperation, type DeferredOptions } from './kinds/deferred.ts'
@@ -30,6 +31,9 @@ import { type GuardedOptions, type OperationOptions, settingsOf } from './option
 import { adoptingAppender, appender, type OutboxMessage } from './outbox.ts'
 import { type NeverStored, readNeverStored } from './rules/judge.ts'
 import { close, type Closed, type Core, createCore } from './runtime.ts'
+import { createKeyring, type EncryptionOptions } from './sealed/keyring.ts'
+import { type Rewrap, rewrapOf } from './sealed/rewrap.ts'
+import { sealedStore } from './sealed/store.ts'
 import { type Statuses, statuses } from './status.ts'
 import type { Definition } from './steps/run-definition.ts'
 
@@ -58,6 +62,11 @@ export interface LatchkeyOptions<Tx, Context> {
    * outside of requests.
    */
   readonly maintenance?: boolean
+  /**
+   * Encrypts what the application puts into the store: answers, inputs, step values, descriptions, evidence, messages. Default: off. See the guide
+   * "Encryption" for the keys and their rotation.
+   */
+  readonly encryption?: EncryptionOptions
   /** Time and randomness. Default: the system's. Replace it in tests. */
   readonly clock?: Clock
 }
@@ -90,6 +99,17 @@ export interface Latchkey<Tx, Context> extends Operators {
     append(tx: unknown, message: OutboxMessage): Promise<void>
   }
   readonly [engine]: LatchkeyEngine<Tx, Context>
+  /**
+   * Encrypts everything that is stored under another key than `encryption.current`, or not at all, again under the current one, in batches and
+   * beside requests. When it resolves, and every process writes under the current key, the old keys can be thrown away.
+   */
+  readonly rewrap: Rewrap
+  /**
+   * Deletes what is stored of a tenant, in batches: completed rows and those that may be retried, with their answers, inputs, steps and evidence; messages
+   * that were delivered; and what operators wrote in the audit. Stop the tenant's requests first. What is still open is reported, and goes when
+   * it has ended: workers and `maintenance` continue.
+   */
+  readonly erase: Erase
   /** The id of a row, as it appears in listings and logs. */
   identify(parts: IdentityParts): string
   /**
@@ -125,7 +145,9 @@ export interface Internals<Tx> {
 
 export function createLatchkey<Tx, Context = unknown>(options: LatchkeyOptions<Tx, Context>): Latchkey<Tx, Context> {
   checkLatchkeyOptions(options)
-  const { store, clock = systemClock, storeTimeoutMs = 2_000 } = options
+  const { clock = systemClock, storeTimeoutMs = 2_000, encryption } = options
+  const ring = encryption === undefined ? undefined : createKeyring(encryption, clock)
+  const store = ring === undefined ? options.store : sealedStore(options.store, ring)
   const telemetry = options.telemetry === undefined ? consoleTelemetry({ clock }) : harmless(options.telemetry)
   const core = createCore({ store, clock, telemetry, storeTimeoutMs, maintenance: options.maintenance ?? true })
   const shared = sharedOf(core, options)
@@ -163,6 +185,8 @@ export function createLatchkey<Tx, Context = unknown>(options: LatchkeyOptions<T
 
   return {
     ...operators(core, retentionOf),
+    erase: eraser(core),
+    rewrap: rewrapOf(options.store, ring),
     atomic(name, given = {}) {
       declare(name, 'atomic')
       return remember(atomicOperation(core, shared, { name, options: given }))

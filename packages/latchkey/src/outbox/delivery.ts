@@ -73,6 +73,7 @@ async function deliverOne(batch: BatchContext, message: Message): Promise<Delive
   if (message.crashes >= policy.crashesMax) {
     return { kind: 'refused', error: `poison: ${message.crashes} relays crashed while delivering it` }
   }
+  if (message.unreadable !== undefined) return { kind: 'refused', error: 'message-unreadable' }
   const target = targetOf(targets, message.topic)
   if (target === undefined) return { kind: 'failed', error: 'no-target' }
   faultPoint('relay:before-deliver')

@@ -8,6 +8,7 @@ import { openDatabase } from './connection/database.ts'
 import { openTransactions } from './atomic/open-transactions.ts'
 import type { SqliteTx } from './atomic/transaction.ts'
 import type { SqliteDatabase } from './driver.ts'
+import { erase, eraseMarked, left, mark } from './erasure/index.ts'
 import { claim, notGranted } from './keys/claim.ts'
 import { completeMany } from './keys/complete.ts'
 import { enqueue, notQueued } from './keys/enqueue.ts'
@@ -22,6 +23,7 @@ import { sqliteOutbox } from './outbox/index.ts'
 import { sqliteReconciliation } from './reconcile/index.ts'
 import { settle } from './reconcile/settle.ts'
 import { sqliteSteps } from './steps/steps.ts'
+import { page, replace } from './values/index.ts'
 
 export interface SqliteStoreOptions {
   /**
@@ -90,6 +92,15 @@ export function openSqliteStore(options: SqliteStoreOptions): SqliteStore {
     steps: sqliteSteps(database, transactions),
     outbox: sqliteOutbox(database, transactions),
     reconciliation: sqliteReconciliation(database),
+    erasure: {
+      mark: scope => database.write(handle => mark(handle, scope)),
+      erase: which => database.write(handle => erase(handle, which)),
+      left: scope => database.write(handle => left(handle, scope)),
+    },
+    values: {
+      page: which => database.read(handle => page(handle, which)),
+      replace: (before, after) => database.write(handle => replace(handle, before, after)),
+    },
 
     // A duplicate is answered without the write lock, also while another key's transaction is open.
     claim: request =>
@@ -113,7 +124,7 @@ export function openSqliteStore(options: SqliteStoreOptions): SqliteStore {
     sweep: which => database.write(handle => sweep(handle, which)),
     resumable: which => database.read(handle => resumable(handle, which)),
     park: (owned, cause) => database.write(handle => park(handle, owned, cause)),
-    reap: which => database.write(handle => reap(handle, which)),
+    reap: which => database.write(handle => reap(handle, which) + eraseMarked(handle, which.limit)),
 
     list: listing => database.read(handle => list(handle, listing)),
     inspect: id => database.snapshot(handle => inspect(handle, id)),
