@@ -23,13 +23,19 @@ export const sealedMutants: readonly Mutant[] = [
   },
   {
     name: 'sealed: a step is not bound to its position',
-    patches: [{ file: `${sealed}/record.ts`, find: 'found.binding !== position', replace: 'found.binding === undefined' }],
+    patches: [
+      { file: `${sealed}/record.ts`, find: 'found.binding !== position', replace: 'found.binding === undefined' },
+    ],
     caughtBy: [onSqlite('refuses the value of another step of the same row')],
   },
   {
     name: 'sealed: descriptions stay plain',
     patches: [
-      { file: `${sealed}/store.ts`, find: 'if (description === undefined) return request', replace: 'if (description !== "") return request' },
+      {
+        file: `${sealed}/store.ts`,
+        find: 'if (description === undefined) return request',
+        replace: 'if (description !== "") return request',
+      },
     ],
     caughtBy: [onSqlite('holds the marker nowhere with encryption')],
   },

@@ -211,9 +211,10 @@ describeOwnPostgres('the guide for operations', own => {
     expect(await erase(latchkey, 'acme')).toBe(0)
     print.mockRestore()
     expect(await left()).toEqual([['audit', 3]])
-    const { rows: audit } = await owner.query('select actor, reason, detail from latchkey.audit where key_id = any($1)', [
-      ids.map(row => row.id),
-    ])
+    const { rows: audit } = await owner.query(
+      'select actor, reason, detail from latchkey.audit where key_id = any($1)',
+      [ids.map(row => row.id)],
+    )
     expect(audit).toEqual(Array.from({ length: 3 }, () => ({ actor: 'ops@shop', reason: 'erased', detail: '' })))
     expect((await owner.query('select scope from latchkey.keys')).rows).toEqual([{ scope: 'other' }])
     expect((await owner.query('select scope from latchkey.erasures')).rows).toEqual([{ scope: null }])

@@ -127,7 +127,11 @@ function refusalError(operation: string, refusal: Refusal): LatchkeyError {
         details,
       )
     case 'response-not-stored':
-      return new LatchkeyError(code, `${operation}: it happened, but its value was not stored: it is too large, or the operation is sensitive`, details)
+      return new LatchkeyError(
+        code,
+        `${operation}: it happened, but its value was not stored: it is too large, or the operation is sensitive`,
+        details,
+      )
     case 'input-too-large':
       return inputTooLarge(`${operation}: the input`, limit ?? { max: jsonBytesMax, unit: 'bytes' })
     case 'parked':

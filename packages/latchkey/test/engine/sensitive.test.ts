@@ -74,6 +74,8 @@ describe('a sensitive operation', () => {
     expect(await issue.run({ ...request, input: {} })).toMatchObject({ value: { secret } })
     await expect(issue.run({ ...request, input: {} })).rejects.toMatchObject({ code: 'response-not-stored' })
     const options = { deadlineMs: 1_000, sensitive: true } as { deadlineMs: number }
-    expect(() => latchkey.deferred('cards.later', options, async () => json(201, {}))).toThrow('unknown option sensitive')
+    expect(() => latchkey.deferred('cards.later', options, async () => json(201, {}))).toThrow(
+      'unknown option sensitive',
+    )
   })
 })

@@ -41,7 +41,9 @@ export async function rawPostgres(url: string): Promise<RawDatabase> {
       return stdout
     },
     async cell(table, column, id) {
-      const { rows } = await pool.query(`select ${column} as value from latchkey.${table} where ${idOf(table)} = $1`, [id])
+      const { rows } = await pool.query(`select ${column} as value from latchkey.${table} where ${idOf(table)} = $1`, [
+        id,
+      ])
       return rows[0].value
     },
     async write(table, column, { id, value }) {

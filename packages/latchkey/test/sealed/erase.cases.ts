@@ -33,7 +33,11 @@ export function eraseCases(openDatabase: () => Promise<RawDatabase>): void {
     await shop.latchkey.forget({ ...shop.unknown, key: 'large' }, act)
     const exported = { ...shop.unknown, operation: 'exports.create', key: 'export' }
     const steps: number[] = []
-    const first = await shop.latchkey.erase({ scope: 'acme', batch: 1, onProgress: ({ rows }) => void steps.push(rows) })
+    const first = await shop.latchkey.erase({
+      scope: 'acme',
+      batch: 1,
+      onProgress: ({ rows }) => void steps.push(rows),
+    })
     // The export waits for a worker; nobody has begun it.
     expect(first).toMatchObject({ rows: 4, messages: 1, openRows: 1, waitingMessages: 0 })
     expect(first.auditTexts).toBe(2)

@@ -1,6 +1,8 @@
 /** An application that puts a marker wherever an application can put something, and reads all of it again. */
+import { setTimeout as pause } from 'node:timers/promises'
 import { expect } from 'vitest'
-import { createLatchkey, type EncryptionOptions, json, type Latchkey, outcomeUnknown, type Store } from 'latchkey'
+import { createLatchkey, json, outcomeUnknown } from 'latchkey'
+import type { EncryptionOptions, LaneLease, Latchkey, Outbox, Store } from 'latchkey'
 import { engine } from '../../src/engine/internal.ts'
 import { silentTelemetry } from '../../src/ports/telemetry.ts'
 
@@ -72,7 +74,10 @@ export function openShop(store: Store, encryption?: EncryptionOptions, scope = '
       return runs
     },
     async tell() {
-      const subject = { id: latchkey.identify({ scope, operation: 'payments.create', key: 'unknown' }), effect: undefined }
+      const subject = {
+        id: latchkey.identify({ scope, operation: 'payments.create', key: 'unknown' }),
+        effect: undefined,
+      }
       const outcome = { status: 201, headers: [['x-to', marker]] as const, body: Buffer.from(large), version: 1 }
       const kept = await latchkey[engine].store.reconciliation.keep(subject, {
         source: 'webhook',
@@ -80,17 +85,27 @@ export function openShop(store: Store, encryption?: EncryptionOptions, scope = '
         verdict: { kind: 'happened', outcome },
         delivery: { signedAtMs: 1_000 },
       })
-      expect(kept.kind).toMatch(/kept|duplicate/)
+      expect(kept.kind).toBe('kept')
       return 'evidenceId' in kept ? kept.evidenceId : ''
     },
   }
 }
 
+/** On PostgreSQL another transaction of the server may hold a message back for a moment. */
+async function leaseOf(outbox: Outbox<unknown>): Promise<LaneLease> {
+  for (let tries = 0; tries < 400; tries += 1) {
+    const lease = await outbox.leaseLane({ leaseId: crypto.randomUUID(), leaseMs: hourMs })
+    if (lease !== undefined) return lease
+    await pause(50)
+  }
+  throw new Error('there is no message')
+}
+
 /** Takes the one message of the shop, as a relay does. */
 export async function deliverOne({ store }: Shop): Promise<void> {
   const { outbox } = store
-  const lease = await outbox?.leaseLane({ leaseId: crypto.randomUUID(), leaseMs: hourMs })
-  if (outbox === undefined || lease === undefined) throw new Error('there is no message')
+  if (outbox === undefined) throw new Error('the store has no outbox')
+  const lease = await leaseOf(outbox)
   const batch = await outbox.next(lease, { limit: 10 })
   if (batch === 'lease-lost') throw new Error(batch)
   const [message] = batch.messages

@@ -24,7 +24,9 @@ async function all({ values }: Store, limit: number): Promise<readonly StoredVal
 function text(value: StoredValue): string {
   if (value.kind === 'text') return `${value.column} ${value.text}`
   const body = value.kind === 'outcome' ? value.outcome.body : value.message.payload
-  return `${value.kind} ${body?.byteLength} ${Buffer.from(body ?? []).toString().slice(0, 6)}`
+  return `${value.kind} ${body?.byteLength} ${Buffer.from(body ?? [])
+    .toString()
+    .slice(0, 6)}`
 }
 
 async function completed(store: Store, key: string, outcome: Outcome, description?: string): Promise<string> {

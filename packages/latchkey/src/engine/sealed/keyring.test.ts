@@ -96,8 +96,16 @@ describe('a KMS', () => {
 
 describe('keys', () => {
   const wrong: readonly [string, Partial<Record<keyof EncryptionOptions, unknown>>, string][] = [
-    ['a short key', { keys: { a: Buffer.alloc(16) } }, 'encryption.keys.a must be 32 bytes, or a KMS with wrap, unwrap'],
-    ['a current key that is not there', { current: 'b' }, `encryption.current must be a name in encryption.keys (got 'b')`],
+    [
+      'a short key',
+      { keys: { a: Buffer.alloc(16) } },
+      'encryption.keys.a must be 32 bytes, or a KMS with wrap, unwrap',
+    ],
+    [
+      'a current key that is not there',
+      { current: 'b' },
+      `encryption.current must be a name in encryption.keys (got 'b')`,
+    ],
     ['a name with a slash', { keys: { 'a/b': Buffer.alloc(32) } }, '1 to 64 letters'],
     ['no index key', { indexKey: undefined }, 'encryption needs indexKey'],
     ['a text for a key', { indexKey: 'secret' }, 'encryption.indexKey must be 32 bytes'],

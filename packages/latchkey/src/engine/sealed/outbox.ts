@@ -9,15 +9,14 @@ export function sealedOutbox<Tx>(outbox: Outbox<Tx>, ring: Keyring): Outbox<Tx> 
     Promise.all(messages.map(message => openMessage(ring, message)))
   const openBatch = async (batch: Batch): Promise<Batch> => ({ ...batch, messages: await openAll(batch.messages) })
   const { ahead } = outbox
-  const readingAhead: Pick<Outbox<Tx>, 'ahead'> =
-    ahead === undefined
-      ? {}
-      : {
-          async ahead(lease, options) {
-            const batch = await ahead.call(outbox, lease, options)
-            return batch && openBatch(batch)
-          },
-        }
+  const readingAhead: Pick<Outbox<Tx>, 'ahead'> = ahead === undefined
+    ? {}
+    : {
+        async ahead(lease, options) {
+          const batch = await ahead.call(outbox, lease, options)
+          return batch && openBatch(batch)
+        },
+      }
   return {
     lanes: outbox.lanes,
     append: async (tx, message) => outbox.append(tx, await sealMessage(ring, message)),

@@ -9,7 +9,11 @@ export function sealedReconciliation(reconciliation: Reconciliation, ring: Keyri
     async keep(subject, finding) {
       const { id, effect } = subject
       const verdict = await sealVerdict(ring, { id, position: effect?.position }, finding.verdict)
-      return reconciliation.keep(subject, { ...finding, verdict, ref: ring.indexOf('ref', finding.source, finding.ref) })
+      return reconciliation.keep(subject, {
+        ...finding,
+        verdict,
+        ref: ring.indexOf('ref', finding.source, finding.ref),
+      })
     },
     apply: (evidenceId, options) => reconciliation.apply(evidenceId, options),
     waiting: options => reconciliation.waiting(options),

@@ -51,7 +51,9 @@ async function openOwnOutcome(
   if (found.kind === 'unreadable' || found.fence === undefined || found.fence === fence) return found
   // What the owner of an earlier grant said late may have settled this one. Nothing else moves an answer to another grant.
   const isLate = found.fence < fence && (await isSettledLate(store, id))
-  return isLate ? found : notOpened(`its outcome belongs to the grant with fence ${found.fence}, and the row has ${fence}`)
+  return isLate
+    ? found
+    : notOpened(`its outcome belongs to the grant with fence ${found.fence}, and the row has ${fence}`)
 }
 
 async function isSettledLate(store: Pick<Store, 'inspect'>, id: string): Promise<boolean> {

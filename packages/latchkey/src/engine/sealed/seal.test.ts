@@ -38,7 +38,9 @@ describe('a sealed value', () => {
           changed[at % changed.length] = (changed[at % changed.length] ?? 0) ^ flip
           expect(await open(a, where, changed)).toMatchObject({ kind: 'unreadable' })
           expect(await open(a, where, sealed.subarray(0, at % sealed.length))).toMatchObject({ kind: 'unreadable' })
-          expect(await open(a, where, Buffer.concat([sealed, Buffer.from([flip])]))).toMatchObject({ kind: 'unreadable' })
+          expect(await open(a, where, Buffer.concat([sealed, Buffer.from([flip])]))).toMatchObject({
+            kind: 'unreadable',
+          })
         },
       ),
     ))
@@ -80,7 +82,9 @@ describe('a sealed value', () => {
     expect(await open(both, place, sealed)).toMatchObject({ bytes: Buffer.from('hello') })
     expect(keyNameOf(await seal(both, place, { bytes: new Uint8Array() }))).toBe('b')
     const without = await open(createKeyring(underB, systemClock), place, sealed)
-    expect(without).toMatchObject({ why: expect.stringContaining('under the key a, which encryption.keys does not have') })
+    expect(without).toMatchObject({
+      why: expect.stringContaining('under the key a, which encryption.keys does not have'),
+    })
   })
 
   it('is not opened by another key of the same name', async () => {

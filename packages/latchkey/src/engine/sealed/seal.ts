@@ -35,7 +35,6 @@ export interface NotOpened {
 }
 
 const format = 0x10
-const formatBits = 0xf0
 const isBound = 1
 const cipherName = 'aes-256-gcm'
 const nonceBytes = 12
@@ -63,7 +62,8 @@ export async function open(ring: Keyring, place: Place, sealed: Uint8Array): Pro
   if (parts === undefined) return notOpened('it is not a sealed value of this version')
   const asked = ring.reading(parts.name, parts.wrapped)
   const key = asked instanceof Promise ? await asked : asked
-  if (key === undefined) return notOpened(`it is sealed under the key ${parts.name}, which encryption.keys does not have`)
+  if (key === undefined)
+    return notOpened(`it is sealed under the key ${parts.name}, which encryption.keys does not have`)
   try {
     const decipher = createDecipheriv(cipherName, expand(key, place.identity), parts.nonce, { authTagLength: tagBytes })
     decipher.setAAD(associated(parts.head, place))

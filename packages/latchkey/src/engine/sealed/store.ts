@@ -93,7 +93,10 @@ function operatorCalls<Tx>(store: Store<Tx>, ring: Keyring, openRecord: OpenReco
 async function describe<R extends Described>(ring: Keyring, request: R): Promise<R> {
   const { description, identity } = request
   if (description === undefined) return request
-  return { ...request, description: await sealText(ring, { identity: identity.id, column: 'description' }, description) }
+  return {
+    ...request,
+    description: await sealText(ring, { identity: identity.id, column: 'description' }, description),
+  }
 }
 
 async function sealRequest<R extends ClaimRequest | EnqueueRequest>(ring: Keyring, request: R): Promise<R> {

@@ -30,15 +30,14 @@ export function sealedTransactor<Tx>(transactor: Transactor<Tx>, how: Sealing): 
   const outcomeOf = (request: AtomicRequest, outcome: Parameters<typeof sealOutcome>[2], reservedFence: number) =>
     sealOutcome(ring, { id: request.identity.id, fence: isDense ? reservedFence + 1 : undefined }, outcome)
   const { recordLast } = transactor
-  const last: Pick<Transactor<Tx>, 'recordLast'> =
-    recordLast === undefined
-      ? {}
-      : {
-    async recordLast(tx, request, outcome, reservedFence) {
-      const sealedOutcome = await outcomeOf(request, outcome, reservedFence)
-      return recordLast.call(transactor, tx, await sealOnce(request), sealedOutcome, reservedFence)
-    },
-  }
+  const last: Pick<Transactor<Tx>, 'recordLast'> = recordLast === undefined
+    ? {}
+    : {
+        async recordLast(tx, request, outcome, reservedFence) {
+          const sealedOutcome = await outcomeOf(request, outcome, reservedFence)
+          return recordLast.call(transactor, tx, await sealOnce(request), sealedOutcome, reservedFence)
+        },
+      }
   return {
     transaction: async (work, first) => transactor.transaction(work, first && (await sealOnce(first))),
     adopt: tx => transactor.adopt(tx),

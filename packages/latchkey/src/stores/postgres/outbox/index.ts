@@ -29,7 +29,15 @@ export function postgresOutbox<Client = PgClient>(sql: Dialect, run: RunStatemen
         )
       }
       const bytes = Buffer.from(payload.buffer, payload.byteOffset, payload.byteLength)
-      const values = [lane, aggregate ?? null, dedupId, topic, bytes, headerText, scope === undefined ? null : readable(scope)]
+      const values = [
+        lane,
+        aggregate ?? null,
+        dedupId,
+        topic,
+        bytes,
+        headerText,
+        scope === undefined ? null : readable(scope),
+      ]
       await inTransaction(queryable, sql.schema)(appendText, values)
     },
     ...laneCalls(sql, names, run),

@@ -83,13 +83,18 @@ export function left(handle: Handle, given: string): ErasureLeft {
   const [row] = handle.rows(leftSql, [scope, Number(marked.marked_at_ms)])
   const found = { openRows: Number(row?.rows), waitingMessages: Number(row?.messages) }
   if (found.openRows === 0 && found.waitingMessages === 0)
-    handle.run('UPDATE latchkey_erasures SET scope = NULL, ended_at_ms = ?2 WHERE scope = ?1', [scope, readNowMs(handle)])
+    handle.run('UPDATE latchkey_erasures SET scope = NULL, ended_at_ms = ?2 WHERE scope = ?1', [
+      scope,
+      readNowMs(handle),
+    ])
   return found
 }
 
 /** For every `reap`: one batch of each erasure that is not at its end. */
 export function eraseMarked(handle: Handle, limit: number): number {
-  const marked = handle.rows('SELECT scope FROM latchkey_erasures WHERE scope IS NOT NULL ORDER BY marked_at_ms LIMIT 10')
+  const marked = handle.rows(
+    'SELECT scope FROM latchkey_erasures WHERE scope IS NOT NULL ORDER BY marked_at_ms LIMIT 10',
+  )
   let erased = 0
   for (const { scope } of marked) {
     const batch = erase(handle, { scope: String(scope), limit })

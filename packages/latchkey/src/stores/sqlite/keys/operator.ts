@@ -56,7 +56,11 @@ export function forget(handle: Handle, id: string, act: Act): ForgetResult {
   handle.rows('DELETE FROM latchkey_outcomes WHERE id = ?1', [id])
   deleteJournal(handle, id)
   const detail = forgetDetail({ operation: String(row.operation), fence: Number(row.fence) })
-  addAudit(handle, { id, scope: String(row.scope) }, { by: act.by, reason: act.reason, act: 'forget', atMs: readNowMs(handle), detail })
+  addAudit(
+    handle,
+    { id, scope: String(row.scope) },
+    { by: act.by, reason: act.reason, act: 'forget', atMs: readNowMs(handle), detail },
+  )
   return { kind: 'forgotten' }
 }
 

@@ -22,7 +22,15 @@ export function sqliteOutbox(database: Database, transactions: OpenTransactions)
     append: (tx, message) =>
       database.translateErrors(async () => {
         const { lane, aggregate, dedupId, topic, payload, headerText, scope } = storableMessage(message, laneCount)
-        const values = [lane, aggregate ?? null, dedupId, topic, payload, headerText, scope === undefined ? null : storable(scope)]
+        const values = [
+          lane,
+          aggregate ?? null,
+          dedupId,
+          topic,
+          payload,
+          headerText,
+          scope === undefined ? null : storable(scope),
+        ]
         transactions.of(tx).use(handle => handle.rows(appendSql, values))
       }),
     async leaseLane(asked) {
