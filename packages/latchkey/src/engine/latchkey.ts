@@ -31,7 +31,7 @@ import { type GuardedOptions, type OperationOptions, settingsOf } from './option
 import { adoptingAppender, appender, type OutboxMessage } from './outbox.ts'
 import { type NeverStored, readNeverStored } from './rules/judge.ts'
 import { close, type Closed, type Core, createCore } from './runtime.ts'
-import { createKeyring, type EncryptionOptions } from './sealed/keyring.ts'
+import { createKeyring, type EncryptionOptions, type Keyring } from './sealed/keyring.ts'
 import { type Rewrap, rewrapOf } from './sealed/rewrap.ts'
 import { sealedStore } from './sealed/store.ts'
 import { type Statuses, statuses } from './status.ts'
@@ -185,8 +185,7 @@ export function createLatchkey<Tx, Context = unknown>(options: LatchkeyOptions<T
 
   return {
     ...operators(core, retentionOf),
-    erase: eraser(core),
-    rewrap: rewrapOf(options.store, ring),
+    ...storedData(core, options.store, ring),
     atomic(name, given = {}) {
       declare(name, 'atomic')
       return remember(atomicOperation(core, shared, { name, options: given }))
@@ -213,6 +212,15 @@ export function createLatchkey<Tx, Context = unknown>(options: LatchkeyOptions<T
     identify: parts => identify(parts).id,
     close: ({ timeoutMs = 10_000 } = {}) => close(core, timeoutMs),
   }
+}
+
+/** `below`: the store itself, without the encryption. */
+function storedData<Tx>(
+  core: Core<Tx>,
+  below: Store<Tx>,
+  ring: Keyring | undefined,
+): Pick<Latchkey<Tx, never>, 'rewrap' | 'erase'> {
+  return { rewrap: rewrapOf(below, ring), erase: eraser(core) }
 }
 
 function sharedOf<Tx, C>(core: Core<Tx>, { scope, http = {} }: LatchkeyOptions<Tx, C>): Shared<C> {

@@ -23,6 +23,13 @@ export function eraseCases(openDatabase: () => Promise<RawDatabase>): void {
     await raw.close()
   })
 
+  endedCases(() => raw, open)
+  openCases(() => raw, open)
+}
+
+type Open = (scope?: string) => Shop
+
+function endedCases(raw: () => RawDatabase, open: Open): void {
   it('leaves nothing of the tenant: answers, inputs, steps, evidence, messages, audit', async () => {
     const shop = open()
     await shop.runAll()
@@ -44,13 +51,13 @@ export function eraseCases(openDatabase: () => Promise<RawDatabase>): void {
     expect(steps.at(-1)).toBe(4)
     expect((await shop.latchkey.inspect(exported)).record).toMatchObject({ state: 'pending' })
     await endExport(shop)
-    await raw.store.reap({ limit: 100 })
+    await raw().store.reap({ limit: 100 })
     expect((await shop.latchkey.inspect(exported)).record).toBeUndefined()
     // The second pass finds nothing more and ends the mark.
-    await raw.store.reap({ limit: 100 })
+    await raw().store.reap({ limit: 100 })
     const received = await shop.store.reconciliation.forgetDeliveries({ olderThanMs: 0, limit: 10 })
     expect(received).toBe(1)
-    const dump = await raw.dump()
+    const dump = await raw().dump()
     expect(finds(dump)).toBe(0)
     expect(dump).not.toContain('acme')
     expect(dump).toContain('alex')
@@ -65,7 +72,9 @@ export function eraseCases(openDatabase: () => Promise<RawDatabase>): void {
     for (const other of others) expect(await other.runAll()).toBe(0)
     expect(await shop.runAll()).toBeGreaterThan(0)
   })
+}
 
+function openCases(raw: () => RawDatabase, open: Open): void {
   it('reports what is open and does not touch it', async () => {
     const shop = open()
     const pay = shop.latchkey.guarded('payments.create', { onFailure: 'hold' })
@@ -84,7 +93,7 @@ export function eraseCases(openDatabase: () => Promise<RawDatabase>): void {
     proceed()
     expect(await running).toEqual({ to: marker })
     expect(await pay.run(request, async () => 'again')).toEqual({ to: marker })
-    await raw.store.reap({ limit: 100 })
+    await raw().store.reap({ limit: 100 })
     expect((await shop.latchkey.inspect({ ...shop.unknown, key: 'running' })).record).toBeUndefined()
   })
 
@@ -99,11 +108,11 @@ export function eraseCases(openDatabase: () => Promise<RawDatabase>): void {
     // The mark counts in milliseconds.
     await pause(5)
     await pay.run({ scope: 'acme', key: 'newer', input: 1 }, async () => 'new')
-    await raw.store.reap({ limit: 100 })
+    await raw().store.reap({ limit: 100 })
     expect((await shop.latchkey.list({ scope: 'acme' })).records).toHaveLength(2)
     await shop.latchkey.settle({ ...shop.unknown, key: 'lost' }, { kind: 'never-happened' }, act)
-    await raw.store.reap({ limit: 100 })
-    await raw.store.reap({ limit: 100 })
+    await raw().store.reap({ limit: 100 })
+    await raw().store.reap({ limit: 100 })
     const { records } = await shop.latchkey.list({ scope: 'acme' })
     expect(records.map(({ id }) => id)).toEqual([shop.latchkey.identify({ ...shop.unknown, key: 'newer' })])
   })

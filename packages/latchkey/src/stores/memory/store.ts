@@ -7,7 +7,7 @@ import { openTransactions } from './atomic/open-transactions.ts'
 import { copyingTable, type MemoryTable, type MemoryTx } from './atomic/transaction.ts'
 import { memoryTransactor } from './atomic/transactor.ts'
 import { turnQueue } from './atomic/turn-queue.ts'
-import { erase, eraseMarked, left, mark } from './erasure/index.ts'
+import { eraseMarked, memoryErasure } from './erasure/index.ts'
 import { claim } from './keys/claim.ts'
 import { complete } from './keys/complete.ts'
 import { enqueue } from './keys/enqueue.ts'
@@ -23,7 +23,7 @@ import { memoryOutbox } from './outbox/index.ts'
 import { memoryReconciliation } from './reconcile/index.ts'
 import { settle } from './reconcile/settle.ts'
 import { memorySteps } from './steps/steps.ts'
-import { page, replace } from './values/index.ts'
+import { memoryValues } from './values/index.ts'
 import type { Tables } from './tables.ts'
 
 export interface MemoryStoreOptions {
@@ -71,15 +71,8 @@ export function openMemoryStore(tables: Tables, options: Required<MemoryStoreOpt
     steps: memorySteps(tables, transactions),
     outbox: memoryOutbox(tables, transactions),
     reconciliation: memoryReconciliation(tables),
-    erasure: {
-      mark: async scope => mark(tables, scope),
-      erase: async which => erase(tables, which),
-      left: async scope => left(tables, scope),
-    },
-    values: {
-      page: async which => page(tables, which),
-      replace: async (before, after) => replace(tables, before, after),
-    },
+    values: memoryValues(tables),
+    erasure: memoryErasure(tables),
 
     claim: async request => claim(tables, request),
     enqueue: async request => enqueue(tables, request),

@@ -8,7 +8,7 @@ import { openDatabase } from './connection/database.ts'
 import { openTransactions } from './atomic/open-transactions.ts'
 import type { SqliteTx } from './atomic/transaction.ts'
 import type { SqliteDatabase } from './driver.ts'
-import { erase, eraseMarked, left, mark } from './erasure/index.ts'
+import { eraseMarked, sqliteErasure } from './erasure/index.ts'
 import { claim, notGranted } from './keys/claim.ts'
 import { completeMany } from './keys/complete.ts'
 import { enqueue, notQueued } from './keys/enqueue.ts'
@@ -23,7 +23,7 @@ import { sqliteOutbox } from './outbox/index.ts'
 import { sqliteReconciliation } from './reconcile/index.ts'
 import { settle } from './reconcile/settle.ts'
 import { sqliteSteps } from './steps/steps.ts'
-import { page, replace } from './values/index.ts'
+import { sqliteValues } from './values/index.ts'
 
 export interface SqliteStoreOptions {
   /**
@@ -92,15 +92,8 @@ export function openSqliteStore(options: SqliteStoreOptions): SqliteStore {
     steps: sqliteSteps(database, transactions),
     outbox: sqliteOutbox(database, transactions),
     reconciliation: sqliteReconciliation(database),
-    erasure: {
-      mark: scope => database.write(handle => mark(handle, scope)),
-      erase: which => database.write(handle => erase(handle, which)),
-      left: scope => database.write(handle => left(handle, scope)),
-    },
-    values: {
-      page: which => database.read(handle => page(handle, which)),
-      replace: (before, after) => database.write(handle => replace(handle, before, after)),
-    },
+    values: sqliteValues(database),
+    erasure: sqliteErasure(database),
 
     // A duplicate is answered without the write lock, also while another key's transaction is open.
     claim: request =>

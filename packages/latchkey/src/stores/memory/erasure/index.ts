@@ -1,16 +1,24 @@
 /** Erasing what is stored of one tenant, a batch at a time. */
-import type { ErasedBatch, ErasureLeft } from '../../../ports/erasure.ts'
+import type { ErasedBatch, Erasure, ErasureLeft } from '../../../ports/erasure.ts'
 import { erasedText } from '../../shared/audit-detail.ts'
 import type { Row } from '../keys/row.ts'
 import type { StoredMessage } from '../outbox/lanes.ts'
 import { stepsOf } from '../steps/journal.ts'
 import type { Tables } from '../tables.ts'
 
-export function mark({ erasures, now }: Tables, scope: string): void {
+export function memoryErasure(tables: Tables): Erasure {
+  return {
+    mark: async scope => mark(tables, scope),
+    erase: async which => erase(tables, which),
+    left: async scope => left(tables, scope),
+  }
+}
+
+function mark({ erasures, now }: Tables, scope: string): void {
   erasures.set(scope, now())
 }
 
-export function erase(tables: Tables, { scope, limit }: { scope: string; limit: number }): ErasedBatch {
+function erase(tables: Tables, { scope, limit }: { scope: string; limit: number }): ErasedBatch {
   const { rows, journals, log, outbox, erasures } = tables
   if (!erasures.has(scope)) return { rows: 0, messages: 0, auditTexts: 0 }
   const auditTexts = blankAudit(tables, scope)
@@ -33,7 +41,7 @@ export function erase(tables: Tables, { scope, limit }: { scope: string; limit: 
   return { rows: ended.length, messages: delivered.length, auditTexts }
 }
 
-export function left(tables: Tables, scope: string): ErasureLeft {
+function left(tables: Tables, scope: string): ErasureLeft {
   const openRows = rowsOf(tables, scope).length
   const waitingMessages = messagesOf(tables, scope).length
   if (openRows === 0 && waitingMessages === 0) tables.erasures.delete(scope)

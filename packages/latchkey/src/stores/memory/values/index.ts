@@ -1,7 +1,7 @@
 /** The values of the application's, for a change of keys. Rows are replaced whole: an unchanged row is the same object. */
 import { pageStart } from '../../shared/value-pages.ts'
 import { type ValueTableName, valueTableNames } from '../../shared/value-rows.ts'
-import type { StoredValue, ValuePage } from '../../../ports/values.ts'
+import type { StoredValue, ValuePage, Values } from '../../../ports/values.ts'
 import type { StoredMessage } from '../outbox/lanes.ts'
 import type { NamedEvidence } from '../reconcile/evidence-and-audit.ts'
 import type { Tables } from '../tables.ts'
@@ -12,14 +12,21 @@ interface Held {
   replace(after: StoredValue): boolean
 }
 
+export function memoryValues(tables: Tables): Values {
+  return {
+    page: async which => page(tables, which),
+    replace: async (before, after) => replace(tables, before, after),
+  }
+}
+
 /** In memory a table is one page. */
-export function page(tables: Tables, { after }: { readonly after?: string | undefined }): ValuePage {
+function page(tables: Tables, { after }: { readonly after?: string | undefined }): ValuePage {
   const { table } = pageStart(after, '')
   const next = valueTableNames[valueTableNames.indexOf(table) + 1]
   return { values: held(tables, table).map(({ value }) => value), next }
 }
 
-export function replace(tables: Tables, before: StoredValue, after: StoredValue): 'replaced' | 'changed' {
+function replace(tables: Tables, before: StoredValue, after: StoredValue): 'replaced' | 'changed' {
   const { table } = pageStart(before.at, '')
   const found = held(tables, table).find(({ value }) => value.at === before.at && isSame(value, before))
   return found?.replace(after) === true ? 'replaced' : 'changed'

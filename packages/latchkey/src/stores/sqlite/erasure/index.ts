@@ -1,20 +1,29 @@
 /** Erasing what is stored of one tenant, a batch at a time, each in the write transaction of its call. */
 import { hash } from 'node:crypto'
-import type { ErasedBatch, ErasureLeft } from '../../../ports/erasure.ts'
+import type { ErasedBatch, Erasure, ErasureLeft } from '../../../ports/erasure.ts'
 import { erasedText } from '../../shared/audit-detail.ts'
 import { stateCodes, stepStateCodes } from '../../shared/codes.ts'
 import { lagCountMax as countedMax } from '../../shared/outbox-message.ts'
+import type { Database } from '../connection/database.ts'
 import type { Handle } from '../connection/handle.ts'
 import { readNowMs, storable } from '../keys/row.ts'
 import { deleteJournal } from '../steps/journal.ts'
 
 const { completed, failed_retryable: failedRetryable } = stateCodes
 
+export function sqliteErasure(database: Database): Erasure {
+  return {
+    mark: scope => database.write(handle => mark(handle, scope)),
+    erase: which => database.write(handle => erase(handle, which)),
+    left: scope => database.write(handle => left(handle, scope)),
+  }
+}
+
 const markSql = `
   INSERT INTO latchkey_erasures (scope_hash, scope, marked_at_ms) VALUES (?1, ?2, ?3)
   ON CONFLICT (scope_hash) DO UPDATE SET scope = excluded.scope, marked_at_ms = excluded.marked_at_ms, ended_at_ms = NULL`
 
-export function mark(handle: Handle, scope: string): void {
+function mark(handle: Handle, scope: string): void {
   const text = storable(scope)
   handle.run(markSql, [hash('sha256', text), text, readNowMs(handle)])
 }
@@ -51,7 +60,7 @@ const messagesSql = `
   RETURNING id`
 
 /** In this order: the audit of a row is found through the row, and the evidence of a forgotten one through its audit. */
-export function erase(handle: Handle, options: { readonly scope: string; readonly limit: number }): ErasedBatch {
+function erase(handle: Handle, options: { readonly scope: string; readonly limit: number }): ErasedBatch {
   const scope = storable(options.scope)
   const { limit } = options
   const [marked] = handle.rows(markedSql, [scope])
@@ -76,7 +85,7 @@ const leftSql = `
     (SELECT COUNT(*) FROM (SELECT 1 FROM latchkey_keys AS k WHERE k.scope = ?1 AND k.created_at_ms <= ?2 LIMIT ${countedMax})) AS rows,
     (SELECT COUNT(*) FROM (SELECT 1 FROM latchkey_outbox AS o WHERE o.scope = ?1 AND o.created_at_ms <= ?2 LIMIT ${countedMax})) AS messages`
 
-export function left(handle: Handle, given: string): ErasureLeft {
+function left(handle: Handle, given: string): ErasureLeft {
   const scope = storable(given)
   const [marked] = handle.rows(markedSql, [scope])
   if (marked === undefined) return { openRows: 0, waitingMessages: 0 }

@@ -1,9 +1,17 @@
 /** The values of the application's, for a change of keys: paged by primary key, replaced where they are unchanged. */
 import { LatchkeyError } from '../../../ports/errors.ts'
-import type { StoredValue, ValuePage } from '../../../ports/values.ts'
+import type { StoredValue, ValuePage, Values } from '../../../ports/values.ts'
 import { pageStart, valuePage } from '../../shared/value-pages.ts'
 import { replacementOf, type ValueRow, type ValueTableName } from '../../shared/value-rows.ts'
+import type { Database } from '../connection/database.ts'
 import type { Handle } from '../connection/handle.ts'
+
+export function sqliteValues(database: Database): Values {
+  return {
+    page: which => database.read(handle => page(handle, which)),
+    replace: (before, after) => database.write(handle => replace(handle, before, after)),
+  }
+}
 
 /** `?1` and `?2`: the key that the page begins after; `?3`: how many rows. */
 const pages: Readonly<Record<ValueTableName, string>> = {
@@ -24,7 +32,7 @@ const pages: Readonly<Record<ValueTableName, string>> = {
     WHERE ?1 IS NOT NULL AND d.id > ?2 ORDER BY d.id LIMIT ?3`,
 }
 
-export function page(handle: Handle, { limit, after }: { limit: number; after?: string | undefined }): ValuePage {
+function page(handle: Handle, { limit, after }: { limit: number; after?: string | undefined }): ValuePage {
   const start = pageStart(after, '')
   const rows = handle.rows(pages[start.table], [start.id, start.number, limit])
   // The statement names its columns as ValueRow has them, and the tables are STRICT.
@@ -48,7 +56,7 @@ const replacements: Readonly<Record<string, string>> = {
     WHERE ?1 IS NOT NULL AND id = ?2 AND downstream_id = ?3`,
 }
 
-export function replace(handle: Handle, before: StoredValue, after: StoredValue): 'replaced' | 'changed' {
+function replace(handle: Handle, before: StoredValue, after: StoredValue): 'replaced' | 'changed' {
   const { name, id, number, values } = replacementOf(before, after)
   const text = replacements[name]
   if (text === undefined) throw new LatchkeyError('invariant', `no statement replaces a value of ${name}`)
