@@ -131,4 +131,12 @@ export type {
   UnknownSummary,
 } from './ports/reconciliation.ts'
 export type { ErasedBatch, Erasure, ErasureLeft } from './ports/erasure.ts'
-export type { StoredMessage, StoredOutcome, StoredText, StoredValue, ValuePage, Values } from './ports/values.ts'
+export type {
+  StoredMessage,
+  StoredOutcome,
+  StoredRef,
+  StoredText,
+  StoredValue,
+  ValuePage,
+  Values,
+} from './ports/values.ts'

@@ -33,7 +33,15 @@ export interface StoredMessage {
   readonly message: NewMessage
 }
 
-export type StoredValue = StoredOutcome | StoredText | StoredMessage
+/** The name that its source gave to evidence, or to a signed message: by it they are recognised. */
+export interface StoredRef {
+  readonly kind: 'ref'
+  readonly at: string
+  readonly source: string
+  readonly ref: string
+}
+
+export type StoredValue = StoredOutcome | StoredText | StoredMessage | StoredRef
 
 export interface ValuePage {
   readonly values: readonly StoredValue[]

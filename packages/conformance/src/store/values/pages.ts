@@ -23,6 +23,7 @@ async function all({ values }: Store, limit: number): Promise<readonly StoredVal
 
 function text(value: StoredValue): string {
   if (value.kind === 'text') return `${value.column} ${value.text}`
+  if (value.kind === 'ref') return `ref ${value.source} ${value.ref}`
   const body = value.kind === 'outcome' ? value.outcome.body : value.message.payload
   return `${value.kind} ${body?.byteLength} ${Buffer.from(body ?? [])
     .toString()
@@ -56,8 +57,12 @@ export const valueCases: readonly StoreCase[] = [
       await store.fail(unknown, notKnown)
       const verdict = { kind: 'happened', outcome: answer('proof') } as const
       const subject = { id: unknown.id, effect: undefined }
-      await store.reconciliation.keep(subject, { source: 'webhook', ref: 'evt_1', verdict })
+      for (const ref of ['evt_1', 'evt_2 "/caf\u00e9'])
+        await store.reconciliation.keep(subject, { source: 'webhook', ref, verdict, delivery: { signedAtMs: 1_000 } })
       const expected = ['description a small one', 'outcome 5 small', 'outcome 100000 llllll', 'outcome 5 proof']
+      expected.push('outcome 5 proof')
+      // Of the evidence, and of the message.
+      for (const name of ['evt_1', 'evt_2 "/caf\u00e9']) expected.push(`ref webhook ${name}`, `ref webhook ${name}`)
       if (store.steps !== undefined) {
         const phased = await openPhased(harness)
         const claim = await ownPhased(phased.store, 'phased')
@@ -108,6 +113,28 @@ export const valueCases: readonly StoreCase[] = [
       assert.equal((await recordOf(store, identity('a').id)).description, 'second')
       assert.equal(await values.replace(value, { ...value, text: 'third' }), 'changed')
       assert.equal((await recordOf(store, identity('a').id)).description, 'second')
+    },
+  },
+  {
+    name: 'gives evidence and its message another name, under which both are recognised',
+    async run(harness) {
+      const store = await harness.open()
+      const { values, reconciliation } = store
+      if (values === undefined) return
+      const unknown = await own(store, 'unknown')
+      await store.fail(unknown, notKnown)
+      const subject = { id: unknown.id, effect: undefined }
+      const finding = { source: 'webhook', ref: 'evt_1', verdict: { kind: 'never-happened' } } as const
+      const kept = await reconciliation.keep(subject, { ...finding, delivery: { signedAtMs: 1_000 } })
+      assert.equal(kept.kind, 'kept')
+      const refs = (await all(store, 100)).filter(value => value.kind === 'ref')
+      assert.equal(refs.length, 2)
+      for (const value of refs) assert.equal(await values.replace(value, { ...value, ref: 'other' }), 'replaced')
+      for (const value of refs) assert.equal(await values.replace(value, { ...value, ref: 'third' }), 'changed')
+      const renamed = { ...finding, ref: 'other' }
+      const again = await reconciliation.keep(subject, { ...renamed, delivery: { signedAtMs: 1_000 } })
+      assert.deepEqual(again, { kind: 'replayed' })
+      assert.deepEqual(await reconciliation.keep(subject, renamed), { ...kept, kind: 'duplicate' })
     },
   },
 ]

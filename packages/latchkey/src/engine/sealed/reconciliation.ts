@@ -1,5 +1,6 @@
 /** Evidence, with its answers sealed and its names hashed. */
 import type { FoundVerdict, Reconciliation } from '../../ports/reconciliation.ts'
+import { sealedTextMark } from '../../ports/sealed-marks.ts'
 import type { Keyring } from './keyring.ts'
 import { sealOutcome } from './outcome.ts'
 import { sealValue } from './steps.ts'
@@ -12,7 +13,7 @@ export function sealedReconciliation(reconciliation: Reconciliation, ring: Keyri
       return reconciliation.keep(subject, {
         ...finding,
         verdict,
-        ref: ring.indexOf('ref', finding.source, finding.ref),
+        ref: hashedRef(ring, finding),
       })
     },
     apply: (evidenceId, options) => reconciliation.apply(evidenceId, options),
@@ -41,4 +42,9 @@ export async function sealVerdict(
   if ('outcome' in verdict)
     return { ...verdict, outcome: await sealOutcome(ring, { id, fence: undefined }, verdict.outcome) }
   return { ...verdict, value: await sealValue(ring, { id, position }, verdict.value) }
+}
+
+/** With the mark of what is sealed, so that `rewrap` knows names from before. */
+export function hashedRef(ring: Keyring, { source, ref }: { readonly source: string; readonly ref: string }): string {
+  return sealedTextMark + ring.indexOf('ref', source, ref)
 }

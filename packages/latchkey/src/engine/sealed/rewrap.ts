@@ -5,13 +5,14 @@
 import { checkOptions } from '../../ports/check-options.ts'
 import { misconfigured } from '../../ports/errors.ts'
 import type { Message } from '../../ports/outbox.ts'
-import { isSealedMessage, isSealedOutcome } from '../../ports/sealed-marks.ts'
+import { isSealedMessage, isSealedOutcome, sealedTextMark } from '../../ports/sealed-marks.ts'
 import type { Store } from '../../ports/store.ts'
-import type { StoredMessage, StoredOutcome, StoredText, StoredValue, Values } from '../../ports/values.ts'
+import type { StoredMessage, StoredOutcome, StoredRef, StoredText, StoredValue, Values } from '../../ports/values.ts'
 import { batchChecks } from '../option-checks.ts'
 import type { Keyring } from './keyring.ts'
 import { openMessage, sealMessage } from './outbox.ts'
 import { openOutcome, sealOutcome } from './outcome.ts'
+import { hashedRef } from './reconciliation.ts'
 import { keyNameOf, openText, type Place, sealedBytesOf, sealText } from './seal.ts'
 
 export interface RewrapProgress {
@@ -68,18 +69,19 @@ function counted(progress: RewrapProgress, value: StoredValue, how: Rewritten): 
 }
 
 function nameOf(value: StoredValue): string {
+  if (value.kind === 'ref') return value.at
   return value.kind === 'message' ? (value.at.split('/').at(-1) ?? value.at) : value.id
 }
 
 async function rewrite(values: Values, ring: Keyring, value: StoredValue): Promise<Rewritten> {
-  if (keyOf(value) === ring.current) return 'current'
+  if (value.kind === 'ref' ? value.ref.startsWith(sealedTextMark) : keyOf(value) === ring.current) return 'current'
   const next = await sealedAgain(ring, value)
   if (next === undefined) return 'unreadable'
   return (await values.replace(value, next)) === 'replaced' ? 'rewritten' : 'changed'
 }
 
 /** The name of the key that a value is under. Undefined: none. */
-function keyOf(value: StoredValue): string | undefined {
+function keyOf(value: Exclude<StoredValue, StoredRef>): string | undefined {
   switch (value.kind) {
     case 'text': {
       const sealed = sealedBytesOf(value.text)
@@ -95,6 +97,7 @@ function keyOf(value: StoredValue): string | undefined {
 /** Undefined: it does not open. Plain values are read here whatever `plainValues` says: this is how they end. */
 async function sealedAgain(ring: Keyring, value: StoredValue): Promise<StoredValue | undefined> {
   const reading: Keyring = { ...ring, plainValues: 'read' }
+  if (value.kind === 'ref') return { ...value, ref: hashedRef(ring, value) }
   if (value.kind === 'text') return textAgain(reading, value)
   return value.kind === 'outcome' ? outcomeAgain(reading, value) : messageAgain(reading, value)
 }

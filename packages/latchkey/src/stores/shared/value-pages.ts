@@ -18,6 +18,14 @@ export function pageStart(after: string | undefined, firstId: string): PageStart
   return { table, id, number: Number(number) }
 }
 
+/** The parameters of a page: where it begins, and how many rows. */
+export function pageValues({ table, id, number }: PageStart, limit: number): readonly (string | number)[] {
+  if (table !== 'received') return [id, number, limit]
+  if (number === -1) return ['', '', limit]
+  // Written by `receivedId`.
+  return [...(JSON.parse(Buffer.from(id, 'base64url').toString()) as [string, string]), limit]
+}
+
 /** `rows`: of the page that begins at `start`, at most `limit`. */
 export function valuePage({ table }: PageStart, rows: readonly ValueRow[], limit: number): ValuePage {
   const values = rows.flatMap(row => valuesOf(table, row))

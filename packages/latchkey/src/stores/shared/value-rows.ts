@@ -19,6 +19,7 @@ export const valueTableNames = [
   'steps',
   'outbox',
   'outbox_delivered',
+  'received',
 ] as const
 export type ValueTableName = (typeof valueTableNames)[number]
 
@@ -35,6 +36,8 @@ export interface ValueRow {
   readonly topic?: string
   readonly aggregate?: string | null
   readonly dedup_id?: string
+  readonly source?: string
+  readonly ref?: string | null
 }
 
 /** Without the name of its place. */
@@ -46,9 +49,10 @@ const valuesIn: Readonly<Record<ValueTableName, (row: ValueRow) => readonly Unpl
   outcomes: whole,
   inputs: row => text(row, 'input'),
   steps: row => text(row, 'step'),
-  evidence: row => [...whole(row), ...text(row, 'step')],
+  evidence: row => [...whole(row), ...text(row, 'step'), ...ref(row)],
   outbox: message,
   outbox_delivered: row => text({ ...row, id: String(row.number) }, 'downstream-id'),
+  received: ref,
 }
 
 export function valuesOf(table: ValueTableName, row: ValueRow): readonly StoredValue[] {
@@ -89,6 +93,15 @@ function message({ topic = '', aggregate, dedup_id: dedupId = '', headers, body 
   return [{ kind: 'message', message: found }]
 }
 
+function ref({ source = '', ref: name }: ValueRow): readonly Unplaced[] {
+  return name === null || name === undefined ? [] : [{ kind: 'ref', source, ref: name }]
+}
+
+/** A signed message is named by two texts, which may hold anything. */
+export function receivedId(source: string, name: string): string {
+  return Buffer.from(JSON.stringify([source, name])).toString('base64url')
+}
+
 /** Which statement replaces a value, and its parameters: the two parts of the key, what was there, what comes. */
 export interface Replacement {
   readonly name: string
@@ -100,7 +113,14 @@ export interface Replacement {
 export function replacementOf(before: StoredValue, after: StoredValue): Replacement {
   const [table = '', id = '', number = '0'] = before.at.split('/')
   const name = `${table}.${before.kind === 'text' ? before.column : before.kind}`
-  return { name, id, number: Number(number), values: valuesToReplace(table, { before, after, fence: Number(number) }) }
+  const values = valuesToReplace(table, { before, after, fence: Number(number) })
+  // A signed message has no row: its source is the one part of its key, and what is replaced the other.
+  return {
+    name,
+    id: table === 'received' && before.kind === 'ref' ? before.source : id,
+    number: Number(number),
+    values,
+  }
 }
 
 function valuesToReplace(
@@ -108,6 +128,7 @@ function valuesToReplace(
   { before, after, fence }: { readonly before: StoredValue; readonly after: StoredValue; readonly fence: number },
 ): Replacement['values'] {
   if (before.kind === 'text' && after.kind === 'text') return [before.text, after.text]
+  if (before.kind === 'ref' && after.kind === 'ref') return [before.ref, after.ref]
   if (before.kind === 'message' && after.kind === 'message') return [...partsOf(before), ...partsOf(after)]
   if (before.kind === 'outcome' && after.kind === 'outcome') {
     // Also a larger one than a request would put there: it was there before, and grows by a few dozen bytes.

@@ -38,6 +38,8 @@ export interface EvidenceLog {
   allNamed(): readonly NamedEvidence[]
   /** The same evidence in other bytes. False: it is not there any more. */
   replaceFound(entry: NamedEvidence, found: FoundVerdict): boolean
+  /** The same under another name. False: it is not there any more, or another piece has that name. */
+  rename(entry: NamedEvidence, ref: string): boolean
   markApplied(entry: NamedEvidence): void
   /** Evidence about an earlier generation of the row keeps its place and loses its name. */
   unname(entry: NamedEvidence): void
@@ -57,6 +59,12 @@ export function evidenceLog(): EvidenceLog {
       before.id,
       entriesOf(before.id).map(each => (each === before ? after : each)),
     )
+  const putAgain = (entry: NamedEvidence, next: NamedEvidence): boolean => {
+    if (named.get(entry.evidenceId) !== entry) return false
+    named.set(entry.evidenceId, next)
+    replace(entry, next)
+    return true
+  }
   const namedOf = (id: string) => entriesOf(id).filter(each => 'evidenceId' in each)
   return {
     addEvidence: add,
@@ -91,12 +99,10 @@ export function evidenceLog(): EvidenceLog {
     findNamed: (id, source, ref) => namedOf(id).find(each => each.source === source && each.ref === ref),
     namedOf,
     allNamed: () => [...named.values()],
-    replaceFound(entry, found) {
-      if (named.get(entry.evidenceId) !== entry) return false
-      const replaced = { ...entry, found }
-      named.set(entry.evidenceId, replaced)
-      replace(entry, replaced)
-      return true
+    replaceFound: (entry, found) => putAgain(entry, { ...entry, found }),
+    rename(entry, ref) {
+      const isTaken = namedOf(entry.id).some(each => each.source === entry.source && each.ref === ref)
+      return !isTaken && putAgain(entry, { ...entry, ref })
     },
     markApplied(entry) {
       const applied = { ...entry, applied: true }

@@ -1,10 +1,10 @@
 /** The values of the application's, for a change of keys. Rows are replaced whole: an unchanged row is the same object. */
 import { pageStart } from '../../shared/value-pages.ts'
-import { type ValueTableName, valueTableNames } from '../../shared/value-rows.ts'
+import { receivedId, type ValueTableName, valueTableNames } from '../../shared/value-rows.ts'
 import type { StoredValue, ValuePage, Values } from '../../../ports/values.ts'
 import type { StoredMessage } from '../outbox/lanes.ts'
 import type { NamedEvidence } from '../reconcile/evidence-and-audit.ts'
-import type { Tables } from '../tables.ts'
+import type { Received, Tables } from '../tables.ts'
 
 interface Held {
   readonly value: StoredValue
@@ -50,6 +50,8 @@ function held(tables: Tables, table: ValueTableName): readonly Held[] {
       return [...tables.outbox.messages.values()].map(message => ofMessage(tables, message))
     case 'outbox_delivered':
       return [...tables.outbox.downstreamIds].map(([position, text]) => ofDownstreamId(tables, position, text))
+    case 'received':
+      return [...tables.received].map(([name, message]) => ofReceived(tables, name, message))
     case 'outcomes':
       return []
   }
@@ -120,9 +122,20 @@ function ofSteps({ journals }: Tables, id: string): readonly Held[] {
   })
 }
 
-function ofEvidence({ log }: Tables, entry: NamedEvidence): readonly Held[] {
+function ofEvidence(tables: Tables, entry: NamedEvidence): readonly Held[] {
+  const { source, ref } = entry
+  const replaceRef = (after: StoredValue) => after.kind === 'ref' && tables.log.rename(entry, after.ref)
+  const named: Held = { value: { kind: 'ref', at: placeOf(entry), source, ref }, replace: replaceRef }
+  return [...ofFound(tables, entry), named]
+}
+
+function placeOf({ id, evidenceId }: NamedEvidence): string {
+  return `evidence/${id}/${evidenceId}`
+}
+
+function ofFound({ log }: Tables, entry: NamedEvidence): readonly Held[] {
   const { id, found } = entry
-  const at = `evidence/${id}/${entry.evidenceId}`
+  const at = placeOf(entry)
   if (found.kind === 'never-happened') return []
   if ('outcome' in found) {
     const replaceOutcome = (after: StoredValue) =>
@@ -133,6 +146,23 @@ function ofEvidence({ log }: Tables, entry: NamedEvidence): readonly Held[] {
   const replaceText = (after: StoredValue) =>
     after.kind === 'text' && log.replaceFound(entry, { ...found, value: after.text })
   return [{ value: { kind: 'text', at, column: 'step', id, text: found.value }, replace: replaceText }]
+}
+
+/** By the name that `receive` gives it. */
+function ofReceived({ received }: Tables, name: string, message: Received): Held {
+  const [source = '', ref = ''] = JSON.parse(name) as readonly string[]
+  return {
+    value: { kind: 'ref', at: `received/${receivedId(source, ref)}/0`, source, ref },
+    replace(after) {
+      if (after.kind !== 'ref') return false
+      const renamed = JSON.stringify([source, after.ref])
+      // Named again meanwhile, under the name that comes: that one stays.
+      if (received.has(renamed)) return false
+      received.delete(name)
+      received.set(renamed, message)
+      return true
+    },
+  }
 }
 
 function ofMessage({ outbox }: Tables, message: StoredMessage): Held {

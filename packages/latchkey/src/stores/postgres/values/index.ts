@@ -1,10 +1,11 @@
 /** The values of the application's, for a change of keys: paged by primary key, replaced where they are unchanged. */
 import { LatchkeyError } from '../../../ports/errors.ts'
 import type { Values } from '../../../ports/values.ts'
-import { pageStart, valuePage } from '../../shared/value-pages.ts'
-import { replacementOf, type ValueRow, type ValueTableName } from '../../shared/value-rows.ts'
+import { pageStart, pageValues, valuePage } from '../../shared/value-pages.ts'
+import { receivedId, replacementOf, type ValueRow, type ValueTableName } from '../../shared/value-rows.ts'
 import type { RunStatement } from '../connection/statement.ts'
 import { type Dialect, outboxNames } from '../sql/names.ts'
+import { exact } from '../sql/values.ts'
 
 /** Also stands for the row of a message, which has none. */
 const firstId = '00000000-0000-0000-0000-000000000000'
@@ -15,17 +16,27 @@ export function postgresValues(sql: Dialect, run: RunStatement): Values {
   return {
     async page({ limit, after }) {
       const start = pageStart(after, firstId)
-      const rows = await run<ValueRow>(pages[start.table], [start.id, start.number, limit])
-      return valuePage(start, rows, limit)
+      const [first, second, size] = pageValues(start, limit)
+      const ref = second === '' ? second : exact(String(second))
+      const rows = await run<ValueRow>(pages[start.table], [first, start.table === 'received' ? ref : second, size])
+      return valuePage(start, rows.map(plainRef), limit)
     },
     async replace(before, after) {
       const { name, id, number, values } = replacementOf(before, after)
       const text = replacements[name]
       if (text === undefined) throw new LatchkeyError('invariant', `no statement replaces a value of ${name}`)
-      const rows = await run(text, [id, number, ...values.map(bindable)])
+      const shown = before.kind === 'ref' ? values.map(value => exact(String(value))) : values
+      const rows = await run(text, [id, number, ...shown.map(bindable)])
       return rows.length === 1 ? 'replaced' : 'changed'
     },
   }
+}
+
+/** As its source wrote it; the column holds JSON. */
+function plainRef(row: ValueRow): ValueRow {
+  if (row.ref === null || row.ref === undefined) return row
+  const ref = String(JSON.parse(row.ref))
+  return { ...row, ref, id: row.id === firstId ? receivedId(row.source ?? '', ref) : row.id }
 }
 
 /** The driver takes bytes as a Buffer. */
@@ -48,12 +59,14 @@ function pageStatements(sql: Dialect): Readonly<Record<ValueTableName, string>> 
       where t.id > $1::uuid and $2::bigint is not null order by t.id limit $3::integer`,
     steps: `select t.id, t.position as number, t.result as text from ${sql.steps} t
       where (t.id, t.position) > ($1::uuid, $2::bigint::integer) order by t.id, t.position limit $3::integer`,
-    evidence: `select t.key_id as id, t.evidence_id as number, t.status, t.version, t.headers, t.body, t.result as text
-      from ${sql.evidence} t ${byNumber('t.evidence_id')}`,
+    evidence: `select t.key_id as id, t.evidence_id as number, t.status, t.version, t.headers, t.body, t.result as text,
+      t.source, t.ref from ${sql.evidence} t ${byNumber('t.evidence_id')}`,
     outbox: `select '${firstId}' as id, t.id as number, t.topic, t.aggregate, t.dedup_id, t.headers, t.payload as body
       from ${outbox} t ${byNumber('t.id')}`,
     outbox_delivered: `select '${firstId}' as id, t.id as number, t.downstream_id as text
       from ${delivered} t ${byNumber('t.id')}`,
+    received: `select '${firstId}' as id, 0 as number, t.source, t.ref from ${sql.received} t
+      where (t.source, t.ref) > ($1::text, $2::text) order by t.source, t.ref limit $3::integer`,
   }
 }
 
@@ -76,6 +89,13 @@ function replaceStatements(sql: Dialect): Readonly<Record<string, string>> {
       where t.key_id = $1::uuid and t.evidence_id = $2::bigint and ${isSameOutcome} returning 1`,
     'evidence.step': `update ${sql.evidence} t set result = $4::text
       where t.key_id = $1::uuid and t.evidence_id = $2::bigint and t.result = $3::text returning 1`,
+    // Named again meanwhile, under the name that comes: that one stays.
+    'evidence.ref': `update ${sql.evidence} t set ref = $4::text
+      where t.key_id = $1::uuid and t.evidence_id = $2::bigint and t.ref = $3::text and not exists (
+        select from ${sql.evidence} e where e.key_id = t.key_id and e.source = t.source and e.ref = $4::text) returning 1`,
+    'received.ref': `update ${sql.received} t set ref = $4::text
+      where t.source = $1::text and $2::bigint is not null and t.ref = $3::text and not exists (
+        select from ${sql.received} r where r.source = t.source and r.ref = $4::text) returning 1`,
     'outbox.message': `update ${outbox} t set headers = $5::text, payload = $6::bytea
       where $1::uuid is not null and t.id = $2::bigint and t.headers = $3::text and t.payload = $4::bytea returning 1`,
     'outbox_delivered.downstream-id': `update ${delivered} t set downstream_id = $4::text
