@@ -3,6 +3,7 @@ import type { Mutant, NamedTest } from './mutant.ts'
 
 const source = 'packages/latchkey/src'
 const sealed = `${source}/engine/sealed`
+const value = (test: string): NamedTest => ({ path: `${sealed}/seal.test.ts`, test })
 const onSqlite = (test: string): NamedTest => ({ path: 'packages/latchkey/test/sealed/sqlite.test.ts', test })
 const conforms = (test: string): NamedTest => ({ path: `${source}/stores/sqlite/conformance.test.ts`, test })
 
@@ -10,7 +11,7 @@ export const sealedMutants: readonly Mutant[] = [
   {
     name: 'sealed: the column is not authenticated',
     patches: [{ file: `${sealed}/seal.ts`, find: '`${column}:${identity}`', replace: '`${column && identity}`' }],
-    caughtBy: [onSqlite('refuses a text of another column')],
+    caughtBy: [value('opens in no other column of its row'), onSqlite('refuses a text of another column')],
   },
   {
     name: 'sealed: all rows have one key, and the identity is not authenticated',
@@ -18,7 +19,10 @@ export const sealedMutants: readonly Mutant[] = [
       { file: `${sealed}/seal.ts`, find: '`${column}:${identity}`', replace: '`${column}:${identity && ""}`' },
       { file: `${sealed}/seal.ts`, find: '`row:${identity}\\u0001`', replace: '`row:${identity && ""}\\u0001`' },
     ],
-    caughtBy: [onSqlite('refuses an outcome of another row, and runs nothing')],
+    caughtBy: [
+      value('opens in no other column of its row, and in no other row'),
+      onSqlite('refuses an outcome of another row, and runs nothing'),
+    ],
   },
   {
     name: 'sealed: a step is not bound to its position',

@@ -2,18 +2,18 @@
 import { isLatchkeyError } from '../../ports/errors.ts'
 import type { Outcome } from '../../ports/outcome.ts'
 import type { Journal, Step, UnreadableJournal } from '../../ports/steps.ts'
-import type { KeyRecord, Store } from '../../ports/store.ts'
+import type { KeyRecord } from '../../ports/store.ts'
 import type { Keyring } from './keyring.ts'
 import { openOutcome } from './outcome.ts'
 import { type NotOpened, notOpened, type OpenedText, openText } from './seal.ts'
 
 export type OpenRecord = <R extends KeyRecord | undefined>(record: R) => Promise<KeyRecord | R>
 
-export function recordOpener(ring: Keyring, store: Pick<Store, 'inspect'>): OpenRecord {
+export function recordOpener(ring: Keyring): OpenRecord {
   async function openDescribed(record: KeyRecord): Promise<KeyRecord> {
     const description = await opened(() => openDescription(ring, record))
     if (description?.kind === 'unreadable') return unreadable(record, description.why)
-    const outcome = await opened(() => openOwnOutcome(ring, store, record))
+    const outcome = await opened(() => openOwnOutcome(ring, record))
     if (outcome?.kind === 'unreadable') return unreadable(record, outcome.why)
     if (record.state === 'unreadable') return { ...record, description: description?.text }
     return { ...record, description: description?.text, outcome: outcome?.outcome }
@@ -43,22 +43,12 @@ async function openDescription(
 
 async function openOwnOutcome(
   ring: Keyring,
-  store: Pick<Store, 'inspect'>,
   { id, fence, outcome }: KeyRecord,
 ): Promise<{ readonly kind: 'opened'; readonly outcome: Outcome } | NotOpened | undefined> {
   if (outcome === undefined) return undefined
   const found = await openOutcome(ring, id, outcome)
   if (found.kind === 'unreadable' || found.fence === undefined || found.fence === fence) return found
-  // What the owner of an earlier grant said late may have settled this one. Nothing else moves an answer to another grant.
-  const isLate = found.fence < fence && (await isSettledLate(store, id))
-  return isLate
-    ? found
-    : notOpened(`its outcome belongs to the grant with fence ${found.fence}, and the row has ${fence}`)
-}
-
-async function isSettledLate(store: Pick<Store, 'inspect'>, id: string): Promise<boolean> {
-  const { evidence } = await store.inspect(id)
-  return evidence.some(({ source, applied }) => applied && source === 'late-owner')
+  return notOpened(`its outcome belongs to the grant with fence ${found.fence}, and the row has ${fence}`)
 }
 
 /** What is expired counts as absent, readable or not. */

@@ -14,7 +14,7 @@ import { sealedSteps, sealWork } from './steps.ts'
 import { type Described, sealedTransactor } from './transactor.ts'
 
 export function sealedStore<Tx>(store: Store<Tx>, ring: Keyring): Store<Tx> {
-  const openRecord = recordOpener(ring, store)
+  const openRecord = recordOpener(ring)
   const { transactor, steps, outbox, reconciliation, check } = store
   const sealDescription = <R extends Described>(request: R) => describe(ring, request)
   const isDense = store.traits.fence === 'dense'
