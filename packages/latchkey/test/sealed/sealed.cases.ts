@@ -209,6 +209,11 @@ function tamperCases(raw: () => RawDatabase, open: Open): void {
     expect(journal).toMatchObject({ steps: undefined, why: expect.stringContaining('moved from position') })
   })
 
+  it('is not replayed by a process without encryption, which runs nothing either', async () => {
+    await open(underA).runAll()
+    await expect(open().runAll()).rejects.toMatchObject({ code: 'row-unreadable' })
+  })
+
   it('has no answer for a client whose key is unknown to this process, and runs nothing', async () => {
     await open(underA).runAll()
     const shop = open(underB)
