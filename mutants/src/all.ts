@@ -11,6 +11,7 @@ import { postgresConnectionMutants } from './postgres-connections.ts'
 import { postgresEvidenceMutants } from './postgres-evidence.ts'
 import { postgresMutants } from './postgres.ts'
 import { reconcileMutants } from './reconcile.ts'
+import { sealedMutants } from './sealed.ts'
 import { sqliteEvidenceMutants } from './sqlite-evidence.ts'
 import { sqliteMutants } from './sqlite.ts'
 import { streamMutants } from './streams.ts'
@@ -36,4 +37,5 @@ export const mutants: readonly Mutant[] = [
   ...streamMutants,
   ...transactionMutants,
   ...telemetryMutants,
+  ...sealedMutants,
 ]

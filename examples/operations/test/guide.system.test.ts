@@ -8,6 +8,7 @@ import { afterAll, beforeAll, expect, it, vi } from 'vitest'
 import { describeOwnPostgres } from '../../../test/servers/describe-postgres.ts'
 import { onPrometheus, throughOtel } from '../src/metrics.ts'
 import { type Metrics, monitor } from '../src/monitor.ts'
+import { erase } from '../src/erase.ts'
 import { settle } from '../src/settle.ts'
 import { waiting } from '../src/waiting.ts'
 import { workersOf } from '../src/workers.ts'
@@ -77,6 +78,7 @@ describeOwnPostgres('the guide for operations', own => {
     await owner.query(shown('delete on all tables in schema latchkey to app'))
     expect(await postgresStore({ pool: app }).check()).toMatchObject({ kind: 'fit' })
     await owner.query(shown('alter default privileges'))
+    await owner.query(shown('grant execute on function'))
     await owner.query('create table latchkey.later (n integer)')
     await app.query('insert into latchkey.later values (1)')
     await owner.query('drop table latchkey.later')
@@ -221,9 +223,38 @@ describeOwnPostgres('the guide for operations', own => {
     expect((await left()).map(([name]) => name)).toEqual(
       expect.arrayContaining(['audit', 'due', 'evidence', 'inputs', 'keys', 'outcomes', 'steps', 'waiting']),
     )
-    await owner.query(shown("scope = 'acme';\ndelete"))
-    expect(await left()).toEqual([])
+    await latchkey.settle(
+      { scope: 'acme', operation: 'refunds.create', key: 'lost' },
+      { kind: 'never-happened' },
+      { by: 'ops@shop', reason: 'the customer of acme called' },
+    )
+    const print = vi.spyOn(console, 'log').mockImplementation(() => {})
+    // The parcel is parked, and waits for a person.
+    expect(await erase(latchkey, 'acme')).toBe(1)
+    expect(print.mock.lastCall).toEqual(['erased 4 rows, 0 messages and the texts of 2 entries of the audit'])
+    const parcel = { scope: 'acme', operation: 'parcels.send', key: 'parcel' }
+    await latchkey.unpark(parcel, { by: 'ops@shop', reason: 'acme is gone' })
+    expect(await erase(latchkey, 'acme')).toBe(0)
+    print.mockRestore()
+    expect(await left()).toEqual([['audit', 3]])
+    const { rows: audit } = await owner.query(
+      'select actor, reason, detail from latchkey.audit where key_id = any($1)',
+      [ids.map(row => row.id)],
+    )
+    expect(audit).toEqual(Array.from({ length: 3 }, () => ({ actor: 'ops@shop', reason: 'erased', detail: '' })))
     expect((await owner.query('select scope from latchkey.keys')).rows).toEqual([{ scope: 'other' }])
+    expect((await owner.query('select scope from latchkey.erasures')).rows).toEqual([{ scope: null }])
+  })
+
+  it('lets the application blank no audit but that of a tenant that is erased', async () => {
+    await expect(app.query(`update latchkey.audit set reason = 'x'`)).rejects.toThrow('permission denied')
+    await expect(app.query('delete from latchkey.outbox_audit')).rejects.toThrow('permission denied')
+    expect((await app.query(`select latchkey.erase_audit_11('other', 10) as n`)).rows).toEqual([{ n: 0 }])
+    const viewer = poolOf('viewer')
+    await expect(viewer.query(`select latchkey.erase_audit_11('acme', 10)`)).rejects.toThrow('permission denied')
+    await viewer.end()
+    const { rows } = await owner.query(`select actor, detail from latchkey.audit where act = 'erase' order by audit_id`)
+    expect(rows[0]).toEqual({ actor: 'app', detail: expect.stringMatching(/^[0-9a-f]{64} 2$/) })
   })
 
   it('has run every statement of the guide', () => {

@@ -8,6 +8,7 @@ import { checkCases } from './store/keys/checks.ts'
 import { claimCases } from './store/keys/claims.ts'
 import { contradictionCases } from './store/reconcile/contradictions.ts'
 import { deferredCases } from './store/steps/deferred.ts'
+import { erasureCases } from './store/values/erasure.ts'
 import { evidenceCases } from './store/reconcile/evidence.ts'
 import { expiryCases } from './store/keys/expiry.ts'
 import { intentCases } from './store/steps/intents.ts'
@@ -31,6 +32,7 @@ import { tombstoneBesideCases } from './store/atomic/tombstones.ts'
 import { tombstoneCases } from './store/keys/tombstones.ts'
 import { transactionCases } from './store/atomic/transactions.ts'
 import { unreadableCases } from './store/keys/unreadable.ts'
+import { valueCases } from './store/values/pages.ts'
 import { verdictCases } from './store/reconcile/verdicts.ts'
 import { waitingCases } from './store/reconcile/waiting.ts'
 
@@ -65,6 +67,8 @@ export const storeCases: readonly StoreCase[] = [
   ...tombstoneCases,
   ...tombstoneBesideCases,
   ...ledgerCases,
+  ...valueCases,
+  ...erasureCases,
 ]
 
 /** Fits `it` of vitest, jest and mocha, and `test` of node:test. */

@@ -19,10 +19,30 @@ describe('what a user sees', () => {
 
   it('of a Latchkey is what a user calls', () => {
     expectTypeOf<Shown<Latchkey<unknown, unknown>>>().toEqualTypeOf<
-      keyof Operators | 'atomic' | 'guarded' | 'phased' | 'deferred' | 'outbox' | 'identify' | 'close'
+      | keyof Operators
+      | 'atomic'
+      | 'guarded'
+      | 'phased'
+      | 'deferred'
+      | 'outbox'
+      | 'identify'
+      | 'erase'
+      | 'rewrap'
+      | 'close'
     >()
     expect(Object.keys(latchkey).toSorted()).toEqual(
-      [...operators, 'atomic', 'close', 'deferred', 'guarded', 'identify', 'outbox', 'phased'].toSorted(),
+      [
+        ...operators,
+        'atomic',
+        'close',
+        'deferred',
+        'erase',
+        'guarded',
+        'identify',
+        'outbox',
+        'phased',
+        'rewrap',
+      ].toSorted(),
     )
   })
 

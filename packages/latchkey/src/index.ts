@@ -27,7 +27,10 @@ export type {
   RunRequest,
   RunResult,
 } from './engine/operation.ts'
+export type { Erase, Erased, EraseOptions } from './engine/store/erase.ts'
 export type { OutboxMessage } from './engine/outbox.ts'
+export type { EncryptionOptions, Kms } from './engine/sealed/keyring.ts'
+export type { Rewrap, RewrapOptions, RewrapProgress } from './engine/sealed/rewrap.ts'
 export type { Definition } from './engine/steps/run-definition.ts'
 export type { EffectCall, EffectOptions, PhasedExecution } from './engine/steps/phased-execution.ts'
 export type { DeferredOptions } from './engine/kinds/deferred.ts'
@@ -129,3 +132,13 @@ export type {
   Subject,
   UnknownSummary,
 } from './ports/reconciliation.ts'
+export type { ErasedBatch, Erasure, ErasureLeft } from './ports/erasure.ts'
+export type {
+  StoredMessage,
+  StoredOutcome,
+  StoredRef,
+  StoredText,
+  StoredValue,
+  ValuePage,
+  Values,
+} from './ports/values.ts'

@@ -6,6 +6,7 @@ import { misconfigured } from '../ports/errors.ts'
 import type { Store } from '../ports/store.ts'
 import { harmless, type Telemetry } from '../ports/telemetry.ts'
 import { identify, type IdentityParts, type Scope } from './request.ts'
+import { type Erase, eraser } from './store/erase.ts'
 import { engine } from './internal.ts'
 import { atomicOperation } from './kinds/atomic.ts'
 import { deferredOperation, type DeferredOptions } from './kinds/deferred.ts'
@@ -31,6 +32,9 @@ import { type GuardedOptions, type OperationOptions, settingsOf } from './option
 import { adoptingAppender, appender, type OutboxMessage } from './outbox.ts'
 import { type NeverStored, readNeverStored } from './rules/judge.ts'
 import { close, type Closed, type Core, createCore } from './runtime.ts'
+import { createKeyring, type EncryptionOptions, type Keyring } from './sealed/keyring.ts'
+import { type Rewrap, rewrapOf } from './sealed/rewrap.ts'
+import { sealedStore } from './sealed/store.ts'
 import { type Statuses, statuses } from './status.ts'
 import type { Definition } from './steps/run-definition.ts'
 
@@ -61,6 +65,11 @@ export interface LatchkeyOptions<Tx, Context> {
   readonly maintenance?: boolean
   /** What a scope may do in a minute, over all operations. Default: not limited. */
   readonly limits?: LimitOptions
+  /**
+   * Encrypts what the application puts into the store: answers, inputs, step values, descriptions, evidence, messages. Default: off. See the guide
+   * "Encryption" for the keys and their rotation.
+   */
+  readonly encryption?: EncryptionOptions
   /** Time and randomness. Default: the system's. Replace it in tests. */
   readonly clock?: Clock
 }
@@ -93,6 +102,17 @@ export interface Latchkey<Tx, Context> extends Operators {
     append(tx: unknown, message: OutboxMessage): Promise<void>
   }
   readonly [engine]: LatchkeyEngine<Tx, Context>
+  /**
+   * Encrypts everything that is stored under another key than `encryption.current`, or not at all, again under the current one, in batches and
+   * beside requests. When it resolves, and every process writes under the current key, the old keys can be thrown away.
+   */
+  readonly rewrap: Rewrap
+  /**
+   * Deletes what is stored of a tenant, in batches: completed rows and those that may be retried, with their answers, inputs, steps and evidence; messages
+   * that were delivered; and what operators wrote in the audit. Stop the tenant's requests first. What is still open is reported, and goes when
+   * it has ended: workers and `maintenance` continue.
+   */
+  readonly erase: Erase
   /** The id of a row, as it appears in listings and logs. */
   identify(parts: IdentityParts): string
   /**
@@ -130,7 +150,9 @@ export interface Internals<Tx> {
 
 export function createLatchkey<Tx, Context = unknown>(options: LatchkeyOptions<Tx, Context>): Latchkey<Tx, Context> {
   checkLatchkeyOptions(options)
-  const { store, clock = systemClock, storeTimeoutMs = 2_000 } = options
+  const { clock = systemClock, storeTimeoutMs = 2_000, encryption } = options
+  const ring = encryption === undefined ? undefined : createKeyring(encryption, clock)
+  const store = ring === undefined ? options.store : sealedStore(options.store, ring)
   const telemetry = options.telemetry === undefined ? consoleTelemetry({ clock }) : harmless(options.telemetry)
   const core = createCore({ ...options, store, clock, telemetry, storeTimeoutMs })
   const shared = sharedOf(core, options)
@@ -168,6 +190,7 @@ export function createLatchkey<Tx, Context = unknown>(options: LatchkeyOptions<T
 
   return {
     ...operators(core, retentionOf),
+    ...storedData(core, options.store, ring),
     atomic(name, given = {}) {
       declare(name, 'atomic')
       return remember(atomicOperation(core, shared, { name, options: given }))
@@ -197,6 +220,15 @@ export function createLatchkey<Tx, Context = unknown>(options: LatchkeyOptions<T
     identify: parts => identify(parts).id,
     close: ({ timeoutMs = 10_000 } = {}) => close(core, timeoutMs),
   }
+}
+
+/** `below`: the store itself, without the encryption. */
+function storedData<Tx>(
+  core: Core<Tx>,
+  below: Store<Tx>,
+  ring: Keyring | undefined,
+): Pick<Latchkey<Tx, never>, 'rewrap' | 'erase'> {
+  return { rewrap: rewrapOf(below, ring), erase: eraser(core) }
 }
 
 function sharedOf<Tx, C>(core: Core<Tx>, { scope, http = {} }: LatchkeyOptions<Tx, C>): Shared<C> {

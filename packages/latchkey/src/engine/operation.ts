@@ -116,11 +116,11 @@ export interface AtomicRunRequest extends RunRequest {
 
 /**
  * What a retry with the same key will get. `yes`: this value. `too-large`: a rejection with `response-not-stored`, because it is over
- * `outcomeBytesMax`; nothing runs again. `not-stored`: a new run, because `storeStatus` refuses it. `failed`: the store did not take it in
+ * `outcomeBytesMax`; nothing runs again. `sensitive`: the same, because the operation is. `not-stored`: a new run, because `storeStatus` refuses it. `failed`: the store did not take it in
  * time; it is stored when the store is back, if this process lives, and until then a retry is `in-progress`. `unprotected`: the store
  * was down and the operation allows that; a retry may run again.
  */
-export type Kept = 'yes' | 'too-large' | 'not-stored' | 'failed' | 'unprotected'
+export type Kept = 'yes' | 'too-large' | 'sensitive' | 'not-stored' | 'failed' | 'unprotected'
 
 export interface RunResult<T> {
   readonly value: JsonOf<T>

@@ -4,7 +4,9 @@ import type { Outcome } from '../ports/outcome.ts'
 import type { FoundVerdict } from '../ports/reconciliation.ts'
 import type { Act, ForgetResult, Listing, Page, SettleResult, State, UnparkResult } from '../ports/store.ts'
 import type { Core } from './runtime.ts'
+import { isSealedOutcome } from '../ports/sealed-marks.ts'
 import { boundedJson } from './steps/json.ts'
+import { withoutBody } from './rules/judge.ts'
 import { identify, type IdentityParts, isRowId, type Scope, scopeText } from './request.ts'
 import { type InspectedRow, inspectedRow } from './inspected-row.ts'
 import type { Settings } from './options.ts'
@@ -55,8 +57,8 @@ export interface Operators {
   unpark(row: RowName, act: Act): Promise<UnparkResult>
 }
 
-/** How long the operation of a row retains its outcomes, and their version. */
-export type Retention = Pick<Settings, 'retentionMs' | 'outcomeVersion'>
+/** How long the operation of a row retains its outcomes, their version, and whether their bodies are stored. */
+export type Retention = Pick<Settings, 'retentionMs' | 'outcomeVersion' | 'sensitive'>
 
 const pageDefault = 100
 const pageMax = 1_000
@@ -84,8 +86,9 @@ export function operators<Tx>({ store, calls }: Core<Tx>, retentionOf: (operatio
       const swept = await calls.call('sweep', () => store.sweep({ limit: 1, id }))
       const operation = swept[0]?.operation ?? (await calls.call('read', () => store.read(id)))?.operation
       if (operation === undefined) return { kind: 'not-found' }
-      const { retentionMs, outcomeVersion } = retentionOf(operation)
-      return calls.call('settle', () => store.settle(id, storedVerdict(verdict, outcomeVersion), act, retentionMs))
+      const { retentionMs, outcomeVersion, sensitive } = retentionOf(operation)
+      const stored = storableVerdict(storedVerdict(verdict, outcomeVersion), sensitive)
+      return calls.call('settle', () => store.settle(id, stored, act, retentionMs))
     },
     async forget(row, act) {
       checkAct('forget', act)
@@ -120,6 +123,17 @@ function checkAct(name: string, { by, reason }: Act): void {
   )
 }
 
+/** What an operation that is sensitive does not store is not stored from evidence either. */
+export function storableVerdict(verdict: FoundVerdict, sensitive: boolean): FoundVerdict {
+  if (!sensitive || !('outcome' in verdict) || !verdict.outcome.body?.byteLength) return verdict
+  return { ...verdict, outcome: withoutBody(verdict.outcome) }
+}
+
+function checkedOutcome(outcome: Outcome): Outcome {
+  if (!isSealedOutcome(outcome)) return outcome
+  throw misconfigured('settle: a header of the outcome has no name')
+}
+
 function storedVerdict(verdict: OperatorVerdict, version: number): FoundVerdict {
   if (verdict.kind === 'never-happened') return verdict
   const { kind } = verdict
@@ -130,7 +144,7 @@ function storedVerdict(verdict: OperatorVerdict, version: number): FoundVerdict 
       `settle needs the status of an answer, 200 to 599 (got ${status}). For an effect of phased work, give { value }`,
     )
   }
-  if ('outcome' in verdict) return { kind, outcome: verdict.outcome }
+  if ('outcome' in verdict) return { kind, outcome: checkedOutcome(verdict.outcome) }
   // `json: undefined` is an answer without a body, as from a function that returns nothing.
   const body = Buffer.from(JSON.stringify(verdict.json) ?? '')
   return { kind, outcome: { status: verdict.status, headers: [['content-type', 'application/json']], body, version } }

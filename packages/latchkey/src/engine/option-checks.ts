@@ -18,11 +18,15 @@ import {
   storedMs,
   text,
   waitedMs,
+  wholeUpTo,
 } from '../ports/option-kinds.ts'
+import type { EraseOptions } from './store/erase.ts'
 import type { FingerprintOptions } from './fingerprint/fingerprint.ts'
 import type { LatchkeyOptions } from './latchkey.ts'
 import type { AtomicRunRequest, HttpOptions, RunRequest } from './operation.ts'
 import type { OutboxMessage } from './outbox.ts'
+import type { EncryptionOptions } from './sealed/keyring.ts'
+import type { RewrapOptions } from './sealed/rewrap.ts'
 import type { EffectOptions } from './steps/phased-execution.ts'
 import type { DeferredOptions } from './kinds/deferred.ts'
 import type { PhasedOptions } from './kinds/phased.ts'
@@ -70,7 +74,7 @@ const limitChecks: ChecksOf<LimitOptions> = {
 }
 
 /** Of every kind of operation. */
-const sharedChecks: ChecksOf<Omit<OperationOptions, 'onInProgress' | 'waitMs'>> = {
+const sharedChecks: ChecksOf<Omit<OperationOptions, 'onInProgress' | 'waitMs' | 'sensitive'>> = {
   retentionMs: storedMs,
   allowShortRetention: flag,
   storeStatus: callable,
@@ -96,6 +100,7 @@ const sharedChecks: ChecksOf<Omit<OperationOptions, 'onInProgress' | 'waitMs'>> 
 
 export const operationChecks: ChecksOf<OperationOptions> = {
   ...sharedChecks,
+  sensitive: flag,
   onInProgress: oneOf('refuse', 'wait', 'accept'),
   waitMs: waitedMs,
 }
@@ -133,6 +138,18 @@ const httpChecks: ChecksOf<HttpOptions> = {
   renderProblem: callable,
 }
 
+const kms = having('a KMS', 'wrap', 'unwrap')
+const keyOf32 = {
+  wants: '32 bytes',
+  fits: (value: unknown): boolean => value instanceof Uint8Array && value.length === 32,
+}
+const encryptionChecks: ChecksOf<EncryptionOptions> = {
+  keys: secret(recordOf(either(keyOf32, kms))),
+  current: text,
+  indexKey: secret(keyOf32),
+  plainValues: oneOf('read', 'refuse'),
+}
+
 export const latchkeyChecks: ChecksOf<LatchkeyOptions<unknown, unknown>> = {
   // Checked by name in createLatchkey.
   store: anything,
@@ -142,6 +159,7 @@ export const latchkeyChecks: ChecksOf<LatchkeyOptions<unknown, unknown>> = {
   storeTimeoutMs: waitedMs,
   limits: nested(limitChecks),
   maintenance: flag,
+  encryption: nested(encryptionChecks),
   clock: having('a clock', 'nowMs', 'monotonicMs', 'after', 'random', 'randomId'),
 }
 
@@ -151,13 +169,27 @@ export const effectChecks: ChecksOf<EffectOptions> = {
   classify: callable,
 }
 
+const headerValues = recordOf({ wants: 'a text', fits: value => typeof value === 'string' })
+/** A header without a name marks a message that is encrypted. */
+const namedHeaders: Check = {
+  ...headerValues,
+  wants: 'an object whose names are not empty',
+  fits: value => headerValues.fits(value) && !Object.hasOwn(Object(value), ''),
+}
+
 export const messageChecks: ChecksOf<OutboxMessage> = {
   topic: text,
   aggregate: text,
   key: text,
   payload: anything,
-  headers: recordOf({ wants: 'a text', fits: value => typeof value === 'string' }),
+  headers: namedHeaders,
+  // Checked where it becomes text.
+  scope: anything,
 }
+
+/** Of work that goes on in batches. */
+export const batchChecks: ChecksOf<RewrapOptions> = { batch: wholeUpTo(1_000), onProgress: callable }
+export const eraseChecks: ChecksOf<EraseOptions> = { ...batchChecks, scope: anything }
 
 /** Their values are checked where they are used; here only their names count. */
 export const runChecks: ChecksOf<RunRequest> = { scope: anything, key: anything, input: anything }

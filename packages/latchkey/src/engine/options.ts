@@ -60,6 +60,11 @@ export interface OperationOptions<Context = unknown> {
    * while it writes. Raise it where retries need large answers; each concurrent request may then hold as much.
    */
   readonly outcomeBytesMax?: number
+  /**
+   * The body of an answer is never stored: the first client gets it, a retry gets 410 `response-not-stored`, and nothing runs again. Default
+   * false. For answers that hold a secret, such as a card number or a password. An empty body is stored.
+   */
+  readonly sensitive?: boolean
   /** Version written with each outcome. Default 1. Raise it when the answer's shape changes, and give `upgrade`. */
   readonly outcomeVersion?: number
   /** Lifts an outcome of an older version before it is replayed. Default: replayed as stored. */
@@ -171,6 +176,7 @@ export function settingsOf<C>(
     retentionMs: 24 * hour,
     allowShortRetention: false,
     outcomeBytesMax: 1_048_576,
+    sensitive: false,
     outcomeVersion: 1,
     key: { header: idempotencyKey },
     keyFormat: {},

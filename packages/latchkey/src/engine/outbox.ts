@@ -4,7 +4,7 @@ import { checkOptions } from '../ports/check-options.ts'
 import { type Clock, uuidText } from '../ports/clock.ts'
 import { misconfigured } from '../ports/errors.ts'
 import type { Store } from '../ports/store.ts'
-import { lengthPrefixed } from './request.ts'
+import { lengthPrefixed, type Scope, scopeText } from './request.ts'
 import { boundedJson } from './steps/json.ts'
 import { messageChecks } from './option-checks.ts'
 
@@ -18,20 +18,27 @@ export interface OutboxMessage {
   /** JSON, at most 64 KiB. */
   readonly payload: unknown
   readonly headers?: Readonly<Record<string, string>>
+  /**
+   * The tenant it belongs to, as your scope function returns it: `erase` then finds it. Default: in a phase, the scope of its operation; in a
+   * transaction of your own, none.
+   */
+  readonly scope?: Scope
 }
 
-export type Append<Tx> = (tx: Tx, message: OutboxMessage) => Promise<void>
+/** `owner`: the scope of a message that names none, as it stands in rows. */
+export type Append<Tx> = (tx: Tx, message: OutboxMessage, owner?: string) => Promise<void>
 
 /** For transactions that the store itself handed out. */
 export function appender<Tx>({ outbox }: Pick<Store<Tx>, 'outbox'>, clock: Clock): Append<Tx> {
-  return async (tx, message) => {
+  return async (tx, message, owner) => {
     checkOptions('an outbox message', message, messageChecks)
     const { topic, aggregate, key, payload, headers = {} } = message
     if (outbox === undefined) throw misconfigured('the store has no outbox, because it has no transactions')
     if (topic === undefined) throw misconfigured('an outbox message needs a topic: the name of its target')
     const text = boundedJson(`the payload of a message to ${topic}`, payload) ?? 'null'
     const dedupId = key === undefined ? clock.randomId() : dedupIdOf(topic, key)
-    await outbox.append(tx, { topic, aggregate, dedupId, payload: Buffer.from(text), headers })
+    const scope = message.scope === undefined ? owner : scopeText(message.scope)
+    await outbox.append(tx, { topic, aggregate, dedupId, payload: Buffer.from(text), headers, scope })
   }
 }
 

@@ -5,6 +5,7 @@
 import { hash } from 'node:crypto'
 import { type Clock, uuidOfHex } from '../ports/clock.ts'
 import { LatchkeyError } from '../ports/errors.ts'
+import { sealedTextMark } from '../ports/sealed-marks.ts'
 import type { Identity } from '../ports/store.ts'
 import type { ExecuteRequest } from './answer.ts'
 import { hasLoneSurrogate } from './fingerprint/json/scalar.ts'
@@ -67,7 +68,9 @@ const descriptionCharactersMax = 80
 /** A `describe` that throws describes nothing. */
 function describedBy(describe: (input: unknown) => string, input: unknown): string | undefined {
   try {
-    return describe(input).slice(0, descriptionCharactersMax)
+    const description = describe(input).slice(0, descriptionCharactersMax)
+    // A text that begins with the mark would be taken for an encrypted one.
+    return description.startsWith(sealedTextMark) ? ` ${description.slice(1)}` : description
   } catch {
     return undefined
   }

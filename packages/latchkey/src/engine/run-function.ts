@@ -8,7 +8,7 @@ import type { Execution } from './execution.ts'
 import { fingerprintInput, previousOptions } from './fingerprint/fingerprint.ts'
 import { hasLoneSurrogate } from './fingerprint/json/scalar.ts'
 import { jsonBytesMax } from './steps/json.ts'
-import { storedFailureStatus } from './rules/judge.ts'
+import { bodyBytesMax, storedFailureStatus } from './rules/judge.ts'
 import { runChecks } from './option-checks.ts'
 import type { RunRequest, RunResult } from './operation.ts'
 import { checkKey, type KeyRules } from '../wire/key-rules.ts'
@@ -64,13 +64,14 @@ export function valueOf(operation: string, answer: Answer): unknown {
 export function resultOf(
   operation: string,
   answer: Answer,
-  { outcomeBytesMax }: Pick<Settings, 'outcomeBytesMax'>,
+  settings: Pick<Settings, 'outcomeBytesMax' | 'sensitive'>,
 ): RunResult<unknown> {
   const outcome = outcomeOf(operation, answer)
   const value = decode(operation, outcome) as never // JSON of what the handler returned
   if (answer.kind !== 'executed') return { value, kept: 'yes', replayed: true }
-  const isTooLarge = answer.stored === 'yes' && (outcome.body?.byteLength ?? 0) > outcomeBytesMax
-  return { value, kept: isTooLarge ? 'too-large' : answer.stored, replayed: false }
+  const isBodyStored = answer.stored !== 'yes' || (outcome.body?.byteLength ?? 0) <= bodyBytesMax(settings)
+  const lostBody = settings.sensitive ? 'sensitive' : 'too-large'
+  return { value, kept: isBodyStored ? answer.stored : lostBody, replayed: false }
 }
 
 /** The outcome behind an answer; a refusal and a throw are thrown. */
@@ -126,7 +127,11 @@ function refusalError(operation: string, refusal: Refusal): LatchkeyError {
         details,
       )
     case 'response-not-stored':
-      return new LatchkeyError(code, `${operation}: it happened, but its value was too large to store`, details)
+      return new LatchkeyError(
+        code,
+        `${operation}: it happened, but its value was not stored: it is too large, or the operation is sensitive`,
+        details,
+      )
     case 'input-too-large':
       return inputTooLarge(`${operation}: the input`, limit ?? { max: jsonBytesMax, unit: 'bytes' })
     case 'parked':

@@ -1,4 +1,6 @@
 /** The status of work, for its own caller. Any other caller does not learn that it exists. */
+import { isSealedOutcome } from '../ports/sealed-marks.ts'
+import { encryptedElsewhere } from './rules/decide.ts'
 import type { Outcome } from '../ports/outcome.ts'
 import type { KeyRecord, ReadableRecord } from '../ports/store.ts'
 import { engine } from './internal.ts'
@@ -98,6 +100,7 @@ async function found<Tx, C>(
   const { id, outcome } = record
   const journal = await core.calls.call('read journal', async () => core.store.steps?.readJournal(id))
   if (journal !== undefined && journal.steps === undefined) return { kind: 'unreadable', why: journal.why }
+  if (outcome !== undefined && isSealedOutcome(outcome)) return { kind: 'unreadable', why: encryptedElsewhere }
   const step = journal?.steps.findLast(({ state }) => state === 'done')?.name
   return { kind: 'found', record, step, outcome: outcome && upgraded(core, operation[engine].settings, outcome) }
 }

@@ -3,6 +3,7 @@ import type { DeliveryResult, Target } from '../ports/target.ts'
 import type { Clock } from '../ports/clock.ts'
 import { faultPoint } from '../ports/telemetry.ts'
 import type { Batch, DeliveryEnd, Message } from '../ports/outbox.ts'
+import { isSealedMessage } from '../ports/sealed-marks.ts'
 import { type Attempts, openAttempts } from './attempts.ts'
 import type { RelayPolicy } from './policy.ts'
 
@@ -73,6 +74,9 @@ async function deliverOne(batch: BatchContext, message: Message): Promise<Delive
   if (message.crashes >= policy.crashesMax) {
     return { kind: 'refused', error: `poison: ${message.crashes} relays crashed while delivering it` }
   }
+  // Also one that is still encrypted: this relay was given the outbox of the store, and not that of a Latchkey with its keys.
+  if (message.unreadable !== undefined || isSealedMessage(message))
+    return { kind: 'refused', error: 'message-unreadable' }
   const target = targetOf(targets, message.topic)
   if (target === undefined) return { kind: 'failed', error: 'no-target' }
   faultPoint('relay:before-deliver')

@@ -32,6 +32,27 @@ export const systemClock: Clock = {
   randomId,
 }
 
+/** Drawn for 341 nonces at once. */
+const secrets = Buffer.alloc(4_096)
+let secretsUsed = secrets.length
+
+/**
+ * For keys and nonces. Not of `Clock`: under a source that a test has replaced, nonces would repeat, and the cipher would be broken. At most
+ * 4,096 bytes.
+ */
+export function secretBytes(length: number): Buffer {
+  if (secretsUsed + length > secrets.length) {
+    randomFillSync(secrets)
+    secretsUsed = 0
+  }
+  const drawn = secrets.subarray(secretsUsed, secretsUsed + length)
+  const bytes = Buffer.from(drawn)
+  // A key must not stand in two places.
+  drawn.fill(0)
+  secretsUsed += length
+  return bytes
+}
+
 /** Drawn for 256 ids at once: a draw costs the same for 16 bytes and for 4096, more than the rest of a claim. */
 const drawn = Buffer.alloc(4_096)
 let drawnUsed = drawn.length

@@ -16,6 +16,8 @@
  * other are delivered in some order, each after the earlier ones of its own transaction. A redelivery may repeat a stretch
  * of messages, never reorder it. Between aggregates nothing is promised.
  */
+import { misconfigured } from './errors.ts'
+import { isSealedMessage, sealedExtraBytesMax } from './sealed-marks.ts'
 import type { Act } from './store.ts'
 
 export interface NewMessage {
@@ -26,6 +28,8 @@ export interface NewMessage {
   readonly dedupId: string
   readonly payload: Uint8Array
   readonly headers: Readonly<Record<string, string>>
+  /** Whose it is, so that it is erased with its tenant. Absent: it is not known. Not read back. */
+  readonly scope?: string | undefined
 }
 
 export interface Message extends NewMessage {
@@ -38,6 +42,8 @@ export interface Message extends NewMessage {
   /** How often a relay died while it delivered this message alone. */
   readonly crashes: number
   readonly createdAtMs: number
+  /** Why its payload cannot be read: it is never delivered, and its payload and headers are empty. Absent: it can. */
+  readonly unreadable?: string
 }
 
 export interface LaneLease {
@@ -158,4 +164,32 @@ export interface Settlement {
 /** Nothing of it failed, was left out or stands behind another: only the cursor has to move. */
 export function isAllDelivered({ messages, behind }: Batch, ends: readonly DeliveryEnd[]): boolean {
   return behind.length === 0 && ends.length === messages.length && ends.every(end => end.kind === 'delivered')
+}
+
+const nameLengthMax = 255
+/** A batch of 200 must fit in memory easily. What is larger belongs somewhere the message points to. */
+const payloadBytesMax = 64 * 1024
+const headerBytesMax = 8 * 1024
+
+/** What a message may be, on every store. `headerText`: the headers as they are stored. */
+export function checkMessage(message: NewMessage, headerText: string = JSON.stringify(message.headers)): void {
+  const { topic, aggregate, dedupId, payload } = message
+  checkName('topic', topic)
+  checkName('dedupId', dedupId)
+  if (aggregate !== undefined) checkName('aggregate', aggregate)
+  const bytesMax = payloadBytesMax + (isSealedMessage(message) ? sealedExtraBytesMax : 0)
+  if (payload.byteLength > bytesMax)
+    throw misconfigured(`the payload of a message to ${topic} has ${payload.byteLength} bytes, over ${payloadBytesMax}`)
+  if (Buffer.byteLength(headerText) > headerBytesMax)
+    throw misconfigured(`the headers of a message to ${topic} are larger than ${headerBytesMax} bytes`)
+}
+
+function checkName(what: string, value: string): void {
+  const sound = typeof value === 'string' && value !== '' && value.length <= nameLengthMax
+  // No store keeps U+0000 or half a surrogate pair as it is.
+  if (sound && !/[\0\p{Surrogate}]/u.test(value)) return
+  const shown = JSON.stringify(value)?.slice(0, 40)
+  throw misconfigured(
+    `the ${what} of an outbox message must be 1 to ${nameLengthMax} characters of valid Unicode without U+0000 (got ${shown})`,
+  )
 }

@@ -18,9 +18,11 @@
  * Every time in this port is the store's: durations go in, "left" durations come out, and instants are for people to read.
  * Results are values. A method rejects only when the store failed, and then its effect is unknown to the caller.
  */
+import type { Erasure } from './erasure.ts'
 import type { Outcome } from './outcome.ts'
 import type { Outbox } from './outbox.ts'
 import type { EvidenceSource, EvidenceVerdict, FoundVerdict, Reconciliation } from './reconciliation.ts'
+import type { Values } from './values.ts'
 import type { Journal, Steps, UnreadableJournal, WorkInput } from './steps.ts'
 
 export type State = 'pending' | 'in_progress' | 'completed' | 'failed_retryable' | 'unknown'
@@ -303,6 +305,10 @@ export interface Store<Tx = unknown> {
   /** Present exactly when `traits.transactional`. */
   readonly outbox: Outbox<Tx> | undefined
   readonly reconciliation: Reconciliation
+  /** For `rewrap`. Absent: what is stored cannot be encrypted under another key. */
+  readonly values?: Values
+  /** For `erase`. Absent: a tenant cannot be erased. Every `reap` continues the erasures that are marked. */
+  readonly erasure?: Erasure
 
   claim(request: ClaimRequest): Promise<ClaimResult>
   /** none, or an expired row → `pending`, due now, recovery `resume`. Needs `steps`; a store without them refuses. */

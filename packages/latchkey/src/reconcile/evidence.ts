@@ -1,4 +1,5 @@
 /** Evidence is stored first and then applied. Evidence that contradicts an earlier settlement is stored and reported. */
+import { storableVerdict } from '../engine/operator.ts'
 import type { ApplyResult, Finding, KeepResult, LookupClaim, Subject } from '../ports/reconciliation.ts'
 import type { ReconcilerContext } from './host.ts'
 
@@ -17,7 +18,9 @@ export type PresentResult =
 
 export async function present(context: ReconcilerContext, evidence: PresentedEvidence): Promise<PresentResult> {
   const { store, call, quarantineMs, retentionOf } = context
-  const { operation, subject, finding, ageMs, lookup } = evidence
+  const { operation, subject, ageMs, lookup } = evidence
+  const verdict = storableVerdict(evidence.finding.verdict, retentionOf(operation).sensitive)
+  const finding = { ...evidence.finding, verdict }
   const kept = await call('keep evidence', () => store.reconciliation.keep(subject, finding))
   if (kept.kind === 'replayed' || kept.kind === 'no-row') return kept
   const options = {

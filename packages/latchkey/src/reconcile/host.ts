@@ -6,6 +6,7 @@ import type { Store } from '../ports/store.ts'
 import type { Telemetry } from '../ports/telemetry.ts'
 import { engine } from '../engine/internal.ts'
 import type { Internals } from '../engine/latchkey.ts'
+import type { Retention } from '../engine/operator.ts'
 import { within } from '../engine/store/call.ts'
 
 /** A Latchkey, as far as its reconciler needs it. */
@@ -27,7 +28,7 @@ export interface ReconcilerContext {
   readonly telemetry: Telemetry
   /** Aborted when the Latchkey closes: nothing new is started. */
   readonly closing: AbortSignal
-  retentionOf(operation: string): { readonly retentionMs: number; readonly outcomeVersion: number }
+  retentionOf(operation: string): Retention
   /** The registered value, or the default. */
   quarantineMs(operation: string): number
   /** Calls the store with a time limit. Rejects with `store-unavailable`. */

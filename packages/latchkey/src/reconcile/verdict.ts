@@ -80,7 +80,7 @@ function checkedOutcome(what: string, given: unknown, version: number): Outcome 
 
 function isHeaders(headers: unknown): headers is readonly Header[] {
   const isHeader = (one: unknown) =>
-    Array.isArray(one) && one.length === 2 && one.every(part => typeof part === 'string')
+    Array.isArray(one) && one.length === 2 && one.every(part => typeof part === 'string') && one[0] !== ''
   return Array.isArray(headers) && headers.every(isHeader)
 }
 

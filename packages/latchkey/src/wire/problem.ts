@@ -94,7 +94,7 @@ export const problemKinds: { readonly [Code in ProblemCode]: ProblemKind } = {
     status: 410,
     title: 'Response not stored',
     detail:
-      'The request with this key was executed, but its response was too large or could not be stored. It is not ' +
+      'The request with this key was executed, but its response was too large, or is confidential, and was not stored. It is not ' +
       'executed again.',
     retry: 'no',
   },

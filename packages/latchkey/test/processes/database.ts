@@ -5,6 +5,10 @@ import type { Store } from 'latchkey'
 import { memoryStore, type MemoryStore, type MemoryTx } from 'latchkey/stores/memory'
 import { postgresStore } from 'latchkey/stores/postgres'
 import { sqliteStore } from 'latchkey/stores/sqlite'
+import { createKeyring } from '../../src/engine/sealed/keyring.ts'
+import { sealedStore } from '../../src/engine/sealed/store.ts'
+import { systemClock } from '../../src/ports/clock.ts'
+import { underA } from '../sealed/keys.ts'
 
 export interface Place {
   readonly store: Store
@@ -25,8 +29,14 @@ export function withoutBatching(url: string): string {
   return `${url}${batchingOff}`
 }
 
-/** A URL is PostgreSQL, `memory:name` a memory store of this process, anything else a SQLite file. */
+const encrypted = 'encrypted+'
+
+/** A URL is PostgreSQL, `memory:name` a memory store of this process, anything else a SQLite file. Each may be `encrypted+`. */
 export async function openPlace(place: string): Promise<Place> {
+  if (place.startsWith(encrypted)) {
+    const below = await openPlace(place.slice(encrypted.length))
+    return { ...below, store: sealedStore(below.store, createKeyring(underA, systemClock)) }
+  }
   if (place.startsWith('memory:')) return memoryPlace(place)
   return place.startsWith('postgres') ? postgresPlace(place) : sqlitePlace(place)
 }

@@ -69,8 +69,8 @@ export async function reserveAndRun<Tx, C>(
   const tookMs = core.clock.monotonicMs() - startedAtMs
   core.durations.add(operation, tookMs)
   telemetry.observe('execution.duration', tookMs, { operation })
-  const { storeStatus, outcomeBytesMax, outcomeVersion, neverStored } = settings
-  const rules = { onFailure: 'rerun', storeStatus, outcomeBytesMax, outcomeVersion, neverStored } as const
+  const { storeStatus, outcomeBytesMax, outcomeVersion, neverStored, sensitive } = settings
+  const rules = { onFailure: 'rerun', storeStatus, outcomeBytesMax, outcomeVersion, neverStored, sensitive } as const
   const judgement = judge(attempt, rules, context[saidNotExecuted])
   const ended: EndedRun = { kind: 'ran', attempt, judgement }
   run.inside.ended = ended

@@ -9,10 +9,10 @@ import { lookOnly } from '../run/look.ts'
 import type { Core } from '../runtime.ts'
 import { definedSettings, type DefinitionParts, definitionRunner, type PhasedOptions, phasedValue } from './phased.ts'
 
-/** As of phased work, without what makes a client wait. */
+/** As of phased work, without what makes a client wait; and its answer is stored, because it is fetched later. */
 export interface DeferredOptions<Context = unknown> extends Omit<
   PhasedOptions<Context>,
-  'version' | 'respondAsync' | 'onInProgress' | 'waitMs'
+  'version' | 'respondAsync' | 'onInProgress' | 'waitMs' | 'sensitive'
 > {
   /** As of phased work. Default 1. */
   readonly version?: number

@@ -1,6 +1,7 @@
 /** What a request does about a row it did not win. Pure. */
 import { unreachable } from '../../ports/errors.ts'
 import type { Outcome } from '../../ports/outcome.ts'
+import { isSealedOutcome } from '../../ports/sealed-marks.ts'
 import type { KeyRecord, ReadableRecord } from '../../ports/store.ts'
 import {
   differingParts,
@@ -70,8 +71,12 @@ function decideByState(record: ReadableRecord): Decision {
   }
 }
 
+/** With `encryption`, an outcome comes opened, or its row is unreadable. */
+export const encryptedElsewhere = 'it is encrypted, and createLatchkey was given no encryption'
+
 function decideCompleted({ outcome }: ReadableRecord): Decision {
   // A store reads row and outcome in one snapshot, and an expired row was handled above: nothing else may remove the outcome.
   if (outcome === undefined) return { kind: 'unreadable', why: 'it is completed, and no outcome is stored for it' }
+  if (isSealedOutcome(outcome)) return { kind: 'unreadable', why: encryptedElsewhere }
   return outcome.body === undefined ? { kind: 'not-stored', outcome } : { kind: 'replay', outcome }
 }

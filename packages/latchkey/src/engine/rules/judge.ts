@@ -18,7 +18,9 @@ export type Judgement =
 /** `resume`: phased work, whose finished steps are stored. Atomic work counts as `rerun`: what is not stored was rolled back. */
 type OnFailure = Settings['onFailure'] | 'resume'
 
-interface Rules extends Pick<Settings, 'outcomeBytesMax' | 'outcomeVersion' | 'neverStored'> {
+type StorageRules = 'outcomeBytesMax' | 'outcomeVersion' | 'neverStored' | 'sensitive'
+
+interface Rules extends Pick<Settings, StorageRules> {
   readonly onFailure: OnFailure
   readonly storeStatus?: Settings['storeStatus'] | undefined
 }
@@ -124,15 +126,26 @@ export function failureOutcome(error: unknown): Outcome {
 /** What still helps a client whose answer was too large to store. */
 const storedWithoutBody = new Set(['location', 'etag'])
 
-function keep(outcome: Outcome, { outcomeBytesMax, outcomeVersion, neverStored }: Rules): Judgement {
-  const { status, body } = outcome
+function keep(outcome: Outcome, { neverStored, outcomeVersion, ...limits }: Rules): Judgement {
   const headers = selectStoredHeaders(outcome.headers, neverStored)
-  const version = outcomeVersion
-  if (body !== undefined && body.byteLength <= outcomeBytesMax) {
-    return { kind: 'keep', outcome: { status, headers, body, version } }
-  }
+  const whole = { ...outcome, headers, version: outcomeVersion }
+  return { kind: 'keep', outcome: bodyBytesMax(limits) >= bytesOf(outcome) ? whole : withoutBody(whole) }
+}
+
+/** A body that is already gone is larger than any. */
+function bytesOf({ body }: Outcome): number {
+  return body === undefined ? Number.POSITIVE_INFINITY : body.byteLength
+}
+
+/** The largest body that is stored. */
+export function bodyBytesMax(rules: Pick<Settings, 'outcomeBytesMax' | 'sensitive'>): number {
+  return rules.sensitive ? 0 : rules.outcomeBytesMax
+}
+
+/** Replayed as "it happened, and its answer was not stored". */
+export function withoutBody({ status, version, headers }: Outcome): Outcome {
   const stored = headers.filter(([name]: Header) => storedWithoutBody.has(name.toLowerCase()))
-  return { kind: 'keep', outcome: { status, headers: stored, body: undefined, version } }
+  return { status, version, headers: stored, body: undefined }
 }
 
 // Facts about one exchange, one connection or one caller. Replayed to another they would be wrong or would leak.
@@ -149,7 +162,8 @@ const neverStoredNames: ReadonlySet<string> = new Set([
   // Request and trace ids: they name the exchange, and the replay is another one.
   ...['traceparent', 'tracestate', 'traceresponse', 'baggage', 'b3', 'request-id', 'x-request-id', 'x-correlation-id'],
   ...['correlation-id', 'x-trace-id', 'x-amzn-trace-id', 'x-amzn-requestid', 'x-cloud-trace-context', 'cf-ray'],
-  // Ours.
+  // Ours. A header without a name marks an outcome that is encrypted.
+  '',
   ...['idempotent-replayed', 'idempotency-stored', 'idempotency-key-expires-at', 'latchkey-retry'],
 ])
 

@@ -25,7 +25,7 @@ export type Definition<Tx, Input> = (execution: PhasedExecution<Tx>, input: Inpu
 export interface PhasedParts<Tx> {
   readonly transactor: Transactor<Tx>
   readonly steps: Steps<Tx>
-  append(tx: Tx, message: OutboxMessage): Promise<void>
+  append(tx: Tx, message: OutboxMessage, owner: string): Promise<void>
 }
 
 /** Of all rows of one operation. */
@@ -163,7 +163,7 @@ function executionOf<Tx>(
     // A step's value went through JSON as the definition's own T.
     phase: async (name, body) => (await runPhase(run, name, body)) as never,
     effect: async (name, options, call) => (await runEffect(run, { name, options, call })) as never,
-    outbox: { append },
+    outbox: { append: (tx, message) => append(tx, message, scope) },
   }
 }
 

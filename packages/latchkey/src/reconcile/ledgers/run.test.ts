@@ -19,7 +19,7 @@ function newScene() {
     clock,
     telemetry,
     closing: new AbortController().signal,
-    retentionOf: () => ({ retentionMs: 1_000, outcomeVersion: 1 }),
+    retentionOf: () => ({ retentionMs: 1_000, outcomeVersion: 1, sensitive: false }),
     quarantineMs: () => 1_000,
     call: (_, run) => run(),
     settled: () => undefined,

@@ -7,6 +7,7 @@ import { openTransactions } from './atomic/open-transactions.ts'
 import { copyingTable, type MemoryTable, type MemoryTx } from './atomic/transaction.ts'
 import { memoryTransactor } from './atomic/transactor.ts'
 import { turnQueue } from './atomic/turn-queue.ts'
+import { eraseMarked, memoryErasure } from './erasure/index.ts'
 import { claim } from './keys/claim.ts'
 import { complete } from './keys/complete.ts'
 import { enqueue } from './keys/enqueue.ts'
@@ -22,6 +23,7 @@ import { memoryOutbox } from './outbox/index.ts'
 import { memoryReconciliation } from './reconcile/index.ts'
 import { settle } from './reconcile/settle.ts'
 import { memorySteps } from './steps/steps.ts'
+import { memoryValues } from './values/index.ts'
 import type { Tables } from './tables.ts'
 
 export interface MemoryStoreOptions {
@@ -69,6 +71,8 @@ export function openMemoryStore(tables: Tables, options: Required<MemoryStoreOpt
     steps: memorySteps(tables, transactions),
     outbox: memoryOutbox(tables, transactions),
     reconciliation: memoryReconciliation(tables),
+    values: memoryValues(tables),
+    erasure: memoryErasure(tables),
 
     claim: async request => claim(tables, request),
     enqueue: async request => enqueue(tables, request),
@@ -82,7 +86,7 @@ export function openMemoryStore(tables: Tables, options: Required<MemoryStoreOpt
     sweep: async which => sweep(tables, which),
     resumable: async which => resumable(tables, which),
     park: async (owned, cause) => park(tables, owned, cause),
-    reap: async which => reap(tables, which),
+    reap: async which => reap(tables, which) + eraseMarked(tables, which.limit),
 
     list: async listing => list(tables, listing),
     inspect: async id => inspect(tables, id),

@@ -24,6 +24,8 @@ export interface Tables extends Writable {
   /** Messages by source and ref; they are remembered beyond the rows they are about. */
   readonly received: Map<string, Received>
   readonly ledgers: Map<string, Ledger>
+  /** Scopes to be erased, and when each was marked. */
+  readonly erasures: Map<string, number>
   readonly outbox: OutboxTables
 }
 
@@ -48,6 +50,7 @@ export function createTables(clock: Clock): Tables {
     log: evidenceLog(),
     received: new Map(),
     ledgers: new Map(),
+    erasures: new Map(),
     outbox,
     now: steadyTime(clock),
     table(name) {

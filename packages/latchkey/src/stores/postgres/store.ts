@@ -9,6 +9,7 @@ import { autocommit } from './connection/statement.ts'
 import type { Observed } from '../shared/observed.ts'
 import type { ClientOf, PgPool } from './driver.ts'
 import type { PostgresJs } from './postgres-js/driver.ts'
+import { eraseMarked, postgresErasure } from './erasure/index.ts'
 import { claimCall } from './keys/claim.ts'
 import { completeCall } from './keys/complete.ts'
 import { enqueueCall } from './keys/enqueue.ts'
@@ -25,6 +26,7 @@ import { postgresOutbox } from './outbox/index.ts'
 import { postgresReconciliation } from './reconcile/index.ts'
 import { dialect } from './sql/names.ts'
 import { postgresSteps } from './steps/steps.ts'
+import { postgresValues } from './values/index.ts'
 
 export interface PostgresStoreOptions<Pool extends PgPool = PgPool> extends PostgresTables {
   /**
@@ -87,6 +89,7 @@ export function openPostgresStore<Pool extends PgPool>({
       ? {}
       : batchedCalls({ sql, pool, sessions: known, options: batching === true ? {} : batching, single, observed })
   const calls = { ...single, ...batched }
+  const erasure = postgresErasure(sql, run)
   return {
     name: 'postgres',
     traits: {
@@ -111,11 +114,13 @@ export function openPostgresStore<Pool extends PgPool>({
     steps: postgresSteps(sql, run) as Steps<ClientOf<Pool>>,
     outbox: postgresOutbox<ClientOf<Pool>>(sql, run),
     reconciliation: postgresReconciliation(sql, run),
+    values: postgresValues(sql, run),
+    erasure,
     ...calls,
     ...failCalls(sql, run),
     ...releaseCalls(sql, run),
     ...sweepCall(sql, run),
-    ...reapCall(sql, run),
+    ...reapCall(sql, run, eraseMarked(sql, run, erasure)),
     ...resumableCall(sql, run),
     ...operatorCalls(sql, run),
     check: checkCall(pool, sql),

@@ -1,12 +1,6 @@
 /** What the outboxes share: the lane of a message, what can be stored, and how its headers are written. */
 import { createHash } from 'node:crypto'
-import { misconfigured } from '../../ports/errors.ts'
-import type { FailedDelivery, NewMessage } from '../../ports/outbox.ts'
-
-const nameLengthMax = 255
-/** A batch of 200 must fit in memory easily. What is larger belongs somewhere the message points to. */
-const payloadBytesMax = 64 * 1024
-const headerBytesMax = 8 * 1024
+import { checkMessage, type FailedDelivery, type NewMessage } from '../../ports/outbox.ts'
 
 export const historyMax = 20
 export const lagCountMax = 100_000
@@ -30,28 +24,9 @@ export interface StorableMessage extends NewMessage {
 }
 
 export function storableMessage(message: NewMessage, lanes: number): StorableMessage {
-  const { topic, aggregate, dedupId, payload, headers } = message
-  checkName('topic', topic)
-  checkName('dedupId', dedupId)
-  if (aggregate !== undefined) checkName('aggregate', aggregate)
-  if (payload.byteLength > payloadBytesMax) {
-    throw misconfigured(`the payload of a message to ${topic} has ${payload.byteLength} bytes, over ${payloadBytesMax}`)
-  }
-  const headerText = JSON.stringify(headers)
-  if (Buffer.byteLength(headerText) > headerBytesMax) {
-    throw misconfigured(`the headers of a message to ${topic} are larger than ${headerBytesMax} bytes`)
-  }
+  const headerText = JSON.stringify(message.headers)
+  checkMessage(message, headerText)
   return { ...message, lane: laneOf(message, lanes), headerText }
-}
-
-function checkName(what: string, value: string): void {
-  const sound = typeof value === 'string' && value !== '' && value.length <= nameLengthMax
-  // No store keeps U+0000 or half a surrogate pair as it is.
-  if (sound && !/[\0\p{Surrogate}]/u.test(value)) return
-  const shown = JSON.stringify(value)?.slice(0, 40)
-  throw misconfigured(
-    `the ${what} of an outbox message must be 1 to ${nameLengthMax} characters of valid Unicode without U+0000 (got ${shown})`,
-  )
 }
 
 /** Written by `storableMessage` only. */

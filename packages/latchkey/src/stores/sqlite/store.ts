@@ -9,6 +9,7 @@ import { openDatabase } from './connection/database.ts'
 import { openTransactions } from './atomic/open-transactions.ts'
 import type { SqliteTx } from './atomic/transaction.ts'
 import type { SqliteDatabase } from './driver.ts'
+import { eraseMarked, sqliteErasure } from './erasure/index.ts'
 import { claim, notGranted } from './keys/claim.ts'
 import { completeMany } from './keys/complete.ts'
 import { enqueue, notQueued } from './keys/enqueue.ts'
@@ -23,6 +24,7 @@ import { sqliteOutbox } from './outbox/index.ts'
 import { sqliteReconciliation } from './reconcile/index.ts'
 import { settle } from './reconcile/settle.ts'
 import { sqliteSteps } from './steps/steps.ts'
+import { sqliteValues } from './values/index.ts'
 
 export interface SqliteStoreOptions {
   /**
@@ -93,6 +95,8 @@ export function openSqliteStore(options: SqliteStoreOptions): SqliteStore {
     steps: sqliteSteps(database, transactions),
     outbox: sqliteOutbox(database, transactions),
     reconciliation: sqliteReconciliation(database),
+    values: sqliteValues(database),
+    erasure: sqliteErasure(database),
 
     // A duplicate is answered without the write lock, also while another key's transaction is open.
     claim: request =>
@@ -116,7 +120,7 @@ export function openSqliteStore(options: SqliteStoreOptions): SqliteStore {
     sweep: which => database.write(handle => sweep(handle, which)),
     resumable: which => database.read(handle => resumable(handle, which)),
     park: (owned, cause) => database.write(handle => park(handle, owned, cause)),
-    reap: which => database.write(handle => reap(handle, which)),
+    reap: which => database.write(handle => reap(handle, which) + eraseMarked(handle, which.limit)),
 
     list: listing => database.read(handle => list(handle, listing)),
     inspect: id => database.snapshot(handle => inspect(handle, id)),

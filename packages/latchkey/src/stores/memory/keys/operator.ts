@@ -31,7 +31,7 @@ export function forget({ rows, journals, log, now }: Tables, id: string, { by, r
   if (row.state !== 'completed') return { kind: 'wrong-state', state: row.state }
   rows.delete(id)
   journals.delete(id)
-  log.addAudit(id, { by, reason, act: 'forget', atMs: now(), detail: forgetDetail(row) })
+  log.addAudit(row, { by, reason, act: 'forget', atMs: now(), detail: forgetDetail(row) })
   return { kind: 'forgotten' }
 }
 
@@ -44,6 +44,6 @@ export function unpark({ rows, log, now }: Tables, id: string, { by, reason }: A
   const expiresAtMs = Math.max(row.expiresAtMs, atMs + row.expiresAtMs - row.createdAtMs)
   const doubt = row.doubt && { ...row.doubt, tries: 0, looking: false, lookUpAtMs: atMs }
   rows.set(id, { ...row, parked: false, dueAtMs: atMs, crashes: 0, expiresAtMs, doubt })
-  log.addAudit(id, { by, reason, act: 'unpark', atMs, detail: unparkDetail(row) })
+  log.addAudit(row, { by, reason, act: 'unpark', atMs, detail: unparkDetail(row) })
   return { kind: 'unparked' }
 }

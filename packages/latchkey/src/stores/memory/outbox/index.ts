@@ -13,9 +13,9 @@ export function memoryOutbox(tables: Tables, transactions: OpenTransactions): Ou
   return {
     lanes: laneCount,
     async append(tx, message) {
-      const { lane, aggregate, dedupId, topic, payload, headers } = storableMessage(message, laneCount)
+      const { lane, aggregate, dedupId, topic, payload, headers, scope } = storableMessage(message, laneCount)
       const copies = { payload: new Uint8Array(payload), headers: { ...headers }, createdAtMs: tables.now() }
-      transactions.of(tx).use(draft => draft.append({ lane, aggregate, dedupId, topic, ...copies }))
+      transactions.of(tx).use(draft => draft.append({ lane, aggregate, dedupId, topic, scope, ...copies }))
     },
     leaseLane: async asked => leaseLane(tables, asked),
     renewLane: async (lease, leaseMs) => renewLane(tables, lease, leaseMs),

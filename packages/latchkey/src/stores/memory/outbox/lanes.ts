@@ -50,6 +50,8 @@ export interface OutboxTables {
   readonly downstreamIds: Map<number, string>
   readonly redrives: Map<number, readonly Redrive[]>
   add(message: Omit<StoredMessage, 'position'>): void
+  /** Another payload for the message of this position, wherever it stands. */
+  replace(message: StoredMessage): void
 }
 
 export function emptyOutbox(): OutboxTables {
@@ -65,6 +67,15 @@ export function emptyOutbox(): OutboxTables {
       const message = { ...given, position: (last += 1) }
       messages.set(message.position, message)
       lanes[message.lane]?.fresh.push(message)
+    },
+    replace(message) {
+      const { position } = message
+      messages.set(position, message)
+      const lane = lanes[message.lane]
+      if (lane === undefined) return
+      lane.fresh = lane.fresh.map(each => (each.position === position ? message : each))
+      const aside = lane.aside.get(position)
+      if (aside !== undefined) lane.aside.set(position, { ...aside, message })
     },
   }
 }

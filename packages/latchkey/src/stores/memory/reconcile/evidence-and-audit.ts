@@ -1,6 +1,7 @@
 /** Evidence and audit by identity. They outlive the row, so they are kept beside it. */
 import type { EffectRef, EvidenceSource, FoundVerdict } from '../../../ports/reconciliation.ts'
 import type { AuditEntry, Evidence } from '../../../ports/store.ts'
+import { erasedText } from '../../shared/audit-detail.ts'
 
 /** Evidence that was kept under a name, and may still be applied. */
 export interface NamedEvidence extends Evidence {
@@ -24,12 +25,21 @@ export interface EvidenceLog {
   addLateOwner(entry: LateOwner): void
   /** Gives its number. */
   addNamed(entry: Omit<NamedEvidence, 'evidenceId'>): string
-  addAudit(id: string, entry: AuditEntry): void
+  addAudit({ id, scope }: { readonly id: string; readonly scope: string }, entry: AuditEntry): void
+  /** The identities of a scope that were ever acted on. */
+  auditedIn(scope: string): readonly string[]
+  /** Returns how many texts there were. */
+  blankAudit(scope: string): number
   evidenceOf(id: string): readonly Evidence[]
   auditOf(id: string): readonly AuditEntry[]
   find(evidenceId: string): NamedEvidence | undefined
   findNamed(id: string, source: EvidenceSource, ref: string): NamedEvidence | undefined
   namedOf(id: string): readonly NamedEvidence[]
+  allNamed(): readonly NamedEvidence[]
+  /** The same evidence in other bytes. False: it is not there any more. */
+  replaceFound(entry: NamedEvidence, found: FoundVerdict): boolean
+  /** The same under another name. False: it is not there any more, or another piece has that name. */
+  rename(entry: NamedEvidence, ref: string): boolean
   markApplied(entry: NamedEvidence): void
   /** Evidence about an earlier generation of the row keeps its place and loses its name. */
   unname(entry: NamedEvidence): void
@@ -40,7 +50,7 @@ export interface EvidenceLog {
 export function evidenceLog(): EvidenceLog {
   const evidence = new Map<string, readonly Entry[]>()
   const named = new Map<string, NamedEvidence>()
-  const audit = new Map<string, readonly AuditEntry[]>()
+  const audit = new Map<string, { readonly scope: string; readonly entries: readonly AuditEntry[] }>()
   let numbers = 0
   const entriesOf = (id: string) => evidence.get(id) ?? []
   const add = (id: string, entry: Entry) => void evidence.set(id, [...entriesOf(id), entry])
@@ -49,6 +59,12 @@ export function evidenceLog(): EvidenceLog {
       before.id,
       entriesOf(before.id).map(each => (each === before ? after : each)),
     )
+  const putAgain = (entry: NamedEvidence, next: NamedEvidence): boolean => {
+    if (named.get(entry.evidenceId) !== entry) return false
+    named.set(entry.evidenceId, next)
+    replace(entry, next)
+    return true
+  }
   const namedOf = (id: string) => entriesOf(id).filter(each => 'evidenceId' in each)
   return {
     addEvidence: add,
@@ -65,12 +81,29 @@ export function evidenceLog(): EvidenceLog {
       add(kept.id, kept)
       return kept.evidenceId
     },
-    addAudit: (id, entry) => void audit.set(id, [...(audit.get(id) ?? []), entry]),
+    addAudit: ({ id, scope }, entry) =>
+      void audit.set(id, { scope, entries: [...(audit.get(id)?.entries ?? []), entry] }),
+    auditedIn: scope => [...audit].filter(([, audited]) => audited.scope === scope).map(([id]) => id),
+    blankAudit(scope) {
+      let blanked = 0
+      for (const [id, audited] of audit) {
+        if (audited.scope !== scope || audited.entries.every(isBlank)) continue
+        blanked += audited.entries.filter(entry => !isBlank(entry)).length
+        audit.set(id, { scope, entries: audited.entries.map(entry => ({ ...entry, reason: erasedText, detail: '' })) })
+      }
+      return blanked
+    },
     evidenceOf: id => entriesOf(id).map(plainEvidence),
-    auditOf: id => audit.get(id) ?? [],
+    auditOf: id => audit.get(id)?.entries ?? [],
     find: evidenceId => named.get(evidenceId),
     findNamed: (id, source, ref) => namedOf(id).find(each => each.source === source && each.ref === ref),
     namedOf,
+    allNamed: () => [...named.values()],
+    replaceFound: (entry, found) => putAgain(entry, { ...entry, found }),
+    rename(entry, ref) {
+      const isTaken = namedOf(entry.id).some(each => each.source === entry.source && each.ref === ref)
+      return !isTaken && putAgain(entry, { ...entry, ref })
+    },
     markApplied(entry) {
       const applied = { ...entry, applied: true }
       named.set(entry.evidenceId, applied)
@@ -85,6 +118,10 @@ export function evidenceLog(): EvidenceLog {
       evidence.delete(id)
     },
   }
+}
+
+function isBlank({ reason, detail }: AuditEntry): boolean {
+  return reason === erasedText && detail === ''
 }
 
 /** Without what only the store needs. */

@@ -48,6 +48,6 @@ export function settle(
   if (verdict.kind === 'never-happened') allowAgain(tables, id, 'next-epoch')
   const atMs = now()
   log.addEvidence(id, { source: 'operator', verdict: verdict.kind, effect: effect?.name, applied: true, atMs })
-  log.addAudit(id, { by: act.by, reason: act.reason, act: 'settle', atMs, detail: verdict.kind })
+  log.addAudit(row, { by: act.by, reason: act.reason, act: 'settle', atMs, detail: verdict.kind })
   return { kind: 'settled' }
 }

@@ -112,12 +112,12 @@ function forgetStatement(sql: Dialect): string {
     ), gone as (
       delete from ${sql.keys} k using seen s
       where k.id = s.id and k.fence = s.fence and (k.state = ${state.completed} or ${isForeign(sql)})
-      returning k.id, k.fence, k.operation
+      returning k.id, k.fence, k.operation, k.scope
     ), outcomes_gone as (
       delete from ${sql.outcomes} o where o.id = $1::uuid and exists (select from gone)
     ), ${dropJournals(sql, 'gone')}, ${unqueue(sql, 'gone')}, audited as (
-      insert into ${sql.audit} (key_id, act, actor, reason, detail, at)
-      select g.id, 'forget', $2::text, $3::text, pg_catalog.concat_ws(' ', g.operation, 'fence', g.fence), ${sql.now} from gone g
+      insert into ${sql.audit} (key_id, act, actor, reason, detail, at, scope)
+      select g.id, 'forget', $2::text, $3::text, pg_catalog.concat_ws(' ', g.operation, 'fence', g.fence), ${sql.now}, g.scope from gone g
     )
     select s.state, exists (select from gone) as acted from seen s`
 }
@@ -136,13 +136,13 @@ function unparkStatement(sql: Dialect): string {
         due_at = case when k.state in (${state.pending}, ${state.failed_retryable}) then ${sql.now} end,
         expires_at = greatest(k.expires_at, ${sql.now} + (k.expires_at - k.created_at))
       from seen s where k.id = s.id and k.fence = s.fence and k.parked_at is not null
-      returning ${waitingColumns}, k.fence, k.last_error_code
+      returning ${waitingColumns}, k.fence, k.last_error_code, k.scope
     ), ${queueWaiting(sql, 'unparked')}, ${unlist(sql, 'unparked')}, asked_again as (
       update ${sql.due} d set look_up_at = ${sql.now}, tries = 0, look = d.look + 1
       where d.id = $1::uuid and exists (select from unparked)
     ), audited as (
-      insert into ${sql.audit} (key_id, act, actor, reason, detail, at)
-      select u.id, 'unpark', $2::text, $3::text, pg_catalog.concat_ws(' ', u.last_error_code, 'fence', u.fence), ${sql.now} from unparked u
+      insert into ${sql.audit} (key_id, act, actor, reason, detail, at, scope)
+      select u.id, 'unpark', $2::text, $3::text, pg_catalog.concat_ws(' ', u.last_error_code, 'fence', u.fence), ${sql.now}, u.scope from unparked u
     )
     select exists (select from unparked) as acted from seen s`
 }

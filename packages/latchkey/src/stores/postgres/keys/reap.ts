@@ -5,11 +5,17 @@ import { becomesTombstone, expiryOf, isExpired, milliseconds } from '../sql/frag
 import type { Dialect } from '../sql/names.ts'
 import { dropJournals } from '../steps/journal.ts'
 
-export function reapCall(sql: Dialect, run: RunStatement): Pick<Store, 'reap'> {
+/** `eraseMarked`: continues the erasures of tenants. */
+export function reapCall(
+  sql: Dialect,
+  run: RunStatement,
+  eraseMarked: (limit: number) => Promise<number>,
+): Pick<Store, 'reap'> {
   const text = reapStatement(sql)
   return {
     async reap({ limit }) {
-      return (await run(text, [limit])).length
+      const reaped = await run(text, [limit])
+      return reaped.length + (await eraseMarked(limit))
     },
   }
 }

@@ -14,6 +14,7 @@ const applied: Readonly<Record<number, string>> = {
   8: '4172f0e3e4ba9f12c8bbd33de27b1829c906bf75a3399e1a20a732d8db6108a8',
   9: 'a4fdc359ffd2015d1c20e922e1bc9c08332b70d7fb27df18e7198e4aac4ab625',
   10: '001859b5eda3c0ed3a52fe91f3309aeb48bbab0b9f57ec3b7afd31a0c90746a8',
+  11: '304ba0653e67562417c88ce208e90f8a2bd3f1f0e4038b06a867cb88125248fa',
 }
 
 const steps = postgresMigrations('latchkey')

@@ -8,8 +8,8 @@ import type { PgClient, PgPool, PgQueryable } from '../driver.ts'
 import { ownPath } from '../sql/functions.ts'
 import type { Dialect } from '../sql/names.ts'
 import { migrationsOf } from './index.ts'
-import { readSchema } from './read-schema.ts'
-import { faultBeforeMigration, schemaFault } from './schema-fault.ts'
+import { readSchema } from './check/read-schema.ts'
+import { faultBeforeMigration, schemaFault } from './check/schema-fault.ts'
 
 export interface MigrateOptions {
   readonly pool: PgPool

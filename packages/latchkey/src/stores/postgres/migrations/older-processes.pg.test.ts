@@ -8,7 +8,7 @@ import { stepsFault } from '../../shared/migrations.ts'
 import { packOutcome } from '../../shared/packed-outcome.ts'
 import { postgresMigrations, postgresStore, type PostgresStore } from '../index.ts'
 import { dialect } from '../sql/names.ts'
-import { readSchema } from './read-schema.ts'
+import { readSchema } from './check/read-schema.ts'
 
 const hourMs = 3_600_000
 const answer = (body: string) => ({ status: 200, headers: [], body: Buffer.from(body), version: 1 })

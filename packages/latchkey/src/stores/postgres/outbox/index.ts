@@ -5,6 +5,7 @@ import { storableMessage } from '../../shared/outbox-message.ts'
 import { queryableOf } from '../connection/adopted.ts'
 import { inTransaction, type RunStatement } from '../connection/statement.ts'
 import type { PgClient } from '../driver.ts'
+import { readable } from '../sql/columns.ts'
 import { type Dialect, outboxNames } from '../sql/names.ts'
 import { laneCalls, laneCount } from './lanes.ts'
 import { nextCalls } from './next.ts'
@@ -14,12 +15,12 @@ import { settleCall } from './settle.ts'
 /** `run`: each statement its own commit. The client type of the pool is the caller's to name. */
 export function postgresOutbox<Client = PgClient>(sql: Dialect, run: RunStatement): Outbox<Client> {
   const names = outboxNames(sql)
-  const appendText = `insert into ${names.outbox} (lane, aggregate, dedup_id, topic, payload, headers, created_at)
-    values ($1::smallint, $2::text, $3::text, $4::text, $5::bytea, $6::text, ${sql.now})`
+  const appendText = `insert into ${names.outbox} (lane, aggregate, dedup_id, topic, payload, headers, scope, created_at)
+    values ($1::smallint, $2::text, $3::text, $4::text, $5::bytea, $6::text, $7::text, ${sql.now})`
   return {
     lanes: laneCount,
     async append(tx, message) {
-      const { lane, aggregate, dedupId, topic, payload, headerText } = storableMessage(message, laneCount)
+      const { lane, aggregate, dedupId, topic, payload, headerText, scope } = storableMessage(message, laneCount)
       const queryable = queryableOf(tx)
       if (queryable === undefined) {
         throw new LatchkeyError(
@@ -28,7 +29,15 @@ export function postgresOutbox<Client = PgClient>(sql: Dialect, run: RunStatemen
         )
       }
       const bytes = Buffer.from(payload.buffer, payload.byteOffset, payload.byteLength)
-      const values = [lane, aggregate ?? null, dedupId, topic, bytes, headerText]
+      const values = [
+        lane,
+        aggregate ?? null,
+        dedupId,
+        topic,
+        bytes,
+        headerText,
+        scope === undefined ? null : readable(scope),
+      ]
       await inTransaction(queryable, sql.schema)(appendText, values)
     },
     ...laneCalls(sql, names, run),

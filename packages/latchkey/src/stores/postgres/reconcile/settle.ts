@@ -71,8 +71,8 @@ function settleStatement(sql: Dialect): string {
       select s.id, s.fence, s.claim_id, 'operator', e.verdict, true, ${sql.now}, e.status, e.version, e.headers, e.body,
         e.result, j.position, j.name, j.epoch from settled s, said e, judged j
     ), audited as (
-      insert into ${sql.audit} (key_id, act, actor, reason, detail, at)
-      select s.id, 'settle', $2::text, $3::text, pg_catalog.concat_ws(' ', e.verdict, e.status, j.name, 'fence', s.fence), ${sql.now}
+      insert into ${sql.audit} (key_id, act, actor, reason, detail, at, scope)
+      select s.id, 'settle', $2::text, $3::text, pg_catalog.concat_ws(' ', e.verdict, e.status, j.name, 'fence', s.fence), ${sql.now}, s.scope
       from settled s, said e, judged j
     )
     select j.state, j.kind, j.name as effect, exists (select from settled) as acted from judged j`
@@ -115,7 +115,7 @@ export function settleJudged(sql: Dialect, retention: string): string {
         completed_at = case when j.settles_to = ${state.completed} then ${sql.now} end,
         expires_at = greatest(k.expires_at, ${sql.now} + ${milliseconds(retention)})
       from judged j where k.id = j.id and k.fence = j.fence and k.state = ${state.unknown} and j.kind = 'settled'
-      returning ${waitingColumns}, k.fence, k.claim_id
+      returning ${waitingColumns}, k.fence, k.claim_id, k.scope
     ), answered as (
       select s.id, s.fence from settled s where s.state = ${state.completed}
     ), ${storeOutcome(sql, 'answered', [said('status'), said('version'), said('headers'), said('body'), 'null'])},

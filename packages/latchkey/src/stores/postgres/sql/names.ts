@@ -10,6 +10,7 @@ export interface Dialect {
   readonly evidence: string
   readonly due: string
   readonly audit: string
+  readonly erasures: string
   readonly inputs: string
   readonly steps: string
   readonly waiting: string
@@ -42,6 +43,7 @@ export function dialect(schema: string, now: string = serverClock): Dialect {
     evidence: `${quoted}.evidence`,
     due: `${quoted}.due`,
     audit: `${quoted}.audit`,
+    erasures: `${quoted}.erasures`,
     inputs: `${quoted}.inputs`,
     steps: `${quoted}.steps`,
     waiting: `${quoted}.waiting`,

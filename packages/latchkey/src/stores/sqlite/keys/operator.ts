@@ -48,7 +48,7 @@ const forgetSql = `
   DELETE FROM latchkey_keys WHERE id = ?1 AND (
     state = ${completed} OR state NOT IN (${Object.values(stateCodes).join(', ')})
     OR ${foreignRecoverySql} AND NOT (state = ${inProgress} AND locked_until_ms > ${nowMsSql}))
-  RETURNING operation, fence`
+  RETURNING operation, fence, scope`
 
 export function forget(handle: Handle, id: string, act: Act): ForgetResult {
   const [row] = handle.rows(forgetSql, [id])
@@ -56,7 +56,11 @@ export function forget(handle: Handle, id: string, act: Act): ForgetResult {
   handle.rows('DELETE FROM latchkey_outcomes WHERE id = ?1', [id])
   deleteJournal(handle, id)
   const detail = forgetDetail({ operation: String(row.operation), fence: Number(row.fence) })
-  addAudit(handle, id, { by: act.by, reason: act.reason, act: 'forget', atMs: readNowMs(handle), detail })
+  addAudit(
+    handle,
+    { id, scope: String(row.scope) },
+    { by: act.by, reason: act.reason, act: 'forget', atMs: readNowMs(handle), detail },
+  )
   return { kind: 'forgotten' }
 }
 
@@ -67,7 +71,7 @@ const unparkSql = `
   SET parked_at_ms = NULL, crashes = 0, expires_at_ms = ?2 + (expires_at_ms - created_at_ms),
       due_at_ms = CASE WHEN state IN (${pending}, ${failedRetryable}) THEN ?2 END
   WHERE id = ?1 AND parked_at_ms IS NOT NULL
-  RETURNING last_error_code, fence, state`
+  RETURNING last_error_code, fence, state, scope`
 
 export function unpark(handle: Handle, id: string, { by, reason }: Act): UnparkResult {
   const atMs = readNowMs(handle)
@@ -79,7 +83,7 @@ export function unpark(handle: Handle, id: string, { by, reason }: Act): UnparkR
   if (row.state === unknown) askAgain(handle, id, atMs)
   const lastErrorCode = row.last_error_code === null ? undefined : String(row.last_error_code)
   const detail = unparkDetail({ lastErrorCode, fence: Number(row.fence) })
-  addAudit(handle, id, { by, reason, act: 'unpark', atMs, detail })
+  addAudit(handle, { id, scope: String(row.scope) }, { by, reason, act: 'unpark', atMs, detail })
   return { kind: 'unparked' }
 }
 

@@ -6,22 +6,31 @@ import { downstreamId, lag, parked, prune, redrive, redrives } from './operate.t
 import { hasWork, leaseLane, releaseLane, renewLane } from './lanes.ts'
 import { nextBatch } from './next.ts'
 import { settleBatch } from './settle.ts'
+import { storable } from '../keys/row.ts'
 import { laneCount } from '../migrations/0003-outbox.ts'
 import { nowMsSql } from '../migrations/index.ts'
 import type { OpenTransactions } from '../atomic/open-transactions.ts'
 import type { SqliteTx } from '../atomic/transaction.ts'
 
 const appendSql = `
-  INSERT INTO latchkey_outbox (lane, aggregate, dedup_id, topic, payload, headers, created_at_ms)
-  VALUES (?1, ?2, ?3, ?4, ?5, ?6, ${nowMsSql})`
+  INSERT INTO latchkey_outbox (lane, aggregate, dedup_id, topic, payload, headers, scope, created_at_ms)
+  VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ${nowMsSql})`
 
 export function sqliteOutbox(database: Database, transactions: OpenTransactions): Outbox<SqliteTx> {
   return {
     lanes: laneCount,
     append: (tx, message) =>
       database.translateErrors(async () => {
-        const { lane, aggregate, dedupId, topic, payload, headerText } = storableMessage(message, laneCount)
-        const values = [lane, aggregate ?? null, dedupId, topic, payload, headerText]
+        const { lane, aggregate, dedupId, topic, payload, headerText, scope } = storableMessage(message, laneCount)
+        const values = [
+          lane,
+          aggregate ?? null,
+          dedupId,
+          topic,
+          payload,
+          headerText,
+          scope === undefined ? null : storable(scope),
+        ]
         transactions.of(tx).use(handle => handle.rows(appendSql, values))
       }),
     async leaseLane(asked) {

@@ -1,7 +1,7 @@
 /** Evidence and audit. Written only inside the transaction of the act they describe. */
 import type { Outcome } from '../../../ports/outcome.ts'
 import type { EffectRef } from '../../../ports/reconciliation.ts'
-import type { AuditEntry, Claim, Evidence } from '../../../ports/store.ts'
+import type { AuditEntry, Claim, Evidence, Identity } from '../../../ports/store.ts'
 import { headersToText } from '../../shared/outcome-codec.ts'
 import type { Handle } from '../connection/handle.ts'
 import { storable } from '../keys/row.ts'
@@ -57,11 +57,12 @@ export function evidenceOf(handle: Handle, id: string): readonly Evidence[] {
 }
 
 const addAuditSql = `
-  INSERT INTO latchkey_audit (id, act, by, reason, detail, at_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6)`
+  INSERT INTO latchkey_audit (id, act, by, reason, detail, at_ms, scope) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)`
 
-export function addAudit(handle: Handle, id: string, entry: AuditEntry): void {
+/** `scope`: as it stands in the row. */
+export function addAudit(handle: Handle, { id, scope }: Pick<Identity, 'id' | 'scope'>, entry: AuditEntry): void {
   const { act, by, reason, detail, atMs } = entry
-  handle.rows(addAuditSql, [id, act, storable(by), storable(reason), detail, atMs])
+  handle.rows(addAuditSql, [id, act, storable(by), storable(reason), detail, atMs, scope])
 }
 
 const auditSql = 'SELECT act, by, reason, detail, at_ms FROM latchkey_audit WHERE id = ?1 ORDER BY seq'

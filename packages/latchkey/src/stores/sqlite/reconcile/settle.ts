@@ -54,7 +54,7 @@ function placeAfter(verdict: FoundVerdict, phased: boolean): SettledTo {
   return phased ? 'pending' : 'failed_retryable'
 }
 
-const unknownSql = `SELECT fence, recovery, ${foreignRecoverySql} AS is_foreign FROM latchkey_keys WHERE id = ?1 AND state = ${unknown}`
+const unknownSql = `SELECT fence, scope, recovery, ${foreignRecoverySql} AS is_foreign FROM latchkey_keys WHERE id = ?1 AND state = ${unknown}`
 
 export function settle(
   handle: Handle,
@@ -82,7 +82,8 @@ export function settle(
     effect,
     ...contentOf(verdict),
   })
-  addAudit(handle, id, { by: act.by, reason: act.reason, act: 'settle', atMs, detail: verdict.kind })
+  const audited = { by: act.by, reason: act.reason, act: 'settle', atMs, detail: verdict.kind } as const
+  addAudit(handle, { id, scope: String(row.scope) }, audited)
   return { kind: 'settled' }
 }
 

@@ -1,9 +1,9 @@
 /** What there is in the database for us, and what of it this role may do: all in one round trip, whatever is missing. */
-import { LatchkeyError } from '../../../ports/errors.ts'
-import type { AppliedStep } from '../../shared/migrations.ts'
-import type { PgQueryable, PgResult } from '../driver.ts'
-import { ownPath } from '../sql/functions.ts'
-import type { Dialect } from '../sql/names.ts'
+import { LatchkeyError } from '../../../../ports/errors.ts'
+import type { AppliedStep } from '../../../shared/migrations.ts'
+import type { PgQueryable, PgResult } from '../../driver.ts'
+import { ownPath } from '../../sql/functions.ts'
+import type { Dialect } from '../../sql/names.ts'
 
 export type Right = 'select' | 'insert' | 'update' | 'delete'
 

@@ -1,8 +1,8 @@
 /** What is wrong with the schema, each fault with its remedy. */
-import type { StoreFault } from '../../../ports/store.ts'
-import { stepsFault, type StepsFault } from '../../shared/migrations.ts'
-import type { Dialect } from '../sql/names.ts'
-import { migrationsOf } from './index.ts'
+import type { StoreFault } from '../../../../ports/store.ts'
+import { stepsFault, type StepsFault } from '../../../shared/migrations.ts'
+import type { Dialect } from '../../sql/names.ts'
+import { migrationsOf } from '../index.ts'
 import { type Right, type SchemaState, stepColumns } from './read-schema.ts'
 
 /** The oldest release that the tests run on. */

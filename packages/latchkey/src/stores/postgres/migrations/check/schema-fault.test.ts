@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
-import { dialect } from '../sql/names.ts'
+import { dialect } from '../../sql/names.ts'
 import type { SchemaState } from './read-schema.ts'
-import { migrationsOf } from './index.ts'
+import { migrationsOf } from '../index.ts'
 import { schemaFault } from './schema-fault.ts'
 
 const sql = dialect('latchkey')
