@@ -27,6 +27,7 @@ export function sealedCases(openDatabase: () => Promise<RawDatabase>): void {
     await raw.close()
   })
   dumpCases(() => raw, open)
+  plainCases(() => raw, open)
   rotationCases(() => raw, open)
   tamperCases(() => raw, open)
 }
@@ -85,7 +86,7 @@ function dumpCases(raw: () => RawDatabase, open: Open): void {
   })
 }
 
-function rotationCases(raw: () => RawDatabase, open: Open): void {
+function plainCases(raw: () => RawDatabase, open: Open): void {
   it('reads what was stored before encryption, and ends it', async () => {
     const plain = open()
     await plain.runAll()
@@ -112,7 +113,9 @@ function rotationCases(raw: () => RawDatabase, open: Open): void {
     const strict = open({ ...underA, plainValues: 'refuse' })
     await expect(strict.runAll()).rejects.toMatchObject({ code: 'row-unreadable' })
   })
+}
 
+function rotationCases(raw: () => RawDatabase, open: Open): void {
   it('writes under a new key, reads both, and rewraps so that the old one can be thrown away', async () => {
     const before = open(underA)
     await before.runAll()

@@ -50,7 +50,6 @@ export interface EvidenceLog {
 export function evidenceLog(): EvidenceLog {
   const evidence = new Map<string, readonly Entry[]>()
   const named = new Map<string, NamedEvidence>()
-  const audit = new Map<string, { readonly scope: string; readonly entries: readonly AuditEntry[] }>()
   let numbers = 0
   const entriesOf = (id: string) => evidence.get(id) ?? []
   const add = (id: string, entry: Entry) => void evidence.set(id, [...entriesOf(id), entry])
@@ -67,6 +66,7 @@ export function evidenceLog(): EvidenceLog {
   }
   const namedOf = (id: string) => entriesOf(id).filter(each => 'evidenceId' in each)
   return {
+    ...auditLog(),
     addEvidence: add,
     addLateOwner({ id, claimId, verdict, applied, atMs }) {
       const isKnown = entriesOf(id).some(
@@ -81,20 +81,7 @@ export function evidenceLog(): EvidenceLog {
       add(kept.id, kept)
       return kept.evidenceId
     },
-    addAudit: ({ id, scope }, entry) =>
-      void audit.set(id, { scope, entries: [...(audit.get(id)?.entries ?? []), entry] }),
-    auditedIn: scope => [...audit].filter(([, audited]) => audited.scope === scope).map(([id]) => id),
-    blankAudit(scope) {
-      let blanked = 0
-      for (const [id, audited] of audit) {
-        if (audited.scope !== scope || audited.entries.every(isBlank)) continue
-        blanked += audited.entries.filter(entry => !isBlank(entry)).length
-        audit.set(id, { scope, entries: audited.entries.map(entry => ({ ...entry, reason: erasedText, detail: '' })) })
-      }
-      return blanked
-    },
     evidenceOf: id => entriesOf(id).map(plainEvidence),
-    auditOf: id => audit.get(id)?.entries ?? [],
     find: evidenceId => named.get(evidenceId),
     findNamed: (id, source, ref) => namedOf(id).find(each => each.source === source && each.ref === ref),
     namedOf,
@@ -116,6 +103,27 @@ export function evidenceLog(): EvidenceLog {
     dropEvidence(id) {
       for (const { evidenceId } of namedOf(id)) named.delete(evidenceId)
       evidence.delete(id)
+    },
+  }
+}
+
+type AuditLog = Pick<EvidenceLog, 'addAudit' | 'auditedIn' | 'blankAudit' | 'auditOf'>
+
+function auditLog(): AuditLog {
+  const audit = new Map<string, { readonly scope: string; readonly entries: readonly AuditEntry[] }>()
+  return {
+    auditOf: id => audit.get(id)?.entries ?? [],
+    addAudit: ({ id, scope }, entry) =>
+      void audit.set(id, { scope, entries: [...(audit.get(id)?.entries ?? []), entry] }),
+    auditedIn: scope => [...audit].filter(([, audited]) => audited.scope === scope).map(([id]) => id),
+    blankAudit(scope) {
+      let blanked = 0
+      for (const [id, audited] of audit) {
+        if (audited.scope !== scope || audited.entries.every(isBlank)) continue
+        blanked += audited.entries.filter(entry => !isBlank(entry)).length
+        audit.set(id, { scope, entries: audited.entries.map(entry => ({ ...entry, reason: erasedText, detail: '' })) })
+      }
+      return blanked
     },
   }
 }
