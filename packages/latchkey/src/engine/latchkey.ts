@@ -150,11 +150,8 @@ export interface Internals<Tx> {
 
 export function createLatchkey<Tx, Context = unknown>(options: LatchkeyOptions<Tx, Context>): Latchkey<Tx, Context> {
   checkLatchkeyOptions(options)
-  const { clock = systemClock, storeTimeoutMs = 2_000, encryption } = options
-  const ring = encryption === undefined ? undefined : createKeyring(encryption, clock)
-  const store = ring === undefined ? options.store : sealedStore(options.store, ring)
-  const telemetry = options.telemetry === undefined ? consoleTelemetry({ clock }) : harmless(options.telemetry)
-  const core = createCore({ ...options, store, clock, telemetry, storeTimeoutMs })
+  const { core, ring } = coreOf(options)
+  const { store, clock } = core
   const shared = sharedOf(core, options)
   const kinds = new Map<string, OperationKind>()
   const definitions = new Map<string, Map<number, Definition<Tx, never>>>()
@@ -229,6 +226,14 @@ function storedData<Tx>(
   ring: Keyring | undefined,
 ): Pick<Latchkey<Tx, never>, 'rewrap' | 'erase'> {
   return { rewrap: rewrapOf(below, ring), erase: eraser(core) }
+}
+
+function coreOf<Tx, C>(options: LatchkeyOptions<Tx, C>): { core: Core<Tx>; ring: Keyring | undefined } {
+  const { clock = systemClock, storeTimeoutMs = 2_000, encryption } = options
+  const ring = encryption === undefined ? undefined : createKeyring(encryption, clock)
+  const store = ring === undefined ? options.store : sealedStore(options.store, ring)
+  const telemetry = options.telemetry === undefined ? consoleTelemetry({ clock }) : harmless(options.telemetry)
+  return { core: createCore({ ...options, store, clock, telemetry, storeTimeoutMs }), ring }
 }
 
 function sharedOf<Tx, C>(core: Core<Tx>, { scope, http = {} }: LatchkeyOptions<Tx, C>): Shared<C> {

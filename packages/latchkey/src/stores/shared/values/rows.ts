@@ -1,11 +1,11 @@
 /** Rows of the tables that hold values of the application's, as SQL drivers give them, to values and back. */
-import { LatchkeyError } from '../../ports/errors.ts'
-import type { Outcome } from '../../ports/outcome.ts'
-import type { StoredMessage, StoredOutcome, StoredText, StoredValue } from '../../ports/values.ts'
-import { headersFrom } from './outbox-message.ts'
-import { headersToText } from './outcome-codec.ts'
-import { packOutcome, unpackOutcome } from './packed-outcome.ts'
-import { outcomeOf, type RawNumber } from './record-row.ts'
+import { LatchkeyError } from '../../../ports/errors.ts'
+import type { Outcome } from '../../../ports/outcome.ts'
+import type { StoredMessage, StoredOutcome, StoredText, StoredValue } from '../../../ports/values.ts'
+import { headersFrom } from '../outbox-message.ts'
+import { headersToText } from '../outcome-codec.ts'
+import { packOutcome, unpackOutcome } from '../packed-outcome.ts'
+import { outcomeOf, type RawNumber } from '../record-row.ts'
 
 /**
  * In the order in which they are paged. Evidence comes first: when it is applied, its bytes are copied to an outcome or a step, which must
