@@ -44,7 +44,7 @@ export const sealedMutants: readonly Mutant[] = [
   },
   {
     name: 'sealed: rewrap passes over evidence',
-    patches: [{ file: `${source}/stores/shared/values/rows.ts`, find: "  'evidence',\n", replace: '' }],
+    patches: [{ file: `${source}/stores/shared/stored-values/rows.ts`, find: "  'evidence',\n", replace: '' }],
     caughtBy: [onSqlite('writes under a new key, reads both, and rewraps so that the old one can be thrown away')],
   },
   {
