@@ -207,28 +207,29 @@ describeOwnPostgres('the pre-launch checklist', own => {
       await expire(scene, { ...payments, key })
     }
     await ask(scene.shops[0], { key: 'young', path: '/payments' })
-    const reaper = await scene.pool.connect()
-    await reaper.query('begin')
-    // Another request is at one of the rows; the reaper passes over it.
-    const holder = await scene.pool.connect()
-    await holder.query('begin')
-    await holder.query('select from latchkey.keys where id = $1 for update', [idOf({ ...payments, key: 'old-1' })])
-    const reaped = (await reaper.query(reapStatement(dialect('latchkey')), [100])).rows.map(row => String(row.id))
-    expect(reaped).toContain(idOf({ ...payments, key: 'old-2' }))
-    expect(reaped).not.toContain(idOf({ ...payments, key: 'old-1' }))
-    const { rows: locks } = await reaper.query(
-      `select distinct mode from pg_locks where pid = pg_backend_pid() and relation = 'latchkey.keys'::regclass order by mode`,
-    )
-    // Neither of them excludes a reader, a writer or the other.
-    expect(locks.map(({ mode }) => mode)).toEqual(['RowExclusiveLock', 'RowShareLock'])
+    const [reaper, holder] = [await scene.pool.connect(), await scene.pool.connect()]
+    try {
+      await reaper.query('begin')
+      // Another request is at one of the rows; the reaper passes over it.
+      await holder.query('begin')
+      await holder.query('select from latchkey.keys where id = $1 for update', [idOf({ ...payments, key: 'old-1' })])
+      const reaped = (await reaper.query(reapStatement(dialect('latchkey')), [100])).rows.map(row => String(row.id))
+      expect(reaped).toContain(idOf({ ...payments, key: 'old-2' }))
+      expect(reaped).not.toContain(idOf({ ...payments, key: 'old-1' }))
+      const { rows: locks } = await reaper.query(
+        `select distinct mode from pg_locks where pid = pg_backend_pid() and relation = 'latchkey.keys'::regclass order by mode`,
+      )
+      // Neither of them excludes a reader, a writer or the other.
+      expect(locks.map(({ mode }) => mode)).toEqual(['RowExclusiveLock', 'RowShareLock'])
 
-    // While it has not committed, requests go on, and so does a second reaper.
-    expect(await ask(scene.shops[0], { key: 'new', path: '/payments' })).toMatchObject({ status: 201, replayed: false })
-    expect(await ask(scene.shops[1], { key: 'young', path: '/payments' })).toMatchObject({ replayed: true })
-    expect(await scene.place.store.reap({ limit: 100 })).toBe(0)
-    for (const client of [reaper, holder]) {
-      await client.query('rollback')
-      client.release()
+      // While it has not committed, requests go on, and so does a second reaper.
+      const fresh = await ask(scene.shops[0], { key: 'new', path: '/payments' })
+      expect(fresh).toMatchObject({ status: 201, replayed: false })
+      expect(await ask(scene.shops[1], { key: 'young', path: '/payments' })).toMatchObject({ replayed: true })
+      expect(await scene.place.store.reap({ limit: 100 })).toBe(0)
+    } finally {
+      // Both are ended, which rolls back.
+      for (const client of [reaper, holder]) client.release(true)
     }
   })
 

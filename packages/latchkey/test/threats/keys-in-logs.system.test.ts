@@ -55,8 +55,12 @@ describeOwnPostgres('a key with a marker in it', own => {
     expect(await send('j')).toBe('201')
     expect(await searchTables(scene.pool, [marker])).toEqual([])
     await own.server.kill()
-    for (const path of ['/payments', '/orders', '/transfers', '/archives'])
-      expect(await send('k', { path })).toBe('store-unavailable')
+    try {
+      for (const path of ['/payments', '/orders', '/transfers', '/archives'])
+        expect(await send('k', { path })).toBe('store-unavailable')
+    } finally {
+      await own.server.restart()
+    }
 
     await shop.flush()
     // The search sees what is there: reports of a misuse, of a swept row, of a row that cannot be read and of the store.
@@ -69,7 +73,6 @@ describeOwnPostgres('a key with a marker in it', own => {
     const all = [written, ...shop.told.map(one => JSON.stringify(one)), ...answered]
     expect(all.filter(text => text.includes(marker))).toEqual([])
     await shop.stop()
-    await own.server.restart()
   })
 
   it('is in no error that a caller of run or an operator gets', async () => {
