@@ -22,7 +22,7 @@ import { type Claiming, claimThenRun, type Won } from '../run/claim.ts'
 import { type Ending, type OwnedRow, StoredEnd } from '../run/finish.ts'
 import { holdLease, type Lease } from '../run/lease.ts'
 import { lookOnly } from '../run/look.ts'
-import { tracedWork } from '../run/trace.ts'
+import { workInSpan } from '../run/trace.ts'
 import { attemptFunction, resultOf, runRequest, valueOf } from '../run-function.ts'
 import type { Core } from '../runtime.ts'
 
@@ -110,7 +110,7 @@ class GuardedRun<Tx, C> implements OwnedRow<C>, Ending {
   start(): void {
     // An adapter returns a throw as a value. One that rejects instead is a throw without an answer.
     const { core, request, claiming, context } = this
-    startWork(request, tracedWork(core.telemetry, request, claiming.work), context).then(
+    startWork(request, workInSpan(core.telemetry, request, claiming.work), context).then(
       ended => this.finish(ended),
       (error: unknown) => this.finish({ kind: 'threw', error }),
     )
