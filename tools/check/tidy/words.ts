@@ -21,7 +21,7 @@ const WORDS: readonly { pattern: RegExp; fix: string }[] = [
   },
   // The library has a folder of this name, whose files are imported by relative paths.
   {
-    pattern: /(?:\.\.|\/work)\/shared\b(?!\/[a-z-]+\.ts')/,
+    pattern: /(?:\.\.|\/work)\/shared\b(?!(?:\/[a-z-]+)+\.ts')/,
     fix: 'this folder is not part of the repository: write here what it says',
   },
 ]

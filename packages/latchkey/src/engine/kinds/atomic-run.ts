@@ -6,7 +6,7 @@ import { type AtomicExecution, attemptOf, execution, neverLost, type Observed, s
 import { type Settings, tombstoneOf } from '../options.ts'
 import { type Judgement, judge } from '../rules/judge.ts'
 import { countGrant } from '../run/claim.ts'
-import { traced, tracedWork } from '../run/trace.ts'
+import { inSpan, workInSpan } from '../run/trace.ts'
 import type { Core } from '../runtime.ts'
 import { type Edges, unbounded } from '../store/transaction.ts'
 
@@ -57,7 +57,7 @@ export async function reserveAndRun<Tx, C>(
   const isTraced = telemetry.trace !== undefined
   const reserve = () => transactor.reserve(tx, row)
   const reservation = await edges.first(
-    isTraced ? () => traced(telemetry, { span: 'claim', identity, run: reserve }) : reserve,
+    isTraced ? () => inSpan(telemetry, { span: 'claim', identity, run: reserve }) : reserve,
   )
   if (reservation.kind !== 'free') return reservation
   const { operation } = identity
@@ -65,7 +65,7 @@ export async function reserveAndRun<Tx, C>(
   run.request.onGrant?.(reservation.from)
   const context = atomicExecution(run, reservation.fence + 1)
   const startedAtMs = core.clock.monotonicMs()
-  const attempt = await attemptOf(run.request, tracedWork(telemetry, run.request, run.work), context)
+  const attempt = await attemptOf(run.request, workInSpan(telemetry, run.request, run.work), context)
   const tookMs = core.clock.monotonicMs() - startedAtMs
   core.durations.add(operation, tookMs)
   telemetry.observe('execution.duration', tookMs, { operation })
@@ -82,7 +82,7 @@ export async function reserveAndRun<Tx, C>(
       ? transactor.record(tx, row, outcome, reservation.fence)
       : transactor.recordLast(tx, row, outcome, reservation.fence)
   const recorded = await edges.last(
-    isTraced ? () => traced(telemetry, { span: 'complete', identity, run: record }) : record,
+    isTraced ? () => inSpan(telemetry, { span: 'complete', identity, run: record }) : record,
   )
   switch (recorded) {
     case 'recorded':

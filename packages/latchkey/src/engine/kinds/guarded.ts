@@ -22,7 +22,7 @@ import { type Claiming, claimThenRun, type Won } from '../run/claim.ts'
 import { type Ending, type OwnedRow, StoredEnd } from '../run/finish.ts'
 import { holdLease, type Lease } from '../run/lease.ts'
 import { lookOnly } from '../run/look.ts'
-import { tracedWork } from '../run/trace.ts'
+import { workInSpan } from '../run/trace.ts'
 import { attemptFunction, resultOf, runRequest, valueOf } from '../run-function.ts'
 import type { Core } from '../runtime.ts'
 
@@ -111,7 +111,7 @@ class GuardedRun<Tx, C> implements OwnedRow<C>, Ending {
     // An adapter returns a throw as a value. One that rejects instead is a throw without an answer.
     const { core, request, claiming, context } = this
     const { telemetry } = core
-    const work = telemetry.trace === undefined ? claiming.work : tracedWork(telemetry, request, claiming.work)
+    const work = telemetry.trace === undefined ? claiming.work : workInSpan(telemetry, request, claiming.work)
     startWork(request, work, context).then(
       ended => this.finish(ended),
       (error: unknown) => this.finish({ kind: 'threw', error }),

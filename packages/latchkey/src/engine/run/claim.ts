@@ -12,7 +12,7 @@ import type { Core } from '../runtime.ts'
 import type { Caller } from '../store/call.ts'
 import type { Once } from './admit.ts'
 import { answerFromRow, grantOf } from './answer-from-row.ts'
-import { traced } from './trace.ts'
+import { inSpan } from './trace.ts'
 
 /** A row that changes hands faster than it can be read is contended, not free: after this many tries the caller gets 409. */
 const looksMax = 5
@@ -99,7 +99,7 @@ class ClaimedRun<Tx, C, W> implements Claiming<W>, Caller<ClaimResult> {
     let asked: Promise<ClaimResult>
     try {
       faultPoint('claim', 'before')
-      asked = core.telemetry.trace === undefined ? core.store.claim(claim) : tracedClaim(core, claim)
+      asked = core.telemetry.trace === undefined ? core.store.claim(claim) : claimInSpan(core, claim)
     } catch (error) {
       // A port that throws instead of rejecting.
       asked = Promise.reject(error)
@@ -172,8 +172,8 @@ class ClaimedRun<Tx, C, W> implements Claiming<W>, Caller<ClaimResult> {
   }
 }
 
-function tracedClaim<Tx>({ telemetry, store }: Core<Tx>, claim: ClaimRequest): Promise<ClaimResult> {
-  return traced(telemetry, { span: 'claim', identity: claim.identity, run: () => store.claim(claim) })
+function claimInSpan<Tx>({ telemetry, store }: Core<Tx>, claim: ClaimRequest): Promise<ClaimResult> {
+  return inSpan(telemetry, { span: 'claim', identity: claim.identity, run: () => store.claim(claim) })
 }
 
 export function countGrant<Tx>(core: Core<Tx>, from: GrantedFrom, identity: Identity): void {

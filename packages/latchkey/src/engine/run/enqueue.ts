@@ -9,7 +9,7 @@ import { type Settings, tombstoneOf } from '../options.ts'
 import type { Core } from '../runtime.ts'
 import { answerFromRow } from './answer-from-row.ts'
 import { failed, notSent, type Unavailable } from './claim.ts'
-import { traced } from './trace.ts'
+import { inSpan } from './trace.ts'
 
 /** As for claims: a row that changes hands faster than it can be read is contended. */
 const looksMax = 5
@@ -60,7 +60,7 @@ async function enqueue<Tx>(core: Core<Tx>, request: EnqueueRequest): Promise<Enq
     const run = () => store.enqueue(request)
     const { identity } = request
     return await core.calls.call('enqueue', () =>
-      telemetry.trace === undefined ? run() : traced(telemetry, { span: 'claim', identity, run }),
+      telemetry.trace === undefined ? run() : inSpan(telemetry, { span: 'claim', identity, run }),
     )
   } catch (cause) {
     if (wasNeverSent(cause)) return failed(cause)

@@ -16,7 +16,7 @@ import type { Core } from '../runtime.ts'
 import { type Caller, retryUntilStored, storedWithinMs } from '../store/call.ts'
 import { answerFromRow } from './answer-from-row.ts'
 import { holdLease, type Lease } from './lease.ts'
-import { traced } from './trace.ts'
+import { inSpan } from './trace.ts'
 
 export interface OwnedRow<C> {
   readonly claim: Claim
@@ -121,7 +121,7 @@ function finishRow<Tx, C>(core: Core<Tx>, owned: OwnedRow<C>, judgement: Judgeme
   const { telemetry } = core
   if (telemetry.trace === undefined) return writeEnd(core, owned, judgement)
   const { identity } = owned.request
-  return traced(telemetry, { span: 'complete', identity, run: () => writeEnd(core, owned, judgement) })
+  return inSpan(telemetry, { span: 'complete', identity, run: () => writeEnd(core, owned, judgement) })
 }
 
 function writeEnd<Tx, C>(

@@ -4,12 +4,12 @@ import type { SpanName, Telemetry } from '../../ports/telemetry.ts'
 import { errorOf, type ExecuteRequest, type Work } from '../answer.ts'
 
 /** The handler, inside a span where there are spans: what it calls is traced below it. */
-export function tracedWork<X>(telemetry: Telemetry, { identity }: ExecuteRequest, work: Work<X>): Work<X> {
+export function workInSpan<X>(telemetry: Telemetry, { identity }: ExecuteRequest, work: Work<X>): Work<X> {
   if (telemetry.trace === undefined) return work
-  return execution => traced(telemetry, { span: 'handler', identity, run: () => work(execution), errorOf })
+  return execution => inSpan(telemetry, { span: 'handler', identity, run: () => work(execution), errorOf })
 }
 
-interface Traced<T> {
+interface Spanned<T> {
   readonly span: SpanName
   readonly identity: Identity
   readonly run: () => Promise<T>
@@ -18,7 +18,7 @@ interface Traced<T> {
 }
 
 /** Runs it once, whatever the telemetry does. Call it only where there is a `trace`: the closures cost what an untraced request need not pay. */
-export function traced<T>(telemetry: Telemetry, { span, identity, run, errorOf: mark }: Traced<T>): Promise<T> {
+export function inSpan<T>(telemetry: Telemetry, { span, identity, run, errorOf: mark }: Spanned<T>): Promise<T> {
   let begun: Promise<T> | undefined
   const begin = () => (begun ??= promised(run))
   const { operation, id } = identity

@@ -10,7 +10,7 @@ import type { OutboxMessage } from '../outbox.ts'
 import { judge } from '../rules/judge.ts'
 import type { Granted } from '../run/claim.ts'
 import { answerAfterLoss, finishAs, type OwnedRow } from '../run/finish.ts'
-import { tracedWork } from '../run/trace.ts'
+import { workInSpan } from '../run/trace.ts'
 import type { Core } from '../runtime.ts'
 import { runEffect } from './effect.ts'
 import { fromJson } from './json.ts'
@@ -87,7 +87,7 @@ export async function runGranted<Tx, C>(
     const work: Work<PhasedExecution<Tx>> = execution => attemptDefinition(run, definition, execution)
     const attempt = await attemptOf(
       request,
-      tracedWork(core.telemetry, request, work),
+      workInSpan(core.telemetry, request, work),
       executionOf(run, granted, plan.parts.append),
     )
     const tookMs = core.clock.monotonicMs() - claimedAtMs
