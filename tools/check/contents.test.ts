@@ -6,8 +6,7 @@ import { makeTree } from './fixture.ts'
 const CLEAN = {
   'package.json': { name: 'latchkey', exports: { '.': { types: './dist/index.d.ts', default: './dist/index.js' } } },
   LICENSE: 'Apache-2.0',
-  'README.md': '# Latchkey\n\nRead `docs/guides/a.md`, or [the draft](https://example.org/draft).\n',
-  'docs/guides/a.md': '[b](b.md)\n',
+  'README.md': '# Latchkey\n\nRead [the draft](https://example.org/draft).\n',
   'dist/index.js': 'export {}\n',
   'dist/index.d.ts': 'export {}\n',
 }
@@ -18,12 +17,13 @@ function found(files: Record<string, string | object>, bytesMax = 10_000): strin
 }
 
 describe('contents', () => {
-  it('accepts code, declarations, a manifest, a README, a licence and guides', () => {
+  it('accepts code, declarations, a manifest, a README and a licence', () => {
     expect(found({})).toEqual([])
   })
 
   it.each([
     'src/index.ts',
+    'docs/guides/a.md',
     'dist/index.js.map',
     'dist/a.test.js',
     'dist/a.test.d.ts',

@@ -7,7 +7,7 @@ import type { Finding } from './finding.ts'
 import { linksOf } from './markdown.ts'
 
 /** Sources, maps and tests have no place in a package. */
-const BELONGS = /^(?:package\.json|LICENSE|README\.md|docs\/guides\/[\w-]+\.md|dist\/.+(?<!\.test)\.(?:d\.ts|js))$/
+const BELONGS = /^(?:package\.json|LICENSE|README\.md|dist\/.+(?<!\.test)\.(?:d\.ts|js))$/
 
 const NEEDED = ['package.json', 'LICENSE', 'README.md']
 

@@ -1,19 +1,17 @@
 // Builds the packages and packs each from a folder of its own, which holds what users get and nothing else.
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { build, must } from './build.ts'
 import { halveIndentation } from './indentation.ts'
 import { packedManifest, type SourceManifest } from './manifest.ts'
 import { reachedModules } from './modules.ts'
-import { guideForPackage, readmeForPackage } from './readme.ts'
+import { readmeForPackage } from './readme.ts'
 
 const LIBRARY = 'packages/latchkey'
 
 /** In the order in which they are built: the second compiles against the declarations of the first. */
 const PUBLISHED = [LIBRARY, 'packages/conformance']
-
-const GUIDES = 'docs/guides'
 
 export type PackedPackage = { folder: string; name: string; tarball: string }
 
@@ -48,24 +46,14 @@ async function pack({ root, folder, built, stage, destination }: Packing): Promi
   cpSync(join(root, folder, 'LICENSE'), join(stage, 'LICENSE'))
   const texts: [string, string][] = [
     ['package.json', `${JSON.stringify(manifest, null, 2)}\n`],
-    ...documentsOf(root, folder),
+    ['README.md', readmeOf(root, folder)],
   ]
-  for (const [file, text] of texts) {
-    mkdirSync(dirname(join(stage, file)), { recursive: true })
-    writeFileSync(join(stage, file), text)
-  }
+  for (const [file, text] of texts) writeFileSync(join(stage, file), text)
   const said = await must('npm', ['pack', '--silent', '--pack-destination', destination], stage)
   return { folder, name: manifest.name, tarball: join(destination, said.split('\n').at(-1) ?? '') }
 }
 
-/** The library carries the README of the repository and the guides that it names; another package has a README beside it. */
-function documentsOf(root: string, folder: string): [string, string][] {
-  const read = (file: string) => readFileSync(join(root, file), 'utf8')
-  if (folder !== LIBRARY) return [['README.md', readmeForPackage(read(`${folder}/README.md`), new Set())]]
-  const guides = readdirSync(join(root, GUIDES)).map(name => `${GUIDES}/${name}`)
-  const packed = new Set([...guides, 'README.md'])
-  return [
-    ['README.md', readmeForPackage(read('README.md'), packed)],
-    ...guides.map((file): [string, string] => [file, guideForPackage(read(file), file, packed)]),
-  ]
+/** The library carries the README of the repository; another package has one beside it. */
+function readmeOf(root: string, folder: string): string {
+  return readmeForPackage(readFileSync(join(root, folder === LIBRARY ? '.' : folder, 'README.md'), 'utf8'))
 }

@@ -3,7 +3,7 @@ import { makeTree } from '../check/fixture.ts'
 import { halveIndentation } from './indentation.ts'
 import { packedManifest } from './manifest.ts'
 import { reachedModules } from './modules.ts'
-import { guideForPackage, readmeForPackage } from './readme.ts'
+import { readmeForPackage } from './readme.ts'
 
 const exports = {
   '.': { 'latchkey-source': './src/index.ts', types: './dist/index.d.ts', default: './dist/index.js' },
@@ -102,18 +102,9 @@ describe('the packed modules', () => {
   })
 })
 
-describe('packed documents', () => {
-  const packed = new Set(['README.md', 'docs/guides/a.md', 'docs/guides/b.md'])
-
-  it('name the guides that a README links to, and keep links to elsewhere', () => {
+describe('the packed README', () => {
+  it('has no link into the repository, and keeps links to elsewhere', () => {
     const text = '[A](docs/guides/a.md#x), [safe](SAFETY.md), [draft](https://example.org/d)\n```ts\nlist[0](a)\n```'
-    expect(readmeForPackage(text, packed)).toBe(
-      'A (`docs/guides/a.md`), safe, [draft](https://example.org/d)\n```ts\nlist[0](a)\n```',
-    )
-  })
-
-  it('link from guide to guide, and nowhere else in the repository', () => {
-    const text = '[B](b.md#x) [here](#y) [0001](../decisions/0001.md) [up](../../README.md)'
-    expect(guideForPackage(text, 'docs/guides/a.md', packed)).toBe('[B](b.md#x) [here](#y) 0001 [up](../../README.md)')
+    expect(readmeForPackage(text)).toBe('A, safe, [draft](https://example.org/d)\n```ts\nlist[0](a)\n```')
   })
 })
