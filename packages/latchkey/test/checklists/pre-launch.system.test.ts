@@ -291,8 +291,11 @@ describeOwnPostgres('the pre-launch checklist', own => {
     const told = shop.told.slice(before)
     const byTenant = (kind: string) =>
       ['careless', 'careful'].map(scope => told.filter(one => one.kind === kind && one.scope === scope).length)
+    const counted = (metric: string) =>
+      ['careless', 'careful'].map(scope => told.filter(one => one.what === metric && one.scope === scope).length)
     expect(byTenant('replayed')).toEqual([6, 1])
-    expect(byTenant('counted')).toEqual([3, 0])
+    expect(counted('reserve.replay')).toEqual([6, 1])
+    expect(counted('reserve.key_misuse')).toEqual([3, 0])
     expect(byTenant('reported')).toEqual([3, 0])
   })
 

@@ -1,5 +1,5 @@
 /**
- * An application as its author would write it, in a process of its own: every kind of operation, over HTTP, on PostgreSQL. Its first message
+ * An application as its author would write it, in a process of its own: every kind of operation, over HTTP, on PostgreSQL. One message
  * names its port; the others are all that Latchkey counts, observes and reports. Reports also go to its standard error, as by default.
  *
  * `slow` in a body keeps the work busy for that many milliseconds. `X-Fails` makes it fail: a retry without it succeeds.

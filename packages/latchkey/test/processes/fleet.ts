@@ -29,7 +29,7 @@ export async function startApp(argument: AppArgument, options: ForkOptions = {})
   return (await forkApp(new URL('./app.ts', import.meta.url), argument, options)).app
 }
 
-/** A process with a server. The first message that it sends names its port. */
+/** A process with a server. One of the first messages that it sends names its port. */
 export async function forkApp(
   script: URL,
   argument: object,
@@ -37,14 +37,21 @@ export async function forkApp(
 ): Promise<{ readonly app: App; readonly child: ChildProcess }> {
   const tsx = ['--import', 'tsx', '--conditions=latchkey-source']
   const child = fork(fileURLToPath(script), [JSON.stringify(argument)], { execArgv: [...tsx, ...execArgv], silent })
-  const [message]: unknown[] = await once(child, 'message')
-  const { port } = message as { port: number }
   const app = {
-    url: `http://127.0.0.1:${port}`,
+    url: `http://127.0.0.1:${await portOf(child)}`,
     kill: () => end(child, 'SIGKILL'),
     stop: () => end(child, 'SIGTERM'),
   }
   return { app, child }
+}
+
+function portOf(child: ChildProcess): Promise<number> {
+  return new Promise((resolve, reject) => {
+    child.on('message', message => {
+      if (typeof message === 'object' && 'port' in message) resolve(Number(message.port))
+    })
+    child.once('exit', code => reject(new Error(`the server ended with ${code} before it listened`)))
+  })
 }
 
 export function startFleet(size: number, argument: AppArgument): Promise<App[]> {
