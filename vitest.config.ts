@@ -19,10 +19,10 @@ export default defineConfig({
       'test/**/*.test.ts',
     ],
     globalSetup: ['test/servers/global-setup.ts'],
-    // Processes, not threads: suites start, signal and kill things. Two at a time, because the tests are about races
-    // and a machine out of breath finds fewer of them.
+    // Processes, not threads: suites start, signal and kill things. Three at a time on two cores: most of them wait for leases and
+    // deadlines. Not more, because the tests are about races and a machine out of breath finds fewer of them.
     pool: 'forks',
-    maxWorkers: 2,
+    maxWorkers: 3,
     // What the default telemetry writes about faults that a test makes on purpose. Tests about these lines read console.warn itself.
     onConsoleLog: line => !line.startsWith('[latchkey] '),
     testTimeout: 60_000,
