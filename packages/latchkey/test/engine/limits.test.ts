@@ -149,6 +149,18 @@ describe('look-ups', () => {
     ])
   })
 
+  it('count once for a caller that waits for a concurrent duplicate, with or without a new key left', async () => {
+    const { latchkey } = scene({ newKeysPerMinute: 1, lookupsPerMinute: 1 })
+    const pay = latchkey.guarded('pay', { onFailure: 'hold', onInProgress: 'wait', waitMs: 5_000 })
+    const request = { scope: 'acme', key: 'a', input: 1 }
+    let end = (_: number) => {}
+    const first = pay.run(request, () => new Promise<number>(resolve => (end = resolve)))
+    const second = pay.run(request, () => 2)
+    await new Promise(resolve => setTimeout(resolve, 400))
+    end(1)
+    expect([await first, await second]).toEqual([1, 1])
+  })
+
   it('include questions for a status', async () => {
     const { latchkey, telemetry } = scene({ lookupsPerMinute: 1 })
     const { statuses } = latchkey[engine]

@@ -5,7 +5,7 @@ import { outcomeUnknown } from 'latchkey'
 import type { RawDatabase } from './databases.ts'
 import { deliverOne, finds, marker, openShop, type Shop } from './scene.ts'
 
-const act = { by: 'alex', reason: `${marker} asked` }
+const act = { by: 'on-call', reason: `${marker} asked` }
 
 export function eraseCases(openDatabase: () => Promise<RawDatabase>): void {
   let raw: RawDatabase
@@ -60,7 +60,7 @@ function endedCases(raw: () => RawDatabase, open: Open): void {
     const dump = await raw().dump()
     expect(finds(dump)).toBe(0)
     expect(dump).not.toContain('acme')
-    expect(dump).toContain('alex')
+    expect(dump).toContain('on-call')
   })
 
   it('leaves other tenants alone, also one whose name begins alike', async () => {

@@ -35,7 +35,7 @@ it('parks a message that does not open, delivers it to nobody, and delivers it w
   expect(delivered).toEqual([])
 
   const again = openShop(store, fromAToB)
-  await again.store.outbox?.redrive(parked?.position ?? '', { by: 'alex', reason: 'the key is back' })
+  await again.store.outbox?.redrive(parked?.position ?? '', { by: 'on-call', reason: 'the key is back' })
   const seeing = relay(again)
   seeing.start()
   await expect.poll(() => delivered).toEqual([JSON.stringify({ to: marker })])

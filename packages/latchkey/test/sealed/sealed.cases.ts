@@ -9,7 +9,7 @@ import { deliverOne, finds, marker, openShop, type Shop } from './scene.ts'
 const allRuns = 5
 /** Unknown work is refused, and does not run again. */
 const noRuns = 0
-const act = { by: 'alex', reason: 'asked' }
+const act = { by: 'on-call', reason: 'asked' }
 
 export function sealedCases(openDatabase: () => Promise<RawDatabase>): void {
   let raw: RawDatabase

@@ -38,8 +38,8 @@ async function onlyFromRow<Tx>(
   gates: Gates,
   { request, waitMs, run }: LimitedRequest,
 ): Promise<Answer> {
-  const { id, scope } = request.identity
-  const lookWaitMs = gates.lookups.take(scope)
+  const { id } = request.identity
+  const lookWaitMs = lookWait(gates, request)
   if (lookWaitMs !== undefined) return exceeded(core, request, 'lookups', lookWaitMs)
   const read = await core.calls.call('read', () => core.store.read(id)).catch((cause: unknown) => ({ cause }))
   if (read !== undefined && 'cause' in read) return unavailable(read.cause)
@@ -55,8 +55,13 @@ interface Answered {
 /** The row was there, and nothing of it ran for this caller. */
 function afterLook<Tx>(core: Core<Tx>, gates: Gates, answered: Answered): Answer {
   const { request } = answered
-  const waitMs = request.asksAgain === true ? undefined : gates.lookups.take(request.identity.scope)
+  const waitMs = lookWait(gates, request)
   return waitMs === undefined ? afterMismatch(core, gates, answered) : exceeded(core, request, 'lookups', waitMs)
+}
+
+/** Once for a caller, however often it looks again while it waits. */
+function lookWait(gates: Gates, { identity, asksAgain }: ExecuteRequest): number | undefined {
+  return asksAgain === true ? undefined : gates.lookups.take(identity.scope)
 }
 
 function afterMismatch<Tx>(core: Core<Tx>, gates: Gates, { request, answer }: Answered): Answer {
