@@ -17,7 +17,7 @@ import {
   verdictOf,
 } from './fixture.ts'
 
-const act = { by: 'alex', reason: 'the provider said so on the phone' }
+const act = { by: 'on-call', reason: 'the provider said so on the phone' }
 const soon = { everyMs: 20 }
 
 export function itSettlesUnknowns(placeName: () => string): void {
