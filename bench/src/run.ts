@@ -1,5 +1,6 @@
 /** One run of one subject: throughput, latency, processor time, and the proof that nothing was lost or done twice. */
 import type { Context } from './context.ts'
+import { refusalsOf } from './load/load.ts'
 import { replayedOf } from './load/request.ts'
 import { machineUs, processUs } from './machine/cpu.ts'
 import type { Scenario } from './scenario.ts'
@@ -27,7 +28,7 @@ export async function measureRun(player: Player, options: RunOptions): Promise<v
   if (result.acknowledged === 0)
     throw new Error(`${player.subject.name} answered nothing but ${JSON.stringify(result.refused)}`)
   const spent = since(before, clocks(player, context))
-  const refused = Object.values(result.refused).reduce((sum, count) => sum + count, 0)
+  const refused = refusalsOf(result)
   const requests = Math.max(1, result.acknowledged + refused)
   player.runs.push({
     ...result,
@@ -45,8 +46,13 @@ export async function measureRun(player: Player, options: RunOptions): Promise<v
   await prove(player, { newRuns: replays ? 0 : result.acknowledged, runsBefore })
 }
 
-async function prove(player: Player, { newRuns, runsBefore }: { newRuns: number; runsBefore: number }): Promise<void> {
-  const { runs, stored } = await player.server.proof()
+/** That the handler ran once for each of the keys that were acknowledged since `runsBefore`, and that each has its row. */
+export async function prove(
+  player: Player,
+  { newRuns, runsBefore }: { newRuns: number; runsBefore: number },
+): Promise<void> {
+  const { runs, stored, faults } = await player.server.proof()
+  player.faults.push(...faults)
   if (runs - runsBefore !== newRuns) {
     player.faults.push(`the handler ran ${runs - runsBefore} times for ${newRuns} new keys`)
   }

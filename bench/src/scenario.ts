@@ -4,7 +4,7 @@ import type { LoadResult } from './load/load.ts'
 import { replayedPrefix } from './load/request.ts'
 import { openStage, type Player, type Stage } from './stage.ts'
 import { measureRun } from './run.ts'
-import { byStart } from './starts.ts'
+import { byStart, inTurn } from './repetitions.ts'
 import { warmUp } from './warm-up.ts'
 
 export interface Scenario {
@@ -15,6 +15,8 @@ export interface Scenario {
   readonly workMs?: number
   /** Every request repeats one of this many keys that were completed before. Default: every key is new. */
   readonly replayedKeys?: number
+  /** Runs of each subject in a repetition. Default 1; more where a ratio is so close to 1 that the spread of five would hide it. */
+  readonly rounds?: number
   /** How often the servers are started anew, with new stores. Default 1. */
   readonly starts?: number
 }
@@ -48,9 +50,9 @@ export interface ScenarioResult {
 }
 
 export async function measureScenario(scenario: Scenario, context: Context): Promise<ScenarioResult> {
-  const { starts = 1 } = scenario
+  const { starts = 1, rounds = 1 } = scenario
   const parts: ScenarioResult[] = []
-  for (const repetitions of byStart(context.repetitions, starts)) {
+  for (const repetitions of byStart(context.repetitions * rounds, starts)) {
     parts.push(await measureStart(scenario, context, repetitions))
   }
   return parts.reduce(joined)
@@ -61,10 +63,9 @@ async function measureStart(scenario: Scenario, context: Context, repetitions: n
   try {
     for (const player of stage.players) await prepare(player, scenario, context)
     for (let repetition = 0; repetition < repetitions; repetition++) {
-      // Every second repetition runs backwards, so that nobody always comes after the same neighbour.
-      const order = repetition % 2 === 0 ? stage.players : stage.players.toReversed()
       for (const connections of scenario.connections) {
-        for (const player of order) await measureRun(player, { scenario, connections, context })
+        for (const player of inTurn(stage.players, repetition))
+          await measureRun(player, { scenario, connections, context })
       }
     }
     return { subjects: await results(stage), leftOut: stage.leftOut }

@@ -9,6 +9,9 @@ export type Frame = 'plain' | 'express' | 'hono' | 'fetch' | 'fastify' | 'koa'
  */
 export type Guard = 'none' | 'own-transaction' | 'guarded' | 'atomic' | 'naive' | 'floor' | 'peer'
 
+/** What is switched on beyond the defaults, where the cost of that is measured. */
+export type Option = 'prometheus' | 'otel' | 'encryption' | 'limits'
+
 export interface Subject {
   readonly id: string
   /** For the table. */
@@ -16,6 +19,7 @@ export interface Subject {
   readonly frame: Frame
   readonly guard: Guard
   readonly store: 'memory' | 'sqlite' | 'postgres' | 'redis' | undefined
+  readonly option?: Option
   /** A peer's file in bench/peers. */
   readonly peer?: string
   /** The subject it is compared with, in the same repetition. */
@@ -69,6 +73,26 @@ const onPlain: readonly Subject[] = [
     against: 'own-sqlite',
   },
 ]
+
+const withOptions = [
+  ['prometheus', 'prometheus', 'the same with prometheusTelemetry'],
+  ['otel', 'otel', 'the same with otelTelemetry'],
+  ['encrypted', 'encryption', 'the same with encryption'],
+  ['limited', 'limits', 'the same with limits'],
+] as const
+
+/** Latchkey beside itself without the option. */
+const options = withOptions.map(([suffix, option, name]): Subject => {
+  return {
+    id: `postgres-${suffix}`,
+    name,
+    guard: 'guarded',
+    store: 'postgres',
+    frame: 'plain',
+    option,
+    against: 'postgres',
+  }
+})
 
 const peers: readonly Subject[] = [
   {
@@ -142,7 +166,7 @@ const adapters = frames.flatMap(([frame, name]): Subject[] => [
 ])
 
 const all: ReadonlyMap<string, Subject> = new Map(
-  [...onPlain, ...peers, ...adapters].map(subject => [subject.id, subject]),
+  [...onPlain, ...options, ...peers, ...adapters].map(subject => [subject.id, subject]),
 )
 
 export const frameNames: readonly string[] = frames.map(([frame]) => frame)

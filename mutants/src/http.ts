@@ -101,14 +101,14 @@ export const httpMutants: readonly Mutant[] = [
     name: 'http: client libraries retry an unknown outcome by themselves',
     patches: [
       {
-        file: `${folder}/wire/problem.ts`,
+        file: `${folder}/wire/render-problem.ts`,
         find: "return problem.attempt === 'own' ? undefined : false",
         replace: 'return undefined',
       },
     ],
     caughtBy: [
       named(
-        'src/wire/problem.test.ts',
+        'src/wire/render-problem.test.ts',
         'stops retries that wait for evidence or for a person, and those that never help',
       ),
     ],

@@ -33,6 +33,7 @@ it('never repeats a new key, and stays inside the replayed ones', () => {
   const keyOf = (text: string) => /idempotency-key: (\S+)/.exec(text)?.[1] ?? ''
   const keys = (write: (n: number) => string) => new Set(Array.from({ length: 5_000 }, (_, n) => keyOf(write(n))))
   expect(keys(requestWriter({ kind: 'new', prefix: 'a-' })).size).toBe(5_000)
+  expect(requestWriter({ kind: 'new', prefix: 'a-' }, 'acme')(0)).toContain('\r\nx-tenant: acme\r\n')
   const replayed = keys(requestWriter({ kind: 'replayed', prefix: 'b-', count: 10 }))
   expect([...replayed].toSorted()).toEqual(Array.from({ length: 10 }, (_, n) => `b-${n}`))
 })
@@ -72,6 +73,21 @@ it('reports the average apart from the percentiles', async () => {
   expect(p95Ms).toBeGreaterThanOrEqual(199)
   expect(averageMs).toBeGreaterThanOrEqual(19.9)
   expect(averageMs).toBeLessThan(p95Ms)
+})
+
+it('paces a connection, and counts the wait of a request that was due before the answer to the one ahead came', async () => {
+  let answered = 0
+  const port = await listening((request, response) => {
+    request.resume()
+    setTimeout(() => response.end('{"ok":true}'), ++answered === 1 ? 300 : 0)
+  })
+  const load = { port, connections: 1, seconds: 30, perSecond: 10, requestsMax: 4 }
+  const startedAt = performance.now()
+  const { p50Ms, p99Ms } = await runLoad({ ...load, keys: { kind: 'new', prefix: 'k-' } })
+  // Due at 0, 100, 200 and 300 ms, and the first answer takes 300: the second has waited for 200, the third for 100.
+  expect(performance.now() - startedAt).toBeGreaterThanOrEqual(299)
+  expect(p99Ms).toBeGreaterThanOrEqual(299)
+  expect(p50Ms).toBeGreaterThanOrEqual(199)
 })
 
 it('fails when the server hangs up', async () => {

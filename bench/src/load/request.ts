@@ -15,11 +15,13 @@ export function replayedOf(count: number): Keys {
 }
 
 const body = JSON.stringify({ sku: 'tea', quantity: 3, note: 'x'.repeat(130) })
-const head = 'POST /orders HTTP/1.1\r\nhost: bench\r\ncontent-type: application/json\r\nidempotency-key: '
+const start = 'POST /orders HTTP/1.1\r\nhost: bench\r\ncontent-type: application/json\r\n'
 const tail = `\r\ncontent-length: ${body.length}\r\n\r\n${body}`
 
-export function requestWriter(keys: Keys): (n: number) => string {
+/** `tenant`: for a server whose scope is that header. */
+export function requestWriter(keys: Keys, tenant?: string): (n: number) => string {
   const { prefix } = keys
+  const head = `${start}${tenant === undefined ? '' : `x-tenant: ${tenant}\r\n`}idempotency-key: `
   switch (keys.kind) {
     case 'new':
       return n => `${head}${prefix}${scramble(n)}${tail}`

@@ -25,7 +25,10 @@ const sources = {
   fingerprintCode: '../../../packages/latchkey/src/engine/fingerprint/fingerprint.ts',
 } as const satisfies Programs
 /** What an application brings itself. */
-const external = ['pg', 'libsql', 'hono', '@hono/node-server', 'express', 'fastify', 'koa']
+const external = [
+  ...['pg', 'libsql', 'hono', '@hono/node-server', 'express', 'fastify', 'koa'],
+  ...['prom-client', '@opentelemetry/sdk-metrics'],
+]
 
 export async function bundlePrograms(): Promise<Programs> {
   const entries = Object.entries(sources)

@@ -5,6 +5,7 @@ import { createRelay, functionTarget } from 'latchkey/outbox'
 import { type PostgresStore, postgresStore } from 'latchkey/stores/postgres'
 import { createWorkers } from 'latchkey/workers'
 import pg from 'pg'
+import { inTurn } from '../repetitions.ts'
 import { quantile } from '../statistics.ts'
 
 export interface OutboxOrder {
@@ -53,7 +54,7 @@ export async function measureOutbox(order: OutboxOrder): Promise<OutboxResult> {
   const rates = { oneByOne: new Array<number>(), inBatches: new Array<number>() }
   for (let repetition = 0; repetition < repetitions; repetition++) {
     const names = ['oneByOne', 'inBatches'] as const
-    for (const name of repetition % 2 === 0 ? names : names.toReversed()) {
+    for (const name of inTurn(names, repetition)) {
       rates[name].push(await (name === 'oneByOne' ? drainNaively(pool, singles) : drain(parts, messages)))
     }
   }

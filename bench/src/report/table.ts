@@ -1,4 +1,5 @@
 /** Markdown tables. */
+import { refusalsOf } from '../load/load.ts'
 import type { ScenarioResult, SubjectRuns } from '../scenario.ts'
 import { median, pairwise } from '../statistics.ts'
 
@@ -37,7 +38,7 @@ export function scenarioTable({ subjects, leftOut }: ScenarioResult, connections
     const base = at(subjects.find(subject => subject.id === against)?.runs ?? [])
     const perSecond = own.map(run => run.requestsPerSecond)
     const ratios =
-      id === against
+      id === against || base.length === 0
         ? []
         : pairwise(
             perSecond,
@@ -59,7 +60,7 @@ export function scenarioTable({ subjects, leftOut }: ScenarioResult, connections
 }
 
 function proofOf(proof: SubjectRuns['proof'], runs: SubjectRuns['runs']): string {
-  const refused = runs.flatMap(run => Object.values(run.refused)).reduce((sum, count) => sum + count, 0)
+  const refused = runs.reduce((sum, run) => sum + refusalsOf(run), 0)
   const counted = proof === undefined ? '' : `${proof.acknowledged} = ${proof.rows} = ${proof.completed}`
   return refused === 0 ? counted : `${counted} (${refused} refused)`
 }

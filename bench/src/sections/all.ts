@@ -4,6 +4,7 @@ import { allocation } from './allocation.ts'
 import { behaviour } from './behaviour.ts'
 import { connections } from './connections.ts'
 import { fingerprint } from './fingerprint.ts'
+import { flood } from './flood.ts'
 import { growth } from './growth.ts'
 import { httpSections } from './http-sections.ts'
 import { outbox } from './outbox.ts'
@@ -13,6 +14,7 @@ export const sections: readonly Section[] = [
   behaviour,
   ...httpSections,
   connections,
+  flood,
   allocation,
   growth,
   rows,

@@ -12,7 +12,7 @@ import type { Run } from '../scenario.ts'
 import type { Section, SectionResult } from '../section.ts'
 import { startServer } from '../server/server-process.ts'
 import { openStage, type Player } from '../stage.ts'
-import { byStart } from '../starts.ts'
+import { byStart, inTurn } from '../repetitions.ts'
 import { type Figure, figure, median, pairwise } from '../statistics.ts'
 
 const deadLeases = 10
@@ -93,7 +93,7 @@ async function interleave(
       await warmUp(player, { replayedKeys: replayedKeys(player) }, context)
     }
     for (let repetition = 0; repetition < repetitions; repetition++) {
-      for (const player of repetition % 2 === 0 ? [empty, full] : [full, empty]) {
+      for (const player of inTurn([empty, full], repetition)) {
         const scenario = { seconds, replayedKeys: replayedKeys(player) }
         await measureRun(player, { scenario, connections: 64, context })
       }
@@ -125,8 +125,7 @@ async function reap(full: Player, context: Context): Promise<{ off: Run[]; on: R
   try {
     for (const work of ['off', 'on'] as const) await warmUp(measured('off'), { replayedKeys: 0, work }, context)
     for (let repetition = 0; repetition < context.repetitions; repetition++) {
-      for (const state of repetition % 2 === 0 ? (['off', 'on'] as const) : (['on', 'off'] as const))
-        await measure(state)
+      for (const state of inTurn(['off', 'on'] as const, repetition)) await measure(state)
     }
     return runs
   } finally {

@@ -182,7 +182,43 @@ const adapters: HttpSection = {
   ),
 }
 
-export const httpSections: readonly Section[] = [saturation, work, replay, atomic, single, adapters].map(asSection)
+const options = {
+  prometheus: { of: 'postgres-prometheus', what: 'metrics on a registry of prom-client' },
+  otel: { of: 'postgres-otel', what: 'metrics through the SDK of OpenTelemetry' },
+  encryption: { of: 'postgres-encrypted', what: 'encryption' },
+}
+
+const overhead: HttpSection = {
+  name: 'overhead',
+  title: 'Overhead of options: no work, 64 connections, new keys',
+  what: 'telemetry and encryption, each over Latchkey on PostgreSQL without it',
+  subjects: ['postgres', ...Object.values(options).map(({ of }) => of)],
+  connections: [64],
+  seconds: 0.7,
+  rounds: 3,
+  starts: 2,
+  remark: 'Each is compared with Latchkey on PostgreSQL without the option.',
+  figures: Object.fromEntries(
+    Object.entries(options).flatMap(([name, { of, what }]): [string, Comparison][] => [
+      [`${name} over without`, { of, over: 'postgres', what: `throughput with ${what} over without` }],
+      [
+        `${name}: app added`,
+        {
+          of,
+          over: 'postgres',
+          by: run => run.appUs,
+          combine: (a, b) => a - b,
+          unit: 'µs',
+          what: `processor time per request that ${what} adds to the application`,
+        },
+      ],
+    ]),
+  ),
+}
+
+export const httpSections: readonly Section[] = [saturation, work, replay, atomic, single, adapters, overhead].map(
+  asSection,
+)
 
 function asSection(section: HttpSection): Section {
   const { name, what } = section

@@ -5,7 +5,7 @@ import { createDatabaseOn } from '../machine/database.ts'
 import type { OutboxOrder, OutboxResult } from '../outbox/measure.ts'
 import { markdownTable, withSpread } from '../report/table.ts'
 import type { Section, SectionResult } from '../section.ts'
-import { byStart } from '../starts.ts'
+import { byStart } from '../repetitions.ts'
 import { figure, pairwise } from '../statistics.ts'
 
 const starts = 2

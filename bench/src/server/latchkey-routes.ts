@@ -2,13 +2,13 @@
 import type { ServerResponse } from 'node:http'
 import { captureVerify, idempotent } from 'latchkey/http/express'
 import type { Backend } from './backend.ts'
-import { atomicOperation, guardedOperation } from './operations.ts'
+import { atomicOperation, guardedOperation, type Options } from './operations.ts'
 import type { Work } from './order.ts'
 import { type PlainRequest, type PlainRoute, reportOnce, sendJson, sendReceipt } from './plain.ts'
 
-export function guardedRoute(backend: Backend, { handle }: Work): PlainRoute {
+export function guardedRoute(backend: Backend, { handle }: Work, options?: Options<PlainRequest>): PlainRoute {
   return mounted(
-    idempotent(guardedOperation<PlainRequest>(backend), async (request, response) =>
+    idempotent(guardedOperation<PlainRequest>(backend, options), async (request, response) =>
       sendReceipt(asNode(response), await handle(request.body)),
     ),
   )

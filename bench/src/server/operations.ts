@@ -1,17 +1,27 @@
-/** The operations that the servers guard, with the settings of an ordinary application: all defaults. */
-import { type AtomicOperation, createLatchkey, type GuardedOperation, type Latchkey } from 'latchkey'
+/** The operations that the servers guard, with the settings of an ordinary application: all defaults, unless an option is measured. */
+import {
+  type AtomicOperation,
+  createLatchkey,
+  type GuardedOperation,
+  type Latchkey,
+  type LatchkeyOptions,
+} from 'latchkey'
 import type { Backend } from './backend.ts'
 
 export const scope = 'bench'
 export const operationName = 'orders.create'
 
-export function latchkeyOn<Context>({ store }: Backend): Latchkey<unknown, Context> {
+export type Options<Context> = Partial<
+  Pick<LatchkeyOptions<unknown, Context>, 'telemetry' | 'encryption' | 'limits' | 'scope'>
+>
+
+export function latchkeyOn<Context>({ store }: Backend, options: Options<Context> = {}): Latchkey<unknown, Context> {
   // As where workers run: no statement of its own beside those of the requests, which are counted.
-  return createLatchkey({ store, scope: (_context: Context) => scope, maintenance: false })
+  return createLatchkey({ store, scope: (_context: Context) => scope, maintenance: false, ...options })
 }
 
-export function guardedOperation<Context>(backend: Backend): GuardedOperation<Context> {
-  return latchkeyOn<Context>(backend).guarded(operationName, { onFailure: 'hold' })
+export function guardedOperation<Context>(backend: Backend, options?: Options<Context>): GuardedOperation<Context> {
+  return latchkeyOn<Context>(backend, options).guarded(operationName, { onFailure: 'hold' })
 }
 
 export function atomicOperation<Context>(backend: Backend): AtomicOperation<unknown, Context> {

@@ -14,6 +14,7 @@ import { atomicRoute, guardedRoute, ownTransactionRoute } from './latchkey-route
 import { naiveRoute, naiveStored } from './naive.ts'
 import { latchkeyOn } from './operations.ts'
 import { orderWork, type Work } from './order.ts'
+import { openOption, type OpenedOption } from './option.ts'
 import { openPeer } from './peer.ts'
 import { bareRoute, listenPlain, type PlainRoute } from './plain.ts'
 
@@ -43,11 +44,14 @@ export interface Proof {
   /** How often the handler ran. */
   readonly runs: number
   readonly stored: Stored | undefined
+  /** What shows that the option of the subject is not at work. */
+  readonly faults: readonly string[]
 }
 
 interface Running {
   readonly port: number
   readonly backend: Backend | undefined
+  readonly option: OpenedOption | undefined
   stored(): Promise<Stored | undefined>
 }
 
@@ -66,15 +70,16 @@ async function start({ subject, place, peerFile }: ServerArgument, work: Work): 
   if (peerFile !== undefined) {
     const { port, stored } = await openPeer(peerFile, place, work)
     const counted = async () => asStored(await stored())
-    return { port, backend: undefined, stored: counted }
+    return { port, backend: undefined, option: undefined, stored: counted }
   }
   const backend = await openBackend(subject.store, place)
   const { frame, guard } = subject
+  const option = subject.option && (await openOption(subject.option, backend))
   const port =
     frame === 'plain'
-      ? await listenPlain(await routeOf(guard, backend, work))
+      ? await listenPlain(await routeOf(guard, { backend, work, option }))
       : await frameworks[frame](work, guard === 'none' ? undefined : backend)
-  return { port, backend, stored: () => storedOf(guard, backend) }
+  return { port, backend, option, stored: () => storedOf(guard, backend) }
 }
 
 async function storedOf(guard: Subject['guard'], backend: Backend | undefined): Promise<Stored | undefined> {
@@ -87,12 +92,16 @@ function poolOf(backend: Backend | undefined): pg.Pool {
   return backend.pool
 }
 
-async function routeOf(guard: Subject['guard'], backend: Backend | undefined, work: Work): Promise<PlainRoute> {
+interface RouteParts extends Pick<Running, 'backend' | 'option'> {
+  readonly work: Work
+}
+
+async function routeOf(guard: Subject['guard'], { backend, work, option }: RouteParts): Promise<PlainRoute> {
   if (guard === 'none') return bareRoute(work)
   if (backend === undefined) throw new Error(`${guard} needs a store`)
   switch (guard) {
     case 'guarded':
-      return guardedRoute(backend, work)
+      return guardedRoute(backend, work, option?.options)
     case 'atomic':
       return atomicRoute(backend, work)
     case 'own-transaction':
@@ -116,7 +125,7 @@ async function answer(question: ServerQuestion): Promise<unknown> {
     case 'runs':
       return work.runs()
     case 'proof':
-      return { runs: work.runs(), stored: argument.counted ? await running.stored() : undefined } satisfies Proof
+      return proof()
     case 'settings':
       return (await running.backend?.settings()) ?? ''
     case 'reaper on':
@@ -136,4 +145,10 @@ async function answer(question: ServerQuestion): Promise<unknown> {
     case 'allocations end':
       return endCount?.() ?? 0
   }
+}
+
+async function proof(): Promise<Proof> {
+  const runs = work.runs()
+  const stored = argument.counted ? await running.stored() : undefined
+  return { runs, stored, faults: (await running.option?.faults(runs)) ?? [] }
 }

@@ -32,7 +32,7 @@ export const minuteMs = 60_000
 export const hourMs: number = 60 * minuteMs
 /** Real clocks run by themselves: so long that a slow machine cannot exceed it by accident. */
 export const leaseMs: number = 10 * minuteMs
-export const act = { by: 'alex', reason: 'the consumer was repaired' } as const
+export const act = { by: 'on-call', reason: 'the consumer was repaired' } as const
 export const newLeaseId: () => string = newClaimId
 
 export async function openFixture(harness: StoreHarness): Promise<OutboxFixture> {

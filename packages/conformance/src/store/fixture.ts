@@ -22,7 +22,7 @@ export const leaseMs: number = 10 * minuteMs
 export const expiresInMs: number = 24 * hourMs
 export const retentionMs: number = 2 * hourMs
 
-export const act = { by: 'alex', reason: 'the provider shows one charge' } as const
+export const act = { by: 'on-call', reason: 'the provider shows one charge' } as const
 export const retryNow: Failure = { to: 'failed_retryable', errorCode: 'ECONNREFUSED', dueInMs: 0 }
 export const notKnown: Failure = { to: 'unknown', errorCode: 'TimeoutError', dueInMs: 0 }
 

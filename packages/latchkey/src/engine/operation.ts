@@ -3,7 +3,7 @@ import type { Clock } from '../ports/clock.ts'
 import type { Header } from '../ports/outcome.ts'
 import type { KeyRecord, Resumable } from '../ports/store.ts'
 import type { Telemetry } from '../ports/telemetry.ts'
-import type { ProblemAnswer, ProblemDetails } from '../wire/problem.ts'
+import type { ProblemAnswer, ProblemDetails } from '../wire/render-problem.ts'
 import type { engine } from './internal.ts'
 import type { JsonOf, Storable } from './json-of.ts'
 import type { NeverStored } from './rules/judge.ts'
@@ -12,7 +12,8 @@ import type { AtomicExecution, Execution, GuardedExecution } from './execution.t
 import type { RequestOwner, Scope } from './request.ts'
 
 // Part of the options below, so that users can name them.
-export type { ProblemAnswer, ProblemCode, ProblemDetails } from '../wire/problem.ts'
+export type { ProblemCode } from '../wire/problem.ts'
+export type { ProblemAnswer, ProblemDetails } from '../wire/render-problem.ts'
 
 export interface HttpOptions<Context = unknown> {
   /** Codes and body shape of the answers Latchkey makes: `ietf` (default, RFC 9457) or `stripe`. */

@@ -1,13 +1,8 @@
 /** The answers that Latchkey itself may give to a request of an operation, from what the operation declares. */
 import type { OperationKind } from '../engine/operation.ts'
 import type { Settings } from '../engine/options.ts'
-import {
-  describeProblem,
-  type Problem,
-  type ProblemCode,
-  type RenderOptions,
-  type RetryAdvice,
-} from '../wire/problem.ts'
+import type { Problem, ProblemCode, RetryAdvice } from '../wire/problem.ts'
+import { describeProblem, type RenderOptions } from '../wire/render-problem.ts'
 
 /** An operation, as it is documented. */
 export interface Documented {

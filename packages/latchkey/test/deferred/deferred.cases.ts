@@ -1,29 +1,16 @@
 /** What deferred work does, whichever store keeps it. Run by a test file per store. */
-import { afterEach, beforeAll, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
 import { createLatchkey, isLatchkeyError, notExecuted } from 'latchkey'
 import { createWorkers } from 'latchkey/workers'
 import { engine } from '../../src/engine/internal.ts'
 import { eventually, recordingTelemetry } from '../engine/fixture.ts'
-import { openPlace } from '../processes/database.ts'
-import { openStage, rowOf, type Stage, type StageOptions } from './fixture.ts'
+import { openerOn } from '../processes/migrated.ts'
+import { openStage, rowOf, type StageOptions } from './fixture.ts'
 
 const act = { by: 'a test', reason: 'the provider was asked' } as const
 
 export function itDefers(placeName: () => string): void {
-  const open: Stage[] = []
-  const stageOf = async (options?: StageOptions) => {
-    const stage = await openStage(placeName(), options)
-    open.push(stage)
-    return stage
-  }
-  beforeAll(async () => {
-    const place = await openPlace(placeName())
-    await place.migrate()
-    await place.close()
-  })
-  afterEach(async () => {
-    await Promise.all(open.splice(0).map(stage => stage.close()))
-  })
+  const stageOf = openerOn(placeName, openStage)
 
   it('keeps the work, runs nothing, and tells the outcome once a worker has run it', async () => {
     const stage = await stageOf()

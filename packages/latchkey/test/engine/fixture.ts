@@ -9,7 +9,7 @@ import type { Telemetry } from '../../src/ports/telemetry.ts'
 import { memoryStore } from '../../src/stores/memory/index.ts'
 
 export const operationName = 'payments.create'
-export const act = { by: 'alex', reason: 'the provider shows it' } as const
+export const act = { by: 'on-call', reason: 'the provider shows it' } as const
 
 /** Times a test can wait for. */
 export const brief = { leaseMs: 600, holdMsMax: 60_000, retentionMs: 70_000, allowShortRetention: true } as const

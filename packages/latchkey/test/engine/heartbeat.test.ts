@@ -168,7 +168,7 @@ describe('a claim that is lost', () => {
     const answer = await operation[engine].execute(executeRequest('lost'), async ({ signal }) => {
       clock.leap(10_000)
       await inner.sweep({ limit: 1 })
-      await inner.settle(idOf('lost'), { kind: 'never-happened' }, { by: 'alex', reason: 'test' }, 1_000)
+      await inner.settle(idOf('lost'), { kind: 'never-happened' }, { by: 'on-call', reason: 'test' }, 1_000)
       await eventually(() => signal.aborted)
       expect(signal.reason).toMatchObject({ code: 'claim-lost' })
       return answered(201)
@@ -187,7 +187,7 @@ describe('a claim that is lost', () => {
     await operation[engine].execute(executeRequest('looks-late'), async execution => {
       clock.leap(10_000)
       await inner.sweep({ limit: 1 })
-      await inner.settle(idOf('looks-late'), { kind: 'never-happened' }, { by: 'alex', reason: 'test' }, 1_000)
+      await inner.settle(idOf('looks-late'), { kind: 'never-happened' }, { by: 'on-call', reason: 'test' }, 1_000)
       const before = faulty.calls.heartbeat
       await eventually(() => faulty.calls.heartbeat > before)
       await pause(20)

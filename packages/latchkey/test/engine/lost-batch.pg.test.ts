@@ -1,40 +1,33 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import pg from 'pg'
+import type pg from 'pg'
 import { describePostgres } from '../../../../test/servers/describe-postgres.ts'
-import { startTcpProxy, type TcpProxy } from '../../../../test/servers/tcp-proxy.ts'
 import { createLatchkey, type Latchkey } from '../../src/index.ts'
 import { postgresStore, type PostgresStore } from '../../src/stores/postgres/index.ts'
+import { openProxiedPools, type ProxiedPools } from './proxied-pools.ts'
 
 const together = 20
 
 describePostgres('a batch whose connection breaks', database => {
-  let proxy: TcpProxy
-  /** Looks at the same database over a whole wire. */
-  let outside: pg.Pool
-  let wired: pg.Pool
+  let pools: ProxiedPools
   let store: PostgresStore<pg.PoolClient>
   let latchkey: Latchkey<unknown, unknown>
 
   beforeAll(async () => {
-    proxy = await startTcpProxy(database.url)
-    outside = new pg.Pool({ connectionString: database.url, max: 2 })
-    wired = new pg.Pool({ connectionString: proxy.through(database.url), max: 8 })
-    for (const pool of [outside, wired]) pool.on('error', () => {})
-    store = postgresStore({ pool: wired })
+    pools = await openProxiedPools(database.url)
+    store = postgresStore({ pool: pools.wired })
     await store.migrate()
     latchkey = createLatchkey({ store, scope: () => 'acme' }) as Latchkey<unknown, unknown>
   })
   afterAll(async () => {
     await latchkey.close()
-    await Promise.all([outside.end(), wired.end()])
-    await proxy.close()
+    await pools.close()
   })
 
   /** `lost`: which message of the batch. The word is in every claim, or in every answer, of this operation. */
   async function runAll(operation: string, { cutAt, lost }: { cutAt: string; lost: 'request' | 'reply' }) {
     const guarded = latchkey.guarded(operation, { onFailure: 'hold' })
     const calls = new Map<string, number>()
-    const cut = proxy.cutAt(cutAt, lost)
+    const cut = pools.proxy.cutAt(cutAt, lost)
     const keys = Array.from({ length: together }, (_, index) => `${operation}-${index}`)
     const run = (key: string) =>
       guarded.run({ scope: 'acme', key, input: key }, async () => {
@@ -48,7 +41,7 @@ describePostgres('a batch whose connection breaks', database => {
 
   const statesOf = async (operation: string) =>
     (
-      await outside.query<{ state: number; n: number }>(
+      await pools.outside.query<{ state: number; n: number }>(
         'select state, count(*)::int as n from latchkey.keys where operation = $1 group by state',
         [operation],
       )
@@ -80,7 +73,7 @@ describePostgres('a batch whose connection breaks', database => {
     expect(results).toEqual(keys.map(key => ({ status: 'fulfilled', value: `answer of ${key}` })))
     expect([...calls.values()]).toEqual(keys.map(() => 1))
     expect(await statesOf(operation)).toEqual([{ state: 2, n: together }])
-    const evidence = await outside.query(
+    const evidence = await pools.outside.query(
       'select from latchkey.evidence e join latchkey.keys k on k.id = e.key_id where k.operation = $1',
       [operation],
     )

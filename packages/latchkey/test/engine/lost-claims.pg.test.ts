@@ -1,44 +1,37 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import pg from 'pg'
+import type pg from 'pg'
 import { describePostgres } from '../../../../test/servers/describe-postgres.ts'
-import { startTcpProxy, type TcpProxy } from '../../../../test/servers/tcp-proxy.ts'
 import { createLatchkey, type Latchkey } from '../../src/index.ts'
 import { postgresStore, type PostgresStore } from '../../src/stores/postgres/index.ts'
 import { eventually } from './fixture.ts'
+import { openProxiedPools, type ProxiedPools } from './proxied-pools.ts'
 
 const together = 1_500
 /** A busy machine takes its time for fifteen hundred of anything. */
 const limitMs = 240_000
 
 describePostgres('fifteen hundred claims whose replies are lost together', database => {
-  let proxy: TcpProxy
-  /** Looks at the same database over a whole wire. */
-  let outside: pg.Pool
-  let wired: pg.Pool
+  let pools: ProxiedPools
   let beside: PostgresStore<pg.PoolClient>
   let latchkey: Latchkey<unknown, unknown>
 
   beforeAll(async () => {
-    proxy = await startTcpProxy(database.url)
-    outside = new pg.Pool({ connectionString: database.url, max: 2 })
-    wired = new pg.Pool({ connectionString: proxy.through(database.url), max: 8 })
-    for (const pool of [outside, wired]) pool.on('error', () => {})
-    beside = postgresStore({ pool: outside })
+    pools = await openProxiedPools(database.url)
+    beside = postgresStore({ pool: pools.outside })
     await beside.migrate()
-    const store = postgresStore({ pool: wired, batching: { sizeMax: together } })
+    const store = postgresStore({ pool: pools.wired, batching: { sizeMax: together } })
     latchkey = createLatchkey({ store, scope: () => 'acme' }) as Latchkey<unknown, unknown>
   })
   afterAll(async () => {
-    proxy.mend()
+    pools.proxy.mend()
     await latchkey.close()
-    await Promise.all([outside.end(), wired.end()])
-    await proxy.close()
+    await pools.close()
   })
 
   const states = { in_progress: 1, completed: 2, failed_retryable: 3, unknown: 4 } as const
   const rowsIn = async (operation: string, state: keyof typeof states) => {
     const text = 'select count(*)::int as n from latchkey.keys where operation = $1 and state = $2'
-    const { rows } = await outside.query<{ n: number }>(text, [operation, states[state]])
+    const { rows } = await pools.outside.query<{ n: number }>(text, [operation, states[state]])
     return rows[0]?.n
   }
 
@@ -57,7 +50,7 @@ describePostgres('fifteen hundred claims whose replies are lost together', datab
           return key
         })
 
-      proxy.muteAt(guarded.name)
+      pools.proxy.muteAt(guarded.name)
       const refused = Promise.allSettled(keys.map(run))
       await eventually(async () => (await rowsIn(guarded.name, 'in_progress')) === together, limitMs)
       // Before their callers are answered: from then on the process tries to release them, and its requests do arrive.
@@ -72,7 +65,7 @@ describePostgres('fifteen hundred claims whose replies are lost together', datab
       for (const result of await refused) expect(result).toMatchObject({ reason: { code: 'store-unavailable' } })
       expect(calls.size).toBe(0)
 
-      proxy.mend()
+      pools.proxy.mend()
       await eventually(async () => (await rowsIn(guarded.name, 'failed_retryable')) === together, limitMs)
       // As clients do: a few at a time, and again after a 503 or a 409.
       const retry = (key: string) => eventually(async () => (await run(key).catch(() => undefined)) === key)

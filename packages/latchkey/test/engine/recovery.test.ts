@@ -98,7 +98,7 @@ describe('an operator', () => {
     })
     expect(await guarded('hold').run(runRequest('k'), () => 'ran')).toEqual({ id: 7 })
     const { audit, evidence } = await latchkey.inspect(row('k'))
-    expect(audit).toMatchObject([{ act: 'settle', by: 'alex', reason: 'the provider shows it' }])
+    expect(audit).toMatchObject([{ act: 'settle', by: 'on-call', reason: 'the provider shows it' }])
     expect(evidence).toMatchObject([{ source: 'operator', verdict: 'happened', applied: true }])
   })
 
@@ -186,12 +186,12 @@ describe('an operator', () => {
     await guarded('hold').run(runRequest('k'), () => 'first')
     expect(await latchkey.forget(row('k'), act)).toEqual({ kind: 'forgotten' })
     expect(await guarded('hold').run(runRequest('k'), () => 'second')).toBe('second')
-    expect((await latchkey.inspect(row('k'))).audit).toMatchObject([{ act: 'forget', by: 'alex' }])
+    expect((await latchkey.inspect(row('k'))).audit).toMatchObject([{ act: 'forget', by: 'on-call' }])
   })
 
   it.each([
     { by: '', reason: 'x' },
-    { by: 'alex', reason: ' ' },
+    { by: 'on-call', reason: ' ' },
   ])('must say who and why: %j', async incomplete => {
     await expect(latchkey.settle(row('k'), { kind: 'never-happened' }, incomplete)).rejects.toMatchObject({
       code: 'misconfigured',

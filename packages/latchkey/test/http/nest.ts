@@ -9,6 +9,7 @@ import { type AdapterHarness, AppError, type AppSpec, type HandlerReply } from '
 import type { RouteSpec, StatusRouteSpec } from '@latchkey/conformance'
 import { executionOf, Idempotent, StatusOf } from '../../src/http/nest/index.ts'
 import { sendReply } from './node-app.ts'
+import { handlerNeeds } from './node-needs.ts'
 import { adapterStores } from './stores.ts'
 
 export interface NestLibrary {
@@ -23,20 +24,7 @@ export type NestForm = 'returned' | '@Res()'
 export function nestHarness(name: string, nest: NestLibrary, form: NestForm): AdapterHarness {
   return {
     name,
-    provides: new Set([
-      'body',
-      'stream',
-      'broken-stream',
-      'pipe',
-      'source',
-      'file',
-      'early-hints',
-      'trailers',
-      'transactional',
-      'phased',
-      'deferred',
-      'error-handler',
-    ]),
+    provides: new Set(handlerNeeds),
     ...adapterStores,
     // The context of this adapter is the platform's request.
     headerOf: (context, header) => [(context as Request).headers[header.toLowerCase()]].flat()[0],

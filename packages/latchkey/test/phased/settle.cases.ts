@@ -1,8 +1,8 @@
 /** How phased work in doubt is settled by those who take part in it: a late owner and a person. Run by a test file per store. */
-import { afterEach, beforeAll, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
 import { isLatchkeyError, json, type Store } from 'latchkey'
 import { eventually } from '../engine/fixture.ts'
-import { openPlace } from '../processes/database.ts'
+import { openerOn } from '../processes/migrated.ts'
 import { ask, openStage, rowOf, type Stage, type StageOptions, withoutDedup } from './fixture.ts'
 
 const act = { by: 'a test', reason: 'the provider was asked' } as const
@@ -19,20 +19,9 @@ async function giveUp(store: Store, id: string): Promise<void> {
 }
 
 export function itSettlesDoubts(placeName: () => string): void {
-  const open: Stage[] = []
-  const stageOf = async (options: StageOptions = { effect: withoutDedup }) => {
-    const stage = await openStage(placeName(), options)
-    open.push(stage)
-    return stage
-  }
-  beforeAll(async () => {
-    const place = await openPlace(placeName())
-    await place.migrate()
-    await place.close()
-  })
-  afterEach(async () => {
-    await Promise.all(open.splice(0).map(stage => stage.close()))
-  })
+  const stageOf = openerOn(placeName, (place, options: StageOptions = { effect: withoutDedup }) =>
+    openStage(place, options),
+  )
 
   /** A call that got no answer. */
   async function inDoubt(stage: Stage, label: string): Promise<void> {

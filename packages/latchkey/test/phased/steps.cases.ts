@@ -1,24 +1,11 @@
 /** What phased work does, whichever store keeps it. Run by a test file per store. */
-import { afterEach, beforeAll, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
 import { isLatchkeyError, json, notExecuted } from 'latchkey'
-import { openPlace } from '../processes/database.ts'
-import { ask, openStage, type Pay, rowOf, type Stage, type StageOptions, withDedup, withoutDedup } from './fixture.ts'
+import { openerOn } from '../processes/migrated.ts'
+import { ask, openStage, type Pay, rowOf, withDedup, withoutDedup } from './fixture.ts'
 
 export function itRunsInPhases(placeName: () => string): void {
-  const open: Stage[] = []
-  const stageOf = async (options?: StageOptions) => {
-    const stage = await openStage(placeName(), options)
-    open.push(stage)
-    return stage
-  }
-  beforeAll(async () => {
-    const place = await openPlace(placeName())
-    await place.migrate()
-    await place.close()
-  })
-  afterEach(async () => {
-    await Promise.all(open.splice(0).map(stage => stage.close()))
-  })
+  const stageOf = openerOn(placeName, openStage)
 
   it('runs every step once, remembers it, and replays the outcome', async () => {
     const stage = await stageOf()

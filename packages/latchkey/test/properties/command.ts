@@ -28,7 +28,7 @@ export const halfTicks = (halves: number) => (halves * tickMs) / 2
 export const spans = fc.constantFrom(1, 3, 5, 9).map(halfTicks)
 export const key = fc.constantFrom(...keys)
 export const answerOf = (body: string): Outcome => ({ status: 200, headers: [], body: text(body), version: 1 })
-export const act = { by: 'alex', reason: 'checked with the provider' }
+export const act = { by: 'on-call', reason: 'checked with the provider' }
 
 /** Mostly the claim as it was granted; sometimes with what a confused or stale owner would send. */
 export const pick = fc.record({

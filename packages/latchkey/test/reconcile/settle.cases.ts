@@ -1,40 +1,18 @@
 /** How an unknown payment ends, on any store. Run by a test file per store. */
-import { afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { json, outcomeUnknown } from 'latchkey'
 import { standardWebhooks } from 'latchkey/reconcile'
-import { openPlace } from '../processes/database.ts'
+import { openerOn } from '../processes/migrated.ts'
 import { eventually } from '../engine/fixture.ts'
 import { itSettlesByComparing } from './ledgers.cases.ts'
 import { expectPaid } from './expect-paid.ts'
-import {
-  type Charge,
-  mountWebhook,
-  openFixture,
-  request,
-  secret,
-  signedWebhook,
-  type ReconcileFixture,
-  verdictOf,
-} from './fixture.ts'
+import { type Charge, mountWebhook, openFixture, request, secret, signedWebhook, verdictOf } from './fixture.ts'
 
-const act = { by: 'alex', reason: 'the provider said so on the phone' }
+const act = { by: 'on-call', reason: 'the provider said so on the phone' }
 const soon = { everyMs: 20 }
 
 export function itSettlesUnknowns(placeName: () => string): void {
-  const open: ReconcileFixture[] = []
-  const openOne = async () => {
-    const fixture = await openFixture(placeName())
-    open.push(fixture)
-    return fixture
-  }
-  beforeAll(async () => {
-    const place = await openPlace(placeName())
-    await place.migrate()
-    await place.close()
-  })
-  afterEach(async () => {
-    await Promise.all(open.splice(0).map(fixture => fixture.close()))
-  })
+  const openOne = openerOn(placeName, (place: string) => openFixture(place))
 
   describe('by webhook', () => {
     it('settles at once, and the remaining steps go on without waiting for anybody to poll', async () => {

@@ -1,35 +1,19 @@
 /** Nothing of a tenant is left where it was erased, and everything of the others is. */
-import { afterEach, beforeEach, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
 import { setTimeout as pause } from 'node:timers/promises'
 import { outcomeUnknown } from 'latchkey'
 import type { RawDatabase } from './databases.ts'
-import { deliverOne, finds, marker, openShop, type Shop } from './scene.ts'
+import { deliverOne, finds, marker, type Shop, type Shops, shopsOn } from './scene.ts'
 
 const act = { by: 'on-call', reason: `${marker} asked` }
 
 export function eraseCases(openDatabase: () => Promise<RawDatabase>): void {
-  let raw: RawDatabase
-  const shops: Shop[] = []
-  const open = (scope?: string) => {
-    const shop = openShop(raw.store, undefined, scope)
-    shops.push(shop)
-    return shop
-  }
-  beforeEach(async () => {
-    raw = await openDatabase()
-  })
-  afterEach(async () => {
-    for (const shop of shops.splice(0)) await shop.latchkey.close()
-    await raw.close()
-  })
-
-  endedCases(() => raw, open)
-  openCases(() => raw, open)
+  const shops = shopsOn(openDatabase)
+  endedCases(shops)
+  openCases(shops)
 }
 
-type Open = (scope?: string) => Shop
-
-function endedCases(raw: () => RawDatabase, open: Open): void {
+function endedCases({ raw, open }: Shops): void {
   it('leaves nothing of the tenant: answers, inputs, steps, evidence, messages, audit', async () => {
     const shop = open()
     await shop.runAll()
@@ -64,7 +48,7 @@ function endedCases(raw: () => RawDatabase, open: Open): void {
   })
 
   it('leaves other tenants alone, also one whose name begins alike', async () => {
-    const others = ['acme2', 'Acme', 'acme/eu'].map(open)
+    const others = ['acme2', 'Acme', 'acme/eu'].map(scope => open(undefined, scope))
     for (const other of others) await other.runAll()
     const shop = open()
     await shop.runAll()
@@ -74,7 +58,7 @@ function endedCases(raw: () => RawDatabase, open: Open): void {
   })
 }
 
-function openCases(raw: () => RawDatabase, open: Open): void {
+function openCases({ raw, open }: Shops): void {
   it('reports what is open and does not touch it', async () => {
     const shop = open()
     const pay = shop.latchkey.guarded('payments.create', { onFailure: 'hold' })

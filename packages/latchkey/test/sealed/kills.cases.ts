@@ -2,30 +2,17 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
-import { afterEach, beforeEach, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
 import type { BatchArgument, FromBatch } from './batch-process.ts'
 import type { RawDatabase } from './databases.ts'
 import { fromAToB, underA, underB } from './keys.ts'
-import { deliverOne, finds, openShop, type Shop } from './scene.ts'
+import { deliverOne, finds, shopsOn } from './scene.ts'
 
 /** Processes start slowly on a busy machine. */
 const patienceMs = 120_000
 
 export function killCases(openDatabase: () => Promise<RawDatabase>): void {
-  let raw: RawDatabase
-  const shops: Shop[] = []
-  const open = (encryption?: Parameters<typeof openShop>[1]) => {
-    const shop = openShop(raw.store, encryption)
-    shops.push(shop)
-    return shop
-  }
-  beforeEach(async () => {
-    raw = await openDatabase()
-  })
-  afterEach(async () => {
-    for (const shop of shops.splice(0)) await shop.latchkey.close()
-    await raw.close()
-  })
+  const { raw, open } = shopsOn(openDatabase)
 
   it(
     'rewraps the rest when it was killed half-way',
@@ -33,7 +20,7 @@ export function killCases(openDatabase: () => Promise<RawDatabase>): void {
       const shop = open(underA)
       await shop.runAll()
       await shop.tell()
-      await killedBehindTwo({ place: raw.place, work: 'rewrap' })
+      await killedBehindTwo({ place: raw().place, work: 'rewrap' })
       const { read, rewritten } = await open(fromAToB).latchkey.rewrap()
       expect(rewritten).toBeGreaterThan(0)
       expect(rewritten).toBeLessThan(read)
@@ -50,7 +37,7 @@ export function killCases(openDatabase: () => Promise<RawDatabase>): void {
       const shop = open()
       await shop.runAll()
       await deliverOne(shop)
-      await killedBehindTwo({ place: raw.place, work: 'erase' })
+      await killedBehindTwo({ place: raw().place, work: 'erase' })
       const { records } = await shop.latchkey.list({ scope: 'acme' })
       // Small, large, unknown, note, parcel and export, without the two that went before the kill.
       expect(records).toHaveLength(4)
@@ -58,7 +45,7 @@ export function killCases(openDatabase: () => Promise<RawDatabase>): void {
       expect(rest).toMatchObject({ rows: 2, openRows: 2 })
       expect((await shop.latchkey.list({ scope: 'acme' })).records).toHaveLength(2)
       // Of the two open rows: their descriptions, and the input of one.
-      expect(finds(await raw.dump())).toBe(2)
+      expect(finds(await raw().dump())).toBe(2)
     },
     patienceMs,
   )

@@ -1,10 +1,11 @@
 /** An application that puts a marker wherever an application can put something, and reads all of it again. */
 import { setTimeout as pause } from 'node:timers/promises'
-import { expect } from 'vitest'
+import { afterEach, beforeEach, expect } from 'vitest'
 import { createLatchkey, json, outcomeUnknown } from 'latchkey'
 import type { EncryptionOptions, LaneLease, Latchkey, Outbox, Store } from 'latchkey'
 import { engine } from '../../src/engine/internal.ts'
 import { silentTelemetry } from '../../src/ports/telemetry.ts'
+import type { RawDatabase } from './databases.ts'
 
 export const marker = 'Mk7Qz-Hildegard-4111111111111111'
 /** Over what is stored with its key, in every store. */
@@ -87,6 +88,34 @@ export function openShop(store: Store, encryption?: EncryptionOptions, scope = '
       })
       expect(kept.kind).toBe('kept')
       return 'evidenceId' in kept ? kept.evidenceId : ''
+    },
+  }
+}
+
+export interface Shops {
+  /** The database of the test that runs. */
+  raw(): RawDatabase
+  /** A shop on it, closed with the test. */
+  open(encryption?: EncryptionOptions, scope?: string): Shop
+}
+
+/** Called where tests are declared: each of them gets a database of its own. */
+export function shopsOn(openDatabase: () => Promise<RawDatabase>): Shops {
+  let raw: RawDatabase
+  const shops: Shop[] = []
+  beforeEach(async () => {
+    raw = await openDatabase()
+  })
+  afterEach(async () => {
+    for (const shop of shops.splice(0)) await shop.latchkey.close()
+    await raw.close()
+  })
+  return {
+    raw: () => raw,
+    open(encryption, scope) {
+      const shop = openShop(raw.store, encryption, scope)
+      shops.push(shop)
+      return shop
     },
   }
 }

@@ -1,9 +1,9 @@
 /** What stands in a database whose application encrypts, whichever database it is. */
-import { afterEach, beforeEach, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
 import { engine } from '../../src/engine/internal.ts'
 import type { RawDatabase } from './databases.ts'
 import { fromAToB, underA, underB } from './keys.ts'
-import { deliverOne, finds, marker, openShop, type Shop } from './scene.ts'
+import { deliverOne, finds, marker, type Shop, type Shops, shopsOn } from './scene.ts'
 
 /** How many handlers of the shop run when none ran before. */
 const allRuns = 5
@@ -12,29 +12,14 @@ const noRuns = 0
 const act = { by: 'on-call', reason: 'asked' }
 
 export function sealedCases(openDatabase: () => Promise<RawDatabase>): void {
-  let raw: RawDatabase
-  const shops: Shop[] = []
-  const open = (encryption?: Parameters<typeof openShop>[1]) => {
-    const shop = openShop(raw.store, encryption)
-    shops.push(shop)
-    return shop
-  }
-  beforeEach(async () => {
-    raw = await openDatabase()
-  })
-  afterEach(async () => {
-    for (const shop of shops.splice(0)) await shop.latchkey.close()
-    await raw.close()
-  })
-  dumpCases(() => raw, open)
-  plainCases(() => raw, open)
-  rotationCases(() => raw, open)
-  tamperCases(() => raw, open)
+  const shops = shopsOn(openDatabase)
+  dumpCases(shops)
+  plainCases(shops)
+  rotationCases(shops)
+  tamperCases(shops)
 }
 
-type Open = (encryption?: Parameters<typeof openShop>[1]) => Shop
-
-function dumpCases(raw: () => RawDatabase, open: Open): void {
+function dumpCases({ raw, open }: Shops): void {
   it('holds the marker everywhere without encryption', async () => {
     const plain = open()
     expect(await plain.runAll()).toBe(allRuns)
@@ -86,7 +71,7 @@ function dumpCases(raw: () => RawDatabase, open: Open): void {
   })
 }
 
-function plainCases(raw: () => RawDatabase, open: Open): void {
+function plainCases({ raw, open }: Shops): void {
   it('reads what was stored before encryption, and ends it', async () => {
     const plain = open()
     await plain.runAll()
@@ -115,7 +100,7 @@ function plainCases(raw: () => RawDatabase, open: Open): void {
   })
 }
 
-function rotationCases(raw: () => RawDatabase, open: Open): void {
+function rotationCases({ raw, open }: Shops): void {
   it('writes under a new key, reads both, and rewraps so that the old one can be thrown away', async () => {
     const before = open(underA)
     await before.runAll()
@@ -160,7 +145,7 @@ function rotationCases(raw: () => RawDatabase, open: Open): void {
   })
 }
 
-function tamperCases(raw: () => RawDatabase, open: Open): void {
+function tamperCases({ raw, open }: Shops): void {
   const ids = (shop: Shop) => ({
     small: shop.latchkey.identify({ ...shop.unknown, key: 'small' }),
     note: shop.latchkey.identify({ ...shop.unknown, operation: 'notes.create', key: 'note' }),

@@ -227,7 +227,7 @@ export const operatorCases: readonly StoreCase[] = [
     async run(harness) {
       const store = await harness.open()
       const claim = await rowIn.unknown(harness, store, 'a')
-      await store.settle(claim.id, happened, { by: 'alex', reason: 'first' }, retentionMs)
+      await store.settle(claim.id, happened, { by: 'on-call', reason: 'first' }, retentionMs)
       await store.forget(claim.id, { by: 'kim', reason: 'second' })
       const next = await own(store, 'a')
       await store.fail(next, retryNow)
@@ -238,7 +238,7 @@ export const operatorCases: readonly StoreCase[] = [
       assert.deepEqual(
         audit.map(entry => [entry.by, entry.reason, entry.act]),
         [
-          ['alex', 'first', 'settle'],
+          ['on-call', 'first', 'settle'],
           ['kim', 'second', 'forget'],
         ],
       )

@@ -1,5 +1,5 @@
 import type { Header } from '../../ports/outcome.ts'
-import type { RenderedAnswer } from '../../wire/problem.ts'
+import type { RenderedAnswer } from '../../wire/rendered-answer.ts'
 import { mergeHeaders } from '../exchange/answers/merge-headers.ts'
 
 /**

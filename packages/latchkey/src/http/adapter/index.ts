@@ -27,7 +27,7 @@ export { parsedBody } from '../exchange/parsed-body.ts'
 
 // Answers of Latchkey's own.
 export { answerOver } from './answer-over.ts'
-export type { RenderedAnswer } from '../../wire/problem.ts'
+export type { RenderedAnswer } from '../../wire/rendered-answer.ts'
 export { corsHeaders, type KeyedOperation } from '../exchange/cors.ts'
 
 // On Node's request and response.

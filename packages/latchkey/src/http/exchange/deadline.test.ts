@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { deadlineOutcome } from '../../engine/run/enqueue.ts'
-import { renderProblem } from '../../wire/problem.ts'
+import { renderProblem } from '../../wire/render-problem.ts'
 
 describe('the outcome of work that was not begun in time', () => {
   it.each([

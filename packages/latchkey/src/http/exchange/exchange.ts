@@ -14,19 +14,18 @@ import type { OperationEngine } from '../../engine/operation.ts'
 import { executeRequest, fingerprintedName, identityOf, isRequestTooOld, keyAge } from '../../engine/request.ts'
 import type { Age } from '../../engine/rules/age.ts'
 import { failureOutcome } from '../../engine/rules/judge.ts'
-import { unreachable } from '../../ports/errors.ts'
 import { atEndOfTurn, type TurnEnd } from '../../ports/clock.ts'
 import type { Header } from '../../ports/outcome.ts'
 import type { Identity } from '../../ports/store.ts'
-import { idempotencyKey, idempotencyKeyExpiresAt, idempotencyStored } from '../../wire/headers.ts'
+import { idempotencyKey, idempotencyStored } from '../../wire/headers.ts'
 import { readKeyField } from '../../wire/key-field.ts'
 import type { KeyFieldResult } from '../../wire/key-rules.ts'
-import type { Problem, RenderedAnswer } from '../../wire/problem.ts'
-import { renderQueued } from './answers/accepted.ts'
+import type { Problem } from '../../wire/problem.ts'
+import type { RenderedAnswer } from '../../wire/rendered-answer.ts'
+import { expiresHeader, renderOwn } from './answers/own-answer.ts'
 import { answerProblem } from './answers/problem.ts'
-import { renderRefusal } from './answers/refusal.ts'
-import { observeReplay, renderReplay } from './answers/replay.ts'
 import { readKeyWith } from './read-key.ts'
+import { missingKey, reportMissingPath, reportScope, unusableBody } from './request-faults.ts'
 import { type BodyRead, type RequestView, tooLarge, withBody } from './request.ts'
 
 /** What the adapter does now. */
@@ -151,7 +150,7 @@ function readRequest<C>(owner: Owner<C>, view: RequestView<C>): ReadRequest | Pr
   // The function may look into the body, so the body is complete and within its limit before it is called.
   return after(view.body(settings.bodyBytesMax), body => {
     const read = bounded(body, settings.bodyBytesMax)
-    if (read.kind !== 'bytes') return refuse(owner, view.context, bodyProblem(owner, read))
+    if (read.kind !== 'bytes') return refuse(owner, view.context, unusableBody(owner, read))
     return readKeyWith(source, owner, view.context).then(field => readKeyed(owner, withBody(view, read), field))
   })
 }
@@ -193,7 +192,7 @@ function requestOf<C>(owner: Owner<C>, view: RequestView<C>, { identity, key, ag
   const { settings, shared } = owner
   const { context } = view
   const read = bounded(body, settings.bodyBytesMax)
-  if (read.kind !== 'bytes') return refuse(owner, context, bodyProblem(owner, read))
+  if (read.kind !== 'bytes') return refuse(owner, context, unusableBody(owner, read))
   const { authorizeReplay, describe } = settings
   const before = previousOptions(settings.fingerprint)
   const request = executeRequest(settings, {
@@ -226,15 +225,9 @@ export function covers(methods: readonly string[], method: string): boolean {
 }
 
 function withoutKey<C>(owner: Owner<C>, context: C): Exchange {
-  const { onMissingKey, key } = owner.settings
-  if (onMissingKey === 'refuse')
-    return refuse(owner, context, { code: 'missing-key', header: 'header' in key ? key.header : null })
-  owner.shared.telemetry.count('unprotected', { operation: owner.name, detail: 'missing-key' })
-  return { kind: 'pass' }
+  const problem = missingKey(owner)
+  return problem === undefined ? { kind: 'pass' } : refuse(owner, context, problem)
 }
-
-const scopeReport =
-  'the scope could not be resolved, so the request was refused: the scope function of createLatchkey must return the tenant of the authenticated caller'
 
 /** Undefined: the scope function threw or returned no usable scope. Nothing may run then: a shared scope would mix two tenants. */
 function resolveIdentity<C>(
@@ -243,8 +236,7 @@ function resolveIdentity<C>(
   key: string,
 ): Identity | undefined | Promise<Identity | undefined> {
   const unresolved = (error: unknown) => {
-    const { telemetry } = owner.shared
-    telemetry.report(scopeReport, { operation: owner.name, error })
+    reportScope(owner, error)
     return undefined
   }
   try {
@@ -256,14 +248,6 @@ function resolveIdentity<C>(
   } catch (error) {
     return unresolved(error)
   }
-}
-
-/** The client gets what it can act on. What the developer can do goes to the log. */
-function bodyProblem<C>({ name, shared }: Owner<C>, body: Exclude<BodyRead, { readonly kind: 'bytes' }>): Problem {
-  if (body.kind === 'too-large') return { code: 'body-too-large', max: body.max, unit: body.unit }
-  const code = body.kind === 'unsupported' ? 'body-unsupported' : 'body-unreadable'
-  shared.telemetry.report(`answered ${code}: ${body.cure}`, { operation: name, detail: code })
-  return { code }
 }
 
 /** The field as one value; undefined when it is absent. Lines are joined as RFC 9110, section 5.3, allows. */
@@ -291,21 +275,7 @@ function fingerprintBefore<C>(owner: Owner<C>, parts: RequestParts, options: Fin
 function fingerprintContext<C>(owner: Owner<C>): FingerprintContext | undefined {
   const operation = fingerprintedName(owner)
   if (owner.settings.fingerprint.include === undefined) return operation === undefined ? undefined : { operation }
-  return { operation, onMissing: path => reportMissing(owner, path) }
-}
-
-/** The paths that were reported, so that a misspelt one does not fill the log: each once for each operation. */
-const reported = new WeakMap<object, Set<string>>()
-
-function reportMissing<C>(owner: Owner<C>, path: string): void {
-  const paths = reported.get(owner) ?? new Set()
-  if (paths.has(path)) return
-  reported.set(owner, paths.add(path))
-  owner.shared.telemetry.report(
-    `fingerprint.include names ${JSON.stringify(path)}, which a body does not have, so the whole body counts: ` +
-      'correct the path, or move it to includeIfPresent if the field is optional',
-    { operation: owner.name, detail: path },
-  )
+  return { operation, onMissing: path => reportMissingPath(owner, path) }
 }
 
 /** The parsed JSON body, or undefined where there is none. */
@@ -325,35 +295,13 @@ interface AnsweredRequest<C> {
 
 /** A promise only for a replay, which may have to be decoded, and where the client is to know when the answer expires. */
 function render<C>(owner: Owner<C>, { view, id }: AnsweredRequest<C>, answer: Answer): Exchange | Promise<Exchange> {
-  const { settings, shared } = owner
-  switch (answer.kind) {
-    case 'executed':
-      if (answer.stored !== 'yes' || shared.http.expiresHeader !== true) {
-        return release(owner, answer, releaseHeaders(answer.stored))
-      }
-      // Without the field rather than with an instant that the next replay contradicts.
-      return shared.expiryOf(id).then(atMs => release(owner, answer, atMs === undefined ? [] : [expiresHeader(atMs)]))
-    case 'replayed': {
-      observeReplay(owner, view.context, answer.record)
-      const { status, headers, body = new Uint8Array() } = answer.outcome
-      const expires = shared.http.expiresHeader === true ? expiresHeader(answer.record.expiresAtMs) : undefined
-      const replay = { status, headers: expires === undefined ? headers : [...headers, expires], body }
-      return renderReplay(replay, headerValue(view, 'Accept-Encoding')).then(send)
-    }
-    case 'accepted':
-      return send(renderQueued(answer.id, { view, http: shared.http }))
-    case 'refused':
-      reportCause(owner, answer)
-      return send(
-        renderRefusal(answer.refusal, {
-          host: shared,
-          context: view.context,
-          accept: settings.onInProgress === 'accept',
-        }),
-      )
-    default:
-      return unreachable(answer)
+  if (answer.kind !== 'executed') return after(renderOwn(owner, view, answer), send)
+  const { shared } = owner
+  if (answer.stored !== 'yes' || shared.http.expiresHeader !== true) {
+    return release(owner, answer, releaseHeaders(answer.stored))
   }
+  // Without the field rather than with an instant that the next replay contradicts.
+  return shared.expiryOf(id).then(atMs => release(owner, answer, atMs === undefined ? [] : [expiresHeader(atMs)]))
 }
 
 type Executed = Extract<Answer, { kind: 'executed' }>
@@ -373,17 +321,6 @@ function send(answer: RenderedAnswer): Exchange {
 
 function releaseHeaders(stored: StoredAs): Header[] {
   return stored === 'failed' || stored === 'unprotected' ? [[idempotencyStored, 'false']] : []
-}
-
-/** An HTTP-date (RFC 9110, section 5.6.7): what every HTTP library can already read. */
-function expiresHeader(atMs: number): Header {
-  return [idempotencyKeyExpiresAt, new Date(atMs).toUTCString()]
-}
-
-/** Our 504 replaces the handler's error, and the framework's own error handler may never see it. */
-function reportCause<C>({ name, shared }: Owner<C>, { refusal }: Extract<Answer, { kind: 'refused' }>): void {
-  if (refusal.cause === undefined) return
-  shared.telemetry.report(`answered ${refusal.code}`, { operation: name, error: refusal.cause })
 }
 
 /** A whole response with a clean end, as the client would get it. */

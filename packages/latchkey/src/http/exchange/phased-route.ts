@@ -2,7 +2,7 @@
 import type { DefinedOperation } from '../../engine/operation.ts'
 import { LatchkeyError } from '../../ports/errors.ts'
 import { prefersAsync } from '../../wire/prefer.ts'
-import type { RenderedAnswer } from '../../wire/problem.ts'
+import type { RenderedAnswer } from '../../wire/rendered-answer.ts'
 import { exchange } from './exchange.ts'
 import type { RequestView } from './request.ts'
 

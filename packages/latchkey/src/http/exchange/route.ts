@@ -5,7 +5,7 @@ import type { DeclaredOperation, DefinedOperation, HttpOptions, Operation } from
 import { checkOptions, type ChecksOf } from '../../ports/check-options.ts'
 import { misconfigured } from '../../ports/errors.ts'
 import { callable } from '../../ports/option-kinds.ts'
-import { isProblemBase } from '../../wire/problem.ts'
+import { isProblemBase } from '../../wire/render-problem.ts'
 import type { PhasedRoute } from './phased-route.ts'
 
 /** The forms that `idempotent()` has in every adapter. */

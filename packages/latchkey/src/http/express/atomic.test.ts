@@ -1,10 +1,10 @@
 import { once } from 'node:events'
-import { Agent, createServer, type IncomingMessage, request, type Server, type ServerResponse } from 'node:http'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { buffer } from 'node:stream/consumers'
 import express, { type Request, type Response as Res } from 'express'
 import Database from 'libsql'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { oneConnection } from '../../../test/http/one-connection.ts'
 import { adapterStores } from '../../../test/http/stores.ts'
 import { sqliteHarness } from '../../../test/sqlite/fixture.ts'
 import type { TransactionalHarness } from '@latchkey/conformance'
@@ -120,21 +120,12 @@ describe('atomic', () => {
       }),
     )
     await listen(app)
-    const connection = new Agent({ keepAlive: true, maxSockets: 1 })
-    const ask = async () => {
-      const outgoing = request(`${url}/orders`, {
-        method: 'POST',
-        agent: connection,
-        headers: { 'idempotency-key': 'k' },
-      })
-      const [incoming] = (await once(outgoing.end(), 'response')) as [IncomingMessage] // the event's own signature
-      return [incoming.statusCode, (await buffer(incoming)).toString(), outgoing.reusedSocket]
-    }
+    const connection = oneConnection(`${url}/orders`)
     try {
-      expect((await ask())[0]).toBe(503)
+      expect((await connection.ask())[0]).toBe(503)
       open()
       await firstEnded
-      expect(await ask()).toEqual([201, 'made', true])
+      expect(await connection.ask()).toEqual([201, 'made', true])
     } finally {
       connection.destroy()
       await hurried.close()

@@ -7,6 +7,7 @@ import { pipeline } from 'node:stream/promises'
 import { setImmediate as turn } from 'node:timers/promises'
 import express5, { type Request, type Response } from 'express'
 import { describe, it } from 'vitest'
+import { handlerNeeds, middlewareNeeds } from '../../../test/http/node-needs.ts'
 import { adapterStores } from '../../../test/http/stores.ts'
 import {
   type AdapterHarness,
@@ -37,20 +38,7 @@ interface Variant {
 function harness(name: string, variant: Variant): AdapterHarness {
   return {
     name,
-    provides: new Set([
-      ...([
-        'body',
-        'stream',
-        'pipe',
-        'source',
-        'file',
-        'early-hints',
-        'trailers',
-        'broken-stream',
-        'error-handler',
-      ] as const),
-      ...(variant.form === 'handler' ? (['transactional', 'phased', 'deferred'] as const) : []),
-    ]),
+    provides: new Set(variant.form === 'handler' ? handlerNeeds : middlewareNeeds),
     headerOf: (context, header) => (context as Request).get(header), // what the adapter hands to scope
     bodyOf: context => (context as Request).body as unknown,
     start: app => start(app, variant),

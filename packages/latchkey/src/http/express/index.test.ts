@@ -7,6 +7,8 @@ import { finished, pipeline } from 'node:stream/promises'
 import { gzipSync } from 'node:zlib'
 import express5, { type NextFunction, type Request, type Response as Res } from 'express'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { eventually } from '../../../test/engine/fixture.ts'
+import { door } from '../../../test/http/door.ts'
 import { reportsInto } from '../../../test/http/parsed-bodies.ts'
 import { createLatchkey, type Latchkey } from '../../engine/latchkey.ts'
 import { notExecuted } from '../../ports/errors.ts'
@@ -67,29 +69,6 @@ function post(path = '/orders', { body = '{"sku":1}', type = 'application/json',
 
 async function states(): Promise<readonly string[]> {
   return (await store.list({ limit: 10 })).records.map(record => record.state)
-}
-
-async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
-  for (let tries = 0; tries < 800; tries++) {
-    if (await holds()) return
-    await new Promise(resolve => setTimeout(resolve, 10))
-  }
-  throw new Error('never happened')
-}
-
-function door(): { reached: Promise<void>; pass(): Promise<void>; open(): void } {
-  let arrive = () => {}
-  let open = () => {}
-  const reached = new Promise<void>(resolve => (arrive = resolve))
-  const opened = new Promise<void>(resolve => (open = resolve))
-  return {
-    reached,
-    pass() {
-      arrive()
-      return opened
-    },
-    open: () => open(),
-  }
 }
 
 const renderErrors = (error: Error, _req: Request, res: Res, _next: NextFunction) =>
@@ -350,9 +329,9 @@ describe('the response while the handler runs', () => {
     await gate.reached
     leaving.abort()
     expect(await left).toBe('left')
-    await until(() => heard.includes('outer'))
+    await eventually(() => heard.includes('outer'))
     gate.open()
-    await until(() => heard.includes('inner'))
+    await eventually(() => heard.includes('inner'))
     expect(heard).toEqual(['outer', 'working', 'inner'])
     expect(await (await post()).text()).toBe('made')
   })

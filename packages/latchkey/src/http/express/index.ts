@@ -10,7 +10,7 @@ import { exchangePhased, type PhasedRoute } from '../exchange/phased-route.ts'
 import { rememberExecution } from '../../engine/execution.ts'
 import type { RequestView } from '../exchange/request.ts'
 import { readRoute, reportFailure } from '../exchange/route.ts'
-import type { RenderedAnswer } from '../../wire/problem.ts'
+import type { RenderedAnswer } from '../../wire/rendered-answer.ts'
 import { bodyOf, nodeView } from '../node/request.ts'
 import type {
   ExpressErrorMiddleware,

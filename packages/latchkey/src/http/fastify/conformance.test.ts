@@ -2,6 +2,7 @@ import { createReadStream } from 'node:fs'
 import { Readable } from 'node:stream'
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import { describe, it } from 'vitest'
+import { handlerNeeds } from '../../../test/http/node-needs.ts'
 import { adapterStores } from '../../../test/http/stores.ts'
 import {
   type AdapterHarness,
@@ -33,20 +34,7 @@ const asMiddleware: Form = (app, { method, path, operation, run }) => {
 
 const harness = (name: string, form: Form): AdapterHarness => ({
   name,
-  provides: new Set([
-    'body',
-    'stream',
-    'broken-stream',
-    'pipe',
-    'source',
-    'file',
-    'early-hints',
-    'trailers',
-    'transactional',
-    'phased',
-    'deferred',
-    'error-handler',
-  ]),
+  provides: new Set(handlerNeeds),
   ...adapterStores,
   // The context of this adapter is Fastify's request.
   headerOf: (context, name) => [(context as FastifyRequest).headers[name.toLowerCase()]].flat()[0],

@@ -6,6 +6,7 @@ import { Readable } from 'node:stream'
 import { gzipSync, gunzipSync } from 'node:zlib'
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import { afterEach, beforeEach, describe, expect, expectTypeOf, it } from 'vitest'
+import { eventually } from '../../../test/engine/fixture.ts'
 import type { Execution } from '../../engine/execution.ts'
 import { createLatchkey, type Latchkey } from '../../engine/latchkey.ts'
 import type { AtomicOperation } from '../../engine/operation.ts'
@@ -53,14 +54,6 @@ function post(path: string, { key = 'k', body = { sku: 1 }, headers = {}, ...res
 
 async function rows(): Promise<readonly string[]> {
   return (await store.list({ limit: 10 })).records.map(record => record.state)
-}
-
-async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
-  for (let tries = 0; tries < 800; tries++) {
-    if (await holds()) return
-    await new Promise(resolve => setTimeout(resolve, 10))
-  }
-  throw new Error('never happened')
 }
 
 describe('where the claim stands', () => {
@@ -299,7 +292,7 @@ describe("the framework's own ways", () => {
     await listen()
     await post('/orders')
     await post('/orders')
-    await until(() => seen.length === 2)
+    await eventually(() => seen.length === 2)
     expect(seen).toEqual([201, 201])
   })
 
@@ -375,11 +368,11 @@ describe('a client or a server that loses patience', () => {
     await listen()
     const impatient = new AbortController()
     const lost = post('/orders', { signal: impatient.signal }).catch(() => 'lost')
-    await until(() => runs === 1)
+    await eventually(() => runs === 1)
     impatient.abort()
     await Promise.all([lost, closed])
     open()
-    await until(async () => (await rows())[0] === 'completed')
+    await eventually(async () => (await rows())[0] === 'completed')
     expect(seen.slice(0, 3)).toEqual([false, false, false])
     const again = await post('/orders')
     expect([again.status, again.headers.get('idempotent-replayed'), runs]).toEqual([204, 'true', 1])
@@ -403,7 +396,7 @@ describe('a client or a server that loses patience', () => {
     expect((await ask()).status).toBe(503)
     expect((await ask()).status).toBe(409)
     open()
-    await until(async () => (await rows())[0] === 'failed_retryable')
+    await eventually(async () => (await rows())[0] === 'failed_retryable')
     expect(await (await ask()).json()).toEqual({ runs: 2 })
   })
 })

@@ -1,6 +1,6 @@
 /** Reading and writing the head of a reply. Fastify keeps its own headers beside those of `raw` until the first byte. */
 import type { Header } from '../../ports/outcome.ts'
-import type { RenderedAnswer } from '../../wire/problem.ts'
+import type { RenderedAnswer } from '../../wire/rendered-answer.ts'
 import { answerOver } from '../adapter/answer-over.ts'
 import { mergeHeaders } from '../exchange/answers/merge-headers.ts'
 import type { FastifyReplyLike } from './driver.ts'

@@ -1,6 +1,6 @@
 /** What Latchkey knows of one request on a covered route. */
 import type { Execution } from '../../engine/execution.ts'
-import type { RenderedAnswer } from '../../wire/problem.ts'
+import type { RenderedAnswer } from '../../wire/rendered-answer.ts'
 import type { BodyTap } from './body-tap.ts'
 import type { FastifyRequestLike } from './driver.ts'
 

@@ -7,6 +7,7 @@ import { buffer } from 'node:stream/consumers'
 import { setImmediate as turn } from 'node:timers/promises'
 import Koa, { type Context } from 'koa'
 import { describe, it } from 'vitest'
+import { handlerNeeds } from '../../../test/http/node-needs.ts'
 import { adapterStores } from '../../../test/http/stores.ts'
 import {
   type AdapterHarness,
@@ -31,20 +32,7 @@ interface Variant {
 function harness(name: string, variant: Variant): AdapterHarness {
   return {
     name,
-    provides: new Set([
-      'body',
-      'stream',
-      'pipe',
-      'source',
-      'file',
-      'early-hints',
-      'trailers',
-      'broken-stream',
-      'transactional',
-      'phased',
-      'deferred',
-      'error-handler',
-    ]),
+    provides: new Set(handlerNeeds),
     headerOf: (context, header) => (context as Context).get(header), // what the adapter hands to scope
     bodyOf: context => Reflect.get((context as Context).request, 'body'), // what the parser below sets
     start: app => start(app, variant),

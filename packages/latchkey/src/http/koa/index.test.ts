@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { Agent, createServer, type IncomingMessage, request, type Server, type ServerResponse } from 'node:http'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import {
   connect as connectHttp2,
   createServer as createHttp2Server,
@@ -14,7 +14,10 @@ import { gzipSync, gunzipSync } from 'node:zlib'
 import Koa, { type Context, type Next } from 'koa'
 import Database from 'libsql'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { eventually } from '../../../test/engine/fixture.ts'
+import { door } from '../../../test/http/door.ts'
 import { deep, lookalikes, reportsInto } from '../../../test/http/parsed-bodies.ts'
+import { oneConnection } from '../../../test/http/one-connection.ts'
 import { adapterStores } from '../../../test/http/stores.ts'
 import { sqliteHarness } from '../../../test/sqlite/fixture.ts'
 import type { TransactionalHarness } from '@latchkey/conformance'
@@ -80,29 +83,6 @@ async function read(ctx: Context, next: Next): Promise<void> {
 
 async function states(of: Store = store): Promise<readonly string[]> {
   return (await of.list({ limit: 10 })).records.map(record => record.state)
-}
-
-async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
-  for (let tries = 0; tries < 800; tries++) {
-    if (await holds()) return
-    await new Promise(resolve => setTimeout(resolve, 10))
-  }
-  throw new Error('never happened')
-}
-
-function door(): { reached: Promise<void>; pass(): Promise<void>; open(): void } {
-  let arrive = () => {}
-  let open = () => {}
-  const reached = new Promise<void>(resolve => (arrive = resolve))
-  const opened = new Promise<void>(resolve => (open = resolve))
-  return {
-    reached,
-    pass() {
-      arrive()
-      return opened
-    },
-    open: () => open(),
-  }
 }
 
 describe('what is stored', () => {
@@ -240,7 +220,7 @@ describe('a client that leaves', () => {
     expect(await left).toBe('left')
     await new Promise(resolve => setTimeout(resolve, 100))
     gate.open()
-    await until(async () => (await states())[0] !== 'in_progress')
+    await eventually(async () => (await states())[0] !== 'in_progress')
     expect(await states()).toEqual(['completed'])
     const retry = await fetch(`${url}/orders`, { method: 'POST', headers: { 'idempotency-key': 'k' } })
     expect([retry.headers.get('idempotent-replayed'), await retry.text()]).toEqual(['true', 'one two'])
@@ -261,10 +241,10 @@ describe('a client that leaves', () => {
     socket.write('POST /orders HTTP/1.1\r\nHost: a\r\nIdempotency-Key: k\r\n\r\n')
     await gate.reached
     socket.resetAndDestroy()
-    await until(() => told.length > 0)
+    await eventually(() => told.length > 0)
     expect(await states()).toEqual(['in_progress'])
     gate.open()
-    await until(async () => (await states())[0] !== 'in_progress')
+    await eventually(async () => (await states())[0] !== 'in_progress')
     const retry = await fetch(`${url}/orders`, { method: 'POST', headers: { 'idempotency-key': 'k' } })
     expect([retry.status, await retry.text()]).toEqual([200, 'made'])
   })
@@ -358,21 +338,12 @@ describe('atomic', () => {
       }),
     )
     await listen()
-    const connection = new Agent({ keepAlive: true, maxSockets: 1 })
-    const ask = async () => {
-      const outgoing = request(`${url}/orders`, {
-        method: 'POST',
-        agent: connection,
-        headers: { 'idempotency-key': 'k' },
-      })
-      const [incoming] = (await once(outgoing.end(), 'response')) as [IncomingMessage] // the event's own signature
-      return [incoming.statusCode, (await buffer(incoming)).toString(), outgoing.reusedSocket]
-    }
+    const connection = oneConnection(`${url}/orders`)
     try {
-      expect((await ask())[0]).toBe(503)
+      expect((await connection.ask())[0]).toBe(503)
       gate.open()
-      await until(() => ends.length === 1)
-      expect(await ask()).toEqual([201, 'made', true])
+      await eventually(() => ends.length === 1)
+      expect(await connection.ask()).toEqual([201, 'made', true])
     } finally {
       connection.destroy()
       await hurried.close()

@@ -8,7 +8,7 @@
 import type { Attempt } from '../../engine/answer.ts'
 import { type Execution, uncoveredExecution } from '../../engine/execution.ts'
 import type { DefinedOperation, Operation } from '../../engine/operation.ts'
-import type { RenderedAnswer } from '../../wire/problem.ts'
+import type { RenderedAnswer } from '../../wire/rendered-answer.ts'
 import { type HeldAnswer, holdAnswer, sendAnswer, thrownError } from '../node/capture.ts'
 import { checkStatus, exchangeStatus, type StatusHost, type StatusOptions } from '../exchange/answers/status.ts'
 import { type Exchange, exchange } from '../exchange/exchange.ts'

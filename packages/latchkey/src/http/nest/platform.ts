@@ -1,5 +1,5 @@
 /** Nest's two HTTP platforms behind one interface. */
-import type { RenderedAnswer } from '../../wire/problem.ts'
+import type { RenderedAnswer } from '../../wire/rendered-answer.ts'
 import { addedHeaders } from '../exchange/exchange.ts'
 import type { RequestView } from '../exchange/request.ts'
 import { answerOverReply, replyHeaders } from '../fastify/reply-head.ts'

@@ -1,7 +1,7 @@
 /** Reads what is in a Node response, and sends an answer on one. */
 import { isAscii } from 'node:buffer'
 import type { Header } from '../../ports/outcome.ts'
-import type { RenderedAnswer } from '../../wire/problem.ts'
+import type { RenderedAnswer } from '../../wire/rendered-answer.ts'
 import { mergeHeaders } from '../exchange/answers/merge-headers.ts'
 import { addedHeaders, type CapturedResponse } from '../exchange/exchange.ts'
 import type { Http1Response, NodeResponse, OutputEntry, Trailers } from './driver.ts'

@@ -1,7 +1,7 @@
 /** Captures a fetch `Response`: reads it to its end, or up to what is stored, then builds a new one for the client. */
 import type { Attempt } from '../../engine/answer.ts'
 import type { Header } from '../../ports/outcome.ts'
-import type { RenderedAnswer } from '../../wire/problem.ts'
+import type { RenderedAnswer } from '../../wire/rendered-answer.ts'
 import { addedHeaders, attemptOf } from '../exchange/exchange.ts'
 import { isEventStreamType } from '../exchange/outcome-limit.ts'
 import { readBody } from './body.ts'

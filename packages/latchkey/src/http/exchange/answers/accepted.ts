@@ -2,7 +2,7 @@
 import type { HttpOptions } from '../../../engine/operation.ts'
 import { preferenceApplied } from '../../../wire/headers.ts'
 import { prefersAsync } from '../../../wire/prefer.ts'
-import { type RenderedAnswer, renderAccepted } from '../../../wire/problem.ts'
+import { type RenderedAnswer, renderAccepted } from '../../../wire/rendered-answer.ts'
 import type { RequestView } from '../request.ts'
 
 /** A worker looks for work about once a second; a client that asks sooner gets the same answer. */

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import type { HttpOptions } from '../../../engine/operation.ts'
 import { silentTelemetry } from '../../../ports/telemetry.ts'
-import { type Problem, type ProblemAnswer, renderProblem } from '../../../wire/problem.ts'
+import type { Problem } from '../../../wire/problem.ts'
+import { type ProblemAnswer, renderProblem } from '../../../wire/render-problem.ts'
 import { answerProblem } from './problem.ts'
 
 const inProgress: Problem = { code: 'in-progress', retryAfterMs: 2_500 }

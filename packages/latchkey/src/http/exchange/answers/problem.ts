@@ -1,12 +1,8 @@
 /** The answer to a problem: Latchkey's own, or what the application makes of it. */
 import type { Shared } from '../../../engine/operation.ts'
-import {
-  describeProblem,
-  type Problem,
-  type ProblemAnswer,
-  type RenderedAnswer,
-  renderProblem,
-} from '../../../wire/problem.ts'
+import type { Problem } from '../../../wire/problem.ts'
+import { describeProblem, type ProblemAnswer, renderProblem } from '../../../wire/render-problem.ts'
+import type { RenderedAnswer } from '../../../wire/rendered-answer.ts'
 import { mergeHeaders } from './merge-headers.ts'
 
 export type ProblemHost<C> = Pick<Shared<C>, 'http' | 'telemetry'>

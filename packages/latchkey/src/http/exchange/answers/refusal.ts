@@ -3,7 +3,8 @@ import type { Refusal } from '../../../engine/answer.ts'
 import { jsonBytesMax } from '../../../engine/steps/json.ts'
 import { unreachable } from '../../../ports/errors.ts'
 import type { Outcome } from '../../../ports/outcome.ts'
-import { type Problem, type RenderedAnswer, renderAccepted } from '../../../wire/problem.ts'
+import type { Problem } from '../../../wire/problem.ts'
+import { type RenderedAnswer, renderAccepted } from '../../../wire/rendered-answer.ts'
 import { answerProblem, type ProblemHost } from './problem.ts'
 
 /** Used when the engine gives no time: short enough for a person, long enough for a fleet of clients. */

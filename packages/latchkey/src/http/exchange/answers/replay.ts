@@ -5,7 +5,7 @@ import type { OperationEngine } from '../../../engine/operation.ts'
 import type { Header } from '../../../ports/outcome.ts'
 import type { KeyRecord } from '../../../ports/store.ts'
 import { acceptsEncoding, idempotentReplayed } from '../../../wire/headers.ts'
-import type { RenderedAnswer } from '../../../wire/problem.ts'
+import type { RenderedAnswer } from '../../../wire/rendered-answer.ts'
 
 export interface Replay {
   readonly status: number

@@ -193,7 +193,7 @@ describePostgres('group commit', database => {
     const [granted, settled, fresh] = (await ownMany(3)) as [Claim, Claim, Claim]
     await pool.query('update latchkey.keys set fence = 2 where id = $1', [granted.id])
     await store.fail(settled, { to: 'unknown', errorCode: 'E', dueInMs: 0 })
-    const act = { by: 'alex', reason: 'the provider says so' }
+    const act = { by: 'on-call', reason: 'the provider says so' }
     await store.settle(settled.id, { kind: 'happened', outcome: answer('settled') }, act, hourMs)
     const beats = await Promise.all([granted, settled, fresh].map(claim => store.heartbeat(claim, 1_000)))
     expect(beats).toEqual(['claim-lost', 'claim-lost', 'written'])

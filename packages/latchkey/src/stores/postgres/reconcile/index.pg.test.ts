@@ -16,7 +16,7 @@ import { inTransaction, type RunStatement } from '../connection/statement.ts'
 import { claimRequest } from '../../../../test/claim-request.ts'
 
 const hourMs = 3_600_000
-const act = { by: 'alex', reason: 'asked the provider' }
+const act = { by: 'on-call', reason: 'asked the provider' }
 const notKnown = { to: 'unknown', errorCode: 'ETIMEDOUT', dueInMs: 0 } as const
 const answer = (text: string) => ({ status: 201, headers: [], body: Buffer.from(text), version: 1 })
 const happened: FoundVerdict = { kind: 'happened', outcome: answer('found') }

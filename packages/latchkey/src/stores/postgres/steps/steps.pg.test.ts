@@ -10,7 +10,7 @@ import { postgresSteps } from './steps.ts'
 import { claimRequest } from '../../../../test/claim-request.ts'
 
 const hourMs = 3_600_000
-const act = { by: 'alex', reason: 'repaired' }
+const act = { by: 'on-call', reason: 'repaired' }
 const retry = { to: 'failed_retryable', errorCode: 'E', dueInMs: 0 } as const
 
 describePostgres('phased work in postgres', database => {

@@ -115,7 +115,7 @@ it("a person's verdict gives no new key to an effect that was not open", async (
   await store.fail(first, { to: 'failed_retryable', errorCode: 'ECONNREFUSED', dueInMs: 0 })
   const second = await own(store, 1)
   await store.fail(second, { to: 'unknown', errorCode: 'TimeoutError', dueInMs: 0 })
-  await store.settle(second.id, { kind: 'never-happened' }, { by: 'alex', reason: 'looked' }, hourMs)
+  await store.settle(second.id, { kind: 'never-happened' }, { by: 'on-call', reason: 'looked' }, hourMs)
   expect((await store.steps.readJournal(second.id))?.steps).toMatchObject([{ state: 'again', epoch: 0 }])
 })
 

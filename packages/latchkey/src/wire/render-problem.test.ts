@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { isProblemBase, renderAccepted, renderProblem, retryAfterSeconds } from './problem.ts'
-import type { Problem, RenderedAnswer } from './problem.ts'
+import type { Problem } from './problem.ts'
+import { isProblemBase, renderProblem } from './render-problem.ts'
+import { renderAccepted, type RenderedAnswer, retryAfterSeconds } from './rendered-answer.ts'
 
 const examples: [Problem, number, 'later' | 'no'][] = [
   [{ code: 'missing-key' }, 400, 'no'],
