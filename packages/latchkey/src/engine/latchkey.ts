@@ -307,6 +307,11 @@ function checkLatchkeyOptions<Tx, C>(options: LatchkeyOptions<Tx, C>): void {
   const { store, scope } = options
   if (typeof store?.claim !== 'function')
     throw misconfigured('createLatchkey needs a store, such as postgresStore({ pool })')
+  if (!Array.isArray(store.traits?.kinds) || !Array.isArray(store.traits.faculties)) {
+    throw misconfigured(
+      `the ${store.name} store does not say what it carries: give its traits kinds and faculties, or update it`,
+    )
+  }
   if (typeof scope !== 'function')
     throw misconfigured('createLatchkey needs a scope: a function of the request, or singleTenant')
 }

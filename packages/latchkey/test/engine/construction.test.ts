@@ -81,6 +81,16 @@ describe('createLatchkey', () => {
   })
 })
 
+describe('a store', () => {
+  it('is refused if its traits do not say what it carries', () => {
+    const { kinds: _kinds, ...traits } = store.traits
+    const older = { ...store, traits: untyped<Store['traits']>(traits) }
+    expect(() => createLatchkey({ store: older, scope: singleTenant })).toThrow(
+      misconfigured('the memory store does not say what it carries: give its traits kinds and faculties'),
+    )
+  })
+})
+
 describe('an operation', () => {
   it.each([undefined, '', ' ', 'with space', '/orders/:id', '-x', 'x'.repeat(129), 'naïve'])(
     'refuses the name %j',
