@@ -187,7 +187,7 @@ describe('an operation', () => {
     const reconciler = createReconciler(
       createLatchkey<unknown, unknown>({ store: { ...store, ledgers: undefined }, scope: singleTenant }),
     )
-    expect(() => reconciler.ledger('books', untyped({}))).toThrow(
+    expect(() => reconciler.ledger('books', untyped<never>({}))).toThrow(
       misconfigured('the memory store has no ledgers (traits.faculties). Use look-ups and webhooks'),
     )
   })
