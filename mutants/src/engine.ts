@@ -3,11 +3,12 @@ import { type Mutant, type NamedTest, simulation, story } from './mutant.ts'
 
 const folder = 'packages/latchkey/src/engine'
 const phased = (test: string): NamedTest => ({ path: 'packages/latchkey/test/phased/sqlite.test.ts', test })
+const effects = (test: string): NamedTest => ({ path: 'packages/latchkey/test/phased/effects.test.ts', test })
 const recovering = (test: string): NamedTest => ({ path: 'packages/latchkey/test/engine/recovery.test.ts', test })
 
 const openIntent = '    await openIntent(run, { ...effect, doubtful })\n'
 const committedFirst = 'has committed the intent of a call before it makes it'
-const recordPhase = 'const written = await edges.last(() => steps.recordPhase(tx, claim, done, leaseMs))'
+const recordPhase = 'const written = await edges.last(() => phases.recordPhase(tx, claim, done, leaseMs))'
 
 export const engineMutants: readonly Mutant[] = [
   {
@@ -81,7 +82,7 @@ export const engineMutants: readonly Mutant[] = [
         find: `    faultPoint('phase:after-commit')\n`,
         replace: [
           `    faultPoint('phase:after-commit')`,
-          `    if (end.kind === 'committed') await rememberLate(run, { position, name, result: inside.result })`,
+          `    if (end.kind === 'committed') await rememberLate(run, parts, { position, name, value: inside.result })`,
           '',
         ].join('\n'),
       },
@@ -89,10 +90,10 @@ export const engineMutants: readonly Mutant[] = [
         file: `${folder}/steps/phase.ts`,
         find: 'interface Inside {',
         replace: [
-          'function rememberLate<Tx>(run: PhasedRun<Tx>, done: { position: number; name: string; result: string | undefined }) {',
-          '  return boundedTransaction(run.core, run.transactor, async (tx, edges) => {',
-          '    await edges.first(() => run.steps.enterPhase(tx, run.claim))',
-          '    await edges.last(() => run.steps.recordPhase(tx, run.claim, done, run.leaseMs))',
+          'function rememberLate<Tx>(run: StepRun<Tx>, { transactor, phases }: PhaseParts<Tx>, done: PhaseDone) {',
+          '  return boundedTransaction(run.core, transactor, async (tx, edges) => {',
+          '    await edges.first(() => phases.enterPhase(tx, run.claim))',
+          '    await edges.last(() => phases.recordPhase(tx, run.claim, done, run.leaseMs))',
           `    return 'commit'`,
           '  })',
           '}',
@@ -102,6 +103,28 @@ export const engineMutants: readonly Mutant[] = [
       },
     ],
     caughtBy: [simulation],
+  },
+  {
+    name: 'engine: a phase that is not declared fails its run, which is tried again for ever',
+    patches: [
+      {
+        file: `${folder}/steps/phase.ts`,
+        find: "return halt(run, { kind: 'park', cause: `${called}-not-declared` })",
+        replace: 'throw new Error(message)',
+      },
+    ],
+    caughtBy: [effects('parks a row whose definition calls phase all the same')],
+  },
+  {
+    name: 'engine: older versions lose their phases to a newer one of effects only',
+    patches: [
+      {
+        file: `${folder}/steps/run-definition.ts`,
+        find: 'executionOf(run, granted, declared.phases)',
+        replace: 'executionOf(run, granted, [...plan.definitions.values()].at(-1)?.phases)',
+      },
+    ],
+    caughtBy: [effects('resumes a row of a version with phases by that version')],
   },
   {
     name: 'engine: a caller that waits has its handler called twice',

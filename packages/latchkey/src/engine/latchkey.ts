@@ -3,15 +3,17 @@ import { checkOptions } from '../ports/check-options.ts'
 import { type Clock, systemClock } from '../ports/clock.ts'
 import { consoleTelemetry } from '../ports/console-telemetry.ts'
 import { misconfigured } from '../ports/errors.ts'
-import type { Store } from '../ports/store.ts'
+import type { OperationKind, Store, StoreWithoutTransactions } from '../ports/store.ts'
 import { harmless, type Telemetry } from '../ports/telemetry.ts'
 import { identify, type IdentityParts, type Scope } from './request.ts'
+import { checkCarried, type Declaration } from './store/carry.ts'
 import { type Erase, eraser } from './store/erase.ts'
 import { engine } from './internal.ts'
 import { atomicOperation } from './kinds/atomic.ts'
 import { deferredOperation, type DeferredOptions } from './kinds/deferred.ts'
 import { guardedOperation } from './kinds/guarded.ts'
-import { overdueResumer, phasedOperation, type PhasedOptions, phasedParts } from './kinds/phased.ts'
+import { overdueResumer, phasedOperation, phasedParts } from './kinds/phased.ts'
+import type { AllSteps, EffectsOnly, PhasedOptions } from './kinds/phased.ts'
 import type { LimitOptions } from './limits/gates.ts'
 import type { Maintenance } from './maintenance.ts'
 import type {
@@ -21,7 +23,6 @@ import type {
   DefinedOperation,
   GuardedOperation,
   HttpOptions,
-  OperationKind,
   PhasedOperation,
   Resumer,
   Shared,
@@ -36,7 +37,7 @@ import { createKeyring, type EncryptionOptions, type Keyring } from './sealed/ke
 import { type Rewrap, rewrapOf } from './sealed/rewrap.ts'
 import { sealedStore } from './sealed/store.ts'
 import { type Statuses, statuses } from './status.ts'
-import type { Definition } from './steps/run-definition.ts'
+import type { DeclaredVersion, Definition, EffectsDefinition } from './steps/run-definition.ts'
 
 export interface LatchkeyOptions<Tx, Context> {
   readonly store: Store<Tx>
@@ -74,34 +75,23 @@ export interface LatchkeyOptions<Tx, Context> {
   readonly clock?: Clock
 }
 
-export interface Latchkey<Tx, Context> extends Operators {
-  /** Key, business rows and answer commit together in the store's database. For handlers that touch nothing else. */
-  atomic(name: string, options?: OperationOptions<Context>): AtomicOperation<Tx, Context>
+/** On a store without transactions: no atomic operations, no phases and no outbox. */
+export interface LatchkeyWithoutTransactions<Context> extends Operators {
   /** Any handler: claimed, its lease renewed, completed. `onFailure` says what a failure half-way means. */
   guarded(name: string, options: GuardedOptions<Context>): GuardedOperation<Context>
-  /**
-   * Work of several steps, some of them outside this database: recorded, resumed after a crash, never repeated in doubt. Declared by name
-   * with its definition, because a worker resumes it.
-   */
+  /** As on a store with transactions, of effects only. */
   phased<Input>(
     name: string,
-    options: PhasedOptions<Context>,
-    definition: Definition<Tx, Input>,
+    options: PhasedOptions<Context> & EffectsOnly,
+    definition: EffectsDefinition<Input>,
   ): PhasedOperation<Input, Context>
-  /**
-   * Phased work that a worker begins: the request is answered 202 as soon as it is stored, and `statusOf(latchkey)` of the adapter shows how
-   * far it is and how it ended. Needs `createWorkers(latchkey)` somewhere.
-   */
+  /** As on a store with transactions, of effects only. */
   deferred<Input>(
     name: string,
-    options: DeferredOptions<Context>,
-    definition: Definition<Tx, Input>,
+    options: DeferredOptions<Context> & EffectsOnly,
+    definition: EffectsDefinition<Input>,
   ): DeferredOperation<Input, Context>
-  readonly outbox: {
-    /** In any transaction of the store's database, including your own: the message exists exactly when it has committed. */
-    append(tx: unknown, message: OutboxMessage): Promise<void>
-  }
-  readonly [engine]: LatchkeyEngine<Tx, Context>
+  readonly [engine]: LatchkeyEngine<unknown, Context>
   /**
    * Encrypts everything that is stored under another key than `encryption.current`, or not at all, again under the current one, in batches and
    * beside requests. When it resolves, and every process writes under the current key, the old keys can be thrown away.
@@ -120,6 +110,44 @@ export interface Latchkey<Tx, Context> extends Operators {
    * heartbeats. New requests are refused.
    */
   close(options?: { timeoutMs?: number }): Promise<Closed>
+}
+
+export interface Latchkey<Tx, Context> extends LatchkeyWithoutTransactions<Context> {
+  /** Key, business rows and answer commit together in the store's database. For handlers that touch nothing else. */
+  atomic(name: string, options?: OperationOptions<Context>): AtomicOperation<Tx, Context>
+  /**
+   * Work of several steps, some of them outside this database: recorded, resumed after a crash, never repeated in doubt. Declared by name
+   * with its definition, because a worker resumes it.
+   */
+  phased<Input>(
+    name: string,
+    options: PhasedOptions<Context> & EffectsOnly,
+    definition: EffectsDefinition<Input>,
+  ): PhasedOperation<Input, Context>
+  phased<Input>(
+    name: string,
+    options: PhasedOptions<Context> & AllSteps,
+    definition: Definition<Tx, Input>,
+  ): PhasedOperation<Input, Context>
+  /**
+   * Phased work that a worker begins: the request is answered 202 as soon as it is stored, and `statusOf(latchkey)` of the adapter shows how
+   * far it is and how it ended. Needs `createWorkers(latchkey)` somewhere.
+   */
+  deferred<Input>(
+    name: string,
+    options: DeferredOptions<Context> & EffectsOnly,
+    definition: EffectsDefinition<Input>,
+  ): DeferredOperation<Input, Context>
+  deferred<Input>(
+    name: string,
+    options: DeferredOptions<Context> & AllSteps,
+    definition: Definition<Tx, Input>,
+  ): DeferredOperation<Input, Context>
+  readonly outbox: {
+    /** In any transaction of the store's database, including your own: the message exists exactly when it has committed. */
+    append(tx: unknown, message: OutboxMessage): Promise<void>
+  }
+  readonly [engine]: LatchkeyEngine<Tx, Context>
 }
 
 export interface LatchkeyEngine<Tx, Context> extends Internals<Tx> {
@@ -148,31 +176,27 @@ export interface Internals<Tx> {
   readonly closing: AbortSignal
 }
 
+export function createLatchkey<Context = unknown>(
+  options: LatchkeyOptions<never, Context> & { readonly store: StoreWithoutTransactions },
+): LatchkeyWithoutTransactions<Context>
+export function createLatchkey<Tx, Context = unknown>(options: LatchkeyOptions<Tx, Context>): Latchkey<Tx, Context>
 export function createLatchkey<Tx, Context = unknown>(options: LatchkeyOptions<Tx, Context>): Latchkey<Tx, Context> {
   checkLatchkeyOptions(options)
   const { core, ring } = coreOf(options)
   const { store, clock } = core
   const shared = sharedOf(core, options)
-  const kinds = new Map<string, OperationKind>()
-  const definitions = new Map<string, Map<number, Definition<Tx, never>>>()
+  const { kinds, declare } = declaredKinds(store)
+  const definitions = new Map<string, Map<number, DeclaredVersion<Tx>>>()
   const phased = new Map<string, DefinedOperation<never, Context>>()
   const append = appender(store, clock)
   const declared = new Map<string, DeclaredOperation<Context>>()
   const retentionOf = (operation: string) => declared.get(operation)?.[engine].settings ?? settingsOf(operation, {})
 
-  function declare(name: string, kind: OperationKind): void {
-    checkName(name)
-    const before = kinds.get(name)
-    if (before !== undefined && before !== kind) {
-      throw misconfigured(`${name} is declared as ${before} and as ${kind}: an operation name can have only one kind`)
-    }
-    kinds.set(name, kind)
-  }
-
-  function definedParts(name: string) {
-    const versions = definitions.get(name) ?? new Map<number, Definition<Tx, never>>()
+  function declareDefined({ name, kind, steps }: Declaration) {
+    declare({ name, kind, steps })
+    const versions = definitions.get(name) ?? new Map<number, DeclaredVersion<Tx>>()
     definitions.set(name, versions)
-    return { name, parts: phasedParts(store, name, append), definitions: versions }
+    return { name, parts: phasedParts(store, { name, append, steps }), definitions: versions }
   }
 
   function remember<O extends DeclaredOperation<Context>>(operation: O): O {
@@ -189,23 +213,31 @@ export function createLatchkey<Tx, Context = unknown>(options: LatchkeyOptions<T
     ...operators(core, retentionOf),
     ...storedData(core, options.store, ring),
     atomic(name, given = {}) {
-      declare(name, 'atomic')
+      declare({ name, kind: 'atomic' })
       return remember(atomicOperation(core, shared, { name, options: given }))
     },
     guarded(name, given) {
-      declare(name, 'guarded')
+      declare({ name, kind: 'guarded' })
       return remember(guardedOperation(core, shared, { name, options: given }))
     },
-    phased(name, given, definition) {
-      declare(name, 'phased')
-      const operation = phasedOperation(core, shared, { ...definedParts(name), options: given, definition })
+    phased<Input>(
+      name: string,
+      given: PhasedOptions<Context> & Partial<EffectsOnly>,
+      definition: Definition<Tx, Input>,
+    ) {
+      const parts = declareDefined({ name, kind: 'phased', steps: given?.steps })
+      const operation = phasedOperation(core, shared, { ...parts, options: given, definition })
       // Only `resume` is called through this, and it takes no input.
       rememberDefined(operation as PhasedOperation<never, Context>)
       return operation
     },
-    deferred(name, given, definition) {
-      declare(name, 'deferred')
-      const operation = deferredOperation(core, shared, { ...definedParts(name), options: given, definition })
+    deferred<Input>(
+      name: string,
+      given: DeferredOptions<Context> & Partial<EffectsOnly>,
+      definition: Definition<Tx, Input>,
+    ) {
+      const parts = declareDefined({ name, kind: 'deferred', steps: given?.steps })
+      const operation = deferredOperation(core, shared, { ...parts, options: given, definition })
       rememberDefined(operation as DeferredOperation<never, Context>)
       return operation
     },
@@ -216,6 +248,29 @@ export function createLatchkey<Tx, Context = unknown>(options: LatchkeyOptions<T
     },
     identify: parts => identify(parts).id,
     close: ({ timeoutMs = 10_000 } = {}) => close(core, timeoutMs),
+  }
+}
+
+interface DeclaredKinds {
+  readonly kinds: ReadonlyMap<string, OperationKind>
+  /** Refuses what the store cannot carry, and a name that has another kind. */
+  declare(declaration: Declaration): void
+}
+
+function declaredKinds<Tx>(store: Store<Tx>): DeclaredKinds {
+  const kinds = new Map<string, OperationKind>()
+  return {
+    kinds,
+    declare(declaration) {
+      const { name, kind } = declaration
+      checkName(name)
+      checkCarried(store, declaration)
+      const before = kinds.get(name)
+      if (before !== undefined && before !== kind) {
+        throw misconfigured(`${name} is declared as ${before} and as ${kind}: an operation name can have only one kind`)
+      }
+      kinds.set(name, kind)
+    },
   }
 }
 
@@ -264,6 +319,11 @@ function checkLatchkeyOptions<Tx, C>(options: LatchkeyOptions<Tx, C>): void {
   const { store, scope } = options
   if (typeof store?.claim !== 'function')
     throw misconfigured('createLatchkey needs a store, such as postgresStore({ pool })')
+  if (!Array.isArray(store.traits?.kinds) || !Array.isArray(store.traits.faculties)) {
+    throw misconfigured(
+      `the ${store.name} store does not say what it carries: give its traits kinds and faculties, or update it`,
+    )
+  }
   if (typeof scope !== 'function')
     throw misconfigured('createLatchkey needs a scope: a function of the request, or singleTenant')
 }

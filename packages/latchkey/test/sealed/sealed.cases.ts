@@ -4,6 +4,7 @@ import { engine } from '../../src/engine/internal.ts'
 import type { RawDatabase } from './databases.ts'
 import { fromAToB, underA, underB } from './keys.ts'
 import { deliverOne, finds, marker, type Shop, type Shops, shopsOn } from './scene.ts'
+import { present } from '../present.ts'
 
 /** How many handlers of the shop run when none ran before. */
 const allRuns = 5
@@ -47,7 +48,10 @@ function dumpCases({ raw, open }: Shops): void {
     const shop = open(underA)
     await shop.runAll()
     const evidenceId = await shop.tell()
-    const applied = await shop.store.reconciliation.apply(evidenceId, { quarantineMs: 0, retentionMs: 3_600_000 })
+    const applied = await present(shop.store.reconciliation).apply(evidenceId, {
+      quarantineMs: 0,
+      retentionMs: 3_600_000,
+    })
     expect(applied).toEqual({ kind: 'settled', to: 'completed' })
     const { record } = await shop.latchkey.inspect(shop.unknown)
     expect(Buffer.from(record?.outcome?.body ?? []).toString()).toContain(marker)
@@ -58,7 +62,7 @@ function dumpCases({ raw, open }: Shops): void {
     const shop = open(underA)
     await shop.runAll()
     await shop.tell()
-    const again = await shop.store.reconciliation.keep(
+    const again = await present(shop.store.reconciliation).keep(
       { id: shop.latchkey.identify(shop.unknown), effect: undefined },
       {
         source: 'webhook',
@@ -86,7 +90,7 @@ function plainCases({ raw, open }: Shops): void {
     await deliverOne(strict)
     // The aggregate of a message decides its order, and stays until the message goes.
     expect(finds(await raw().dump())).toBe(1)
-    const told = await strict.store.reconciliation.keep(
+    const told = await present(strict.store.reconciliation).keep(
       { id: strict.latchkey.identify(strict.unknown), effect: undefined },
       { source: 'webhook', ref: `evt ${marker}`, verdict: { kind: 'never-happened' }, delivery: { signedAtMs: 1_000 } },
     )
@@ -117,7 +121,10 @@ function rotationCases({ raw, open }: Shops): void {
     const after = open(underB)
     expect(await after.runAll()).toBe(noRuns)
     await deliverOne(after)
-    const applied = await after.store.reconciliation.apply(evidenceId, { quarantineMs: 0, retentionMs: 3_600_000 })
+    const applied = await present(after.store.reconciliation).apply(evidenceId, {
+      quarantineMs: 0,
+      retentionMs: 3_600_000,
+    })
     expect(applied.kind).toBe('settled')
     const { record } = await after.latchkey.inspect(after.unknown)
     expect(Buffer.from(record?.outcome?.body ?? []).toString()).toContain(marker)

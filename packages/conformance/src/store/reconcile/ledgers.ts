@@ -1,22 +1,35 @@
 /** Comparisons with a provider's ledger: when one is due, who runs it, and what the last one found. */
 import assert from 'node:assert/strict'
-import type { LedgerRun, Store } from 'latchkey'
-import type { StoreCase } from '../../store-harness.ts'
+import type { LedgerRun, Ledgers, Store } from 'latchkey'
+import type { StoreCase, StoreHarness } from '../../store-harness.ts'
 import { assertAbout, hourMs, leaseMs, minuteMs } from '../fixture.ts'
 
 const everyMs = 24 * hourMs
 const counts = { compared: 1_000_000, missing: 1, extra: 2, different: 3, settled: 4 } as const
 const nothing = { compared: 0, missing: 0, extra: 0, different: 0, settled: 0 } as const
 
-async function begun(store: Store, name = 'provider', over: Partial<{ everyMs: number }> = {}): Promise<LedgerRun> {
-  const result = await store.reconciliation.beginLedger(name, { everyMs, leaseMs, ...over })
+type LedgerStore = Store & { readonly ledgers: Ledgers }
+
+async function open(harness: StoreHarness): Promise<LedgerStore> {
+  const store = await harness.open()
+  assert.ok(store.ledgers, `${store.name} says that it has ledgers, and has none`)
+  // `as`: the assertion narrows the member, not the object.
+  return store as LedgerStore
+}
+
+async function begun(
+  store: LedgerStore,
+  name = 'provider',
+  over: Partial<{ everyMs: number }> = {},
+): Promise<LedgerRun> {
+  const result = await store.ledgers.begin(name, { everyMs, leaseMs, ...over })
   assert.ok(result.kind === 'begun', `expected the comparison to begin, but it is ${result.kind}`)
   assert.equal(result.run.name, name)
   return result.run
 }
 
-async function notDue(store: Store, over: Partial<{ everyMs: number }> = {}): Promise<number> {
-  const result = await store.reconciliation.beginLedger('provider', { everyMs, leaseMs, ...over })
+async function notDue(store: LedgerStore, over: Partial<{ everyMs: number }> = {}): Promise<number> {
+  const result = await store.ledgers.begin('provider', { everyMs, leaseMs, ...over })
   assert.ok(result.kind === 'not-due', `expected the comparison not to begin, but it is ${result.kind}`)
   return result.inMs
 }
@@ -25,10 +38,10 @@ export const ledgerCases: readonly StoreCase[] = [
   {
     name: 'begins a comparison that never was, and the next as long after it began as is asked',
     async run(harness) {
-      const store = await harness.open()
+      const store = await open(harness)
       const first = await begun(store)
-      assert.equal(await store.reconciliation.endLedger(first, { counts }), 'written')
-      assertAbout(await notDue(await harness.open()), everyMs)
+      assert.equal(await store.ledgers.end(first, { counts }), 'written')
+      assertAbout(await notDue(await open(harness)), everyMs)
       await harness.advance(everyMs - hourMs)
       assertAbout(await notDue(store), hourMs)
       await harness.advance(hourMs + minuteMs)
@@ -39,22 +52,22 @@ export const ledgerCases: readonly StoreCase[] = [
   {
     name: 'keeps comparisons of different names apart',
     async run(harness) {
-      const store = await harness.open()
+      const store = await open(harness)
       const first = await begun(store, 'provider')
       const other = await begun(store, 'caf\u00e9')
-      await store.reconciliation.endLedger(first, { counts })
-      assert.equal(await store.reconciliation.lastLedger('caf\u00e9'), undefined)
-      await store.reconciliation.endLedger(other, { counts: nothing })
-      assert.equal((await store.reconciliation.lastLedger('provider'))?.missing, 1)
-      assert.equal((await store.reconciliation.lastLedger('caf\u00e9'))?.missing, 0)
+      await store.ledgers.end(first, { counts })
+      assert.equal(await store.ledgers.last('caf\u00e9'), undefined)
+      await store.ledgers.end(other, { counts: nothing })
+      assert.equal((await store.ledgers.last('provider'))?.missing, 1)
+      assert.equal((await store.ledgers.last('caf\u00e9'))?.missing, 0)
     },
   },
   {
     name: 'begins a comparison for one of many who ask at once',
     async run(harness) {
-      const stores = [await harness.open(), await harness.open()]
+      const stores = [await open(harness), await open(harness)]
       const asked = Array.from({ length: 5 }, () =>
-        stores.map(({ reconciliation }) => reconciliation.beginLedger('provider', { everyMs, leaseMs })),
+        stores.map(({ ledgers }) => ledgers.begin('provider', { everyMs, leaseMs })),
       )
       const results = await Promise.all(asked.flat())
       assert.equal(results.filter(result => result.kind === 'begun').length, 1)
@@ -63,69 +76,69 @@ export const ledgerCases: readonly StoreCase[] = [
   {
     name: 'begins none while another is under way within its lease, however often it may run',
     async run(harness) {
-      const store = await harness.open()
+      const store = await open(harness)
       const run = await begun(store, 'provider', { everyMs: 0 })
       const left = await notDue(store, { everyMs: 0 })
       assertAbout(left, leaseMs)
       await harness.advance(leaseMs - 2 * minuteMs)
-      assert.equal(await store.reconciliation.renewLedger(run, leaseMs), 'written')
+      assert.equal(await store.ledgers.renew(run, leaseMs), 'written')
       await harness.advance(leaseMs - 2 * minuteMs)
       await notDue(store, { everyMs: 0 })
-      assert.equal(await store.reconciliation.endLedger(run, { counts }), 'written')
+      assert.equal(await store.ledgers.end(run, { counts }), 'written')
       await begun(store, 'provider', { everyMs: 0 })
     },
   },
   {
     name: 'begins another when the lease of one ran out, and refuses the old one from then on',
     async run(harness) {
-      const store = await harness.open()
-      const { reconciliation } = await harness.open()
+      const store = await open(harness)
+      const { ledgers } = await open(harness)
       const stale = await begun(store, 'provider', { everyMs: minuteMs })
       await harness.advance(leaseMs + minuteMs)
       const run = await begun(store, 'provider', { everyMs: minuteMs })
       assert.ok(run.run > stale.run)
-      assert.equal(await reconciliation.renewLedger(stale, leaseMs), 'claim-lost')
-      assert.equal(await reconciliation.endLedger(stale, { counts }), 'claim-lost')
-      assert.equal(await reconciliation.endLedger(stale, { retryInMs: 0 }), 'claim-lost')
-      assert.equal(await reconciliation.lastLedger('provider'), undefined)
+      assert.equal(await ledgers.renew(stale, leaseMs), 'claim-lost')
+      assert.equal(await ledgers.end(stale, { counts }), 'claim-lost')
+      assert.equal(await ledgers.end(stale, { retryInMs: 0 }), 'claim-lost')
+      assert.equal(await ledgers.last('provider'), undefined)
       await notDue(store, { everyMs: 0 })
-      assert.equal(await reconciliation.renewLedger(run, leaseMs), 'written')
-      assert.equal(await reconciliation.endLedger(run, { counts: nothing }), 'written')
-      assert.equal((await reconciliation.lastLedger('provider'))?.missing, 0)
+      assert.equal(await ledgers.renew(run, leaseMs), 'written')
+      assert.equal(await ledgers.end(run, { counts: nothing }), 'written')
+      assert.equal((await ledgers.last('provider'))?.missing, 0)
     },
   },
   {
     name: 'takes the end of an overdue comparison that nobody replaced',
     async run(harness) {
-      const store = await harness.open()
+      const store = await open(harness)
       const run = await begun(store)
       await harness.advance(2 * leaseMs)
-      assert.equal(await store.reconciliation.renewLedger(run, leaseMs), 'written')
+      assert.equal(await store.ledgers.renew(run, leaseMs), 'written')
       await harness.advance(2 * leaseMs)
-      assert.equal(await store.reconciliation.endLedger(run, { counts }), 'written')
+      assert.equal(await store.ledgers.end(run, { counts }), 'written')
     },
   },
   {
     name: 'refuses the word of a comparison that never was',
     async run(harness) {
-      const store = await harness.open()
-      const { reconciliation } = store
+      const store = await open(harness)
+      const { ledgers } = store
       for (const run of [
         { name: 'nobody', run: 1 },
         await begun(store).then(({ name, run }) => ({ name, run: run + 1 })),
       ]) {
-        assert.equal(await reconciliation.renewLedger(run, leaseMs), 'claim-lost')
-        assert.equal(await reconciliation.endLedger(run, { counts }), 'claim-lost')
-        assert.equal(await reconciliation.lastLedger(run.name), undefined)
+        assert.equal(await ledgers.renew(run, leaseMs), 'claim-lost')
+        assert.equal(await ledgers.end(run, { counts }), 'claim-lost')
+        assert.equal(await ledgers.last(run.name), undefined)
       }
     },
   },
   {
     name: 'begins the next comparison after a failed one when it was told to, sooner than usual',
     async run(harness) {
-      const store = await harness.open()
+      const store = await open(harness)
       const first = await begun(store)
-      assert.equal(await store.reconciliation.endLedger(first, { retryInMs: 2 * hourMs }), 'written')
+      assert.equal(await store.ledgers.end(first, { retryInMs: 2 * hourMs }), 'written')
       assertAbout(await notDue(store), 2 * hourMs)
       await harness.advance(hourMs)
       assertAbout(await notDue(store), hourMs)
@@ -136,30 +149,30 @@ export const ledgerCases: readonly StoreCase[] = [
   {
     name: 'tells what the last finished comparison found and how long ago it ended; a failed one changes nothing',
     async run(harness) {
-      const store = await harness.open()
-      const { reconciliation } = await harness.open()
-      assert.equal(await reconciliation.lastLedger('provider'), undefined)
+      const store = await open(harness)
+      const { ledgers } = await open(harness)
+      assert.equal(await ledgers.last('provider'), undefined)
       const failed = await begun(store)
-      assert.equal(await reconciliation.lastLedger('provider'), undefined)
-      await reconciliation.endLedger(failed, { retryInMs: 0 })
-      assert.equal(await reconciliation.lastLedger('provider'), undefined)
+      assert.equal(await ledgers.last('provider'), undefined)
+      await ledgers.end(failed, { retryInMs: 0 })
+      assert.equal(await ledgers.last('provider'), undefined)
       const first = await begun(store)
       await harness.advance(leaseMs / 2)
-      await reconciliation.endLedger(first, { counts })
+      await ledgers.end(first, { counts })
       await harness.advance(2 * hourMs)
-      const last = await reconciliation.lastLedger('provider')
+      const last = await ledgers.last('provider')
       assert.ok(last)
       const { finishedAgoMs, ...found } = last
       assert.deepEqual(found, counts)
       assertAbout(finishedAgoMs, 2 * hourMs)
       await harness.advance(everyMs)
-      await reconciliation.endLedger(await begun(store), { retryInMs: hourMs })
-      const still = await reconciliation.lastLedger('provider')
+      await ledgers.end(await begun(store), { retryInMs: hourMs })
+      const still = await ledgers.last('provider')
       assert.equal(still?.missing, 1)
       assertAbout(still?.finishedAgoMs ?? 0, everyMs + 2 * hourMs)
       await harness.advance(2 * hourMs)
-      await reconciliation.endLedger(await begun(store), { counts: nothing })
-      assert.equal((await reconciliation.lastLedger('provider'))?.missing, 0)
+      await ledgers.end(await begun(store), { counts: nothing })
+      assert.equal((await ledgers.last('provider'))?.missing, 0)
     },
   },
 ]

@@ -1,6 +1,7 @@
 /** Phased: several steps, recorded one by one, resumed after a crash. The definition is declared with the operation. */
 import type { Checks } from '../../ports/check-options.ts'
 import { misconfigured } from '../../ports/errors.ts'
+import type { Steps } from '../../ports/steps.ts'
 import type { Resumable, Store } from '../../ports/store.ts'
 import { type Answer, type ExecuteRequest, refused, unavailable } from '../answer.ts'
 import { engine } from '../internal.ts'
@@ -15,6 +16,7 @@ import type {
 } from '../operation.ts'
 import { phasedChecks } from '../option-checks.ts'
 import { boundSettings, type OperationOptions, type Settings, settingsOf } from '../options.ts'
+import type { Append } from '../outbox.ts'
 import { executeRequest } from '../request.ts'
 import { admit, type Once, tracked } from '../run/admit.ts'
 import { claimThenRun } from '../run/claim.ts'
@@ -23,7 +25,9 @@ import { lookOnly } from '../run/look.ts'
 import { outcomeOf, runRequest } from '../run-function.ts'
 import type { Core } from '../runtime.ts'
 import { inputText } from '../steps/input-text.ts'
-import { type Definition, endUndeclared, type PhasedParts, runGranted } from '../steps/run-definition.ts'
+import { type DeclaredVersion, type Definition, endUndeclared, runGranted } from '../steps/run-definition.ts'
+import type { PhaseParts } from '../steps/phase.ts'
+import { phasesOf, stepsOf } from '../store/carry.ts'
 
 export interface PhasedOptions<Context = unknown> extends OperationOptions<Context> {
   /** Rises whenever the steps or their meaning change. Rows of a version that is still declared drain with it; others are parked. */
@@ -37,13 +41,27 @@ export interface PhasedOptions<Context = unknown> extends OperationOptions<Conte
   readonly respondAsync?: { readonly deadlineMs: number }
 }
 
+/** Which steps its definition may have, of a phased or deferred operation. */
+export interface EffectsOnly {
+  /**
+   * Its definition has effects only, and neither `phase` nor `outbox`. Default: it has all of them. Needed on a store without transactions; a
+   * definition that calls `phase` all the same is parked with what was recorded.
+   */
+  readonly steps: 'effects'
+}
+
+/** Its definition may have phases, and the outbox. */
+export interface AllSteps {
+  readonly steps?: never
+}
+
 /** What a phased or deferred operation is declared with. */
 export interface DefinitionParts<Tx, Input, O> {
   readonly name: string
   readonly options: O
   readonly parts: PhasedParts<Tx>
   /** Shared by all versions of this name in this process. */
-  readonly definitions: Map<number, Definition<Tx, never>>
+  readonly definitions: Map<number, DeclaredVersion<Tx>>
   readonly definition: Definition<Tx, Input>
 }
 
@@ -81,12 +99,25 @@ export function phasedOperation<Tx, Input, C>(
   }
 }
 
-export function phasedParts<Tx>(store: Store<Tx>, name: string, append: PhasedParts<Tx>['append']): PhasedParts<Tx> {
-  const { transactor, steps } = store
-  if (transactor !== undefined && steps !== undefined) return { transactor, steps, append }
-  throw misconfigured(
-    `${name}: the ${store.name} store has no transactions, so no step could commit with its writes. Use a transactional store`,
-  )
+/** What phased work needs of its store. */
+export interface PhasedParts<Tx> {
+  readonly steps: Steps
+  /** Undefined: it is declared with `steps: 'effects'`. */
+  readonly phases: PhaseParts<Tx> | undefined
+}
+
+export function phasedParts<Tx>(
+  store: Store<Tx>,
+  {
+    name,
+    append,
+    steps,
+  }: { readonly name: string; readonly append: Append<Tx>; readonly steps: 'effects' | undefined },
+): PhasedParts<Tx> {
+  return {
+    steps: stepsOf(store, name),
+    phases: steps === 'effects' ? undefined : { ...phasesOf(store, name), append },
+  }
 }
 
 export function definedSettings<Tx, Input, C>(
@@ -131,8 +162,11 @@ export function definitionRunner<Tx, Input, C>(
 ): DefinitionRunner<Input> {
   const { version } = options
   // The input is stored, and given back as the Input it was declared with.
-  definitions.set(version, definition as unknown as Definition<Tx, never>)
-  const plan = { parts, definitions, overdue: deadlineOutcome(shared.http) }
+  definitions.set(version, {
+    definition: definition as unknown as Definition<Tx, never>,
+    phases: parts.phases,
+  })
+  const plan = { steps: parts.steps, definitions, overdue: deadlineOutcome(shared.http) }
   const runOnce = claimThenRun<Tx, C, string | undefined>(core, settings, {
     recovery: 'resume',
     extraRetentionMs: deadlineMs,
