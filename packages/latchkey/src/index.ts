@@ -132,7 +132,7 @@ export type {
   Subject,
   UnknownSummary,
 } from './ports/reconciliation.ts'
-export type { ErasedBatch, Erasure, ErasureLeft } from './ports/erasure.ts'
+export type { ErasedBatch, Erasure, ErasureLeft } from './ports/faculties/erasure.ts'
 export type {
   StoredMessage,
   StoredOutcome,
@@ -141,4 +141,4 @@ export type {
   StoredValue,
   ValuePage,
   Values,
-} from './ports/values.ts'
+} from './ports/faculties/values.ts'

@@ -18,11 +18,12 @@
  * Every time in this port is the store's: durations go in, "left" durations come out, and instants are for people to read.
  * Results are values. A method rejects only when the store failed, and then its effect is unknown to the caller.
  */
-import type { Erasure } from './erasure.ts'
+import type { AuditRecords } from './faculties/audit-records.ts'
+import type { Erasure } from './faculties/erasure.ts'
 import type { Outcome } from './outcome.ts'
 import type { Outbox } from './outbox.ts'
 import type { EvidenceSource, EvidenceVerdict, FoundVerdict, Reconciliation } from './reconciliation.ts'
-import type { Values } from './values.ts'
+import type { Values } from './faculties/values.ts'
 import type { Journal, Steps, UnreadableJournal, WorkInput } from './steps.ts'
 
 export type State = 'pending' | 'in_progress' | 'completed' | 'failed_retryable' | 'unknown'
@@ -309,6 +310,8 @@ export interface Store<Tx = unknown> {
   readonly values?: Values
   /** For `erase`. Absent: a tenant cannot be erased. Every `reap` continues the erasures that are marked. */
   readonly erasure?: Erasure
+  /** For `audit` of `createLatchkey`. Absent: no line outlives its row. */
+  readonly auditRecords?: AuditRecords<Tx>
 
   claim(request: ClaimRequest): Promise<ClaimResult>
   /** none, or an expired row → `pending`, due now, recovery `resume`. Needs `steps`; a store without them refuses. */

@@ -3,10 +3,12 @@ import type { Clock } from '../../ports/clock.ts'
 import type { Outbox } from '../../ports/outbox.ts'
 import type { Steps } from '../../ports/steps.ts'
 import type { Store, Transactor } from '../../ports/store.ts'
-import { openTransactions } from './atomic/open-transactions.ts'
+import { openTransactions, type OpenTransactions } from './atomic/open-transactions.ts'
 import { copyingTable, type MemoryTable, type MemoryTx } from './atomic/transaction.ts'
 import { memoryTransactor } from './atomic/transactor.ts'
-import { turnQueue } from './atomic/turn-queue.ts'
+import { type TurnQueue, turnQueue } from './atomic/turn-queue.ts'
+import { memoryAuditRecords } from './audit/index.ts'
+import { recordingTables } from './audit/trail.ts'
 import { eraseMarked, memoryErasure } from './erasure/index.ts'
 import { claim } from './keys/claim.ts'
 import { complete } from './keys/complete.ts'
@@ -53,11 +55,30 @@ export interface MemoryStore extends Store<MemoryTx> {
 
 /** `tables` are handed in, so that a simulation can watch what becomes of them. */
 export function openMemoryStore(tables: Tables, options: Required<MemoryStoreOptions>): MemoryStore {
-  const { clock, transactionMs, waitMs } = options
-  const transactions = openTransactions()
-  const queue = turnQueue(clock)
-  const transactor = memoryTransactor({ tables, queue, clock, transactionMs, waitMs }, transactions)
-  return {
+  const parts = { tables, options, transactions: openTransactions(), queue: turnQueue(options.clock) }
+  return assembled({ ...parts, recordsLines: false })
+}
+
+interface StoreParts {
+  /** As they are: with `recordsLines`, the store adds lines of the trail to what it writes there. */
+  readonly tables: Tables
+  readonly options: Required<MemoryStoreOptions>
+  readonly transactions: OpenTransactions
+  readonly queue: TurnQueue
+  readonly recordsLines: boolean
+}
+
+function assembled(parts: StoreParts): MemoryStore {
+  const { options, transactions, queue, recordsLines } = parts
+  const tables = recordsLines ? recordingTables(parts.tables) : parts.tables
+  // Drafts are of the tables themselves, and `record` adds the line: a transaction of the application's may come from either store.
+  const transactor = memoryTransactor(
+    { ...options, tables: parts.tables, queue },
+    transactions,
+    recordsLines ? recordingTables : undefined,
+  )
+  let recording: MemoryStore | undefined
+  const store: MemoryStore = {
     name: 'memory',
     traits: {
       transactional: true,
@@ -73,6 +94,10 @@ export function openMemoryStore(tables: Tables, options: Required<MemoryStoreOpt
     reconciliation: memoryReconciliation(tables),
     values: memoryValues(tables),
     erasure: memoryErasure(tables),
+    auditRecords: memoryAuditRecords(
+      tables,
+      () => (recording ??= recordsLines ? store : assembled({ ...parts, recordsLines: true })),
+    ),
 
     claim: async request => claim(tables, request),
     enqueue: async request => enqueue(tables, request),
@@ -97,6 +122,7 @@ export function openMemoryStore(tables: Tables, options: Required<MemoryStoreOpt
     table: <Value>(name: string) => copyingTable<Value>(work => work(tables.table(name))),
     transaction: work => transaction(transactor, work),
   }
+  return store
 }
 
 async function transaction<T>(transactor: Transactor<MemoryTx>, work: (tx: MemoryTx) => Promise<T>): Promise<T> {
