@@ -3,6 +3,9 @@ import assert from 'node:assert/strict'
 import type { StoreTraits } from 'latchkey'
 import { type SpoilableHarness, type StoreCase, type StoreHarness, withHarness } from './store-harness.ts'
 import { applyingCases } from './store/reconcile/apply.ts'
+import { auditedEndCases } from './store/audit/ends.ts'
+import { auditedLineCases } from './store/audit/lines.ts'
+import { auditedTransactionCases } from './store/audit/transactions.ts'
 import { byteCases } from './store/keys/bytes.ts'
 import { checkCases } from './store/keys/checks.ts'
 import { claimCases } from './store/keys/claims.ts'
@@ -69,6 +72,9 @@ export const storeCases: readonly StoreCase[] = [
   ...ledgerCases,
   ...valueCases,
   ...erasureCases,
+  ...auditedEndCases,
+  ...auditedTransactionCases,
+  ...auditedLineCases,
 ]
 
 /** Fits `it` of vitest, jest and mocha, and `test` of node:test. */
