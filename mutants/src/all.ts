@@ -1,4 +1,5 @@
 import { answerMutants } from './answers.ts'
+import { auditMutants } from './audit.ts'
 import { clientTextMutants } from './client-text.ts'
 import { engineMutants } from './engine.ts'
 import { httpMutants } from './http.ts'
@@ -38,4 +39,5 @@ export const mutants: readonly Mutant[] = [
   ...transactionMutants,
   ...telemetryMutants,
   ...sealedMutants,
+  ...auditMutants,
 ]

@@ -21,7 +21,7 @@ const inOrder = (kind: string) => ({
 })
 
 /** The guard of a batch's function. */
-const completes = 'k.fence = 1 and k.claim_id = a.claim_id and k.state = ${state.in_progress};'
+const completes = 'k.fence = 1 and k.claim_id = a.claim_id and k.state = ${state.in_progress}'
 const beats = 'k.fence = a.fence and k.claim_id = a.claim_id and k.state = ${state.in_progress}'
 const guardless = (
   file: string,

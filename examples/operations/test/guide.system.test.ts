@@ -78,7 +78,8 @@ describeOwnPostgres('the guide for operations', own => {
     await owner.query(shown('delete on all tables in schema latchkey to app'))
     expect(await postgresStore({ pool: app }).check()).toMatchObject({ kind: 'fit' })
     await owner.query(shown('alter default privileges'))
-    await owner.query(shown('grant execute on function'))
+    await owner.query(shown('erase_audit_11'))
+    await owner.query(shown('expire_audit_records_12'))
     await owner.query('create table latchkey.later (n integer)')
     await app.query('insert into latchkey.later values (1)')
     await owner.query('drop table latchkey.later')
@@ -249,6 +250,7 @@ describeOwnPostgres('the guide for operations', own => {
   it('lets the application blank no audit but that of a tenant that is erased', async () => {
     await expect(app.query(`update latchkey.audit set reason = 'x'`)).rejects.toThrow('permission denied')
     await expect(app.query('delete from latchkey.outbox_audit')).rejects.toThrow('permission denied')
+    await expect(app.query('delete from latchkey.audit_records')).rejects.toThrow('permission denied')
     expect((await app.query(`select latchkey.erase_audit_11('other', 10) as n`)).rows).toEqual([{ n: 0 }])
     const viewer = poolOf('viewer')
     await expect(viewer.query(`select latchkey.erase_audit_11('acme', 10)`)).rejects.toThrow('permission denied')

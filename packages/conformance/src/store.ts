@@ -2,6 +2,9 @@
 import { needing, type SpoilableHarness, type StoreCase, type StoreHarness, withHarness } from './store-harness.ts'
 import { assertSelected, selectCases, type StoreSelection } from './store-selection.ts'
 import { applyingCases } from './store/reconcile/apply.ts'
+import { auditedEndCases } from './store/audit/ends.ts'
+import { auditedLineCases } from './store/audit/lines.ts'
+import { auditedTransactionCases } from './store/audit/transactions.ts'
 import { byteCases } from './store/keys/bytes.ts'
 import { checkCases } from './store/keys/checks.ts'
 import { claimCases } from './store/keys/claims.ts'
@@ -63,6 +66,7 @@ export const storeCases: readonly StoreCase[] = [
   ...needing(['ledgers'], ledgerCases),
   ...needing(['values'], valueCases),
   ...needing(['erasure'], erasureCases),
+  ...needing(['auditRecords'], [...auditedEndCases, ...auditedTransactionCases, ...auditedLineCases]),
 ]
 
 /** Fits `it` of vitest, jest and mocha, and `test` of node:test. */

@@ -27,6 +27,7 @@ describe('what a user sees', () => {
       | 'outbox'
       | 'identify'
       | 'erase'
+      | 'auditRecords'
       | 'rewrap'
       | 'close'
     >()
@@ -34,6 +35,7 @@ describe('what a user sees', () => {
       [
         ...operators,
         'atomic',
+        'auditRecords',
         'close',
         'deferred',
         'erase',

@@ -31,6 +31,8 @@ export type {
   RunRequest,
   RunResult,
 } from './engine/operation.ts'
+export type { AuditReadOptions, ReadAuditRecords } from './engine/audit/read.ts'
+export type { AuditOptions } from './engine/audit/trail.ts'
 export type { Erase, Erased, EraseOptions } from './engine/store/erase.ts'
 export type { OutboxMessage } from './engine/outbox.ts'
 export type { EncryptionOptions, Kms } from './engine/sealed/keyring.ts'
@@ -142,7 +144,16 @@ export type {
   Subject,
   UnknownSummary,
 } from './ports/reconciliation.ts'
-export type { ErasedBatch, Erasure, ErasureLeft } from './ports/erasure.ts'
+export type {
+  AuditedEnd,
+  AuditLine,
+  AuditPage,
+  AuditQuery,
+  AuditRecords,
+  Misuse,
+  TakenLines,
+} from './ports/faculties/audit-records.ts'
+export type { ErasedBatch, Erasure, ErasureLeft } from './ports/faculties/erasure.ts'
 export type {
   StoredMessage,
   StoredOutcome,
@@ -151,4 +162,4 @@ export type {
   StoredValue,
   ValuePage,
   Values,
-} from './ports/values.ts'
+} from './ports/faculties/values.ts'

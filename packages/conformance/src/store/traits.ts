@@ -14,6 +14,7 @@ const members: Readonly<Record<Faculty, keyof Store>> = {
   ledgers: 'ledgers',
   values: 'values',
   erasure: 'erasure',
+  auditRecords: 'auditRecords',
 }
 
 // `as`: Object.keys widens the names of our own table to string.

@@ -5,6 +5,8 @@ import { consoleTelemetry } from '../ports/console-telemetry.ts'
 import { misconfigured } from '../ports/errors.ts'
 import type { OperationKind, Store, StoreWithoutTransactions } from '../ports/store.ts'
 import { harmless, type Telemetry } from '../ports/telemetry.ts'
+import { auditReader, type ReadAuditRecords } from './audit/read.ts'
+import { type AuditOptions, recordingStore, type Trail, trailOf } from './audit/trail.ts'
 import { identify, type IdentityParts, type Scope } from './request.ts'
 import { checkCarried, type Declaration } from './store/carry.ts'
 import { type Erase, eraser } from './store/erase.ts'
@@ -32,7 +34,7 @@ import { latchkeyChecks } from './option-checks.ts'
 import { type GuardedOptions, type OperationOptions, settingsOf } from './options.ts'
 import { adoptingAppender, appender, type OutboxMessage } from './outbox.ts'
 import { type NeverStored, readNeverStored } from './rules/judge.ts'
-import { close, type Closed, type Core, createCore } from './runtime.ts'
+import { close, type Closed, type Core, createCore, type TrailMaker } from './runtime.ts'
 import { createKeyring, type EncryptionOptions, type Keyring } from './sealed/keyring.ts'
 import { type Rewrap, rewrapOf } from './sealed/rewrap.ts'
 import { sealedStore } from './sealed/store.ts'
@@ -71,6 +73,11 @@ export interface LatchkeyOptions<Tx, Context> {
    * "Encryption" for the keys and their rotation.
    */
   readonly encryption?: EncryptionOptions
+  /**
+   * A trail that outlives the rows: a line for every execution that ended, committed with its end, with who, when, what and how, and never a key or a
+   * body. Default: off, and nothing is paid for it. See the guide "Audit trail".
+   */
+  readonly audit?: AuditOptions
   /** Time and randomness. Default: the system's. Replace it in tests. */
   readonly clock?: Clock
 }
@@ -103,6 +110,8 @@ export interface LatchkeyWithoutTransactions<Context> extends Operators {
    * it has ended: workers and `maintenance` continue.
    */
   readonly erase: Erase
+  /** The trail, by time. It is there also after its rows are gone, and where this Latchkey itself records nothing. */
+  readonly auditRecords: ReadAuditRecords
   /** The id of a row, as it appears in listings and logs. */
   identify(parts: IdentityParts): string
   /**
@@ -170,6 +179,8 @@ export interface Internals<Tx> {
   readonly kinds: ReadonlyMap<string, OperationKind>
   /** Of an operation that is not declared here, the defaults. */
   retentionOf(operation: string): Retention
+  /** Of `audit`; undefined: nothing is recorded. */
+  readonly trail: Trail | undefined
   /** Sweeping and reaping, which workers take over where they run. */
   readonly maintenance: Maintenance
   /** Aborted when `close` is called. */
@@ -279,16 +290,18 @@ function storedData<Tx>(
   core: Core<Tx>,
   below: Store<Tx>,
   ring: Keyring | undefined,
-): Pick<Latchkey<Tx, never>, 'rewrap' | 'erase'> {
-  return { rewrap: rewrapOf(below, ring), erase: eraser(core) }
+): Pick<Latchkey<Tx, never>, 'rewrap' | 'erase' | 'auditRecords'> {
+  return { rewrap: rewrapOf(below, ring), erase: eraser(core), auditRecords: auditReader(core, below) }
 }
 
 function coreOf<Tx, C>(options: LatchkeyOptions<Tx, C>): { core: Core<Tx>; ring: Keyring | undefined } {
-  const { clock = systemClock, storeTimeoutMs = 2_000, encryption } = options
+  const { clock = systemClock, storeTimeoutMs = 2_000, encryption, audit } = options
   const ring = encryption === undefined ? undefined : createKeyring(encryption, clock)
-  const store = ring === undefined ? options.store : sealedStore(options.store, ring)
+  const recording = recordingStore(options.store, audit)
+  const store = ring === undefined ? recording : sealedStore(recording, ring)
   const telemetry = options.telemetry === undefined ? consoleTelemetry({ clock }) : harmless(options.telemetry)
-  return { core: createCore({ ...options, store, clock, telemetry, storeTimeoutMs }), ring }
+  const trail: TrailMaker = parts => trailOf(options.store, audit, parts)
+  return { core: createCore({ ...options, store, clock, telemetry, storeTimeoutMs, trail }), ring }
 }
 
 function sharedOf<Tx, C>(core: Core<Tx>, { scope, http = {} }: LatchkeyOptions<Tx, C>): Shared<C> {
@@ -300,9 +313,9 @@ function internalsOf<Tx, C>(
   core: Core<Tx>,
   shared: Shared<C>,
 ): Omit<Internals<Tx>, 'phased' | 'kinds' | 'retentionOf'> {
-  const { store, clock, telemetry, maintenance, draining } = core
+  const { store, clock, telemetry, trail, maintenance, draining } = core
   const overdue = overdueResumer(core, shared)
-  return { store, clock, telemetry, overdue, maintenance, closing: draining.signal }
+  return { store, clock, telemetry, overdue, trail, maintenance, closing: draining.signal }
 }
 
 function neverStoredOf({ neverStore }: Pick<HttpOptions, 'neverStore'>): NeverStored | undefined {

@@ -2,9 +2,10 @@
  * A little of what workers do, in every instance, so that a table does not grow for ever where no workers run: dead leases are swept and
  * expired rows reaped. It never resumes work and relays nothing.
  */
+import type { Trail } from './audit/trail.ts'
 import type { AfterOutage } from './outage/uncertain-claims.ts'
 
-export type Maintained = 'sweep' | 'reap'
+export type Maintained = 'sweep' | 'reap' | 'audit'
 
 export interface Maintenance {
   /** A worker does this on the same store, until the returned function is called. */
@@ -16,10 +17,13 @@ export interface Maintenance {
 const everyMs = 60_000
 /** Of each kind: few enough not to slow requests down. A table that needs more needs workers. */
 const rowsMax = 100
+/** A line is narrow, and a minute may write many: 10,000 of them can go in one pass. */
+const linesMax = 500
+const trailTurnsMax = 20
 /** No request waits for it. */
 const passMsMax = 10_000
 
-type StoreOf<Tx> = Omit<AfterOutage<Tx>, 'closing'>
+type StoreOf<Tx> = Omit<AfterOutage<Tx>, 'closing'> & { readonly trail?: Trail | undefined }
 
 /** Of one store object, however many Latchkeys use it. */
 interface StoreState {
@@ -61,7 +65,11 @@ export function maintain<Tx>(core: StoreOf<Tx>): Maintenance {
 
 async function pass<Tx>(core: StoreOf<Tx>, shared: StoreState): Promise<void> {
   const done = new Set(shared.others.values())
-  if (done.has('sweep') && done.has('reap')) return
+  if (!done.has('sweep') || !done.has('reap')) await sweepAndReap(core, shared, done)
+  if (!done.has('audit')) await turnTrail(core)
+}
+
+async function sweepAndReap<Tx>(core: StoreOf<Tx>, shared: StoreState, done: ReadonlySet<Maintained>): Promise<void> {
   if (!shared.reported) {
     shared.reported = true
     core.telemetry.report(
@@ -74,6 +82,14 @@ async function pass<Tx>(core: StoreOf<Tx>, shared: StoreState): Promise<void> {
     if (!done.has('reap')) await reap(core)
   } catch {
     // Counted and reported where the store is called; the next pass comes in a minute.
+  }
+}
+
+async function turnTrail<Tx>({ trail, telemetry }: StoreOf<Tx>): Promise<void> {
+  try {
+    for (let turns = 0; turns < trailTurnsMax && (await trail?.turn(linesMax)) === 'more';) turns += 1
+  } catch (error) {
+    telemetry.report('the audit trail could not be tended: the next pass comes in a minute', { error })
   }
 }
 

@@ -20,6 +20,8 @@ import {
   waitedMs,
   wholeUpTo,
 } from '../ports/option-kinds.ts'
+import type { AuditReadOptions } from './audit/read.ts'
+import type { AuditOptions } from './audit/trail.ts'
 import type { EraseOptions } from './store/erase.ts'
 import type { FingerprintOptions } from './fingerprint/fingerprint.ts'
 import type { LatchkeyOptions } from './latchkey.ts'
@@ -32,6 +34,7 @@ import type { DeferredOptions } from './kinds/deferred.ts'
 import type { EffectsOnly, PhasedOptions } from './kinds/phased.ts'
 import type { LimitOptions } from './limits/gates.ts'
 import type { GuardedOptions, KeyLimits, OperationOptions } from './options.ts'
+import { isRowId } from './request.ts'
 
 const texts = listOf(text)
 const bytes = { wants: 'bytes', fits: (value: unknown): boolean => value instanceof Uint8Array }
@@ -152,6 +155,12 @@ const encryptionChecks: ChecksOf<EncryptionOptions> = {
   plainValues: oneOf('read', 'refuse'),
 }
 
+const auditChecks: ChecksOf<AuditOptions> = {
+  records: oneOf('changes', 'all'),
+  retentionMs: storedMs,
+  sink: callable,
+}
+
 export const latchkeyChecks: ChecksOf<LatchkeyOptions<unknown, unknown>> = {
   // Checked by name in createLatchkey.
   store: anything,
@@ -162,6 +171,7 @@ export const latchkeyChecks: ChecksOf<LatchkeyOptions<unknown, unknown>> = {
   limits: nested(limitChecks),
   maintenance: flag,
   encryption: nested(encryptionChecks),
+  audit: nested(auditChecks),
   clock: having('a clock', 'nowMs', 'monotonicMs', 'after', 'random', 'randomId'),
 }
 
@@ -192,6 +202,17 @@ export const messageChecks: ChecksOf<OutboxMessage> = {
 /** Of work that goes on in batches. */
 export const batchChecks: ChecksOf<RewrapOptions> = { batch: wholeUpTo(1_000), onProgress: callable }
 export const eraseChecks: ChecksOf<EraseOptions> = { ...batchChecks, scope: anything }
+
+const rowId: Check = { wants: 'the id of a row', fits: value => typeof value === 'string' && isRowId(value) }
+const instantMs: Check = { wants: 'a time in milliseconds since 1970', fits: value => Number.isFinite(value) }
+export const auditReadChecks: ChecksOf<AuditReadOptions> = {
+  // Checked where it becomes text.
+  scope: anything,
+  id: secret(rowId),
+  fromMs: instantMs,
+  limit: wholeUpTo(1_000),
+  after: text,
+}
 
 /** Their values are checked where they are used; here only their names count. */
 export const runChecks: ChecksOf<RunRequest> = { scope: anything, key: anything, input: anything }

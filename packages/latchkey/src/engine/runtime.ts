@@ -2,6 +2,7 @@
 import { type Clock, DeadlinesByLength, sleep } from '../ports/clock.ts'
 import type { Store } from '../ports/store.ts'
 import type { Telemetry } from '../ports/telemetry.ts'
+import type { Trail } from './audit/trail.ts'
 import { createDurations, type Durations } from './run/durations.ts'
 import { type Buckets, bucketsOf, type LimitOptions } from './limits/gates.ts'
 import { type LeaseWarnings, leaseWarnings } from './run/lease-warnings.ts'
@@ -35,6 +36,8 @@ export interface Core<Tx> {
   readonly uncertain: UncertainClaims
   readonly unstored: UnstoredEnds
   readonly maintenance: Maintenance
+  /** Of `audit`. Undefined: nothing is recorded. */
+  readonly trail: Trail | undefined
   /** Aborted when the instance closes: background work of the engine ends. */
   readonly closing: AbortController
 }
@@ -53,7 +56,13 @@ export interface CoreOptions<Tx> {
   /** Default true. */
   readonly maintenance?: boolean
   readonly limits?: LimitOptions | undefined
+  /** Default: nothing is recorded. */
+  readonly trail?: TrailMaker
 }
+
+export type TrailMaker = (
+  parts: Pick<Core<never>, 'clock' | 'telemetry'> & { readonly timeoutMs: number },
+) => Trail | undefined
 
 export function createCore<Tx>(options: CoreOptions<Tx>): Core<Tx> {
   const { store, clock, telemetry, storeTimeoutMs, maintenance = true, limits } = options
@@ -63,6 +72,7 @@ export function createCore<Tx>(options: CoreOptions<Tx>): Core<Tx> {
   const deadlines = new DeadlinesByLength(clock)
   const calls = storeCalls({ storeName: store.name, timeoutMs, clock, deadlines, telemetry })
   const waiting = waiters(clock)
+  const trail = options.trail?.({ clock, telemetry, timeoutMs })
   const after = { store, calls, clock, telemetry, closing: closing.signal }
   const durations = createDurations()
   observeStore(store, telemetry)
@@ -81,7 +91,8 @@ export function createCore<Tx>(options: CoreOptions<Tx>): Core<Tx> {
     deadlines,
     uncertain: uncertainClaims(after),
     unstored: unstoredEnds({ ...after, waiters: waiting }),
-    maintenance: maintenance ? maintain(after) : noMaintenance,
+    maintenance: maintenance ? maintain({ ...after, trail }) : noMaintenance,
+    trail,
     draining: new AbortController(),
     closing,
   }
@@ -99,7 +110,7 @@ export async function close<Tx>(core: Core<Tx>, timeoutMs: number): Promise<Clos
   core.maintenance.stop()
   const late = sleep(core.clock, timeoutMs, core.closing.signal).then(() => false)
   const drained = await Promise.race([untilIdle(core).then(() => true), late])
-  await Promise.race([Promise.all([core.unstored.flush(), core.uncertain.flush()]), late])
+  await Promise.race([Promise.all([core.unstored.flush(), core.uncertain.flush(), core.trail?.flush()]), late])
   // This also ends the sleep above, which would keep the process alive for the rest of its time.
   core.closing.abort()
   core.waiters.wakeAll()

@@ -19,11 +19,12 @@
  * Every time in this port is the store's: durations go in, "left" durations come out, and instants are for people to read.
  * Results are values. A method rejects only when the store failed, and then its effect is unknown to the caller.
  */
-import type { Erasure } from './erasure.ts'
+import type { AuditRecords } from './faculties/audit-records.ts'
+import type { Erasure } from './faculties/erasure.ts'
 import type { Outcome } from './outcome.ts'
 import type { Outbox } from './outbox.ts'
 import type { EvidenceSource, EvidenceVerdict, FoundVerdict, Ledgers, Reconciliation } from './reconciliation.ts'
-import type { Values } from './values.ts'
+import type { Values } from './faculties/values.ts'
 import type { Journal, Phases, Steps, UnreadableJournal, WorkInput } from './steps.ts'
 
 export type State = 'pending' | 'in_progress' | 'completed' | 'failed_retryable' | 'unknown'
@@ -182,6 +183,7 @@ export type Faculty =
   | 'ledgers'
   | 'values'
   | 'erasure'
+  | 'auditRecords'
 
 /** What a store promises. It is checked when an operation is declared, and by the conformance suite. */
 export interface StoreTraits {
@@ -338,6 +340,8 @@ export interface Store<Tx = unknown> {
   readonly values?: Values | undefined
   /** Faculty `erasure`, for `erase`. Absent: a tenant cannot be erased. Every `reap` continues the erasures that are marked. */
   readonly erasure?: Erasure | undefined
+  /** Faculty `auditRecords`, for `audit` of `createLatchkey`. Absent: no line outlives its row. */
+  readonly auditRecords?: AuditRecords<Tx> | undefined
 
   claim(request: ClaimRequest): Promise<ClaimResult>
   /** none, or an expired row → `pending`, due now, recovery `resume`. Needs the faculty `steps`; a store without it refuses. */
@@ -406,6 +410,7 @@ export interface FullStore<Tx> extends Store<Tx> {
   readonly ledgers: Ledgers
   readonly values: Values
   readonly erasure: Erasure
+  readonly auditRecords: AuditRecords<Tx>
 }
 
 /** A store on which atomic operations and phases are type errors. Return it from a store without transactions. */

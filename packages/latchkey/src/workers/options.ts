@@ -7,8 +7,8 @@ import type { ChecksOf } from '../ports/check-options.ts'
 import { callable, count, having, listOf, nested, oneOf, storedMs, waitedMs } from '../ports/option-kinds.ts'
 import type { Reconciler } from '../reconcile/reconciler.ts'
 
-export const workerNames: readonly WorkerName[] = ['sweeper', 'resumer', 'reconciler', 'relay', 'reaper']
-export type WorkerName = 'sweeper' | 'resumer' | 'reconciler' | 'relay' | 'reaper'
+export const workerNames: readonly WorkerName[] = ['sweeper', 'resumer', 'reconciler', 'relay', 'reaper', 'auditor']
+export type WorkerName = 'sweeper' | 'resumer' | 'reconciler' | 'relay' | 'reaper' | 'auditor'
 
 /** What workers use of a Latchkey. */
 export interface WorkersHost<Tx> {
@@ -61,6 +61,13 @@ export interface WorkersOptions {
      */
     readonly keepReceivedMs?: number
   }
+  /** Needs `audit` of `createLatchkey`: hands the lines of the trail to its sink, or deletes those past their retention. */
+  readonly auditor?: {
+    /** The longest pause when nothing is left to do. Default 5 s. */
+    readonly everyMs?: number
+    /** The most lines of one turn. Default 500. */
+    readonly batch?: number
+  }
   /**
    * Hints that there is work, from LISTEN or from your own code: called at `start` with a function that wakes one worker or all;
    * returns a function that ends the subscription. Polling continues regardless: hints only make it sooner, and many of them cause one turn.
@@ -87,6 +94,8 @@ const reaper: ChecksFor<'reaper'> = {
   keepReceivedMs: storedMs,
 }
 
+const auditor: ChecksFor<'auditor'> = { everyMs: waitedMs, batch: count }
+
 export const workersChecks: ChecksOf<WorkersOptions> = {
   only: listOf(oneOf(...workerNames)),
   sweeper: nested(sweeper),
@@ -94,5 +103,6 @@ export const workersChecks: ChecksOf<WorkersOptions> = {
   reconciler: nested(reconciler),
   relay: nested(relay),
   reaper: nested(reaper),
+  auditor: nested(auditor),
   hint: callable,
 }

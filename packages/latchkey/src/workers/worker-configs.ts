@@ -16,6 +16,9 @@ const slotsMax = 8
 /** The relay limits each delivery and renews its lane; giving up a slow batch would only duplicate its messages. */
 const relayTurnMsMax = 900_000
 
+/** A sink limits itself, and the statements before and after it do. */
+const auditorTurnMsMax = 180_000
+
 const hour = 3_600_000
 const day = 24 * hour
 const reapDefaults = { everyMs: 60_000, batch: 1_000, pauseMs: 250, keepDeliveredMs: day, keepReceivedMs: 7 * day }
@@ -40,6 +43,7 @@ export function workerConfigs<Tx>(latchkey: WorkersHost<Tx>, options: WorkersOpt
     reconciler: reconcilerConfig(internals, options),
     relay: relayConfig(internals, options),
     reaper: { idleMs: reap.everyMs, pauseMs: reap.pauseMs, turn: () => reapOnce({ ...reap, store, telemetry }) },
+    auditor: auditorConfig(internals, options),
   }
 }
 
@@ -70,6 +74,12 @@ function relayConfig<Tx>(internals: Internals<Tx>, { relay }: WorkersOptions): W
     turnMsMax: relayTurnMsMax,
     turn: relayTurn({ ...policy, outbox, targets, clock, telemetry }),
   }
+}
+
+function auditorConfig<Tx>({ trail }: Internals<Tx>, options: WorkersOptions): WorkerConfig | undefined {
+  if (trail === undefined) return undefined
+  const { everyMs, batch } = { everyMs: 5_000, batch: 500, ...options.auditor }
+  return { idleMs: everyMs, turnMsMax: auditorTurnMsMax, turn: () => trail.turn(batch) }
 }
 
 /** Half of a small pool is left to requests: a step that waits for a connection would exceed the time limit of a store call. */

@@ -1,4 +1,4 @@
-/** All background work of one Latchkey: sweeper, resumer, reconciler, relay, reaper. Any number of processes may run it at once. */
+/** All background work of one Latchkey: sweeper, resumer, reconciler, relay, reaper, auditor. Any number of processes may run it at once. */
 import { engine } from '../engine/internal.ts'
 import { checkOptions } from '../ports/check-options.ts'
 import { misconfigured } from '../ports/errors.ts'
@@ -87,6 +87,7 @@ function maintenanceOf<Tx>(latchkey: WorkersHost<Tx>, loops: ReadonlyMap<WorkerN
       handBack()
       if (loops.has('sweeper')) ends.push(latchkey[engine].maintenance.leaveTo('sweep'))
       if (loops.has('reaper')) ends.push(latchkey[engine].maintenance.leaveTo('reap'))
+      if (loops.has('auditor')) ends.push(latchkey[engine].maintenance.leaveTo('audit'))
     },
     handBack,
   }
@@ -106,6 +107,7 @@ function settledHint({ reconciler }: WorkersOptions, { resumer }: WorkerConfigs)
 const nothingToDo: { readonly [Name in WorkerName]?: string } = {
   relay: 'without relay: { targets }',
   reconciler: 'without reconciler: { use: createReconciler(latchkey) }',
+  auditor: 'without audit of createLatchkey',
 }
 
 function whyNothing(name: WorkerName): string {

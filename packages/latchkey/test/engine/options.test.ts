@@ -148,7 +148,7 @@ const tables: readonly [owner: string, take: Take, right: Options, refusals: rea
       [{ sweeper: { everyMS: 1 } }, 'unknown option sweeper.everyMS: did you mean sweeper.everyMs?'],
       [
         { only: ['reapr'] },
-        "only[0] must be 'sweeper', 'resumer', 'reconciler', 'relay' or 'reaper' (got 'reapr'): did you mean 'reaper'?",
+        "only[0] must be 'sweeper', 'resumer', 'reconciler', 'relay', 'reaper' or 'auditor' (got 'reapr'): did you mean 'reaper'?",
       ],
       [{ relay: { agregate: 'skip' } }, 'unknown option relay.agregate: did you mean relay.aggregate?'],
       [

@@ -41,11 +41,11 @@ export async function memoryHarness(): Promise<MemoryHarness> {
 
 const commands = { BEGIN: 'begin', COMMIT: 'commit', ROLLBACK: 'rollback' } as const
 
-const transactionFaculties: readonly Faculty[] = ['transactions', 'phases', 'outbox']
+const transactionFaculties: readonly Faculty[] = ['transactions', 'phases', 'outbox', 'auditRecords']
 
-/** The same store, as one that has no transactions, and so neither phases nor an outbox. */
+/** The same store, as one that has no transactions, and so neither phases nor an outbox. What records lines is left out: it would be a store with transactions. */
 export function withoutTransactions(store: FullStore<MemoryTx>): StoreWithoutTransactions {
-  const { transactor: _transactor, phases: _phases, outbox: _outbox, ...rest } = store
+  const { transactor: _transactor, phases: _phases, outbox: _outbox, auditRecords: _records, ...rest } = store
   const { traits } = store
   return {
     ...rest,

@@ -7,10 +7,11 @@ import type { Outcome } from '../../src/ports/outcome.ts'
 import type { Claim, Store } from '../../src/ports/store.ts'
 import { isOld } from './settle-model.ts'
 import { viewOfJournal, viewOfModel } from './journal-model.ts'
-import { assertLegal, standings } from './legal-transitions.ts'
+import { assertLegal } from './legal-transitions.ts'
 import { view, viewOf } from './row-view.ts'
 import type { ModelClaim, StoreModel } from './store-model.ts'
 import { idOf, keys, text } from './store-names.ts'
+import { assertTrail, trailBefore } from './trail.ts'
 
 export interface Real {
   readonly harness: StoreHarness
@@ -89,10 +90,12 @@ export function step<Input>({ name, by, input, when, run }: Step<Input>): fc.Arb
   return input.map(value => ({
     check: model => when?.(model, value) ?? true,
     run: async (model, real) => {
-      const before = standings(model)
+      const before = await trailBefore(model, real.store)
       await run(model, real, value)
       await compare(model, real.store)
-      if (by) assertLegal(before, model, by)
+      if (by === undefined) return
+      assertLegal(before.standings, model, by)
+      await assertTrail(before, model, real.store)
     },
     toString: () => `${name} ${JSON.stringify(value)}`,
   }))

@@ -4,7 +4,7 @@ import { type Actor, type Place, transitions } from '../../src/engine/rules/tran
 import type { StoreModel } from './store-model.ts'
 import { keys } from './store-names.ts'
 
-interface Standing {
+export interface Standing {
   readonly place: Place
   readonly fence: number
 }

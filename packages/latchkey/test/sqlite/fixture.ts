@@ -21,8 +21,11 @@ const advanceSql = `
     parked_at_ms = parked_at_ms - ?1, gone_at_ms = gone_at_ms - ?1`
 const advanceSteps = `
   UPDATE latchkey_steps SET opened_at_ms = opened_at_ms - ?1, repeat_until_ms = repeat_until_ms - ?1`
-const advanceNotes = ['evidence', 'audit', 'received'].map(table => `UPDATE latchkey_${table} SET at_ms = at_ms - ?1`)
+const advanceNotes = ['evidence', 'audit', 'received', 'audit_records'].map(
+  table => `UPDATE latchkey_${table} SET at_ms = at_ms - ?1`,
+)
 const advanceQueues = [
+  'UPDATE latchkey_audit_sink SET locked_until_ms = locked_until_ms - ?1',
   'UPDATE latchkey_inputs SET deadline_at_ms = deadline_at_ms - ?1',
   `UPDATE latchkey_lookups SET since_ms = since_ms - ?1, look_up_at_ms = look_up_at_ms - ?1,
      looked_until_ms = looked_until_ms - ?1`,

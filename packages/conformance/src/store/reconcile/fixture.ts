@@ -23,7 +23,7 @@ export async function openReconciling(harness: StoreHarness): Promise<Reconcilin
   return reconciling(await harness.open())
 }
 
-function reconciling(store: Store): ReconcilingStore {
+export function reconciling(store: Store): ReconcilingStore {
   assert.ok(store.reconciliation, `${store.name} says that it has reconciliation, and has none`)
   // `as`: the assertion narrows the member, not the object.
   return store as ReconcilingStore

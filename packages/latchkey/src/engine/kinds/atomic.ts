@@ -4,6 +4,7 @@ import { LatchkeyError, misconfigured, unreachable } from '../../ports/errors.ts
 import { faultPoint } from '../../ports/telemetry.ts'
 import type { AtomicRequest, HandlerEnd } from '../../ports/store.ts'
 import { type Answer, type ExecuteRequest, inProgress, isInProgress, unavailable, type Work } from '../answer.ts'
+import { recordMisuseLater } from '../audit/misuse.ts'
 import type { AtomicExecution } from '../execution.ts'
 import { engine } from '../internal.ts'
 import { limited } from '../limits/limited.ts'
@@ -66,7 +67,8 @@ export function atomicOperation<Tx, C>(
     const once = limited(core, settings.gates, (asked: ExecuteRequest) =>
       executeInTransaction(core, settings, { transactor, request: asked, work, tx }),
     )
-    return tx === undefined ? execute(request, work) : admitChecked(core, waitless, { request, work, once })
+    if (tx === undefined) return execute(request, work)
+    return recordMisuseLater(core, request, admitChecked(core, waitless, { request, work, once }))
   }
   return {
     kind: 'atomic',

@@ -7,7 +7,14 @@ import { misconfigured } from '../../ports/errors.ts'
 import type { Message } from '../../ports/outbox.ts'
 import { isSealedMessage, isSealedOutcome, sealedTextMark } from '../../ports/sealed-marks.ts'
 import type { Store } from '../../ports/store.ts'
-import type { StoredMessage, StoredOutcome, StoredRef, StoredText, StoredValue, Values } from '../../ports/values.ts'
+import type {
+  StoredMessage,
+  StoredOutcome,
+  StoredRef,
+  StoredText,
+  StoredValue,
+  Values,
+} from '../../ports/faculties/values.ts'
 import { batchChecks } from '../option-checks.ts'
 import type { Keyring } from './keyring.ts'
 import { openMessage, sealMessage } from './outbox.ts'

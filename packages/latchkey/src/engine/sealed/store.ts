@@ -3,7 +3,7 @@
  * it: it stores an outcome, a text or a message as always. Scope, operation, state, times, statuses, names of steps and error codes
  * stay readable.
  */
-import type { ClaimRequest, EnqueueRequest, Store } from '../../ports/store.ts'
+import type { ClaimRequest, EnqueueRequest, Faculty, Store } from '../../ports/store.ts'
 import type { Keyring } from './keyring.ts'
 import { sealedOutbox } from './outbox.ts'
 import { sealOutcome } from './outcome.ts'
@@ -13,6 +13,9 @@ import { sealText } from './seal.ts'
 import { sealedPhases, sealedSteps, sealWork } from './steps.ts'
 import { type Described, sealedTransactor } from './transactor.ts'
 
+/** Values are replaced in the store below: over it, each would be opened and sealed again. Which store records lines is chosen before it is sealed. */
+const ofBelow: readonly Faculty[] = ['values', 'auditRecords']
+
 export function sealedStore<Tx>(store: Store<Tx>, ring: Keyring): Store<Tx> {
   const openRecord = recordOpener(ring)
   const { transactor, steps, phases, outbox, reconciliation, check, observe } = store
@@ -20,8 +23,7 @@ export function sealedStore<Tx>(store: Store<Tx>, ring: Keyring): Store<Tx> {
   const isDense = store.traits.fence === 'dense'
   return {
     name: store.name,
-    // Values are replaced in the store below: over it, each would be opened and sealed again.
-    traits: { ...store.traits, faculties: store.traits.faculties.filter(faculty => faculty !== 'values') },
+    traits: { ...store.traits, faculties: store.traits.faculties.filter(faculty => !ofBelow.includes(faculty)) },
     ...(check && { check: () => check.call(store) }),
     ...(observe && { observe: observer => observe.call(store, observer) }),
     transactor: transactor && sealedTransactor(transactor, { ring, openRecord, sealDescription, isDense }),

@@ -1,6 +1,6 @@
 /** Erasing a tenant: a mark on its scope, then batches until nothing that has ended is left. */
 import { checkOptions } from '../../ports/check-options.ts'
-import type { ErasedBatch, ErasureLeft } from '../../ports/erasure.ts'
+import { type ErasedBatch, type ErasureLeft, isEmpty } from '../../ports/faculties/erasure.ts'
 import { misconfigured } from '../../ports/errors.ts'
 import type { Core } from '../runtime.ts'
 import { eraseChecks } from '../option-checks.ts'
@@ -33,10 +33,10 @@ export function eraser<Tx>({ store, calls }: Core<Tx>): Erase {
     if (erasure === undefined) throw misconfigured(`erase: the ${store.name} store has no erasure (traits.faculties)`)
     const scope = scopeText(options.scope)
     await calls.call('erase', () => erasure.mark(scope), batchMsMax)
-    let erased: ErasedBatch = { rows: 0, messages: 0, auditTexts: 0 }
+    let erased: ErasedBatch = { rows: 0, messages: 0, auditTexts: 0, auditLines: 0 }
     for (;;) {
       const batch = await calls.call('erase', () => erasure.erase({ scope, limit }), batchMsMax)
-      if (batch.rows + batch.messages + batch.auditTexts === 0) break
+      if (isEmpty(batch)) break
       erased = sum(erased, batch)
       await onProgress?.(erased)
     }
@@ -49,5 +49,6 @@ function sum(left: ErasedBatch, right: ErasedBatch): ErasedBatch {
     rows: left.rows + right.rows,
     messages: left.messages + right.messages,
     auditTexts: left.auditTexts + right.auditTexts,
+    auditLines: left.auditLines + right.auditLines,
   }
 }

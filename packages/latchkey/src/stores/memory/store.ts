@@ -1,10 +1,12 @@
 /** The store in memory, assembled. Each call runs without an await between its reading and its writing, which makes it atomic. */
 import type { Clock } from '../../ports/clock.ts'
 import type { FullStore, Transactor } from '../../ports/store.ts'
-import { openTransactions } from './atomic/open-transactions.ts'
+import { openTransactions, type OpenTransactions } from './atomic/open-transactions.ts'
 import { copyingTable, type MemoryTable, type MemoryTx } from './atomic/transaction.ts'
 import { memoryTransactor } from './atomic/transactor.ts'
-import { turnQueue } from './atomic/turn-queue.ts'
+import { type TurnQueue, turnQueue } from './atomic/turn-queue.ts'
+import { memoryAuditRecords } from './audit/index.ts'
+import { recordingTables } from './audit/trail.ts'
 import { eraseMarked, memoryErasure } from './erasure/index.ts'
 import { claim } from './keys/claim.ts'
 import { complete } from './keys/complete.ts'
@@ -49,11 +51,30 @@ export interface MemoryStore extends FullStore<MemoryTx> {
 
 /** `tables` are handed in, so that a simulation can watch what becomes of them. */
 export function openMemoryStore(tables: Tables, options: Required<MemoryStoreOptions>): MemoryStore {
-  const { clock, transactionMs, waitMs } = options
-  const transactions = openTransactions()
-  const queue = turnQueue(clock)
-  const transactor = memoryTransactor({ tables, queue, clock, transactionMs, waitMs }, transactions)
-  return {
+  const parts = { tables, options, transactions: openTransactions(), queue: turnQueue(options.clock) }
+  return assembled({ ...parts, recordsLines: false })
+}
+
+interface StoreParts {
+  /** As they are: with `recordsLines`, the store adds lines of the trail to what it writes there. */
+  readonly tables: Tables
+  readonly options: Required<MemoryStoreOptions>
+  readonly transactions: OpenTransactions
+  readonly queue: TurnQueue
+  readonly recordsLines: boolean
+}
+
+function assembled(parts: StoreParts): MemoryStore {
+  const { options, transactions, queue, recordsLines } = parts
+  const tables = recordsLines ? recordingTables(parts.tables) : parts.tables
+  // Drafts are of the tables themselves, and `record` adds the line: a transaction of the application's may come from either store.
+  const transactor = memoryTransactor(
+    { ...options, tables: parts.tables, queue },
+    transactions,
+    recordsLines ? recordingTables : undefined,
+  )
+  let recording: MemoryStore | undefined
+  const store: MemoryStore = {
     name: 'memory',
     traits: {
       kinds: ['guarded', 'atomic', 'phased', 'deferred'],
@@ -62,7 +83,17 @@ export function openMemoryStore(tables: Tables, options: Required<MemoryStoreOpt
       clock: 'client',
       processes: 'one',
       fence: 'dense',
-      faculties: ['transactions', 'steps', 'phases', 'outbox', 'reconciliation', 'ledgers', 'values', 'erasure'],
+      faculties: [
+        'transactions',
+        'steps',
+        'phases',
+        'outbox',
+        'reconciliation',
+        'ledgers',
+        'values',
+        'erasure',
+        'auditRecords',
+      ],
       connections: undefined,
     },
     transactor,
@@ -73,6 +104,10 @@ export function openMemoryStore(tables: Tables, options: Required<MemoryStoreOpt
     ledgers: memoryLedgers(tables),
     values: memoryValues(tables),
     erasure: memoryErasure(tables),
+    auditRecords: memoryAuditRecords(
+      tables,
+      () => (recording ??= recordsLines ? store : assembled({ ...parts, recordsLines: true })),
+    ),
 
     claim: async request => claim(tables, request),
     enqueue: async request => enqueue(tables, request),
@@ -97,6 +132,7 @@ export function openMemoryStore(tables: Tables, options: Required<MemoryStoreOpt
     table: <Value>(name: string) => copyingTable<Value>(work => work(tables.table(name))),
     transaction: work => transaction(transactor, work),
   }
+  return store
 }
 
 async function transaction<T>(transactor: Transactor<MemoryTx>, work: (tx: MemoryTx) => Promise<T>): Promise<T> {

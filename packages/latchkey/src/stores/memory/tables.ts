@@ -4,6 +4,7 @@ import type { LedgerCounts } from '../../ports/reconciliation.ts'
 import type { LedgerTimes } from '../shared/ledger-run.ts'
 import type { Row } from './keys/row.ts'
 import { emptyOutbox, type OutboxTables, type StoredMessage } from './outbox/lanes.ts'
+import { type NewLine, type Trail, trail } from './audit/trail.ts'
 import { evidenceLog, type EvidenceLog } from './reconcile/evidence-and-audit.ts'
 import type { JournalRow } from './steps/journal.ts'
 import { draftOf, type Draft, type Table } from './table.ts'
@@ -16,6 +17,8 @@ export interface Writable {
   table(name: string): Table<unknown>
   /** A message gets its position when it is committed. */
   append(message: Omit<StoredMessage, 'position'>): void
+  /** A line of the trail gets its number when it is committed. */
+  addLine(line: NewLine): void
   now(): number
 }
 
@@ -27,6 +30,7 @@ export interface Tables extends Writable {
   /** Scopes to be erased, and when each was marked. */
   readonly erasures: Map<string, number>
   readonly outbox: OutboxTables
+  readonly trail: Trail
 }
 
 export interface Received {
@@ -43,6 +47,7 @@ export interface Ledger extends LedgerTimes {
 
 export function createTables(clock: Clock): Tables {
   const outbox = emptyOutbox()
+  const lines = trail()
   const applicationTables = new Map<string, Map<string, unknown>>()
   return {
     rows: new Map(),
@@ -52,6 +57,7 @@ export function createTables(clock: Clock): Tables {
     ledgers: new Map(),
     erasures: new Map(),
     outbox,
+    trail: lines,
     now: steadyTime(clock),
     table(name) {
       const table = applicationTables.get(name) ?? new Map<string, unknown>()
@@ -59,6 +65,7 @@ export function createTables(clock: Clock): Tables {
       return table
     },
     append: outbox.add,
+    addLine: lines.add,
   }
 }
 
@@ -78,6 +85,7 @@ export function draftTables(below: Writable): TablesDraft {
   const journals = draftOf(below.journals)
   const applicationTables = new Map<string, Draft<unknown>>()
   const messages: Parameters<Writable['append']>[0][] = []
+  const lines: NewLine[] = []
   const drafts = () => [rows, journals, ...applicationTables.values()]
   return {
     rows,
@@ -89,10 +97,12 @@ export function draftTables(below: Writable): TablesDraft {
       return table
     },
     append: message => void messages.push(message),
+    addLine: line => void lines.push(line),
     isStale: () => drafts().some(draft => draft.isStale()),
     apply() {
       for (const draft of drafts()) draft.apply()
       for (const message of messages) below.append(message)
+      for (const line of lines) below.addLine(line)
     },
   }
 }

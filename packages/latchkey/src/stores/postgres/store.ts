@@ -2,9 +2,10 @@
 import type { Phases } from '../../ports/steps.ts'
 import type { FullStore, StoreCheck, Transactor } from '../../ports/store.ts'
 import { postgresTransactor } from './atomic/transactor.ts'
+import { postgresAuditRecords } from './audit/index.ts'
 import { batchedCalls, type BatchingOptions, queueMsOf } from './batch/batching.ts'
 import { ignoreErrorsOfPool } from './connection/ignore-errors.ts'
-import { sessions } from './connection/prepared.ts'
+import { type Sessions, sessions } from './connection/prepared.ts'
 import { autocommit } from './connection/statement.ts'
 import type { Observed } from '../shared/observed.ts'
 import type { ClientOf, PgPool } from './driver.ts'
@@ -25,7 +26,7 @@ import { checkCall, migrate } from './migrations/migrate.ts'
 import { postgresOutbox } from './outbox/index.ts'
 import { postgresReconciliation } from './reconcile/index.ts'
 import { postgresLedgers } from './reconcile/ledgers.ts'
-import { dialect } from './sql/names.ts'
+import { type Dialect, dialect, recordingDialect } from './sql/names.ts'
 import { postgresPhases } from './steps/phases.ts'
 import { postgresSteps } from './steps/steps.ts'
 import { postgresValues } from './values/index.ts'
@@ -75,10 +76,33 @@ export function openPostgresStore<Pool extends PgPool>({
   clock,
 }: PostgresStoreOptions<Pool> & { readonly clock?: string }): PostgresStore<ClientOf<Pool>> {
   const sql = dialect(schema, clock)
-  const run = autocommit(pool, sql.schema)
   ignoreErrorsOfPool(pool)
-  const known = sessions()
-  const observed: Observed = { observer: undefined }
+  return assembled({
+    pool,
+    schemaName: schema,
+    batching,
+    tables: sql,
+    sql,
+    sessions: sessions(),
+    observed: { observer: undefined },
+  })
+}
+
+interface StoreParts<Pool> {
+  readonly pool: Pool
+  readonly schemaName: string
+  readonly batching: boolean | BatchingOptions
+  /** What the migrations are written in. */
+  readonly tables: Dialect
+  /** What the statements are written in: with or without lines of the trail. */
+  readonly sql: Dialect
+  readonly sessions: Sessions
+  readonly observed: Observed
+}
+
+function assembled<Pool extends PgPool>(parts: StoreParts<Pool>): PostgresStore<ClientOf<Pool>> {
+  const { pool, schemaName, batching, tables, sql, sessions: known, observed } = parts
+  const run = autocommit(pool, sql.schema)
   const single = {
     ...claimCall(sql, run),
     ...enqueueCall(sql, run),
@@ -92,7 +116,8 @@ export function openPostgresStore<Pool extends PgPool>({
       : batchedCalls({ sql, pool, sessions: known, options: batching === true ? {} : batching, single, observed })
   const calls = { ...single, ...batched }
   const erasure = postgresErasure(sql, run)
-  return {
+  let recording: PostgresStore<ClientOf<Pool>> | undefined
+  const store: PostgresStore<ClientOf<Pool>> = {
     name: 'postgres',
     traits: {
       kinds: ['guarded', 'atomic', 'phased', 'deferred'],
@@ -101,7 +126,17 @@ export function openPostgresStore<Pool extends PgPool>({
       clock: 'store',
       processes: 'many',
       fence: 'dense',
-      faculties: ['transactions', 'steps', 'phases', 'outbox', 'reconciliation', 'ledgers', 'values', 'erasure'],
+      faculties: [
+        'transactions',
+        'steps',
+        'phases',
+        'outbox',
+        'reconciliation',
+        'ledgers',
+        'values',
+        'erasure',
+        'auditRecords',
+      ],
       connections: pool.options?.max,
       queueMsMax: queueMsOf(batching),
     },
@@ -110,7 +145,7 @@ export function openPostgresStore<Pool extends PgPool>({
     transactor: postgresTransactor({
       pool,
       sql,
-      schemaName: schema,
+      schemaName,
       sessions: known,
       read: calls.read,
       observed,
@@ -122,6 +157,11 @@ export function openPostgresStore<Pool extends PgPool>({
     ledgers: postgresLedgers(sql, run),
     values: postgresValues(sql, run),
     erasure,
+    auditRecords: postgresAuditRecords(
+      sql,
+      run,
+      () => (recording ??= sql.recordsLines ? store : assembled({ ...parts, sql: recordingDialect(sql) })),
+    ),
     ...calls,
     ...failCalls(sql, run),
     ...releaseCalls(sql, run),
@@ -130,6 +170,7 @@ export function openPostgresStore<Pool extends PgPool>({
     ...resumableCall(sql, run),
     ...operatorCalls(sql, run),
     check: checkCall(pool, sql),
-    migrate: () => migrate({ pool, sql, schemaName: schema }),
+    migrate: () => migrate({ pool, sql: tables, schemaName }),
   }
+  return store
 }

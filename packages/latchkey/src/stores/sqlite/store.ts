@@ -2,9 +2,11 @@
 import { type Clock, systemClock } from '../../ports/clock.ts'
 import type { ClaimResult, EnqueueResult, FullStore, StoreCheck, StoreTraits } from '../../ports/store.ts'
 import { sqliteTransactor } from './atomic/transactor.ts'
+import { sqliteAuditRecords } from './audit/index.ts'
+import { recordingDatabase, recordingHandle } from './audit/lines.ts'
 import type { Observed } from '../shared/observed.ts'
-import { openDatabase } from './connection/database.ts'
-import { openTransactions } from './atomic/open-transactions.ts'
+import { type Database, openDatabase } from './connection/database.ts'
+import { openTransactions, type OpenTransactions } from './atomic/open-transactions.ts'
 import type { SqliteTx } from './atomic/transaction.ts'
 import type { SqliteDatabase } from './driver.ts'
 import { eraseMarked, sqliteErasure } from './erasure/index.ts'
@@ -78,7 +80,17 @@ function traits(waitMs: number): StoreTraits {
     clock: 'store',
     processes: 'many',
     fence: 'dense',
-    faculties: ['transactions', 'steps', 'phases', 'outbox', 'reconciliation', 'ledgers', 'values', 'erasure'],
+    faculties: [
+      'transactions',
+      'steps',
+      'phases',
+      'outbox',
+      'reconciliation',
+      'ledgers',
+      'values',
+      'erasure',
+      'auditRecords',
+    ],
     connections: undefined,
     queueMsMax: waitMs,
   }
@@ -88,12 +100,42 @@ export function openSqliteStore(options: SqliteStoreOptions): SqliteStore {
   const { path, open, transactionMs = 2_000, waitMs = 3_000, waitersMax = 10_000, clock = systemClock } = options
   const observed: Observed = { observer: undefined }
   const database = openDatabase({ path, open, clock, waitMs, waitersMax, observed })
-  const transactions = openTransactions()
-  return {
-    name: 'sqlite',
-    traits: traits(waitMs),
+  return assembled({
+    database,
+    transactions: openTransactions(),
+    recordsLines: false,
+    transactionMs,
     observe: observer => void (observed.observer = observer),
-    transactor: sqliteTransactor({ database, transactions, transactionMs }),
+    async exclusive(work) {
+      const leave = await database.enter(waitMs)
+      const cancel = clock.after(transactionMs, leave)
+      try {
+        return await work()
+      } finally {
+        cancel()
+        leave()
+      }
+    },
+  })
+}
+
+interface StoreParts extends Required<Pick<SqliteStore, 'observe' | 'exclusive'>> {
+  /** Its writes record lines of the trail, or they do not. */
+  readonly database: Database
+  readonly recordsLines: boolean
+  readonly transactions: OpenTransactions
+  readonly transactionMs: number
+}
+
+function assembled(parts: StoreParts): SqliteStore {
+  const { database, recordsLines, transactions, transactionMs, observe, exclusive } = parts
+  const recordWith = recordsLines ? { recordWith: recordingHandle } : {}
+  let recording: SqliteStore | undefined
+  const store: SqliteStore = {
+    name: 'sqlite',
+    traits: traits(database.waitMs),
+    observe,
+    transactor: sqliteTransactor({ database, transactions, transactionMs, ...recordWith }),
     steps: sqliteSteps(database),
     phases: sqlitePhases(database, transactions),
     outbox: sqliteOutbox(database, transactions),
@@ -101,6 +143,7 @@ export function openSqliteStore(options: SqliteStoreOptions): SqliteStore {
     ledgers: sqliteLedgers(database),
     values: sqliteValues(database),
     erasure: sqliteErasure(database),
+    auditRecords: sqliteAuditRecords(database, () => (recording ??= recordsLines ? store : recordingOf(parts))),
 
     // A duplicate is answered without the write lock, also while another key's transaction is open.
     claim: request =>
@@ -135,16 +178,12 @@ export function openSqliteStore(options: SqliteStoreOptions): SqliteStore {
 
     check: () => database.check(),
     migrate: () => database.migrate(),
-    async exclusive(work) {
-      const leave = await database.enter(waitMs)
-      const cancel = clock.after(transactionMs, leave)
-      try {
-        return await work()
-      } finally {
-        cancel()
-        leave()
-      }
-    },
+    exclusive,
     close: () => database.close(),
   }
+  return store
+}
+
+function recordingOf(parts: StoreParts): SqliteStore {
+  return assembled({ ...parts, database: recordingDatabase(parts.database), recordsLines: true })
 }

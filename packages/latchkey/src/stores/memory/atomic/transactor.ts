@@ -2,10 +2,16 @@
 import type { Transactor } from '../../../ports/store.ts'
 import { record, reserve } from '../keys/claim.ts'
 import { readRecord } from '../keys/row.ts'
+import type { Writable } from '../tables.ts'
 import { notATransaction, type OpenTransactions } from './open-transactions.ts'
 import { type MemoryTx, type OpenTransaction, openTransaction, type TransactionOptions } from './transaction.ts'
 
-export function memoryTransactor(options: TransactionOptions, transactions: OpenTransactions): Transactor<MemoryTx> {
+/** `recordWith`: what `record` writes with, over the draft of the transaction. */
+export function memoryTransactor(
+  options: TransactionOptions,
+  transactions: OpenTransactions,
+  recordWith: (draft: Writable) => Writable = draft => draft,
+): Transactor<MemoryTx> {
   const { tables, queue } = options
   // Which transaction holds, or is about to hold, an identity: a concurrent duplicate does not stand in the queue.
   const holders = new Map<string, OpenTransaction>()
@@ -50,7 +56,7 @@ export function memoryTransactor(options: TransactionOptions, transactions: Open
     async record(tx, request, outcome, reservedFence) {
       const transaction = transactions.of(tx)
       if (transaction.end() !== 'open') return 'ended'
-      return transaction.use(draft => record(draft, request, { outcome, reservedFence }))
+      return transaction.use(draft => record(recordWith(draft), request, { outcome, reservedFence }))
     },
 
     endOf: tx => transactions.of(tx).end(),

@@ -1,5 +1,5 @@
 /** Erasing what is stored of one tenant, a batch at a time. */
-import type { ErasedBatch, Erasure, ErasureLeft } from '../../../ports/erasure.ts'
+import { type ErasedBatch, type Erasure, type ErasureLeft, isEmpty } from '../../../ports/faculties/erasure.ts'
 import { erasedText } from '../../shared/audit-detail.ts'
 import type { Row } from '../keys/row.ts'
 import type { StoredMessage } from '../outbox/lanes.ts'
@@ -20,9 +20,9 @@ function mark({ erasures, now }: Tables, scope: string): void {
 
 function erase(tables: Tables, { scope, limit }: { scope: string; limit: number }): ErasedBatch {
   const { rows, journals, log, outbox, erasures } = tables
-  if (!erasures.has(scope)) return { rows: 0, messages: 0, auditTexts: 0 }
-  const auditTexts = blankAudit(tables, scope)
-  if (auditTexts > 0) return { rows: 0, messages: 0, auditTexts }
+  if (!erasures.has(scope)) return { rows: 0, messages: 0, auditTexts: 0, auditLines: 0 }
+  const blanked = { auditTexts: blankAudit(tables, scope), auditLines: tables.trail.blank(scope, limit) }
+  if (blanked.auditTexts > 0) return { rows: 0, messages: 0, ...blanked }
   const ended = rowsOf(tables, scope)
     .filter(row => hasEnded(tables, row))
     .slice(0, limit)
@@ -38,7 +38,7 @@ function erase(tables: Tables, { scope, limit }: { scope: string; limit: number 
     outbox.messages.delete(position)
     outbox.downstreamIds.delete(position)
   }
-  return { rows: ended.length, messages: delivered.length, auditTexts }
+  return { rows: ended.length, messages: delivered.length, ...blanked }
 }
 
 function left(tables: Tables, scope: string): ErasureLeft {
@@ -54,7 +54,7 @@ export function eraseMarked(tables: Tables, limit: number): number {
   for (const scope of [...tables.erasures.keys()]) {
     const batch = erase(tables, { scope, limit })
     erased += batch.rows
-    if (batch.rows + batch.messages + batch.auditTexts === 0) left(tables, scope)
+    if (isEmpty(batch)) left(tables, scope)
   }
   return erased
 }

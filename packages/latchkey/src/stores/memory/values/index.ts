@@ -1,7 +1,7 @@
 /** The values of the application's, for a change of keys. Rows are replaced whole: an unchanged row is the same object. */
 import { pageStart } from '../../shared/stored-values/pages.ts'
 import { receivedId, type ValueTableName, valueTableNames } from '../../shared/stored-values/rows.ts'
-import type { StoredValue, ValuePage, Values } from '../../../ports/values.ts'
+import type { StoredValue, ValuePage, Values } from '../../../ports/faculties/values.ts'
 import type { StoredMessage } from '../outbox/lanes.ts'
 import type { NamedEvidence } from '../reconcile/evidence-and-audit.ts'
 import type { Received, Tables } from '../tables.ts'

@@ -2,12 +2,17 @@
  * The two halves of an atomic operation on a new key, as functions: one round trip each, and a plan that the session caches,
  * also where the transaction belongs to a query builder and its statements cannot be named.
  */
+import { insertFreshLine } from '../audit/lines.ts'
 import { milliseconds, recovery, state } from '../sql/fragments.ts'
 import { ownPath } from '../sql/functions.ts'
 import type { Dialect } from '../sql/names.ts'
 
 export function atomicFunctions(sql: Dialect): string {
-  return reserve(sql) + recordFresh(sql) + recordLast(sql)
+  return reserve(sql) + recordFunctions(sql)
+}
+
+export function recordFunctions(sql: Dialect): string {
+  return recordFresh(sql) + recordLast(sql)
 }
 
 /**
@@ -77,7 +82,7 @@ begin
     insert into ${sql.keys} (${recordedColumns}, outcome)
     values (${recordedValues(freshRow)}, key_outcome)
     on conflict (id) do nothing;
-    if found then`
+    if found then${insertFreshLine(sql, freshRow, 'key_outcome')}`
 }
 
 /**

@@ -2,6 +2,7 @@
 import type { Outcome } from '../../../ports/outcome.ts'
 import type { AtomicRequest, GrantedFrom, Reservation } from '../../../ports/store.ts'
 import { packedOutcome } from '../../shared/packed-outcome.ts'
+import { lineReturned, writeLines } from '../audit/lines.ts'
 import type { RawNumber } from '../../shared/record-row.ts'
 import { type Fields, prepared, preparedForOne, type RunPrepared } from '../connection/prepared.ts'
 import type { RunStatement } from '../connection/statement.ts'
@@ -293,7 +294,7 @@ function recordStatement(sql: Dialect): string {
       tombstone_ms = excluded.tombstone_ms,
       gone_at = null
     where k.fence = $2::bigint and ${grantedFrom(sql, 'excluded.fingerprint')} is not null
-    returning k.id, k.fence
-  ), ${storeOutcome(sql, 'recorded', ['$9', '$10', '$11', '$12', '$13'])}
+    returning k.id, k.fence${lineReturned(sql)}
+  ), ${storeOutcome(sql, 'recorded', ['$9', '$10', '$11', '$12', '$13'])}${writeLines(sql, 'recorded', '$9')}
   select 1 from recorded`
 }

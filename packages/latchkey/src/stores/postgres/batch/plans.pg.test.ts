@@ -9,14 +9,15 @@ import { claimRequest } from '../../../../test/claim-request.ts'
 const hourMs = 3_600_000
 
 /** The plans that the server really used inside its functions, as it reports them itself. */
-async function plansOf(url: string, schema: string): Promise<string[]> {
+async function plansOf(url: string, schema: string, recordsLines = false): Promise<string[]> {
   const plans: string[] = []
   const pool = new pg.Pool({ connectionString: url, max: 1 })
   pool.on('error', () => {})
   pool.on('connect', client => client.on('notice', ({ message }) => plans.push(message ?? '')))
   await pool.query(`load 'auto_explain'; set auto_explain.log_min_duration = 0; set auto_explain.log_nested_statements = on;
     set client_min_messages = log`)
-  const store = postgresStore({ pool, schema })
+  const plain = postgresStore({ pool, schema })
+  const store = recordsLines ? plain.auditRecords.recording() : plain
   // From the sixth time on a session may keep the plan of a statement that has none of the functions' settings.
   for (let round = 0; round < 7; round += 1) {
     const results = await Promise.all(Array.from({ length: 5 }, () => store.claim(request())))
@@ -54,12 +55,13 @@ describePostgres('the plan of every batch', database => {
   }
 
   it.each([
-    ['new', 0],
-    ['small', 20],
-    ['large', 50_000],
-  ])('goes by the primary key on a %s table', async (name, rows) => {
+    ['new', 0, false],
+    ['small', 20, false],
+    ['large', 50_000, false],
+    ['recorded', 50_000, true],
+  ])('goes by the primary key on a %s table', async (name, rows, recordsLines) => {
     await filled(name, rows)
-    const plans = await plansOf(database.url, name)
+    const plans = await plansOf(database.url, name, recordsLines)
     for (const [what, plan] of Object.entries({
       claim: /Insert on keys.*\s*Conflict Resolution.*\s*Conflict Arbiter Indexes: keys_pkey\s*->\s*Function Scan on a/,
       'claim that looks first':

@@ -1,5 +1,5 @@
 /** Erasing what is stored of one tenant, a batch at a time. Safe from several processes at once: they skip each other's rows. */
-import type { ErasedBatch, Erasure } from '../../../ports/erasure.ts'
+import { type ErasedBatch, type Erasure, isEmpty } from '../../../ports/faculties/erasure.ts'
 import { lagCountMax as countedMax } from '../../shared/outbox-message.ts'
 import type { RawNumber } from '../../shared/record-row.ts'
 import type { RunStatement } from '../connection/statement.ts'
@@ -8,13 +8,15 @@ import { state, stepState } from '../sql/fragments.ts'
 import { type Dialect, outboxNames } from '../sql/names.ts'
 import { dropJournals } from '../steps/journal.ts'
 
+type Blanked = { readonly texts: RawNumber; readonly lines: RawNumber }
 type Left = { readonly rows: RawNumber; readonly messages: RawNumber }
 
 export function postgresErasure(sql: Dialect, run: RunStatement): Erasure {
   const texts = {
     mark: markStatement(sql),
     evidence: orphansStatement(sql),
-    audit: `select ${sql.schema}.erase_audit_11($1::text, $2::integer) as texts`,
+    audit: `select ${sql.schema}.erase_audit_11($1::text, $2::integer) as texts,
+      ${sql.schema}.erase_audit_records_12($1::text, $2::integer) as lines`,
     rows: rowsStatement(sql),
     messages: messagesStatement(sql),
     left: leftStatement(sql),
@@ -28,11 +30,11 @@ export function postgresErasure(sql: Dialect, run: RunStatement): Erasure {
       const values = [readable(scope), limit]
       // In this order: the audit of a row is found through the row, and the evidence of a forgotten one through its audit.
       await run(texts.evidence, [readable(scope)])
-      const [audit] = await run<{ readonly texts: RawNumber }>(texts.audit, values)
-      const auditTexts = Number(audit?.texts ?? 0)
-      if (auditTexts > 0) return { rows: 0, messages: 0, auditTexts }
+      const [audit] = await run<Blanked>(texts.audit, values)
+      const blanked = { auditTexts: Number(audit?.texts ?? 0), auditLines: Number(audit?.lines ?? 0) }
+      if (blanked.auditTexts > 0) return { rows: 0, messages: 0, ...blanked }
       const rows = await run(texts.rows, values)
-      return { rows: rows.length, messages: (await run(texts.messages, values)).length, auditTexts }
+      return { rows: rows.length, messages: (await run(texts.messages, values)).length, ...blanked }
     },
     async left(scope) {
       const [row] = await run<Left>(texts.left, [readable(scope)])
@@ -51,7 +53,7 @@ export function eraseMarked(sql: Dialect, run: RunStatement, erasure: Erasure): 
     for (const { scope } of await run<{ readonly scope: string }>(text, [])) {
       const batch: ErasedBatch = await erasure.erase({ scope, limit })
       erased += batch.rows
-      if (batch.rows + batch.messages + batch.auditTexts === 0) await erasure.left(scope)
+      if (isEmpty(batch)) await erasure.left(scope)
     }
     return erased
   }

@@ -3,6 +3,7 @@ import type { Outcome } from '../../../ports/outcome.ts'
 import type { Claim, OwnerResult, Store } from '../../../ports/store.ts'
 import { headersToText } from '../../shared/outcome-codec.ts'
 import { packedOutcome } from '../../shared/packed-outcome.ts'
+import { insertLines, lineReturned, writeLines } from '../audit/lines.ts'
 import type { Batching } from '../batch/batching.ts'
 import { prepared, preparedForMany, preparedForOne } from '../connection/prepared.ts'
 import type { RunStatement } from '../connection/statement.ts'
@@ -81,8 +82,8 @@ function completeStatement(sql: Dialect): string {
   return `with done as (
       update ${sql.keys} k set ${completion(sql, { outcome: '$9::bytea', retentionMs: '$4' })}
       where ${mine} and k.state = ${state.in_progress}
-      returning k.id, k.fence
-    ), ${storeOutcome(sql, 'done', ['$5', '$6', '$7', '$8', '$9'])}
+      returning k.id, k.fence${lineReturned(sql)}
+    ), ${storeOutcome(sql, 'done', ['$5', '$6', '$7', '$8', '$9'])}${writeLines(sql, 'done', '$5')}
     select 1 from done`
 }
 
@@ -99,9 +100,9 @@ function completeLateStatement(sql: Dialect): string {
     ), settled as (
       update ${sql.keys} k set ${completion(sql, { outcome: '$9::bytea', retentionMs: '$4' })}, parked_at = null
       where ${mine} and k.state = ${state.unknown} and not ${hasOpenEffect(sql)}
-      returning ${waitingColumns}, k.fence
+      returning ${waitingColumns}, k.fence${lineReturned(sql)}
     ), ${storeOutcome(sql, 'settled', ['$5', '$6', '$7', '$8', '$9'])},
-    ${unqueue(sql, 'settled')}, ${unlist(sql, 'settled')},
+    ${unqueue(sql, 'settled')}, ${unlist(sql, 'settled')}${writeLines(sql, 'settled', '$5')},
     verdict as (
       select case when exists (select from settled) then 'settled'
         when exists (select from mine m where m.state = ${state.completed} and not m.by_others) then 'repeated'
@@ -129,9 +130,11 @@ function settledByOthers(sql: Dialect): string {
 
 /** For a row at its first grant and an outcome that is stored with its key. The last condition keeps the plan at the primary key. */
 function completeFirstStatement(sql: Dialect): string {
-  return `update ${sql.keys} k set ${completion(sql, { outcome: '$4::bytea', retentionMs: '$3' })}
+  const update = `update ${sql.keys} k set ${completion(sql, { outcome: '$4::bytea', retentionMs: '$3' })}
     where k.id = $1::uuid and k.fence = 1 and k.claim_id = $2::uuid and k.state = ${state.in_progress}
       and ${sql.functions.oneRow}()`
+  if (!sql.recordsLines) return update
+  return `with done as (${update} returning k.id${lineReturned(sql)})${writeLines(sql, 'done')} select 1 from done`
 }
 
 function completeManyStatement({ functions }: Dialect): string {
@@ -147,15 +150,19 @@ function completeManyStatement({ functions }: Dialect): string {
  */
 export function completeManyFunction(sql: Dialect): string {
   const done = { ...sql, now: 'done_at' }
+  const update = `update ${sql.keys} k set ${completion(done, { outcome: 'a.outcome', retentionMs: 'a.retention_ms' })}
+  from unnest(ids, claim_ids, retention_ms, outcomes) a (id, claim_id, retention_ms, outcome)
+  where ${ofArray('a.id')} and k.fence = 1 and k.claim_id = a.claim_id and k.state = ${state.in_progress}`
+  // A line is inserted for each row that was written, so either statement counts the rows.
+  const recorded = `with done as (${update} returning k.id${lineReturned(sql)})
+  ${insertLines(done, 'done')}`
   return `create function ${sql.functions.completeMany}(ids uuid[], claim_ids uuid[], retention_ms float8[], outcomes bytea[])
 returns uuid[] ${batchSettings} as $latchkey$
 declare
   done_at timestamptz := ${sql.now};
   written bigint;
 begin
-  update ${sql.keys} k set ${completion(done, { outcome: 'a.outcome', retentionMs: 'a.retention_ms' })}
-  from unnest(ids, claim_ids, retention_ms, outcomes) a (id, claim_id, retention_ms, outcome)
-  where ${ofArray('a.id')} and k.fence = 1 and k.claim_id = a.claim_id and k.state = ${state.in_progress};
+  ${sql.recordsLines ? recorded : update};
   get diagnostics written = row_count;
   if written = pg_catalog.cardinality(ids) then return null; end if;
   return array(select k.id from ${sql.keys} k

@@ -1,5 +1,6 @@
 /** The owner gives up: nothing happened, or it is unknown what happened, or the row is parked. */
 import type { Store } from '../../../ports/store.ts'
+import { lineReturned, writeLines } from '../audit/lines.ts'
 import type { RunStatement } from '../connection/statement.ts'
 import { milliseconds, recovery, state } from '../sql/fragments.ts'
 import type { Dialect } from '../sql/names.ts'
@@ -25,10 +26,10 @@ function failStatement(sql: Dialect): string {
       update ${sql.keys} k set state = $4::smallint, locked_until = null, last_error_code = $6::text,
         due_at = case when $4::smallint = ${state.failed_retryable} then ${sql.now} + ${milliseconds('$5')} end
       where ${mine} and k.state = ${state.in_progress}
-      returning ${waitingColumns}
+      returning ${waitingColumns}${lineReturned(sql)}
     ), proven as (
       select from failed f where f.state = ${state.failed_retryable}
-    ), ${queueUnknown(sql, 'failed', '$6::text')}, ${tryAgain(sql, 'proven')}, ${queueWaiting(sql, 'failed')}
+    ), ${queueUnknown(sql, 'failed', '$6::text')}, ${tryAgain(sql, 'proven')}, ${queueWaiting(sql, 'failed')}${writeLines(sql, 'failed')}
     select 1 from failed`
 }
 
@@ -43,9 +44,9 @@ function failLateStatement(sql: Dialect): string {
       update ${sql.keys} k set parked_at = null, last_error_code = $6::text, due_at = ${sql.now} + ${milliseconds('$5')},
         state = case when k.recovery = ${recovery.resume} then ${state.pending} else ${state.failed_retryable} end
       where ${mine} and k.state = ${state.unknown} and $4::smallint = ${state.failed_retryable}
-      returning ${waitingColumns}
+      returning ${waitingColumns}${lineReturned(sql)}
     ),
-    ${unqueue(sql, 'settled')}, ${tryAgain(sql, 'settled')}, ${unlist(sql, 'settled')}, ${queueWaiting(sql, 'settled')},
+    ${unqueue(sql, 'settled')}, ${tryAgain(sql, 'settled')}, ${unlist(sql, 'settled')}, ${queueWaiting(sql, 'settled')}${writeLines(sql, 'settled')},
     verdict as (
       select case when exists (select from settled) then 'settled'
         when exists (select from mine m where m.state = $4::smallint) then 'repeated'
@@ -66,8 +67,8 @@ function parkStatement(sql: Dialect): string {
       update ${sql.keys} k set state = ${state.failed_retryable}, locked_until = null, due_at = ${sql.now},
         parked_at = ${sql.now}, last_error_code = $4::text
       where ${mine} and k.state = ${state.in_progress}
-      returning ${waitingColumns}
-    ), ${queueWaiting(sql, 'parked')}
+      returning ${waitingColumns}${lineReturned(sql)}
+    ), ${queueWaiting(sql, 'parked')}${writeLines(sql, 'parked')}
     select 1 from parked`
 }
 

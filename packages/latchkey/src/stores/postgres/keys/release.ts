@@ -1,5 +1,6 @@
 /** Claims whose replies were lost, released. */
 import type { LostClaim, Store } from '../../../ports/store.ts'
+import { lineReturned, writeLines } from '../audit/lines.ts'
 import type { RunStatement } from '../connection/statement.ts'
 import { recovery, state } from '../sql/fragments.ts'
 import type { Dialect } from '../sql/names.ts'
@@ -25,8 +26,8 @@ function releaseStatement(sql: Dialect): string {
   return `with released as (
       update ${sql.keys} k set state = ${state.failed_retryable}, locked_until = null, due_at = ${sql.now}
       where k.id = $1::uuid and k.claim_id = $2::uuid and k.state = ${state.in_progress}
-      returning ${waitingColumns}
-    ), ${queueWaiting(sql, 'released')}
+      returning ${waitingColumns}${lineReturned(sql)}
+    ), ${queueWaiting(sql, 'released')}${writeLines(sql, 'released')}
     select 1 from released`
 }
 
@@ -45,7 +46,7 @@ export function releaseManyStatement(sql: Dialect): string {
       update ${sql.keys} k set state = ${state.failed_retryable}, locked_until = null, parked_at = null, due_at = ${sql.now}
       from found f where k.id = f.id and k.claim_id = f.claim_id and k.state = f.state
         and (f.state = ${state.in_progress} or f.state = ${state.unknown} and not ${hasHappened(sql)})
-      returning k.id, k.fence, k.claim_id, f.state as was
+      returning k.id, k.fence, k.claim_id, f.state as was${lineReturned(sql)}
     ), settled as materialized (
       select r.id, r.fence, r.claim_id from released r where r.was = ${state.unknown}
     ), unqueued as (
@@ -55,7 +56,7 @@ export function releaseManyStatement(sql: Dialect): string {
     ), kept as (
       insert into ${sql.evidence} (key_id, fence, claim_id, source, verdict, applied, at)
       select s.id, s.fence, s.claim_id, 'late-owner', 'never-happened', true, ${sql.now} from settled s
-    )
+    )${writeLines(sql, 'released')}
     select r.claim_id from released r
     union all select f.claim_id from found f where f.state = ${state.failed_retryable}`
 }

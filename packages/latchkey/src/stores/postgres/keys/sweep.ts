@@ -2,6 +2,7 @@
 import type { Store, Swept } from '../../../ports/store.ts'
 import { stateOf } from '../../shared/codes.ts'
 import type { RawNumber } from '../../shared/record-row.ts'
+import { lineReturned, writeLines } from '../audit/lines.ts'
 import type { RunStatement } from '../connection/statement.ts'
 import { hasBlockingIntent, oneMore, recovery, state } from '../sql/fragments.ts'
 import type { Dialect } from '../sql/names.ts'
@@ -44,8 +45,8 @@ function sweepDead(sql: Dialect): string {
         state = case when k.recovery = ${recovery.rerun} then ${state.failed_retryable} else ${state.unknown} end,
         due_at = case when k.recovery = ${recovery.rerun} then ${sql.now} end
       where k.id = any(array(select d.id from dead d))
-      returning k.id, k.operation, k.state
-    ), ${queueUnknown(sql, 'swept', `'lease-expired'`)}`
+      returning k.id, k.operation, k.state${lineReturned(sql)}
+    ), ${queueUnknown(sql, 'swept', `'lease-expired'`)}${writeLines(sql, 'swept')}`
 }
 
 /** Atomic: one statement; the row is locked and compared before it changes, so an owner that beats or ends now wins. */

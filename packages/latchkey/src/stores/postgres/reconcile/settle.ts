@@ -7,6 +7,7 @@ import type { FoundVerdict } from '../../../ports/reconciliation.ts'
 import type { Act, SettleResult, Store } from '../../../ports/store.ts'
 import { rowStateOf } from '../../shared/codes.ts'
 import type { RawNumber } from '../../shared/record-row.ts'
+import { lineReturned, writeLines } from '../audit/lines.ts'
 import type { RunStatement } from '../connection/statement.ts'
 import { outcomeValues } from '../keys/complete.ts'
 import { unqueue } from '../keys/unknown-queue.ts'
@@ -115,7 +116,7 @@ export function settleJudged(sql: Dialect, retention: string): string {
         completed_at = case when j.settles_to = ${state.completed} then ${sql.now} end,
         expires_at = greatest(k.expires_at, ${sql.now} + ${milliseconds(retention)})
       from judged j where k.id = j.id and k.fence = j.fence and k.state = ${state.unknown} and j.kind = 'settled'
-      returning ${waitingColumns}, k.fence, k.claim_id, k.scope
+      returning ${waitingColumns}, k.fence, k.claim_id, k.scope${lineReturned(sql)}
     ), answered as (
       select s.id, s.fence from settled s where s.state = ${state.completed}
     ), ${storeOutcome(sql, 'answered', [said('status'), said('version'), said('headers'), said('body'), 'null'])},
@@ -124,5 +125,5 @@ export function settleJudged(sql: Dialect, retention: string): string {
         state = case when e.verdict = 'never-happened' then ${stepState.again} else ${stepState.done} end,
         epoch = case when e.verdict = 'never-happened' then p.epoch + 1 else p.epoch end
       from said e, judged j, settled s where p.id = s.id and p.position = j.position and p.state = ${stepState.open}
-    ), ${unqueue(sql, 'settled')}, ${unlist(sql, 'settled')}, ${queueWaiting(sql, 'settled')}`
+    ), ${unqueue(sql, 'settled')}, ${unlist(sql, 'settled')}, ${queueWaiting(sql, 'settled')}${writeLines(sql, 'settled', said('status'))}`
 }

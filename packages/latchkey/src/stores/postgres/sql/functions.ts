@@ -33,6 +33,17 @@ export function functionNames(schema: string): FunctionNames {
   }
 }
 
+/** Those that also write a line of the trail. */
+export function recordingFunctionNames(
+  schema: string,
+): Pick<FunctionNames, 'completeMany' | 'recordFresh' | 'recordLast'> {
+  return {
+    completeMany: `${schema}.complete_many_12`,
+    recordFresh: `${schema}.record_fresh_12`,
+    recordLast: `${schema}.record_last_12`,
+  }
+}
+
 /**
  * Every function sets this path, so that names which its text does not qualify, operators above all, are the server's own. Without it
  * a role that may create objects in a schema of the caller's path could offer a better match, which would run with the caller's rights.

@@ -1,6 +1,6 @@
 /** The names that every statement of this store is made of. */
 import { misconfigured } from '../../../ports/errors.ts'
-import { functionNames, type FunctionNames } from './functions.ts'
+import { functionNames, type FunctionNames, recordingFunctionNames } from './functions.ts'
 
 export interface Dialect {
   /** Quoted. */
@@ -10,6 +10,8 @@ export interface Dialect {
   readonly evidence: string
   readonly due: string
   readonly audit: string
+  readonly auditRecords: string
+  readonly auditSink: string
   readonly erasures: string
   readonly inputs: string
   readonly steps: string
@@ -20,6 +22,8 @@ export interface Dialect {
   readonly functions: FunctionNames
   /** The store's clock. */
   readonly now: string
+  /** Whether the end of an execution also writes a line of the trail. Where it does not, no statement is different by a byte. */
+  readonly recordsLines: boolean
 }
 
 /**
@@ -43,6 +47,8 @@ export function dialect(schema: string, now: string = serverClock): Dialect {
     evidence: `${quoted}.evidence`,
     due: `${quoted}.due`,
     audit: `${quoted}.audit`,
+    auditRecords: `${quoted}.audit_records`,
+    auditSink: `${quoted}.audit_sink`,
     erasures: `${quoted}.erasures`,
     inputs: `${quoted}.inputs`,
     steps: `${quoted}.steps`,
@@ -52,7 +58,12 @@ export function dialect(schema: string, now: string = serverClock): Dialect {
     migrations: `${quoted}.migrations`,
     functions: functionNames(quoted),
     now,
+    recordsLines: false,
   }
+}
+
+export function recordingDialect(sql: Dialect): Dialect {
+  return { ...sql, functions: { ...sql.functions, ...recordingFunctionNames(sql.schema) }, recordsLines: true }
 }
 
 export interface OutboxNames {

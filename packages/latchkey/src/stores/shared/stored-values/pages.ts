@@ -1,6 +1,6 @@
 /** Pages over several tables: each is read by its key to the end, then the next one. */
 import { misconfigured } from '../../../ports/errors.ts'
-import type { ValuePage } from '../../../ports/values.ts'
+import type { ValuePage } from '../../../ports/faculties/values.ts'
 import { type ValueRow, type ValueTableName, valueTableNames, valuesOf } from './rows.ts'
 
 /** A page begins after this key. */

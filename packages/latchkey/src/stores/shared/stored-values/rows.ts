@@ -1,7 +1,7 @@
 /** Rows of the tables that hold values of the application's, as SQL drivers give them, to values and back. */
 import { LatchkeyError } from '../../../ports/errors.ts'
 import type { Outcome } from '../../../ports/outcome.ts'
-import type { StoredMessage, StoredOutcome, StoredText, StoredValue } from '../../../ports/values.ts'
+import type { StoredMessage, StoredOutcome, StoredText, StoredValue } from '../../../ports/faculties/values.ts'
 import { headersFrom } from '../outbox-message.ts'
 import { headersToText } from '../outcome-codec.ts'
 import { packOutcome, unpackOutcome } from '../packed-outcome.ts'

@@ -1,6 +1,6 @@
 /** Atomic operations: key row, business rows and outcome in one commit. */
 import { isLatchkeyError, LatchkeyError } from '../../../ports/errors.ts'
-import type { AtomicRequest, Recorded, Transactor } from '../../../ports/store.ts'
+import type { Recorded, Transactor } from '../../../ports/store.ts'
 import type { Database } from '../connection/database.ts'
 import type { SqliteDatabase } from '../driver.ts'
 import { isBusy, isStaleSnapshot } from '../connection/errors.ts'
@@ -14,9 +14,12 @@ export interface TransactorOptions {
   readonly database: Database
   readonly transactions: OpenTransactions
   readonly transactionMs: number
+  /** What `record` writes with, over the handle of the transaction. */
+  readonly recordWith?: (handle: Handle) => Handle
 }
 
-export function sqliteTransactor({ database, transactions, transactionMs }: TransactorOptions): Transactor<SqliteTx> {
+export function sqliteTransactor(options: TransactorOptions): Transactor<SqliteTx> {
+  const { database, transactions, transactionMs, recordWith = handle => handle } = options
   const adopted = new WeakMap<SqliteDatabase, OpenTransaction>()
   // Which transaction of this process holds, or is about to hold, an identity: a concurrent duplicate does not stand in the queue.
   const holders = new Map<string, OpenTransaction>()
@@ -72,7 +75,9 @@ export function sqliteTransactor({ database, transactions, transactionMs }: Tran
     },
 
     record: (tx, request, outcome, reservedFence) =>
-      database.translateErrors(async () => recordIn(transactions.of(tx), request, { outcome, reservedFence })),
+      database.translateErrors(async () =>
+        recordIn(transactions.of(tx), handle => record(recordWith(handle), request, { outcome, reservedFence })),
+      ),
 
     // SQLite does not report by which statement a handle left its transaction.
     endOf: tx => (transactions.of(tx).wasEndedInside() ? 'unseen' : 'open'),
@@ -84,12 +89,8 @@ export function sqliteTransactor({ database, transactions, transactionMs }: Tran
   }
 }
 
-function recordIn(
-  transaction: OpenTransaction,
-  request: AtomicRequest,
-  answer: Parameters<typeof record>[2],
-): Recorded {
-  return transaction.wasEndedInside() ? 'ended' : transaction.use(handle => record(handle, request, answer))
+function recordIn(transaction: OpenTransaction, write: (handle: Handle) => Recorded): Recorded {
+  return transaction.wasEndedInside() ? 'ended' : transaction.use(write)
 }
 
 /** Every COMMIT on our own connection is refused, and no other code has that connection: what ended there was rolled back. */

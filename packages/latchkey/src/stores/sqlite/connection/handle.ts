@@ -10,6 +10,8 @@ export interface Handle {
   /** A fixed statement of ours that only writes: how many rows. Half the price of the same with RETURNING. */
   run(sql: string, parameters: readonly SqliteParameter[]): number
   inTransaction(): boolean
+  /** The end of an execution also writes a line of the trail. */
+  readonly recordsLines?: boolean
   /** The store's clock, where several writes share one look at it. */
   nowMs?(): number
   close(): void

@@ -1,6 +1,6 @@
 /** Erasing what is stored of one tenant, a batch at a time, each in the write transaction of its call. */
 import { hash } from 'node:crypto'
-import type { ErasedBatch, Erasure, ErasureLeft } from '../../../ports/erasure.ts'
+import { type ErasedBatch, type Erasure, type ErasureLeft, isEmpty } from '../../../ports/faculties/erasure.ts'
 import { erasedText } from '../../shared/audit-detail.ts'
 import { stateCodes, stepStateCodes } from '../../shared/codes.ts'
 import { lagCountMax as countedMax } from '../../shared/outbox-message.ts'
@@ -43,6 +43,9 @@ const messageAuditSql = `
   UPDATE latchkey_outbox_audit SET reason = '${erasedText}' WHERE seq IN (
     SELECT a.seq FROM latchkey_outbox AS o JOIN latchkey_outbox_audit AS a ON a.id = o.id
     WHERE o.scope = ?1 AND a.reason <> '${erasedText}' LIMIT ?2)`
+const linesSql = `
+  UPDATE latchkey_audit_records SET scope = NULL, fingerprint = NULL WHERE seq IN (
+    SELECT r.seq FROM latchkey_audit_records AS r WHERE r.scope = ?1 LIMIT ?2)`
 const rowsSql = `
   DELETE FROM latchkey_keys WHERE id IN (
     SELECT k.id FROM latchkey_keys AS k
@@ -64,11 +67,14 @@ function erase(handle: Handle, options: { readonly scope: string; readonly limit
   const scope = storable(options.scope)
   const { limit } = options
   const [marked] = handle.rows(markedSql, [scope])
-  if (marked === undefined) return { rows: 0, messages: 0, auditTexts: 0 }
+  if (marked === undefined) return { rows: 0, messages: 0, auditTexts: 0, auditLines: 0 }
   const markedAtMs = Number(marked.marked_at_ms)
   handle.run(orphansSql, [scope])
-  const auditTexts = handle.run(auditSql, [scope, limit]) + handle.run(messageAuditSql, [scope, limit])
-  if (auditTexts > 0) return { rows: 0, messages: 0, auditTexts }
+  const blanked = {
+    auditTexts: handle.run(auditSql, [scope, limit]) + handle.run(messageAuditSql, [scope, limit]),
+    auditLines: handle.run(linesSql, [scope, limit]),
+  }
+  if (blanked.auditTexts > 0) return { rows: 0, messages: 0, ...blanked }
   const rows = handle.rows(rowsSql, [scope, limit, markedAtMs])
   for (const { id } of rows) {
     handle.run('DELETE FROM latchkey_outcomes WHERE id = ?1', [String(id)])
@@ -77,7 +83,7 @@ function erase(handle: Handle, options: { readonly scope: string; readonly limit
   }
   const messages = handle.rows(messagesSql, [scope, limit, markedAtMs])
   for (const { id } of messages) handle.run('DELETE FROM latchkey_outbox_delivered WHERE id = ?1', [Number(id)])
-  return { rows: rows.length, messages: messages.length, auditTexts }
+  return { rows: rows.length, messages: messages.length, ...blanked }
 }
 
 const leftSql = `
@@ -108,7 +114,7 @@ export function eraseMarked(handle: Handle, limit: number): number {
   for (const { scope } of marked) {
     const batch = erase(handle, { scope: String(scope), limit })
     erased += batch.rows
-    if (batch.rows + batch.messages + batch.auditTexts === 0) left(handle, String(scope))
+    if (isEmpty(batch)) left(handle, String(scope))
   }
   return erased
 }

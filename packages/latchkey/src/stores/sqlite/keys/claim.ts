@@ -9,6 +9,7 @@ import type {
   KeyRecord,
   Reservation,
 } from '../../../ports/store.ts'
+import { addLine } from '../audit/lines.ts'
 import type { Handle } from '../connection/handle.ts'
 import { deleteJournal, isStuck, keepInput, readJournal } from '../steps/journal.ts'
 import { addOwned, type NewRow, putRow, readNowMs, readRecord } from './row.ts'
@@ -119,5 +120,6 @@ export function record(
   putRow(handle, { packed, ...row })
   if (before?.expired) deleteJournal(handle, row.id)
   if (packed === undefined) putOutcome(handle, row, { outcome: answer.outcome, byOwner: true })
+  addLine(handle, row.id, answer.outcome.status)
   return 'recorded'
 }

@@ -3,6 +3,7 @@ import type { Outcome } from '../../../ports/outcome.ts'
 import type { Claim, OwnerResult } from '../../../ports/store.ts'
 import { recoveryCodes, stateCodes, stepStateCodes } from '../../shared/codes.ts'
 import { packedOutcome } from '../../shared/packed-outcome.ts'
+import { addLine } from '../audit/lines.ts'
 import type { Handle } from '../connection/handle.ts'
 import type { SqliteParameter } from '../driver.ts'
 import { addEvidence } from '../reconcile/evidence-and-audit.ts'
@@ -61,6 +62,8 @@ export interface Completion {
 }
 
 export function completeMany(handle: Handle, completions: readonly Completion[]): readonly OwnerResult[] {
+  // The statement for many says how many it wrote, and a line needs to know which.
+  if (handle.recordsLines === true) return completions.map(each => complete(handle, each))
   const written = new Set<Completion>()
   const packed = packedOnes(completions)
   for (let from = 0; from + manyMin <= packed.length; from += manyMax) {
@@ -111,6 +114,7 @@ export function complete(handle: Handle, { claim, outcome, retentionMs }: Comple
   const before = inTime ? undefined : readBefore(handle, claim)
   const written = inTime || handle.run(completeSql, values) === 1
   if (written && packed === undefined) putOutcome(handle, claim, { outcome, byOwner: true })
+  if (written) addLine(handle, claim.id, outcome.status)
   if (inTime) return 'written'
   const evidence = { claim, outcome, ...lateOwner('happened', nowMs) }
   if (written) {

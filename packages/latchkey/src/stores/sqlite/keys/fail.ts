@@ -1,6 +1,7 @@
 /** The owner gives up: nothing happened, or it is unknown what happened, or the row is parked. */
 import type { Claim, Failure, OwnerResult } from '../../../ports/store.ts'
 import { recoveryCodes, stateCodes } from '../../shared/codes.ts'
+import { addLine } from '../audit/lines.ts'
 import type { Handle } from '../connection/handle.ts'
 import { addEvidence, hasSettled } from '../reconcile/evidence-and-audit.ts'
 import { allowAgain } from '../steps/journal.ts'
@@ -26,6 +27,7 @@ export function fail(handle: Handle, claim: Claim, { to, errorCode, dueInMs }: F
   const written = handle.rows(failSql, [claim.id, claim.fence, claim.claimId, stateCodes[to], dueAtMs, code])
   const evidence = { ...lateOwner(to === 'unknown' ? 'unknown' : 'never-happened', nowMs), claim }
   if (written.length === 1) {
+    addLine(handle, claim.id)
     if (to === 'failed_retryable') allowAgain(handle, claim.id, 'same-epoch')
     if (before?.state === 'unknown') addEvidence(handle, claim.id, { ...evidence, applied: true })
     return 'written'
@@ -48,7 +50,10 @@ const parkedByOwnerSql = `
 
 export function park(handle: Handle, claim: Claim, cause: string): OwnerResult {
   const owner = [claim.id, claim.fence, claim.claimId]
-  if (handle.rows(parkSql, [...owner, readNowMs(handle), storable(cause)]).length === 1) return 'written'
+  if (handle.rows(parkSql, [...owner, readNowMs(handle), storable(cause)]).length === 1) {
+    addLine(handle, claim.id)
+    return 'written'
+  }
   // Parked by this owner already: the reply to the first write was lost.
   return handle.rows(parkedByOwnerSql, owner).length === 1 ? 'written' : 'claim-lost'
 }

@@ -1,6 +1,7 @@
 /** Claims whose replies were lost, released: one, or many in one transaction, each compared by its claim id. */
 import type { LostClaim } from '../../../ports/store.ts'
 import { recoveryCodes, stateCodes } from '../../shared/codes.ts'
+import { addLine } from '../audit/lines.ts'
 import type { Handle } from '../connection/handle.ts'
 import { addEvidence } from '../reconcile/evidence-and-audit.ts'
 import { readNowMs } from './row.ts'
@@ -14,7 +15,9 @@ const releaseSql = `
 
 export function release(handle: Handle, id: string, claimId: string): 'released' | 'not-yours' {
   const released = handle.rows(releaseSql, [id, claimId, readNowMs(handle)])
-  return released.length === 1 ? 'released' : 'not-yours'
+  if (released.length === 0) return 'not-yours'
+  addLine(handle, id)
+  return 'released'
 }
 
 const readSql = `
@@ -37,6 +40,7 @@ function isOver(handle: Handle, { id, claimId }: LostClaim, nowMs: number): bool
   if (row === undefined) return false
   if (row.state === failedRetryable) return true
   if (handle.run(releaseLostSql, [id, claimId, nowMs]) === 0) return false
+  addLine(handle, id)
   if (row.state === unknown) {
     const claim = { id, claimId, fence: Number(row.fence) }
     addEvidence(handle, id, { source: 'late-owner', verdict: 'never-happened', applied: true, atMs: nowMs, claim })

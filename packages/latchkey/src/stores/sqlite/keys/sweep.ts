@@ -1,6 +1,7 @@
 /** Rows whose owner is silent, by their recovery. */
 import type { Swept } from '../../../ports/store.ts'
 import { recoveryCodes, stateCodes } from '../../shared/codes.ts'
+import { addLine } from '../audit/lines.ts'
 import type { Handle } from '../connection/handle.ts'
 import { stuckSql } from '../steps/journal.ts'
 import { readNowMs } from './row.ts'
@@ -25,6 +26,7 @@ export function sweep(handle: Handle, { limit, id }: { limit: number; id?: strin
   const nowMs = readNowMs(handle)
   const swept =
     id === undefined ? handle.rows(sweepAllSql, [nowMs, limit]) : handle.rows(sweepOneSql, [nowMs, limit, id])
+  for (const row of swept) addLine(handle, String(row.id))
   return swept.map(row => ({
     id: String(row.id),
     operation: String(row.operation),

@@ -12,6 +12,7 @@ const applied: Readonly<Record<number, string>> = {
   6: '6c00cc501cf21d1f600d8e06401e630974b12e4c716f954467c7644bfa75a728',
   7: 'ab4d2bf86247c9c35f68907af80de408065981f30184bfdac5336fe1b30199ee',
   8: 'a70d2812b017e91fd3f2683e04f19f03efe0383c59a415bc9fb621d346c848fa',
+  9: '19d3fefc2f2027028db54d24bf4a710db303fa3d15bf6adb857a9b877073452e',
 }
 
 it.each(sqliteMigrations)('gives step $version to every file in the same words', ({ version, sql }) => {

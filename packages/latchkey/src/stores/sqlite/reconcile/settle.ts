@@ -3,6 +3,7 @@ import type { EffectRef, FoundVerdict } from '../../../ports/reconciliation.ts'
 import type { Act, SettleResult } from '../../../ports/store.ts'
 import { recoveryCodes, stateCodes } from '../../shared/codes.ts'
 import { refusal } from '../keys/operator.ts'
+import { addLine } from '../audit/lines.ts'
 import type { Handle } from '../connection/handle.ts'
 import { allowAgain, finishEffect, openEffect, raiseEpoch } from '../steps/journal.ts'
 import { foreignRecoverySql, readNowMs } from '../keys/row.ts'
@@ -42,6 +43,7 @@ export function settleUnknown(
   const [completedAtMs, dueAtMs] = to === 'completed' ? [atMs, null] : [null, atMs]
   handle.rows(settleSql, [id, stateCodes[to], completedAtMs, dueAtMs, Math.ceil(atMs + retentionMs)])
   if ('outcome' in verdict) putOutcome(handle, { id, fence }, { outcome: verdict.outcome, byOwner: false })
+  addLine(handle, id, 'outcome' in verdict ? verdict.outcome.status : undefined)
   if (effect !== undefined && 'value' in verdict) {
     finishEffect(handle, id, { position: effect.position, value: verdict.value })
   }

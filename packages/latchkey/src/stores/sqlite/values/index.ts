@@ -1,6 +1,6 @@
 /** The values of the application's, for a change of keys: paged by primary key, replaced where they are unchanged. */
 import { LatchkeyError } from '../../../ports/errors.ts'
-import type { StoredValue, ValuePage, Values } from '../../../ports/values.ts'
+import type { StoredValue, ValuePage, Values } from '../../../ports/faculties/values.ts'
 import { pageStart, pageValues, valuePage } from '../../shared/stored-values/pages.ts'
 import { receivedId, replacementOf, type ValueRow, type ValueTableName } from '../../shared/stored-values/rows.ts'
 import type { Database } from '../connection/database.ts'

@@ -22,6 +22,10 @@ const neededRights: Readonly<Record<string, readonly Right[]>> = {
   outbox: ['insert'],
 }
 
+function rightsNeeded({ recordsLines }: Dialect): Readonly<Record<string, readonly Right[]>> {
+  return recordsLines ? { ...neededRights, audit_records: ['insert'] } : neededRights
+}
+
 /** Undefined: the store can be used by this role, as it is. */
 export function schemaFault(found: SchemaState, sql: Dialect): StoreFault | undefined {
   return serverFault(found) ?? tablesFault(found, sql) ?? writeFault(found) ?? rightsFault(found, sql)
@@ -100,7 +104,7 @@ function writeFault({ standby, readOnly, database }: SchemaState): StoreFault | 
 }
 
 function rightsFault({ role, tables, functions }: SchemaState, sql: Dialect): StoreFault | undefined {
-  for (const [table, needed] of Object.entries(neededRights)) {
+  for (const [table, needed] of Object.entries(rightsNeeded(sql))) {
     const missing = needed.filter(right => tables[table]?.includes(right) !== true)
     if (missing.length === 0) continue
     const named = `${sql.schema}.${table}`

@@ -12,6 +12,13 @@ export interface ErasedBatch {
   readonly messages: number
   /** Entries of the audit whose texts were blanked. */
   readonly auditTexts: number
+  /** Lines of the trail that lost their scope and their fingerprint. */
+  readonly auditLines: number
+}
+
+/** Nothing is left that has ended. */
+export function isEmpty({ rows, messages, auditTexts, auditLines }: ErasedBatch): boolean {
+  return rows + messages + auditTexts + auditLines === 0
 }
 
 /** Counted up to 100,000 each. */

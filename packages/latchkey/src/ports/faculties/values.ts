@@ -2,8 +2,8 @@
  * Every value of the application's that a store holds, page by page, and its replacement if it is unchanged: so that what is encrypted under one key
  * can be encrypted under another while requests are served.
  */
-import type { NewMessage } from './outbox.ts'
-import type { Outcome } from './outcome.ts'
+import type { NewMessage } from '../outbox.ts'
+import type { Outcome } from '../outcome.ts'
 
 /** The answer of a row, or evidence that could become one. */
 export interface StoredOutcome {
