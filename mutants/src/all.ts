@@ -2,6 +2,7 @@ import { answerMutants } from './answers.ts'
 import { clientTextMutants } from './client-text.ts'
 import { engineMutants } from './engine.ts'
 import { httpMutants } from './http.ts'
+import { limitMutants } from './limits.ts'
 import { loadMutants, unreadableMutants } from './load.ts'
 import { memoryMutants } from './memory.ts'
 import type { Mutant } from './mutant.ts'
@@ -38,4 +39,5 @@ export const mutants: readonly Mutant[] = [
   ...transactionMutants,
   ...telemetryMutants,
   ...sealedMutants,
+  ...limitMutants,
 ]

@@ -38,7 +38,7 @@ export type { PhasedOptions } from './engine/kinds/phased.ts'
 export type { InspectedRow, OpenEffect } from './engine/inspected-row.ts'
 export type { OperatorVerdict, Operators, RowName } from './engine/operator.ts'
 export type { Status, Statuses } from './engine/status.ts'
-export type { LimitOptions } from './engine/limits/gates.ts'
+export type { LimitOptions } from './engine/limits/limits.ts'
 export type { GuardedOptions, KeyFormat, KeyLimits, KeySource, OperationOptions } from './engine/options.ts'
 export { type Clock, systemClock } from './ports/clock.ts'
 export { type ErrorCode, isLatchkeyError, LatchkeyError, notExecuted, outcomeUnknown } from './ports/errors.ts'
@@ -133,6 +133,7 @@ export type {
   UnknownSummary,
 } from './ports/reconciliation.ts'
 export type { ErasedBatch, Erasure, ErasureLeft } from './ports/erasure.ts'
+export type { Leased, Quotas, ScopeRows, Tokens } from './ports/quotas.ts'
 export type {
   StoredMessage,
   StoredOutcome,

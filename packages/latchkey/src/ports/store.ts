@@ -21,6 +21,7 @@
 import type { Erasure } from './erasure.ts'
 import type { Outcome } from './outcome.ts'
 import type { Outbox } from './outbox.ts'
+import type { Quotas } from './quotas.ts'
 import type { EvidenceSource, EvidenceVerdict, FoundVerdict, Reconciliation } from './reconciliation.ts'
 import type { Values } from './values.ts'
 import type { Journal, Steps, UnreadableJournal, WorkInput } from './steps.ts'
@@ -309,6 +310,8 @@ export interface Store<Tx = unknown> {
   readonly values?: Values
   /** For `erase`. Absent: a tenant cannot be erased. Every `reap` continues the erasures that are marked. */
   readonly erasure?: Erasure
+  /** For limits over all processes, of open keys and of stored bytes. Absent: a scope has the limits of each process only. */
+  readonly quotas?: Quotas
 
   claim(request: ClaimRequest): Promise<ClaimResult>
   /** none, or an expired row → `pending`, due now, recovery `resume`. Needs `steps`; a store without them refuses. */

@@ -51,7 +51,7 @@ export function atomicOperation<Tx, C>(
       `${name}: the ${core.store.name} store has no transactions, so nothing can commit with your rows. Use guarded, or a transactional store`,
     )
   }
-  const settings = boundSettings(settingsOf(name, options, operationChecks), core, shared)
+  const settings = boundSettings(settingsOf(name, options, operationChecks), core, { ...shared, name })
   if (settings.onMissingKey === 'run-unprotected') {
     throw misconfigured(
       `${name}: an atomic operation needs a key, because its rows commit with it. Leave onMissingKey at 'refuse'`,
@@ -68,7 +68,7 @@ export function atomicOperation<Tx, C>(
     if (tx === undefined && 'tx' in given) throw undefinedTx(name)
     const request = runRequest({ name, settings, clock: core.clock }, given, atomicRunChecks)
     const work: Work<AtomicExecution<Tx>> = x => attemptFunction(handler, x)
-    const once = limited(core, settings.gates, (asked: ExecuteRequest) =>
+    const once = limited(core, settings.gates?.waitless, (asked: ExecuteRequest) =>
       executeInTransaction(core, settings, { transactor, request: asked, work, tx }),
     )
     return tx === undefined ? execute(request, work) : admitChecked(core, waitless, { request, work, once })

@@ -29,6 +29,8 @@ export function sealedStore<Tx>(store: Store<Tx>, ring: Keyring): Store<Tx> {
     reconciliation: sealedReconciliation(reconciliation, ring),
     // It deletes, and reads no value.
     ...(store.erasure && { erasure: store.erasure }),
+    // It counts, and reads no value.
+    ...(store.quotas && { quotas: store.quotas }),
     ...requestCalls(store, ring, openRecord),
     ...backgroundCalls(store),
     ...operatorCalls(store, ring, openRecord),

@@ -20,6 +20,7 @@ import { resumable } from './keys/resumable.ts'
 import { readRecord } from './keys/row.ts'
 import { sweep } from './keys/sweep.ts'
 import { memoryOutbox } from './outbox/index.ts'
+import { memoryQuotas } from './quotas/index.ts'
 import { memoryReconciliation } from './reconcile/index.ts'
 import { settle } from './reconcile/settle.ts'
 import { memorySteps } from './steps/steps.ts'
@@ -73,6 +74,7 @@ export function openMemoryStore(tables: Tables, options: Required<MemoryStoreOpt
     reconciliation: memoryReconciliation(tables),
     values: memoryValues(tables),
     erasure: memoryErasure(tables),
+    quotas: memoryQuotas(tables),
 
     claim: async request => claim(tables, request),
     enqueue: async request => enqueue(tables, request),

@@ -2,6 +2,7 @@
 import type { Clock } from '../../ports/clock.ts'
 import type { LedgerCounts } from '../../ports/reconciliation.ts'
 import type { LedgerTimes } from '../shared/ledger-run.ts'
+import type { StoredBucket } from '../shared/token-bucket.ts'
 import type { Row } from './keys/row.ts'
 import { emptyOutbox, type OutboxTables, type StoredMessage } from './outbox/lanes.ts'
 import { evidenceLog, type EvidenceLog } from './reconcile/evidence-and-audit.ts'
@@ -26,6 +27,8 @@ export interface Tables extends Writable {
   readonly ledgers: Map<string, Ledger>
   /** Scopes to be erased, and when each was marked. */
   readonly erasures: Map<string, number>
+  /** Of limits that are shared. */
+  readonly buckets: Map<string, StoredBucket>
   readonly outbox: OutboxTables
 }
 
@@ -51,6 +54,7 @@ export function createTables(clock: Clock): Tables {
     received: new Map(),
     ledgers: new Map(),
     erasures: new Map(),
+    buckets: new Map(),
     outbox,
     now: steadyTime(clock),
     table(name) {

@@ -24,6 +24,7 @@ import { sweepCall } from './keys/sweep.ts'
 import { checkCall, migrate } from './migrations/migrate.ts'
 import { postgresOutbox } from './outbox/index.ts'
 import { postgresReconciliation } from './reconcile/index.ts'
+import { postgresQuotas } from './quotas/index.ts'
 import { dialect } from './sql/names.ts'
 import { postgresSteps } from './steps/steps.ts'
 import { postgresValues } from './values/index.ts'
@@ -116,6 +117,7 @@ export function openPostgresStore<Pool extends PgPool>({
     reconciliation: postgresReconciliation(sql, run),
     values: postgresValues(sql, run),
     erasure,
+    quotas: postgresQuotas(sql, run),
     ...calls,
     ...failCalls(sql, run),
     ...releaseCalls(sql, run),

@@ -21,6 +21,7 @@ import { release, releaseMany } from './keys/release.ts'
 import { resumable } from './keys/resumable.ts'
 import { sweep } from './keys/sweep.ts'
 import { sqliteOutbox } from './outbox/index.ts'
+import { sqliteQuotas } from './quotas/index.ts'
 import { sqliteReconciliation } from './reconcile/index.ts'
 import { settle } from './reconcile/settle.ts'
 import { sqliteSteps } from './steps/steps.ts'
@@ -97,6 +98,7 @@ export function openSqliteStore(options: SqliteStoreOptions): SqliteStore {
     reconciliation: sqliteReconciliation(database),
     values: sqliteValues(database),
     erasure: sqliteErasure(database),
+    quotas: sqliteQuotas(database),
 
     // A duplicate is answered without the write lock, also while another key's transaction is open.
     claim: request =>

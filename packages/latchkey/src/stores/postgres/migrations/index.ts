@@ -17,6 +17,7 @@ import { functions9 } from './0009-functions.ts'
 import { narrowRows } from './0009-narrow-rows.ts'
 import { scopeIndex } from './0010-scope-index.ts'
 import { erasureTables } from './0011-erasure.ts'
+import { limitBuckets } from './0013-limit-buckets.ts'
 
 /**
  * The statements that create and change Latchkey's tables, for applications that run them with their own tool. Run each once, in order and
@@ -46,6 +47,7 @@ export function migrationsOf(sql: Dialect): readonly Migration[] {
     sharedFrom(9, schema, { version: 9, name: 'narrow-rows', sql: narrowRows(schema) + functions9(sql) }),
     sharedFrom(9, schema, { version: 10, name: 'scope-index', sql: scopeIndex(schema) }),
     sharedFrom(9, schema, { version: 11, name: 'erasure', sql: erasureTables(schema) }),
+    sharedFrom(9, schema, { version: 13, name: 'limit-buckets', sql: limitBuckets(schema) }),
   ]
 }
 

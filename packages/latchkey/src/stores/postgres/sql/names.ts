@@ -11,6 +11,7 @@ export interface Dialect {
   readonly due: string
   readonly audit: string
   readonly erasures: string
+  readonly buckets: string
   readonly inputs: string
   readonly steps: string
   readonly waiting: string
@@ -44,6 +45,7 @@ export function dialect(schema: string, now: string = serverClock): Dialect {
     due: `${quoted}.due`,
     audit: `${quoted}.audit`,
     erasures: `${quoted}.erasures`,
+    buckets: `${quoted}.limit_buckets`,
     inputs: `${quoted}.inputs`,
     steps: `${quoted}.steps`,
     waiting: `${quoted}.waiting`,

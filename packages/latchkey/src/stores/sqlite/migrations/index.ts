@@ -16,6 +16,7 @@ import { keyTable } from './0005-key-table.ts'
 import { sharedFromColumn } from './0006-shared-from.ts'
 import { scopeIndex } from './0007-scope-index.ts'
 import { erasureTables } from './0008-erasure.ts'
+import { limitBuckets } from './0010-limit-buckets.ts'
 
 /** Milliseconds since 1970 on the store's own clock, one instant per statement. Rounded: the product is a float. */
 export const nowMsSql: string = `CAST(ROUND(unixepoch('subsec') * 1000) AS INTEGER)`
@@ -70,6 +71,11 @@ INSERT INTO latchkey_migrations VALUES (5, 'keys in order of arrival, with small
     version: 8,
     name: 'erasing a tenant',
     sql: erasureTables,
+  },
+  {
+    version: 10,
+    name: 'limits over processes',
+    sql: limitBuckets,
   },
 ]
 

@@ -12,6 +12,7 @@ const applied: Readonly<Record<number, string>> = {
   6: '6c00cc501cf21d1f600d8e06401e630974b12e4c716f954467c7644bfa75a728',
   7: 'ab4d2bf86247c9c35f68907af80de408065981f30184bfdac5336fe1b30199ee',
   8: 'a70d2812b017e91fd3f2683e04f19f03efe0383c59a415bc9fb621d346c848fa',
+  10: 'c2301da9d22d343c3ea4b2d066c9baaf16e6ba7bfff77e04ff656f15c9d5b07c',
 }
 
 it.each(sqliteMigrations)('gives step $version to every file in the same words', ({ version, sql }) => {
