@@ -17,7 +17,7 @@ const fill = `
 const neighbours = `
   with neighbour as (
     select 'near-' || n as scope from generate_series(1, 100000) n
-    where (hashtext('near-' || n collate "C") & 255) = (hashtext('rare' collate "C") & 255) limit 1
+    where (hashtext(('near-' || n) collate "C") & 255) = (hashtext('rare' collate "C") & 255) limit 1
   )
   insert into latchkey.keys (id, claim_id, fence, created_at, expires_at, locked_until, attempts, crashes, state, recovery, fingerprint, scope, operation)
   select gen_random_uuid(), gen_random_uuid(), 1, now(), now() + interval '1 day', now() + interval '1 hour', 1, 0, 1, 0, decode(repeat('ab', 33), 'hex'),
