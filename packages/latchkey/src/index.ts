@@ -133,7 +133,7 @@ export type {
   UnknownSummary,
 } from './ports/reconciliation.ts'
 export type { ErasedBatch, Erasure, ErasureLeft } from './ports/erasure.ts'
-export type { Leased, Quotas, ScopeRows, Tokens } from './ports/quotas.ts'
+export type { Leased, Quotas, ScopeRows, Tokens } from './ports/faculties/quotas.ts'
 export type {
   StoredMessage,
   StoredOutcome,

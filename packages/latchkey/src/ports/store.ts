@@ -21,7 +21,7 @@
 import type { Erasure } from './erasure.ts'
 import type { Outcome } from './outcome.ts'
 import type { Outbox } from './outbox.ts'
-import type { Quotas } from './quotas.ts'
+import type { Quotas } from './faculties/quotas.ts'
 import type { EvidenceSource, EvidenceVerdict, FoundVerdict, Reconciliation } from './reconciliation.ts'
 import type { Values } from './values.ts'
 import type { Journal, Steps, UnreadableJournal, WorkInput } from './steps.ts'

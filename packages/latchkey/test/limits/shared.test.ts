@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { createLatchkey } from '../../src/engine/latchkey.ts'
 import { engine } from '../../src/engine/internal.ts'
 import type { LimitOptions } from '../../src/engine/limits/limits.ts'
-import type { Quotas } from '../../src/ports/quotas.ts'
+import type { Quotas } from '../../src/ports/faculties/quotas.ts'
 import { memoryStore } from '../../src/stores/memory/index.ts'
 import { asker, keysOf, ranOf, scene } from './scene.ts'
 
@@ -45,7 +45,7 @@ describe('limits that processes share', () => {
     const { latchkey, another } = scene({ newKeysPerMinute: 100, shared: true })
     const [one, two] = [latchkey, another()].map(each => asker(each.guarded('pay', hold).run))
     expect(await one?.('a')).toBe('ran')
-    const answers = await Promise.all(Array.from({ length: 99 }, () => one?.('a')))
+    const answers = await Promise.all(Array.from({ length: 99 }, async () => one?.('a')))
     expect(new Set(answers)).toEqual(new Set(['replayed']))
     await new Promise(resolve => setImmediate(resolve))
     const ran = two && (await ranOf(two, keysOf('new', 120)))

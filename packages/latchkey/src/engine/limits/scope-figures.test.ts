@@ -30,7 +30,7 @@ const turn = () => new Promise(resolve => setImmediate(resolve))
 
 /** After the first count of the scope. */
 async function known(figures: ScopeFigures, scope = 'acme'): Promise<void> {
-  figures.take(scope, true)
+  await figures.take(scope, true)
   await turn()
 }
 
@@ -67,8 +67,8 @@ describe('the figure of a scope', () => {
     expect(figures.take('acme', true)).toBe(false)
     stored.set('acme', 3)
     clock.advance(1)
-    const all = [figures.take('acme', true), figures.take('acme', true)]
-    expect(await Promise.all(all)).toEqual([true, true])
+    const [one, two] = [figures.take('acme', true), figures.take('acme', true)]
+    expect([await one, await two]).toEqual([true, true])
     expect(counted).toHaveLength(2)
   })
 
@@ -102,7 +102,7 @@ describe('the figure of a scope', () => {
     await known(figures)
     stored.set('acme', 8)
     clock.advance(5_000)
-    const answers = await Promise.all(Array.from({ length: 5 }, () => figures.take('acme', true)))
+    const answers = await Promise.all(Array.from({ length: 5 }, async () => figures.take('acme', true)))
     expect(answers).toEqual([true, true, false, false, false])
   })
 

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest'
 import { type FakeClock, fakeClock } from '../../../test/engine/fake-clock.ts'
 import { recordingTelemetry } from '../../../test/engine/fixture.ts'
-import type { Quotas, Tokens } from '../../ports/quotas.ts'
+import type { Quotas, Tokens } from '../../ports/faculties/quotas.ts'
 import { memoryStore } from '../../stores/memory/index.ts'
 import { storeCalls } from '../store/call.ts'
 import { SharedBuckets } from './shared-buckets.ts'
@@ -48,7 +48,7 @@ async function take(buckets: SharedBuckets, times: number, scope = 'acme'): Prom
 }
 
 async function atOnce(buckets: SharedBuckets, times: number): Promise<number> {
-  const answers = await Promise.all(Array.from({ length: times }, () => buckets.take('acme', true)))
+  const answers = await Promise.all(Array.from({ length: times }, async () => buckets.take('acme', true)))
   return answers.filter(Boolean).length
 }
 

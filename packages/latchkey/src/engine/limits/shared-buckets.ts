@@ -4,7 +4,7 @@
  */
 import { hash } from 'node:crypto'
 import { uuidOfHex } from '../../ports/clock.ts'
-import type { Tokens } from '../../ports/quotas.ts'
+import type { Tokens } from '../../ports/faculties/quotas.ts'
 import { RecentScopes } from './recent-scopes.ts'
 import type { LimitKind, QuotaHost } from './source.ts'
 import { TokenBuckets } from './token-buckets.ts'

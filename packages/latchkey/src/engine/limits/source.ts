@@ -1,6 +1,6 @@
 /** One limit, whatever it counts. */
 import type { Clock } from '../../ports/clock.ts'
-import type { Quotas } from '../../ports/quotas.ts'
+import type { Quotas } from '../../ports/faculties/quotas.ts'
 import type { Telemetry } from '../../ports/telemetry.ts'
 import type { StoreCalls } from '../store/call.ts'
 

@@ -1,5 +1,5 @@
 /** The arithmetic of a token bucket that processes share, for stores that do it here and not in SQL. */
-import type { Leased, Tokens } from '../../ports/quotas.ts'
+import type { Leased, Tokens } from '../../ports/faculties/quotas.ts'
 
 /** As it is stored. */
 export interface StoredBucket {

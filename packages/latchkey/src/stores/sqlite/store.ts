@@ -123,7 +123,6 @@ export function openSqliteStore(options: SqliteStoreOptions): SqliteStore {
     resumable: which => database.read(handle => resumable(handle, which)),
     park: (owned, cause) => database.write(handle => park(handle, owned, cause)),
     reap: which => database.write(handle => reap(handle, which) + eraseMarked(handle, which.limit)),
-
     list: listing => database.read(handle => list(handle, listing)),
     inspect: id => database.snapshot(handle => inspect(handle, id)),
     settle: (id, verdict, act, retentionMs) =>

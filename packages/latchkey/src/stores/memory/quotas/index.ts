@@ -1,5 +1,5 @@
 /** Tokens that the Latchkeys of one process share, and what a scope has in memory. */
-import type { Leased, Quotas, ScopeRows, Tokens } from '../../../ports/quotas.ts'
+import type { Leased, Quotas, ScopeRows, Tokens } from '../../../ports/faculties/quotas.ts'
 import { credit, debit } from '../../shared/token-bucket.ts'
 import type { Row } from '../keys/row.ts'
 import type { Tables } from '../tables.ts'

@@ -1,5 +1,5 @@
 /** Tokens that processes share, and what a scope has stored. */
-import type { Quotas, ScopeRows } from '../../../ports/quotas.ts'
+import type { Quotas, ScopeRows } from '../../../ports/faculties/quotas.ts'
 import type { RawNumber } from '../../shared/record-row.ts'
 import { leasedOf } from '../../shared/token-bucket.ts'
 import type { RunStatement } from '../connection/statement.ts'

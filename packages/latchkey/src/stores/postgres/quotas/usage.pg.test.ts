@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import pg from 'pg'
 import { describePostgres } from '../../../../../../test/servers/describe-postgres.ts'
-import type { Quotas } from '../../../ports/quotas.ts'
+import type { Quotas } from '../../../ports/faculties/quotas.ts'
 import { postgresStore } from '../index.ts'
 import { dialect } from '../sql/names.ts'
 import { openKeysStatement, storedBytesStatement } from './index.ts'

@@ -1,5 +1,5 @@
 /** Tokens that processes share, each lease in the write transaction of its call; and what a scope has stored. */
-import type { Leased, Quotas, ScopeRows, Tokens } from '../../../ports/quotas.ts'
+import type { Leased, Quotas, ScopeRows, Tokens } from '../../../ports/faculties/quotas.ts'
 import { stateCodes } from '../../shared/codes.ts'
 import { credit, debit, type StoredBucket } from '../../shared/token-bucket.ts'
 import type { Database } from '../connection/database.ts'
