@@ -135,6 +135,36 @@ export const limitMutants: readonly Mutant[] = [
     ],
   },
   {
+    name: 'limits: a count on PostgreSQL reads all rows of an entry',
+    patches: [
+      {
+        file: `${source}/stores/postgres/quotas/index.ts`,
+        find: ' limit ${rowsReadMax}) k where',
+        replace: ' limit ${rowsReadMax * 10}) k where',
+      },
+    ],
+    caughtBy: [
+      {
+        path: `${source}/stores/postgres/quotas/usage.pg.test.ts`,
+        test: 'reads a hundred thousand rows at most for stored bytes, however many there are',
+      },
+    ],
+  },
+  {
+    name: 'limits: requests are refused while the store does not lease',
+    patches: [
+      {
+        file: `${limits}/shared-buckets.ts`,
+        find: 'if (!isAnswered) return this.own.take(scope)',
+        replace: 'if (!isAnswered) return false',
+      },
+    ],
+    caughtBy: [
+      leased('leaves the limit to the process, which is counted and reported'),
+      shared('are those of the process while the store does not answer, and no request is refused for it'),
+    ],
+  },
+  {
     name: 'limits: a bucket in SQLite is debited below nothing',
     patches: [
       {
