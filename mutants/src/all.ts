@@ -3,6 +3,7 @@ import { auditMutants } from './audit.ts'
 import { clientTextMutants } from './client-text.ts'
 import { engineMutants } from './engine.ts'
 import { httpMutants } from './http.ts'
+import { limitMutants } from './limits.ts'
 import { loadMutants, unreadableMutants } from './load.ts'
 import { memoryMutants } from './memory.ts'
 import type { Mutant } from './mutant.ts'
@@ -40,4 +41,5 @@ export const mutants: readonly Mutant[] = [
   ...telemetryMutants,
   ...sealedMutants,
   ...auditMutants,
+  ...limitMutants,
 ]

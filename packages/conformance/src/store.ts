@@ -15,6 +15,7 @@ import { evidenceCases } from './store/reconcile/evidence.ts'
 import { expiryCases } from './store/keys/expiry.ts'
 import { intentCases } from './store/steps/intents.ts'
 import { leaseCases } from './store/keys/leases.ts'
+import { leasedTokenCases } from './store/quotas/leases.ts'
 import { ledgerCases } from './store/reconcile/ledgers.ts'
 import { listingCases } from './store/keys/listing.ts'
 import { longLifeCases } from './store/keys/long-spans.ts'
@@ -36,6 +37,7 @@ import { tombstoneCases } from './store/keys/tombstones.ts'
 import { traitCases } from './store/traits.ts'
 import { transactionCases } from './store/atomic/transactions.ts'
 import { unreadableCases } from './store/keys/unreadable.ts'
+import { usageCases } from './store/quotas/usage.ts'
 import { valueCases } from './store/values/pages.ts'
 import { verdictCases } from './store/reconcile/verdicts.ts'
 import { waitingCases } from './store/reconcile/waiting.ts'
@@ -67,6 +69,7 @@ export const storeCases: readonly StoreCase[] = [
   ...needing(['values'], valueCases),
   ...needing(['erasure'], erasureCases),
   ...needing(['auditRecords'], [...auditedEndCases, ...auditedTransactionCases, ...auditedLineCases]),
+  ...needing(['quotas'], [...leasedTokenCases, ...usageCases]),
 ]
 
 /** Fits `it` of vitest, jest and mocha, and `test` of node:test. */

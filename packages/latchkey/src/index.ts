@@ -44,7 +44,7 @@ export type { AllSteps, EffectsOnly, PhasedOptions } from './engine/kinds/phased
 export type { InspectedRow, OpenEffect } from './engine/inspected-row.ts'
 export type { OperatorVerdict, Operators, RowName } from './engine/operator.ts'
 export type { Status, Statuses } from './engine/status.ts'
-export type { LimitOptions } from './engine/limits/gates.ts'
+export type { LimitOptions } from './engine/limits/limits.ts'
 export type { GuardedOptions, KeyFormat, KeyLimits, KeySource, OperationOptions } from './engine/options.ts'
 export { type Clock, systemClock } from './ports/clock.ts'
 export { type ErrorCode, isLatchkeyError, LatchkeyError, notExecuted, outcomeUnknown } from './ports/errors.ts'
@@ -154,6 +154,7 @@ export type {
   TakenLines,
 } from './ports/faculties/audit-records.ts'
 export type { ErasedBatch, Erasure, ErasureLeft } from './ports/faculties/erasure.ts'
+export type { Leased, Quotas, ScopeRows, Tokens } from './ports/faculties/quotas.ts'
 export type {
   StoredMessage,
   StoredOutcome,

@@ -15,6 +15,7 @@ const members: Readonly<Record<Faculty, keyof Store>> = {
   values: 'values',
   erasure: 'erasure',
   auditRecords: 'auditRecords',
+  quotas: 'quotas',
 }
 
 // `as`: Object.keys widens the names of our own table to string.

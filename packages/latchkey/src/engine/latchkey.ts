@@ -16,7 +16,7 @@ import { deferredOperation, type DeferredOptions } from './kinds/deferred.ts'
 import { guardedOperation } from './kinds/guarded.ts'
 import { overdueResumer, phasedOperation, phasedParts } from './kinds/phased.ts'
 import type { AllSteps, EffectsOnly, PhasedOptions } from './kinds/phased.ts'
-import type { LimitOptions } from './limits/gates.ts'
+import type { LimitOptions } from './limits/limits.ts'
 import type { Maintenance } from './maintenance.ts'
 import type {
   AtomicOperation,
@@ -66,7 +66,7 @@ export interface LatchkeyOptions<Tx, Context> {
    * outside of requests.
    */
   readonly maintenance?: boolean
-  /** What a scope may do in a minute, over all operations. Default: not limited. */
+  /** What a scope may do, over all operations: new keys, look-ups, open keys, stored bytes. Default: not limited. */
   readonly limits?: LimitOptions
   /**
    * Encrypts what the application puts into the store: answers, inputs, step values, descriptions, evidence, messages. Default: off. See the guide

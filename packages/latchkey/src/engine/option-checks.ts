@@ -32,7 +32,7 @@ import type { RewrapOptions } from './sealed/rewrap.ts'
 import type { EffectOptions } from './steps/phased-execution.ts'
 import type { DeferredOptions } from './kinds/deferred.ts'
 import type { EffectsOnly, PhasedOptions } from './kinds/phased.ts'
-import type { LimitOptions } from './limits/gates.ts'
+import type { LimitOptions } from './limits/limits.ts'
 import type { GuardedOptions, KeyLimits, OperationOptions } from './options.ts'
 import { isRowId } from './request.ts'
 
@@ -74,6 +74,9 @@ const limitChecks: ChecksOf<LimitOptions> = {
   newKeysPerMinute: count,
   lookupsPerMinute: count,
   mismatchesPerMinute: count,
+  openKeys: count,
+  storedBytes: wholeUpTo(2 ** 50),
+  shared: flag,
 }
 
 /** Of every kind of operation. */

@@ -5,12 +5,12 @@ import type { Outcome } from '../ports/outcome.ts'
 import type { KeyRecord } from '../ports/store.ts'
 import { idempotencyKey } from '../wire/headers.ts'
 import { type KeyRules, namedKeyRules } from '../wire/key-rules.ts'
-import { bucketsOf, type Gates, gatesOf, type LimitOptions } from './limits/gates.ts'
+import { gatesOf, type OperationGates } from './limits/gates.ts'
+import { type LimitHost, type LimitOptions, limitsOf } from './limits/limits.ts'
 import type { NeverStored } from './rules/judge.ts'
 import { findFingerprintFault, type FingerprintOptions } from './fingerprint/fingerprint.ts'
 import type { Shared } from './operation.ts'
 import { guardedChecks } from './option-checks.ts'
-import type { Core } from './runtime.ts'
 
 const second = 1_000
 const minute = 60 * second
@@ -89,7 +89,7 @@ export interface OperationOptions<Context = unknown> {
   readonly waitMs?: number
   /** HTTP: a request without a key is refused (default), or runs unprotected and is counted. A key is never invented. */
   readonly onMissingKey?: 'refuse' | 'run-unprotected'
-  /** What a scope may do with this operation in a minute, on top of the limits of the Latchkey. Default: not limited. */
+  /** What a scope may do with this operation, on top of the limits of the Latchkey. Default: not limited. */
   readonly limits?: LimitOptions
   /** HTTP: what counts as the same request. */
   readonly fingerprint?: FingerprintOptions
@@ -153,7 +153,7 @@ export type Settings<Context = unknown> = Required<Omit<OperationOptions<Context
     /** `http.neverStore` of the Latchkey that the operation belongs to. */
     readonly neverStored: NeverStored | undefined
     /** Of the Latchkey and of the operation together. Undefined: nothing is limited. */
-    readonly gates: Gates | undefined
+    readonly gates: OperationGates | undefined
   }
 type OptionalForGood =
   | 'storeStatus'
@@ -214,10 +214,10 @@ export function settingsOf<C>(
 /** With what it has of its Latchkey. */
 export function boundSettings<C>(
   settings: Settings<C>,
-  { clock, limits }: Pick<Core<never>, 'clock' | 'limits'>,
-  { neverStored }: Pick<Shared<C>, 'neverStored'>,
+  core: LimitHost,
+  { neverStored, name }: Pick<Shared<C>, 'neverStored'> & { readonly name: string },
 ): Settings<C> {
-  return { ...settings, neverStored, gates: gatesOf(limits, bucketsOf(settings.limits, clock)) }
+  return { ...settings, neverStored, gates: gatesOf(core.limits, limitsOf(settings.limits, core, name)) }
 }
 
 function keyFormatOf(format: KeyFormat): KeyRules {

@@ -4,7 +4,7 @@ import type { Store } from '../ports/store.ts'
 import type { Telemetry } from '../ports/telemetry.ts'
 import type { Trail } from './audit/trail.ts'
 import { createDurations, type Durations } from './run/durations.ts'
-import { type Buckets, bucketsOf, type LimitOptions } from './limits/gates.ts'
+import { type LimitOptions, type Limits, limitsOf } from './limits/limits.ts'
 import { type LeaseWarnings, leaseWarnings } from './run/lease-warnings.ts'
 import { maintain, type Maintenance, noMaintenance } from './maintenance.ts'
 import { type StoreCalls, storeCalls } from './store/call.ts'
@@ -23,7 +23,7 @@ export interface Core<Tx> {
   readonly waiters: Waiters
   readonly durations: Durations
   /** Of every scope, over all operations. Undefined: not limited. */
-  readonly limits: Buckets | undefined
+  readonly limits: Limits | undefined
   readonly leaseWarnings: LeaseWarnings
   /** Executions under way, so that a shutdown can wait for them. */
   readonly running: Running
@@ -71,6 +71,7 @@ export function createCore<Tx>(options: CoreOptions<Tx>): Core<Tx> {
   const timeoutMs = storeTimeoutMs + (store.traits.queueMsMax ?? 0)
   const deadlines = new DeadlinesByLength(clock)
   const calls = storeCalls({ storeName: store.name, timeoutMs, clock, deadlines, telemetry })
+  const limitsOfAll = limitsOf(limits, { store, calls, clock, telemetry })
   const waiting = waiters(clock)
   const trail = options.trail?.({ clock, telemetry, timeoutMs })
   const after = { store, calls, clock, telemetry, closing: closing.signal }
@@ -83,7 +84,7 @@ export function createCore<Tx>(options: CoreOptions<Tx>): Core<Tx> {
     calls,
     checks: storeChecks({ store, clock, telemetry }),
     waiters: waiting,
-    limits: bucketsOf(limits, clock),
+    limits: limitsOfAll,
     durations,
     leaseWarnings: leaseWarnings({ durations, clock, telemetry }),
     running: { count: 0, whenIdle: [] },

@@ -4,7 +4,7 @@ import { encryptedElsewhere } from './rules/decide.ts'
 import type { Outcome } from '../ports/outcome.ts'
 import type { KeyRecord, ReadableRecord } from '../ports/store.ts'
 import { engine } from './internal.ts'
-import { gatesOf } from './limits/gates.ts'
+import { type Excess, gatesOf } from './limits/gates.ts'
 import type { Core } from './runtime.ts'
 import { isRowId, scopeText } from './request.ts'
 import type { DefinedOperation, Shared } from './operation.ts'
@@ -46,8 +46,8 @@ export function statuses<Tx, C>(core: Core<Tx>, shared: Shared<C>, operations: O
       // First, and for every id alike: the refusal of an unresolved scope must not depend on the id.
       const scope = await scopeOf(shared, context)
       if (scope === undefined) return { kind: 'scope-unresolved' }
-      const waitMs = gates?.lookups.take(scope)
-      if (waitMs !== undefined) return tooMany(core, scope, waitMs)
+      const excess = await gates?.lookups.take(scope)
+      if (excess !== undefined) return tooMany(core, scope, excess)
       if (!isRowId(id)) return { kind: 'absent' }
       try {
         const record = await core.calls.call('read', () => core.store.read(id))
@@ -64,8 +64,8 @@ export function statuses<Tx, C>(core: Core<Tx>, shared: Shared<C>, operations: O
   }
 }
 
-function tooMany<Tx>({ telemetry }: Core<Tx>, scope: string, waitMs: number): Status {
-  telemetry.count('limit.refused', { scope, detail: 'lookups' })
+function tooMany<Tx>({ telemetry }: Core<Tx>, scope: string, { limit, waitMs }: Excess): Status {
+  telemetry.count('limit.refused', { scope, detail: limit })
   return { kind: 'limited', retryAfterMs: Math.ceil(waitMs) }
 }
 

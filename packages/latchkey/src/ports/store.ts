@@ -23,6 +23,7 @@ import type { AuditRecords } from './faculties/audit-records.ts'
 import type { Erasure } from './faculties/erasure.ts'
 import type { Outcome } from './outcome.ts'
 import type { Outbox } from './outbox.ts'
+import type { Quotas } from './faculties/quotas.ts'
 import type { EvidenceSource, EvidenceVerdict, FoundVerdict, Ledgers, Reconciliation } from './reconciliation.ts'
 import type { Values } from './faculties/values.ts'
 import type { Journal, Phases, Steps, UnreadableJournal, WorkInput } from './steps.ts'
@@ -184,6 +185,7 @@ export type Faculty =
   | 'values'
   | 'erasure'
   | 'auditRecords'
+  | 'quotas'
 
 /** What a store promises. It is checked when an operation is declared, and by the conformance suite. */
 export interface StoreTraits {
@@ -342,6 +344,8 @@ export interface Store<Tx = unknown> {
   readonly erasure?: Erasure | undefined
   /** Faculty `auditRecords`, for `audit` of `createLatchkey`. Absent: no line outlives its row. */
   readonly auditRecords?: AuditRecords<Tx> | undefined
+  /** Faculty `quotas`, for limits over all processes, of open keys and of stored bytes. Absent: a scope has the limits of each process only. */
+  readonly quotas?: Quotas | undefined
 
   claim(request: ClaimRequest): Promise<ClaimResult>
   /** none, or an expired row → `pending`, due now, recovery `resume`. Needs the faculty `steps`; a store without it refuses. */
@@ -411,6 +415,7 @@ export interface FullStore<Tx> extends Store<Tx> {
   readonly values: Values
   readonly erasure: Erasure
   readonly auditRecords: AuditRecords<Tx>
+  readonly quotas: Quotas
 }
 
 /** A store on which atomic operations and phases are type errors. Return it from a store without transactions. */

@@ -16,6 +16,8 @@ export type Metric =
   | 'outcome.store_failed'
   /** Counted: a request over a limit of its scope. `detail`: which one. */
   | 'limit.refused'
+  /** Counted: the store did not lease tokens of a shared limit, so that the process limits by itself. */
+  | 'limit.unshared'
   | 'parked'
   | 'unprotected'
   /** Counted: a look-up was granted, evidence settled a row, a look-up or a comparison failed. `detail`: the source, or why. */

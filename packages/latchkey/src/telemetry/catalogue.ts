@@ -72,6 +72,7 @@ export const catalogue: Readonly<Record<ExportedMetric, MetricEntry>> = {
     ...ofOperation,
     detail: 'limit',
   }),
+  'limit.unshared': counter('limit.unshared', 'Leases of shared limits that the store did not answer.', {}),
   'reconcile.scheduled': counter('reconcile.scheduled', 'Look-ups that were begun.', ofOperation),
   'reconcile.resolved': counter('reconcile.resolved', 'Unknown rows that evidence settled.', {
     ...ofOperation,

@@ -116,8 +116,8 @@ export const problemKinds: { readonly [Code in ProblemCode]: ProblemKind } = {
     status: 429,
     title: 'Too many requests',
     detail:
-      'This caller has sent more requests of this kind than it may in a minute. The request was not executed. Send it ' +
-      'again later, unchanged and with the same key.',
+      'This caller has sent more requests of this kind than it may, or too many of its requests are unfinished or ' +
+      'stored. The request was not executed. Send it again later, unchanged and with the same key.',
     retry: 'later',
   },
   'row-unreadable': {

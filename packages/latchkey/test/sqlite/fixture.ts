@@ -31,6 +31,7 @@ const advanceQueues = [
      looked_until_ms = looked_until_ms - ?1`,
   `UPDATE latchkey_ledger_runs SET began_at_ms = began_at_ms - ?1, held_until_ms = held_until_ms - ?1,
      retry_at_ms = retry_at_ms - ?1, finished_at_ms = finished_at_ms - ?1`,
+  'UPDATE latchkey_limit_buckets SET filled_at_ms = filled_at_ms - ?1, full_at_ms = full_at_ms - ?1',
 ]
 
 const spoilKey = (set: string) => `UPDATE latchkey_keys SET ${set} WHERE id = ?1`

@@ -48,7 +48,7 @@ export function atomicOperation<Tx, C>(
   { name, options }: { readonly name: string; readonly options: OperationOptions<C> },
 ): AtomicOperation<Tx, C> {
   const transactor = transactorOf(core.store, name)
-  const settings = boundSettings(settingsOf(name, options, operationChecks), core, shared)
+  const settings = boundSettings(settingsOf(name, options, operationChecks), core, { ...shared, name })
   if (settings.onMissingKey === 'run-unprotected') {
     throw misconfigured(
       `${name}: an atomic operation needs a key, because its rows commit with it. Leave onMissingKey at 'refuse'`,
@@ -64,7 +64,7 @@ export function atomicOperation<Tx, C>(
     if (tx === undefined && 'tx' in given) throw undefinedTx(name)
     const request = runRequest({ name, settings, clock: core.clock }, given, atomicRunChecks)
     const work: Work<AtomicExecution<Tx>> = x => attemptFunction(handler, x)
-    const once = limited(core, settings.gates, (asked: ExecuteRequest) =>
+    const once = limited(core, settings.gates?.waitless, (asked: ExecuteRequest) =>
       executeInTransaction(core, settings, { transactor, request: asked, work, tx }),
     )
     if (tx === undefined) return execute(request, work)

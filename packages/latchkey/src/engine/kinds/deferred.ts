@@ -29,7 +29,7 @@ export function deferredOperation<Tx, Input, C>(
   const { version = 1, deadlineMs } = options ?? {}
   if (deadlineMs === undefined) throw misconfigured(`${name}: needs deadlineMs: how long may it wait for a worker?`)
   const parts = { ...given, options: { ...options, version } }
-  const settings = boundSettings(definedSettings('deferred', parts, deferredChecks), core, shared)
+  const settings = boundSettings(definedSettings('deferred', parts, deferredChecks), core, { ...shared, name })
   const runner = definitionRunner(core, shared, { ...parts, settings, deadlineMs })
   return {
     kind: 'deferred',

@@ -39,7 +39,7 @@ export function guardedOperation<Tx, C>(
     )
   }
   needsTwoConnections(core.store.traits.connections, name)
-  const settings = boundSettings(settingsOf(name, options, guardedChecks), core, shared)
+  const settings = boundSettings(settingsOf(name, options, guardedChecks), core, { ...shared, name })
   const once = claimThenRun<Tx, C, GuardedWork>(core, settings, {
     // `store` stores an error answer, but a dead owner left none: it is held like `hold`.
     recovery: settings.onFailure === 'rerun' ? 'rerun' : 'hold',

@@ -71,7 +71,7 @@ export function phasedOperation<Tx, Input, C>(
   given: DefinitionParts<Tx, Input, PhasedOptions<C>>,
 ): PhasedOperation<Input, C> {
   const { name, options } = given
-  const settings = boundSettings(definedSettings('phased', given, phasedChecks), core, shared)
+  const settings = boundSettings(definedSettings('phased', given, phasedChecks), core, { ...shared, name })
   const { respondAsync, version } = options
   if (respondAsync !== undefined && respondAsync.deadlineMs === undefined)
     throw misconfigured(`${name}: needs respondAsync.deadlineMs: how long may it wait for a worker?`)

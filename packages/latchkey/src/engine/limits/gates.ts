@@ -1,65 +1,79 @@
-/** What a scope may do in a minute: of all operations together, and of one of them. */
-import type { Clock } from '../../ports/clock.ts'
-import { TokenBuckets } from './token-buckets.ts'
+/** What a request passes: the limits of all operations together, and those of its own. */
+import type { Limits } from './limits.ts'
+import type { Figures } from './noted.ts'
+import type { LimitKind, LimitName, Source } from './source.ts'
 
-/** Each is for one scope. What is not given is not limited. */
-export interface LimitOptions {
-  /** Grants of new keys. A retry of a key that has a row, whatever came of it, never counts. */
-  readonly newKeysPerMinute?: number
-  /** Requests that find a row, or look for one: retries, replays, and questions to the status resource. Against guessing of keys. */
-  readonly lookupsPerMinute?: number
-  /** Keys that are used again for another request. Against a client that reuses keys in a loop. */
-  readonly mismatchesPerMinute?: number
+/** Which limit refuses, and when there may be room. */
+export interface Excess {
+  readonly limit: LimitName
+  readonly waitMs: number
 }
 
-export type LimitKind = 'new-keys' | 'lookups' | 'mismatches'
+/** Undefined: it may pass. A promise only where the store has to be asked. */
+export type Taken = Excess | undefined | Promise<Excess | undefined>
 
-/** The buckets that one kind of event is taken from: of the whole, and of the operation. */
+/** The limits of one kind of event. */
 export interface Gate {
-  /** Undefined: it may pass. Otherwise when it may. */
-  take(scope: string): number | undefined
+  take(scope: string): Taken
   giveBack(scope: string): void
 }
 
-export type Gates = Readonly<Record<LimitKind, Gate>>
+export interface Gates extends Readonly<Record<LimitKind, Gate>> {
+  readonly figures: Figures
+}
 
-const open: Gate = { take: () => undefined, giveBack() {} }
-
-export type Buckets = Readonly<Record<LimitKind, TokenBuckets | undefined>>
-
-/** Made once for a Latchkey, and once for each operation that has limits of its own. */
-export function bucketsOf(options: LimitOptions | undefined, clock: Pick<Clock, 'monotonicMs'>): Buckets | undefined {
-  if (options === undefined) return undefined
-  const buckets = (perMinute: number | undefined) =>
-    perMinute === undefined ? undefined : new TokenBuckets(perMinute, clock)
-  return {
-    'new-keys': buckets(options.newKeysPerMinute),
-    lookups: buckets(options.lookupsPerMinute),
-    mismatches: buckets(options.mismatchesPerMinute),
-  }
+export interface OperationGates extends Gates {
+  /** Never wait for the store: for a transaction of the caller's, which may hold the only connection. */
+  readonly waitless: Gates
 }
 
 /** Undefined: nothing is limited, and nothing is paid for it. */
-export function gatesOf(whole: Buckets | undefined, own: Buckets | undefined): Gates | undefined {
-  if (whole === undefined && own === undefined) return undefined
-  const gate = (kind: LimitKind) => gateOf([whole?.[kind], own?.[kind]].filter(buckets => buckets !== undefined))
-  return { 'new-keys': gate('new-keys'), lookups: gate('lookups'), mismatches: gate('mismatches') }
+export function gatesOf(whole: Limits | undefined, own: Limits | undefined): OperationGates | undefined {
+  const all = [whole, own].filter(limits => limits !== undefined)
+  if (all.length === 0) return undefined
+  return { ...gatesThrough(all, true), waitless: gatesThrough(all, false) }
 }
 
-function gateOf(all: readonly TokenBuckets[]): Gate {
-  if (all.length === 0) return open
-  const giveBack = (scope: string, to = all) => {
-    for (const buckets of to) buckets.giveBack(scope)
-  }
+function gatesThrough(all: readonly Limits[], mayWait: boolean): Gates {
+  const gate = (kind: LimitKind) =>
+    gateOf(
+      all.flatMap(({ sources }) => sources[kind]),
+      mayWait,
+    )
   return {
-    take(scope) {
-      for (const [at, buckets] of all.entries()) {
-        if (buckets.take(scope)) continue
-        giveBack(scope, all.slice(0, at))
-        return Math.max(...all.map(one => one.nextInMs(scope)))
-      }
-      return undefined
+    'new-keys': gate('new-keys'),
+    lookups: gate('lookups'),
+    mismatches: gate('mismatches'),
+    figures: {
+      openKeys: all.flatMap(({ figures }) => figures.openKeys),
+      storedBytes: all.flatMap(({ figures }) => figures.storedBytes),
     },
-    giveBack: scope => giveBack(scope),
+  }
+}
+
+function gateOf(all: readonly Source[], mayWait: boolean): Gate {
+  /** Those before `from` have let it pass. */
+  function takeFrom(scope: string, from: number): Taken {
+    for (const [at, source] of all.entries()) {
+      if (at < from) continue
+      const passes = source.take(scope, mayWait)
+      if (passes === true) continue
+      const refuse = () => excess(scope, source, all.slice(0, at))
+      if (passes === false) return refuse()
+      return passes.then(answer => (answer ? takeFrom(scope, at + 1) : refuse()))
+    }
+    return undefined
+  }
+
+  function excess(scope: string, { limit }: Source, taken: readonly Source[]): Excess {
+    for (const source of taken) source.giveBack(scope)
+    return { limit, waitMs: Math.max(...all.map(source => source.nextInMs(scope))) }
+  }
+
+  return {
+    take: scope => takeFrom(scope, 0),
+    giveBack(scope) {
+      for (const source of all) source.giveBack(scope)
+    },
   }
 }

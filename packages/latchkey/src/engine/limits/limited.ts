@@ -6,14 +6,17 @@ import type { GrantedFrom } from '../../ports/store.ts'
 import { type Answer, type ExecuteRequest, refused, unavailable } from '../answer.ts'
 import type { Once } from '../run/admit.ts'
 import type { Core } from '../runtime.ts'
-import type { Gates, LimitKind } from './gates.ts'
+import type { Excess, Gates, Taken } from './gates.ts'
+import { noted } from './noted.ts'
 
-export function limited<Tx, W>(core: Core<Tx>, gates: Gates | undefined, once: Once<W>): Once<W> {
-  if (gates === undefined) return once
+export function limited<Tx, W>(core: Core<Tx>, gates: Gates | undefined, given: Once<W>): Once<W> {
+  if (gates === undefined) return given
+  const once = noted(gates.figures, given)
   return async (request, work) => {
     const { scope } = request.identity
-    const waitMs = gates['new-keys'].take(scope)
-    if (waitMs !== undefined) return onlyFromRow(core, gates, { request, waitMs, run: () => once(request, work) })
+    const taken = gates['new-keys'].take(scope)
+    const excess = taken instanceof Promise ? await taken : taken
+    if (excess !== undefined) return onlyFromRow(core, gates, { request, excess, run: () => once(request, work) })
     let isNew = false
     const onGrant = (from: GrantedFrom) => void (isNew ||= from === 'none' || from === 'expired')
     let answer: Answer
@@ -28,7 +31,7 @@ export function limited<Tx, W>(core: Core<Tx>, gates: Gates | undefined, once: O
 
 interface LimitedRequest {
   readonly request: ExecuteRequest
-  readonly waitMs: number
+  readonly excess: Excess
   readonly run: () => Promise<Answer>
 }
 
@@ -36,14 +39,14 @@ interface LimitedRequest {
 async function onlyFromRow<Tx>(
   core: Core<Tx>,
   gates: Gates,
-  { request, waitMs, run }: LimitedRequest,
+  { request, excess, run }: LimitedRequest,
 ): Promise<Answer> {
   const { id } = request.identity
-  const lookWaitMs = lookWait(gates, request)
-  if (lookWaitMs !== undefined) return exceeded(core, request, 'lookups', lookWaitMs)
+  const tooManyLooks = await takeLook(gates, request)
+  if (tooManyLooks !== undefined) return exceeded(core, request, tooManyLooks)
   const read = await core.calls.call('read', () => core.store.read(id)).catch((cause: unknown) => ({ cause }))
   if (read !== undefined && 'cause' in read) return unavailable(read.cause)
-  if (read === undefined || read.expired) return exceeded(core, request, 'new-keys', waitMs)
+  if (read === undefined || read.expired) return exceeded(core, request, excess)
   return afterMismatch(core, gates, { request, answer: await run() })
 }
 
@@ -53,21 +56,31 @@ interface Answered {
 }
 
 /** The row was there, and nothing of it ran for this caller. */
-function afterLook<Tx>(core: Core<Tx>, gates: Gates, answered: Answered): Answer {
+function afterLook<Tx>(core: Core<Tx>, gates: Gates, answered: Answered): Answer | Promise<Answer> {
   const { request } = answered
-  const waitMs = lookWait(gates, request)
-  return waitMs === undefined ? afterMismatch(core, gates, answered) : exceeded(core, request, 'lookups', waitMs)
+  return whenTaken(takeLook(gates, request), excess =>
+    excess === undefined ? afterMismatch(core, gates, answered) : exceeded(core, request, excess),
+  )
 }
 
 /** Once for a caller, however often it looks again while it waits. */
-function lookWait(gates: Gates, { identity, asksAgain }: ExecuteRequest): number | undefined {
+function takeLook(gates: Gates, { identity, asksAgain }: ExecuteRequest): Taken {
   return asksAgain === true ? undefined : gates.lookups.take(identity.scope)
 }
 
-function afterMismatch<Tx>(core: Core<Tx>, gates: Gates, { request, answer }: Answered): Answer {
+function afterMismatch<Tx>(core: Core<Tx>, gates: Gates, { request, answer }: Answered): Answer | Promise<Answer> {
   if (answer.kind !== 'refused' || answer.refusal.code !== 'key-reused') return answer
-  const waitMs = gates.mismatches.take(request.identity.scope)
-  return waitMs === undefined ? answer : exceeded(core, request, 'mismatches', waitMs)
+  return whenTaken(gates.mismatches.take(request.identity.scope), excess =>
+    excess === undefined ? answer : exceeded(core, request, excess),
+  )
+}
+
+/** Without a promise of its own where the process itself counts. */
+function whenTaken(
+  taken: Taken,
+  go: (excess: Excess | undefined) => Answer | Promise<Answer>,
+): Answer | Promise<Answer> {
+  return taken instanceof Promise ? taken.then(go) : go(taken)
 }
 
 /** What a refused look tells of the row. A store that is down tells nothing, and what ran is the caller's own answer. */
@@ -77,12 +90,11 @@ function isAboutRow(answer: Answer): boolean {
   return code !== 'store-unavailable' && code !== 'overloaded' && code !== 'input-too-large'
 }
 
-export function exceeded<Tx>(
+function exceeded<Tx>(
   { telemetry }: Core<Tx>,
   { identity: { operation, scope } }: Pick<ExecuteRequest, 'identity'>,
-  kind: LimitKind,
-  retryAfterMs: number,
+  { limit, waitMs }: Excess,
 ): Answer {
-  telemetry.count('limit.refused', { operation, scope, detail: kind })
-  return refused('limit-exceeded', { retryAfterMs: Math.ceil(retryAfterMs) })
+  telemetry.count('limit.refused', { operation, scope, detail: limit })
+  return refused('limit-exceeded', { retryAfterMs: Math.ceil(waitMs) })
 }

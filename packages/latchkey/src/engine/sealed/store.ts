@@ -34,6 +34,7 @@ export function sealedStore<Tx>(store: Store<Tx>, ring: Keyring): Store<Tx> {
     // They read and write no value of the application's.
     ledgers: store.ledgers,
     erasure: store.erasure,
+    quotas: store.quotas,
     ...requestCalls(store, ring, openRecord),
     ...backgroundCalls(store),
     ...operatorCalls(store, ring, openRecord),

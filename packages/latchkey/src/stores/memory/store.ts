@@ -7,6 +7,7 @@ import { memoryTransactor } from './atomic/transactor.ts'
 import { type TurnQueue, turnQueue } from './atomic/turn-queue.ts'
 import { memoryAuditRecords } from './audit/index.ts'
 import { recordingTables } from './audit/trail.ts'
+import { everyFaculty, everyKind } from '../shared/faculties.ts'
 import { eraseMarked, memoryErasure } from './erasure/index.ts'
 import { claim } from './keys/claim.ts'
 import { complete } from './keys/complete.ts'
@@ -20,6 +21,7 @@ import { resumable } from './keys/resumable.ts'
 import { readRecord } from './keys/row.ts'
 import { sweep } from './keys/sweep.ts'
 import { memoryOutbox } from './outbox/index.ts'
+import { memoryQuotas } from './quotas/index.ts'
 import { memoryLedgers, memoryReconciliation } from './reconcile/index.ts'
 import { settle } from './reconcile/settle.ts'
 import { memoryPhases } from './steps/phases.ts'
@@ -77,23 +79,13 @@ function assembled(parts: StoreParts): MemoryStore {
   const store: MemoryStore = {
     name: 'memory',
     traits: {
-      kinds: ['guarded', 'atomic', 'phased', 'deferred'],
+      kinds: everyKind,
       transactional: true,
       durable: false,
       clock: 'client',
       processes: 'one',
       fence: 'dense',
-      faculties: [
-        'transactions',
-        'steps',
-        'phases',
-        'outbox',
-        'reconciliation',
-        'ledgers',
-        'values',
-        'erasure',
-        'auditRecords',
-      ],
+      faculties: everyFaculty,
       connections: undefined,
     },
     transactor,
@@ -108,6 +100,7 @@ function assembled(parts: StoreParts): MemoryStore {
       tables,
       () => (recording ??= recordsLines ? store : assembled({ ...parts, recordsLines: true })),
     ),
+    quotas: memoryQuotas(tables),
 
     claim: async request => claim(tables, request),
     enqueue: async request => enqueue(tables, request),

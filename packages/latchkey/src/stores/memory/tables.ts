@@ -2,6 +2,7 @@
 import type { Clock } from '../../ports/clock.ts'
 import type { LedgerCounts } from '../../ports/reconciliation.ts'
 import type { LedgerTimes } from '../shared/ledger-run.ts'
+import type { StoredBucket } from '../shared/token-bucket.ts'
 import type { Row } from './keys/row.ts'
 import { emptyOutbox, type OutboxTables, type StoredMessage } from './outbox/lanes.ts'
 import { type NewLine, type Trail, trail } from './audit/trail.ts'
@@ -29,6 +30,8 @@ export interface Tables extends Writable {
   readonly ledgers: Map<string, Ledger>
   /** Scopes to be erased, and when each was marked. */
   readonly erasures: Map<string, number>
+  /** Of limits that are shared. */
+  readonly buckets: Map<string, StoredBucket>
   readonly outbox: OutboxTables
   readonly trail: Trail
 }
@@ -56,6 +59,7 @@ export function createTables(clock: Clock): Tables {
     received: new Map(),
     ledgers: new Map(),
     erasures: new Map(),
+    buckets: new Map(),
     outbox,
     trail: lines,
     now: steadyTime(clock),

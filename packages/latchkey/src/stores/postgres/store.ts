@@ -7,6 +7,7 @@ import { batchedCalls, type BatchingOptions, queueMsOf } from './batch/batching.
 import { ignoreErrorsOfPool } from './connection/ignore-errors.ts'
 import { type Sessions, sessions } from './connection/prepared.ts'
 import { autocommit } from './connection/statement.ts'
+import { everyFaculty, everyKind } from '../shared/faculties.ts'
 import type { Observed } from '../shared/observed.ts'
 import type { ClientOf, PgPool } from './driver.ts'
 import type { PostgresJs } from './postgres-js/driver.ts'
@@ -25,6 +26,7 @@ import { sweepCall } from './keys/sweep.ts'
 import { checkCall, migrate } from './migrations/migrate.ts'
 import { postgresOutbox } from './outbox/index.ts'
 import { postgresReconciliation } from './reconcile/index.ts'
+import { postgresQuotas } from './quotas/index.ts'
 import { postgresLedgers } from './reconcile/ledgers.ts'
 import { type Dialect, dialect, recordingDialect } from './sql/names.ts'
 import { postgresPhases } from './steps/phases.ts'
@@ -120,23 +122,13 @@ function assembled<Pool extends PgPool>(parts: StoreParts<Pool>): PostgresStore<
   const store: PostgresStore<ClientOf<Pool>> = {
     name: 'postgres',
     traits: {
-      kinds: ['guarded', 'atomic', 'phased', 'deferred'],
+      kinds: everyKind,
       transactional: true,
       durable: true,
       clock: 'store',
       processes: 'many',
       fence: 'dense',
-      faculties: [
-        'transactions',
-        'steps',
-        'phases',
-        'outbox',
-        'reconciliation',
-        'ledgers',
-        'values',
-        'erasure',
-        'auditRecords',
-      ],
+      faculties: everyFaculty,
       connections: pool.options?.max,
       queueMsMax: queueMsOf(batching),
     },
@@ -162,6 +154,7 @@ function assembled<Pool extends PgPool>(parts: StoreParts<Pool>): PostgresStore<
       run,
       () => (recording ??= sql.recordsLines ? store : assembled({ ...parts, sql: recordingDialect(sql) })),
     ),
+    quotas: postgresQuotas(sql, run),
     ...calls,
     ...failCalls(sql, run),
     ...releaseCalls(sql, run),

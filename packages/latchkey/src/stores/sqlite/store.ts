@@ -4,6 +4,7 @@ import type { ClaimResult, EnqueueResult, FullStore, StoreCheck, StoreTraits } f
 import { sqliteTransactor } from './atomic/transactor.ts'
 import { sqliteAuditRecords } from './audit/index.ts'
 import { recordingDatabase, recordingHandle } from './audit/lines.ts'
+import { everyFaculty, everyKind } from '../shared/faculties.ts'
 import type { Observed } from '../shared/observed.ts'
 import { type Database, openDatabase } from './connection/database.ts'
 import { openTransactions, type OpenTransactions } from './atomic/open-transactions.ts'
@@ -21,6 +22,7 @@ import { release, releaseMany } from './keys/release.ts'
 import { resumable } from './keys/resumable.ts'
 import { sweep } from './keys/sweep.ts'
 import { sqliteOutbox } from './outbox/index.ts'
+import { sqliteQuotas } from './quotas/index.ts'
 import { sqliteLedgers, sqliteReconciliation } from './reconcile/index.ts'
 import { settle } from './reconcile/settle.ts'
 import { sqlitePhases } from './steps/phases.ts'
@@ -74,23 +76,13 @@ export interface SqliteStore extends FullStore<SqliteTx> {
 
 function traits(waitMs: number): StoreTraits {
   return {
-    kinds: ['guarded', 'atomic', 'phased', 'deferred'],
+    kinds: everyKind,
     transactional: true,
     durable: true,
     clock: 'store',
     processes: 'many',
     fence: 'dense',
-    faculties: [
-      'transactions',
-      'steps',
-      'phases',
-      'outbox',
-      'reconciliation',
-      'ledgers',
-      'values',
-      'erasure',
-      'auditRecords',
-    ],
+    faculties: everyFaculty,
     connections: undefined,
     queueMsMax: waitMs,
   }
@@ -144,6 +136,7 @@ function assembled(parts: StoreParts): SqliteStore {
     values: sqliteValues(database),
     erasure: sqliteErasure(database),
     auditRecords: sqliteAuditRecords(database, () => (recording ??= recordsLines ? store : recordingOf(parts))),
+    quotas: sqliteQuotas(database),
 
     // A duplicate is answered without the write lock, also while another key's transaction is open.
     claim: request =>
@@ -168,7 +161,6 @@ function assembled(parts: StoreParts): SqliteStore {
     resumable: which => database.read(handle => resumable(handle, which)),
     park: (owned, cause) => database.write(handle => park(handle, owned, cause)),
     reap: which => database.write(handle => reap(handle, which) + eraseMarked(handle, which.limit)),
-
     list: listing => database.read(handle => list(handle, listing)),
     inspect: id => database.snapshot(handle => inspect(handle, id)),
     settle: (id, verdict, act, retentionMs) =>

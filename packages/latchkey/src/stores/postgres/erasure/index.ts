@@ -4,7 +4,7 @@ import { lagCountMax as countedMax } from '../../shared/outbox-message.ts'
 import type { RawNumber } from '../../shared/record-row.ts'
 import type { RunStatement } from '../connection/statement.ts'
 import { readable } from '../sql/columns.ts'
-import { state, stepState } from '../sql/fragments.ts'
+import { inBucketOf, state, stepState } from '../sql/fragments.ts'
 import { type Dialect, outboxNames } from '../sql/names.ts'
 import { dropJournals } from '../steps/journal.ts'
 
@@ -73,7 +73,7 @@ function orphansStatement({ evidence, audit, keys }: Dialect): string {
 
 /** The rows `k` of the scope, by the index on its bucket. */
 function isOfScope(scope: string): string {
-  return `(pg_catalog.hashtext(k.scope) & 255) = (pg_catalog.hashtext(${scope} collate "C") & 255) and k.scope = ${scope}`
+  return `${inBucketOf(scope)} and k.scope = ${scope}`
 }
 
 function hasEnded({ steps }: Dialect): string {

@@ -16,6 +16,7 @@ const applied: Readonly<Record<number, string>> = {
   10: '001859b5eda3c0ed3a52fe91f3309aeb48bbab0b9f57ec3b7afd31a0c90746a8',
   11: '304ba0653e67562417c88ce208e90f8a2bd3f1f0e4038b06a867cb88125248fa',
   12: '3d332b9e8a05e9e0e42649aa05f675e265a4ece50bd73190cb7a8e83b4af45cc',
+  13: '94c02c21df5307f9436443e4f6f9de94999de103efea2dfbdfe9466493a523a0',
 }
 
 const steps = postgresMigrations('latchkey')

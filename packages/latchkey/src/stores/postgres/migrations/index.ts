@@ -18,6 +18,7 @@ import { narrowRows } from './0009-narrow-rows.ts'
 import { scopeIndex } from './0010-scope-index.ts'
 import { erasureTables } from './0011-erasure.ts'
 import { auditRecordTables } from './0012-audit-records.ts'
+import { limitBuckets } from './0013-limit-buckets.ts'
 
 /**
  * The statements that create and change Latchkey's tables, for applications that run them with their own tool. Run each once, in order and
@@ -48,6 +49,7 @@ export function migrationsOf(sql: Dialect): readonly Migration[] {
     sharedFrom(9, schema, { version: 10, name: 'scope-index', sql: scopeIndex(schema) }),
     sharedFrom(9, schema, { version: 11, name: 'erasure', sql: erasureTables(schema) }),
     sharedFrom(9, schema, { version: 12, name: 'audit-records', sql: auditRecordTables(sql) }),
+    sharedFrom(9, schema, { version: 13, name: 'limit-buckets', sql: limitBuckets(schema) }),
   ]
 }
 

@@ -30,6 +30,11 @@ export function oneMore(counter: string): string {
   return `least(${counter} + 1, 32767)`
 }
 
+/** The rows `k` in the bucket of this scope, by the index on it: those of other scopes are among them. */
+export function inBucketOf(scope: string): string {
+  return `(pg_catalog.hashtext(k.scope) & 255) = (pg_catalog.hashtext(${scope} collate "C") & 255)`
+}
+
 /** The columns of `RecordRow`, from the row `k`, and the store's time. */
 export function recordColumns(sql: Dialect): string {
   return columnsWith(sql, 'k.fingerprint')

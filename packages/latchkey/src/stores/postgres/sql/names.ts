@@ -13,6 +13,7 @@ export interface Dialect {
   readonly auditRecords: string
   readonly auditSink: string
   readonly erasures: string
+  readonly buckets: string
   readonly inputs: string
   readonly steps: string
   readonly waiting: string
@@ -50,6 +51,7 @@ export function dialect(schema: string, now: string = serverClock): Dialect {
     auditRecords: `${quoted}.audit_records`,
     auditSink: `${quoted}.audit_sink`,
     erasures: `${quoted}.erasures`,
+    buckets: `${quoted}.limit_buckets`,
     inputs: `${quoted}.inputs`,
     steps: `${quoted}.steps`,
     waiting: `${quoted}.waiting`,

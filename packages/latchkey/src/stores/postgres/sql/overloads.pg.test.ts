@@ -43,6 +43,12 @@ describePostgres('another role that may create in the schema public', database =
         return 'commit'
       }, atomic)
     }
+    const tokens = { bucket: randomUUID(), perMinute: 10, tokens: 4 }
+    for (const granted of [4, 4, 2]) expect(await store.quotas?.lease(tokens)).toMatchObject({ granted })
+    await store.quotas?.giveBack(tokens)
+    expect(await store.quotas?.prune({ limit: 10 })).toBe(0)
+    expect(await store.quotas?.openKeys({ scope: 'tenant é', max: 10 })).toBe(0)
+    expect(await store.quotas?.storedBytes({ scope: 'tenant é' })).toBeGreaterThan(0)
     expect([...overloads.called, ...overloads.unqualified]).toEqual([])
     await pool.end()
     await overloads.drop()

@@ -17,6 +17,7 @@ import { sharedFromColumn } from './0006-shared-from.ts'
 import { scopeIndex } from './0007-scope-index.ts'
 import { erasureTables } from './0008-erasure.ts'
 import { auditRecordTables } from './0009-audit-records.ts'
+import { limitBuckets } from './0010-limit-buckets.ts'
 
 /** Milliseconds since 1970 on the store's own clock, one instant per statement. Rounded: the product is a float. */
 export const nowMsSql: string = `CAST(ROUND(unixepoch('subsec') * 1000) AS INTEGER)`
@@ -76,6 +77,11 @@ INSERT INTO latchkey_migrations VALUES (5, 'keys in order of arrival, with small
     version: 9,
     name: 'a trail that outlives the rows',
     sql: auditRecordTables,
+  },
+  {
+    version: 10,
+    name: 'limits over processes',
+    sql: limitBuckets,
   },
 ]
 

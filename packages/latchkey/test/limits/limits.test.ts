@@ -1,41 +1,7 @@
-import { afterEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { json } from 'latchkey'
 import { engine } from '../../src/engine/internal.ts'
-import type { Latchkey } from '../../src/engine/latchkey.ts'
-import type { LimitOptions } from '../../src/engine/limits/gates.ts'
-import { memoryStore, type MemoryTx } from '../../src/stores/memory/index.ts'
-import { createLatchkey } from '../../src/engine/latchkey.ts'
-import { leapingClock } from './fake-clock.ts'
-import { recordingTelemetry } from './fixture.ts'
-
-const open: Latchkey<MemoryTx, string>[] = []
-afterEach(async () => {
-  for (const latchkey of open.splice(0)) await latchkey.close()
-})
-
-function scene(limits: LimitOptions) {
-  const clock = leapingClock()
-  const store = memoryStore({ clock })
-  const telemetry = recordingTelemetry()
-  const latchkey = createLatchkey<MemoryTx, string>({ store, scope: one => one, clock, telemetry, limits })
-  open.push(latchkey)
-  return { clock, store, telemetry, latchkey }
-}
-
-type Run = (request: { scope: string; key: string; input: unknown }, handler: () => boolean) => Promise<unknown>
-
-/** `ran`, `replayed`, or the code of the refusal. */
-function asker(run: Run) {
-  return async (key: string, { scope = 'acme', input = 1 as unknown } = {}) => {
-    let ran = false
-    try {
-      await run({ scope, key, input }, () => (ran = true))
-      return ran ? 'ran' : 'replayed'
-    } catch (error) {
-      return (error as { code?: string }).code
-    }
-  }
-}
+import { asker, type Run, scene } from './scene.ts'
 
 describe('new keys', () => {
   const limits = { newKeysPerMinute: 2 }
