@@ -143,8 +143,8 @@ it('resumes a row of a version with phases by that version, beside a newer one o
     if (broken) throw new Error('out of paper')
     return json(201, { receipt: await x.phase('receipt', () => 2) })
   })
-  const newer = full.phased('payments.create', { version: 2, steps: 'effects' }, async () => json(201, {}))
   await expect(older.run(request)).rejects.toThrow('out of paper')
+  const newer = full.phased('payments.create', { version: 2, steps: 'effects' }, async () => json(201, {}))
   broken = false
   await harness.advance(2_000)
   const [found] = await harness.store.resumable({ limit: 10 })
