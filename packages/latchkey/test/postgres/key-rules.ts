@@ -1,5 +1,5 @@
 import type { Dialect } from '../../src/stores/postgres/sql/names.ts'
-import { keyRules } from '../../src/stores/postgres/migrations/0006-lean-tables.ts'
+import { keyRules } from '../../src/stores/postgres/migrations/steps/0006-lean-tables.ts'
 
 /** As constraints of the table, so that a statement that breaks one fails its test. */
 export function addKeyRules({ keys }: Dialect): string {

@@ -1,8 +1,8 @@
 /** The twelfth migration: a trail that outlives the rows. To the letter what databases have: it never changes. */
-import { recordFunctions } from '../atomic/functions.ts'
-import { completeManyFunction } from '../keys/complete.ts'
-import { ownPath } from '../sql/functions.ts'
-import { type Dialect, recordingDialect } from '../sql/names.ts'
+import { recordFunctions } from '../../atomic/functions.ts'
+import { completeManyFunction } from '../../keys/complete.ts'
+import { ownPath } from '../../sql/functions.ts'
+import { type Dialect, recordingDialect } from '../../sql/names.ts'
 
 export function auditRecordTables(sql: Dialect): string {
   const recording = recordingDialect(sql)
