@@ -1,0 +1,122 @@
+/** Scripts on their way to the server: through ioredis or node-redis, by the name of the script, and with its text where the name is not known. */
+import { atEndOfTurn, type TurnEnd } from '../../../ports/clock.ts'
+import type { IoredisClient, NodeRedisBytes, NodeRedisClient, RedisArgument, RedisClient, Reply } from '../driver.ts'
+import { isNoScript, storeError } from './errors.ts'
+import { buckets, hexOf, keysOf } from './layout.ts'
+import { type LoadedScript, loadScript, type Script } from './script.ts'
+
+/** How one client sends a script. */
+export interface Sender {
+  bySha(script: LoadedScript, keys: string[], args: RedisArgument[]): Promise<unknown>
+  byText(script: LoadedScript, keys: string[], args: RedisArgument[]): Promise<unknown>
+}
+
+export interface Link {
+  readonly prefix: string
+  /** `id`: of an identity, in uuid spelling. */
+  run(script: Script, id: string, args?: RedisArgument[]): Promise<Reply>
+  /** `hex`: a bucket, or the place of a name. */
+  runAt(script: Script, hex: string, args?: RedisArgument[]): Promise<Reply>
+  /** In each bucket, in their order. */
+  runInAll(script: Script, args?: RedisArgument[]): Promise<readonly Reply[]>
+}
+
+export interface LinkOptions {
+  readonly sender: Sender
+  readonly prefix: string
+  readonly forwardMs: string | undefined
+}
+
+export function openLink({ sender, prefix, forwardMs }: LinkOptions): Link {
+  const loaded = new Map<Script, LoadedScript>()
+
+  function load(script: Script): LoadedScript {
+    const known = loaded.get(script) ?? loadScript(script, forwardMs)
+    loaded.set(script, known)
+    return known
+  }
+
+  async function runAt(script: Script, hex: string, args: RedisArgument[] = []): Promise<Reply> {
+    const ready = load(script)
+    const keys = keysOf(prefix, hex, ready.parts)
+    try {
+      return (await send(ready, keys, args)) as Reply
+    } catch (error) {
+      throw storeError(error)
+    }
+  }
+
+  /** A script that the server does not know has not run: its text goes after it, and the server knows it from then on. */
+  async function send(script: LoadedScript, keys: string[], args: RedisArgument[]): Promise<unknown> {
+    try {
+      return await sender.bySha(script, keys, args)
+    } catch (error) {
+      if (!isNoScript(error)) throw error
+      return sender.byText(script, keys, args)
+    }
+  }
+
+  return {
+    prefix,
+    runAt,
+    run: (script, id, args) => runAt(script, hexOf(id), args),
+    runInAll: (script, args) => Promise.all(buckets.map(bucket => runAt(script, bucket, args))),
+  }
+}
+
+export function isIoredis(client: RedisClient): client is IoredisClient {
+  return 'evalshaBuffer' in client && typeof client.evalshaBuffer === 'function'
+}
+
+export function senderOf(client: RedisClient): Sender {
+  return isIoredis(client) ? throughIoredis(client) : throughNodeRedis(client)
+}
+
+function throughIoredis(client: IoredisClient): Sender {
+  const together = writeTogether(client)
+  return {
+    bySha(script, keys, args) {
+      together()
+      return client.evalshaBuffer(script.sha, keys.length, ...keys, ...args)
+    },
+    byText(script, keys, args) {
+      together()
+      return client.evalBuffer(script.text, keys.length, ...keys, ...args)
+    },
+  }
+}
+
+/**
+ * ioredis writes each command by itself, and a small write costs the system as much as a large one: the socket holds the commands of one turn of
+ * the event loop back, and they leave together. node-redis does so by itself.
+ */
+function writeTogether(client: IoredisClient): () => void {
+  let held: IoredisClient['stream']
+  const uncork: TurnEnd = {
+    endOfTurn() {
+      const stream = held
+      held = undefined
+      stream?.uncork?.()
+    },
+  }
+  return () => {
+    if (held !== undefined) return
+    const { stream } = client
+    if (stream?.cork === undefined || stream.uncork === undefined) return
+    held = stream
+    stream.cork()
+    atEndOfTurn(uncork)
+  }
+}
+
+/** The code of a bulk string in RESP: replies of this kind stay bytes. */
+const bulkString = 36
+
+function throughNodeRedis(client: NodeRedisClient): Sender {
+  // Without the mapping, bytes are decoded as UTF-8, which destroys what is none.
+  const bytes = client.withTypeMapping({ [bulkString]: Buffer } as never) as NodeRedisBytes
+  return {
+    bySha: ({ sha }, keys, args) => bytes.evalSha(sha, { keys, arguments: args }),
+    byText: ({ text }, keys, args) => bytes.eval(text, { keys, arguments: args }),
+  }
+}
