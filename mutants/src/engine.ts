@@ -7,7 +7,7 @@ const recovering = (test: string): NamedTest => ({ path: 'packages/latchkey/test
 
 const openIntent = '    await openIntent(run, { ...effect, doubtful })\n'
 const committedFirst = 'has committed the intent of a call before it makes it'
-const recordPhase = 'const written = await edges.last(() => steps.recordPhase(tx, claim, done, leaseMs))'
+const recordPhase = 'const written = await edges.last(() => phases.recordPhase(tx, claim, done, leaseMs))'
 
 export const engineMutants: readonly Mutant[] = [
   {
@@ -81,7 +81,7 @@ export const engineMutants: readonly Mutant[] = [
         find: `    faultPoint('phase:after-commit')\n`,
         replace: [
           `    faultPoint('phase:after-commit')`,
-          `    if (end.kind === 'committed') await rememberLate(run, { position, name, result: inside.result })`,
+          `    if (end.kind === 'committed') await rememberLate(run, parts, { position, name, value: inside.result })`,
           '',
         ].join('\n'),
       },
@@ -89,10 +89,10 @@ export const engineMutants: readonly Mutant[] = [
         file: `${folder}/steps/phase.ts`,
         find: 'interface Inside {',
         replace: [
-          'function rememberLate<Tx>(run: PhasedRun<Tx>, done: { position: number; name: string; result: string | undefined }) {',
-          '  return boundedTransaction(run.core, run.transactor, async (tx, edges) => {',
-          '    await edges.first(() => run.steps.enterPhase(tx, run.claim))',
-          '    await edges.last(() => run.steps.recordPhase(tx, run.claim, done, run.leaseMs))',
+          'function rememberLate<Tx>(run: StepRun<Tx>, { transactor, phases }: PhaseParts<Tx>, done: PhaseDone) {',
+          '  return boundedTransaction(run.core, transactor, async (tx, edges) => {',
+          '    await edges.first(() => phases.enterPhase(tx, run.claim))',
+          '    await edges.last(() => phases.recordPhase(tx, run.claim, done, run.leaseMs))',
           `    return 'commit'`,
           '  })',
           '}',

@@ -52,9 +52,9 @@ export const postgresMutants: readonly Mutant[] = [
     patches: [
       {
         file: `${folder}/steps/steps.ts`,
-        find: 'where ${mine} and k.state = ${state.in_progress} and ${unless}',
+        find: 'where ${mine} and k.state = ${state.in_progress} and ${condition}',
         replace:
-          'where k.id = $1::uuid and $2::bigint is not null and $3::uuid is not null and k.state = ${state.in_progress} and ${unless}',
+          'where k.id = $1::uuid and $2::bigint is not null and $3::uuid is not null and k.state = ${state.in_progress} and ${condition}',
       },
     ],
     caughtBy: [conforms('refuses every step of who has another fence, another claim id or another row')],

@@ -2,7 +2,13 @@ export type { Answer, Attempt, ExecuteRequest, Refusal, RefusalCode, Work } from
 export type { AtomicExecution, Execution, GuardedExecution } from './engine/execution.ts'
 export type { FingerprintOptions, FingerprintPart, HmacKey, HmacKeys } from './engine/fingerprint/fingerprint.ts'
 export { type IdentityParts, type Scope, singleTenant } from './engine/request.ts'
-export { createLatchkey, type Latchkey, type LatchkeyOptions } from './engine/latchkey.ts'
+export {
+  type AllSteps,
+  createLatchkey,
+  type Latchkey,
+  type LatchkeyOptions,
+  type LatchkeyWithoutTransactions,
+} from './engine/latchkey.ts'
 export type { Closed } from './engine/runtime.ts'
 export { json } from './engine/steps/json.ts'
 export type { JsonOf, Storable } from './engine/json-of.ts'
@@ -17,7 +23,6 @@ export type {
   HttpOptions,
   Kept,
   Operation,
-  OperationKind,
   PhasedOperation,
   PhasedRunRequest,
   PhasedValue,
@@ -31,10 +36,10 @@ export type { Erase, Erased, EraseOptions } from './engine/store/erase.ts'
 export type { OutboxMessage } from './engine/outbox.ts'
 export type { EncryptionOptions, Kms } from './engine/sealed/keyring.ts'
 export type { Rewrap, RewrapOptions, RewrapProgress } from './engine/sealed/rewrap.ts'
-export type { Definition } from './engine/steps/run-definition.ts'
-export type { EffectCall, EffectOptions, PhasedExecution } from './engine/steps/phased-execution.ts'
+export type { Definition, EffectsDefinition } from './engine/steps/run-definition.ts'
+export type { EffectCall, EffectOptions, EffectsExecution, PhasedExecution } from './engine/steps/phased-execution.ts'
 export type { DeferredOptions } from './engine/kinds/deferred.ts'
-export type { PhasedOptions } from './engine/kinds/phased.ts'
+export type { EffectsOnly, PhasedOptions } from './engine/kinds/phased.ts'
 export type { InspectedRow, OpenEffect } from './engine/inspected-row.ts'
 export type { OperatorVerdict, Operators, RowName } from './engine/operator.ts'
 export type { Status, Statuses } from './engine/status.ts'
@@ -57,8 +62,10 @@ export type {
   EnqueueRequest,
   EnqueueResult,
   Evidence,
+  Faculty,
   Failure,
   ForgetResult,
+  FullStore,
   GrantedFrom,
   HandlerEnd,
   Identity,
@@ -66,6 +73,7 @@ export type {
   KeyRecord,
   Listing,
   LostClaim,
+  OperationKind,
   OwnerResult,
   Page,
   ReadableRecord,
@@ -81,6 +89,7 @@ export type {
   StoreFault,
   StoreObserver,
   StoreTraits,
+  StoreWithoutTransactions,
   Swept,
   TakeOver,
   TransactionEnd,
@@ -94,6 +103,7 @@ export type {
   Intent,
   Journal,
   PhaseDone,
+  Phases,
   Step,
   Steps,
   StepState,
@@ -126,6 +136,7 @@ export type {
   LastLedgerRun,
   LedgerCounts,
   LedgerRun,
+  Ledgers,
   Lookup,
   LookupClaim,
   Reconciliation,

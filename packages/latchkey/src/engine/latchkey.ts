@@ -3,15 +3,16 @@ import { checkOptions } from '../ports/check-options.ts'
 import { type Clock, systemClock } from '../ports/clock.ts'
 import { consoleTelemetry } from '../ports/console-telemetry.ts'
 import { misconfigured } from '../ports/errors.ts'
-import type { Store } from '../ports/store.ts'
+import type { OperationKind, Store, StoreWithoutTransactions } from '../ports/store.ts'
 import { harmless, type Telemetry } from '../ports/telemetry.ts'
 import { identify, type IdentityParts, type Scope } from './request.ts'
+import { checkCarried } from './store/carry.ts'
 import { type Erase, eraser } from './store/erase.ts'
 import { engine } from './internal.ts'
 import { atomicOperation } from './kinds/atomic.ts'
 import { deferredOperation, type DeferredOptions } from './kinds/deferred.ts'
 import { guardedOperation } from './kinds/guarded.ts'
-import { overdueResumer, phasedOperation, type PhasedOptions, phasedParts } from './kinds/phased.ts'
+import { type EffectsOnly, overdueResumer, phasedOperation, type PhasedOptions, phasedParts } from './kinds/phased.ts'
 import type { LimitOptions } from './limits/gates.ts'
 import type { Maintenance } from './maintenance.ts'
 import type {
@@ -21,7 +22,6 @@ import type {
   DefinedOperation,
   GuardedOperation,
   HttpOptions,
-  OperationKind,
   PhasedOperation,
   Resumer,
   Shared,
@@ -36,7 +36,7 @@ import { createKeyring, type EncryptionOptions, type Keyring } from './sealed/ke
 import { type Rewrap, rewrapOf } from './sealed/rewrap.ts'
 import { sealedStore } from './sealed/store.ts'
 import { type Statuses, statuses } from './status.ts'
-import type { Definition } from './steps/run-definition.ts'
+import type { Definition, EffectsDefinition } from './steps/run-definition.ts'
 
 export interface LatchkeyOptions<Tx, Context> {
   readonly store: Store<Tx>
@@ -74,34 +74,23 @@ export interface LatchkeyOptions<Tx, Context> {
   readonly clock?: Clock
 }
 
-export interface Latchkey<Tx, Context> extends Operators {
-  /** Key, business rows and answer commit together in the store's database. For handlers that touch nothing else. */
-  atomic(name: string, options?: OperationOptions<Context>): AtomicOperation<Tx, Context>
+/** On a store without transactions: no atomic operations, no phases and no outbox. */
+export interface LatchkeyWithoutTransactions<Context> extends Operators {
   /** Any handler: claimed, its lease renewed, completed. `onFailure` says what a failure half-way means. */
   guarded(name: string, options: GuardedOptions<Context>): GuardedOperation<Context>
-  /**
-   * Work of several steps, some of them outside this database: recorded, resumed after a crash, never repeated in doubt. Declared by name
-   * with its definition, because a worker resumes it.
-   */
+  /** As on a store with transactions, of effects only. */
   phased<Input>(
     name: string,
-    options: PhasedOptions<Context>,
-    definition: Definition<Tx, Input>,
+    options: PhasedOptions<Context> & EffectsOnly,
+    definition: EffectsDefinition<Input>,
   ): PhasedOperation<Input, Context>
-  /**
-   * Phased work that a worker begins: the request is answered 202 as soon as it is stored, and `statusOf(latchkey)` of the adapter shows how
-   * far it is and how it ended. Needs `createWorkers(latchkey)` somewhere.
-   */
+  /** As on a store with transactions, of effects only. */
   deferred<Input>(
     name: string,
-    options: DeferredOptions<Context>,
-    definition: Definition<Tx, Input>,
+    options: DeferredOptions<Context> & EffectsOnly,
+    definition: EffectsDefinition<Input>,
   ): DeferredOperation<Input, Context>
-  readonly outbox: {
-    /** In any transaction of the store's database, including your own: the message exists exactly when it has committed. */
-    append(tx: unknown, message: OutboxMessage): Promise<void>
-  }
-  readonly [engine]: LatchkeyEngine<Tx, Context>
+  readonly [engine]: LatchkeyEngine<unknown, Context>
   /**
    * Encrypts everything that is stored under another key than `encryption.current`, or not at all, again under the current one, in batches and
    * beside requests. When it resolves, and every process writes under the current key, the old keys can be thrown away.
@@ -121,6 +110,51 @@ export interface Latchkey<Tx, Context> extends Operators {
    */
   close(options?: { timeoutMs?: number }): Promise<Closed>
 }
+
+export interface Latchkey<Tx, Context> extends LatchkeyWithoutTransactions<Context> {
+  /** Key, business rows and answer commit together in the store's database. For handlers that touch nothing else. */
+  atomic(name: string, options?: OperationOptions<Context>): AtomicOperation<Tx, Context>
+  /**
+   * Work of several steps, some of them outside this database: recorded, resumed after a crash, never repeated in doubt. Declared by name
+   * with its definition, because a worker resumes it.
+   */
+  phased<Input>(
+    name: string,
+    options: PhasedOptions<Context> & EffectsOnly,
+    definition: EffectsDefinition<Input>,
+  ): PhasedOperation<Input, Context>
+  phased<Input>(
+    name: string,
+    options: PhasedOptions<Context> & AllSteps,
+    definition: Definition<Tx, Input>,
+  ): PhasedOperation<Input, Context>
+  /**
+   * Phased work that a worker begins: the request is answered 202 as soon as it is stored, and `statusOf(latchkey)` of the adapter shows how
+   * far it is and how it ended. Needs `createWorkers(latchkey)` somewhere.
+   */
+  deferred<Input>(
+    name: string,
+    options: DeferredOptions<Context> & EffectsOnly,
+    definition: EffectsDefinition<Input>,
+  ): DeferredOperation<Input, Context>
+  deferred<Input>(
+    name: string,
+    options: DeferredOptions<Context> & AllSteps,
+    definition: Definition<Tx, Input>,
+  ): DeferredOperation<Input, Context>
+  readonly outbox: {
+    /** In any transaction of the store's database, including your own: the message exists exactly when it has committed. */
+    append(tx: unknown, message: OutboxMessage): Promise<void>
+  }
+  readonly [engine]: LatchkeyEngine<Tx, Context>
+}
+
+/** Its definition may have phases. */
+export interface AllSteps {
+  readonly steps?: never
+}
+
+type StepsOption = Partial<EffectsOnly>
 
 export interface LatchkeyEngine<Tx, Context> extends Internals<Tx> {
   /** The newest version of every operation, by name, in the order of declaration. */
@@ -148,6 +182,10 @@ export interface Internals<Tx> {
   readonly closing: AbortSignal
 }
 
+export function createLatchkey<Context = unknown>(
+  options: LatchkeyOptions<never, Context> & { readonly store: StoreWithoutTransactions },
+): LatchkeyWithoutTransactions<Context>
+export function createLatchkey<Tx, Context = unknown>(options: LatchkeyOptions<Tx, Context>): Latchkey<Tx, Context>
 export function createLatchkey<Tx, Context = unknown>(options: LatchkeyOptions<Tx, Context>): Latchkey<Tx, Context> {
   checkLatchkeyOptions(options)
   const { core, ring } = coreOf(options)
@@ -160,8 +198,9 @@ export function createLatchkey<Tx, Context = unknown>(options: LatchkeyOptions<T
   const declared = new Map<string, DeclaredOperation<Context>>()
   const retentionOf = (operation: string) => declared.get(operation)?.[engine].settings ?? settingsOf(operation, {})
 
-  function declare(name: string, kind: OperationKind): void {
+  function declare(name: string, kind: OperationKind, steps?: 'effects'): void {
     checkName(name)
+    checkCarried(store, { name, kind, steps })
     const before = kinds.get(name)
     if (before !== undefined && before !== kind) {
       throw misconfigured(`${name} is declared as ${before} and as ${kind}: an operation name can have only one kind`)
@@ -169,10 +208,10 @@ export function createLatchkey<Tx, Context = unknown>(options: LatchkeyOptions<T
     kinds.set(name, kind)
   }
 
-  function definedParts(name: string) {
+  function definedParts(name: string, steps: 'effects' | undefined) {
     const versions = definitions.get(name) ?? new Map<number, Definition<Tx, never>>()
     definitions.set(name, versions)
-    return { name, parts: phasedParts(store, name, append), definitions: versions }
+    return { name, parts: phasedParts(store, { name, append, steps }), definitions: versions }
   }
 
   function remember<O extends DeclaredOperation<Context>>(operation: O): O {
@@ -196,16 +235,18 @@ export function createLatchkey<Tx, Context = unknown>(options: LatchkeyOptions<T
       declare(name, 'guarded')
       return remember(guardedOperation(core, shared, { name, options: given }))
     },
-    phased(name, given, definition) {
-      declare(name, 'phased')
-      const operation = phasedOperation(core, shared, { ...definedParts(name), options: given, definition })
+    phased<Input>(name: string, given: PhasedOptions<Context> & StepsOption, definition: Definition<Tx, Input>) {
+      declare(name, 'phased', given?.steps)
+      const parts = definedParts(name, given?.steps)
+      const operation = phasedOperation(core, shared, { ...parts, options: given, definition })
       // Only `resume` is called through this, and it takes no input.
       rememberDefined(operation as PhasedOperation<never, Context>)
       return operation
     },
-    deferred(name, given, definition) {
-      declare(name, 'deferred')
-      const operation = deferredOperation(core, shared, { ...definedParts(name), options: given, definition })
+    deferred<Input>(name: string, given: DeferredOptions<Context> & StepsOption, definition: Definition<Tx, Input>) {
+      declare(name, 'deferred', given?.steps)
+      const parts = definedParts(name, given?.steps)
+      const operation = deferredOperation(core, shared, { ...parts, options: given, definition })
       rememberDefined(operation as DeferredOperation<never, Context>)
       return operation
     },

@@ -1,7 +1,7 @@
 /** An operation: its name, its kind, `run` for plain functions, and under `[engine]` what adapters and workers call. */
 import type { Clock } from '../ports/clock.ts'
 import type { Header } from '../ports/outcome.ts'
-import type { KeyRecord, Resumable } from '../ports/store.ts'
+import type { KeyRecord, OperationKind, Resumable } from '../ports/store.ts'
 import type { Telemetry } from '../ports/telemetry.ts'
 import type { ProblemAnswer, ProblemDetails } from '../wire/problem.ts'
 import type { engine } from './internal.ts'
@@ -58,8 +58,6 @@ export interface Shared<Context> {
   /** When a stored answer expires, by its row. Undefined: it is not known now. Never rejects. */
   expiryOf(id: string): Promise<number | undefined>
 }
-
-export type OperationKind = 'atomic' | 'guarded' | 'phased' | 'deferred'
 
 /** What adapters need of an operation. `W`: what they hand in to be run. */
 export interface OperationEngine<Context, W> extends RequestOwner<Context> {

@@ -29,7 +29,7 @@ import type { EncryptionOptions } from './sealed/keyring.ts'
 import type { RewrapOptions } from './sealed/rewrap.ts'
 import type { EffectOptions } from './steps/phased-execution.ts'
 import type { DeferredOptions } from './kinds/deferred.ts'
-import type { PhasedOptions } from './kinds/phased.ts'
+import type { EffectsOnly, PhasedOptions } from './kinds/phased.ts'
 import type { LimitOptions } from './limits/gates.ts'
 import type { GuardedOptions, KeyLimits, OperationOptions } from './options.ts'
 
@@ -113,16 +113,18 @@ export const guardedChecks: ChecksOf<GuardedOptions> = {
   onStoreDown: oneOf('refuse', 'run-unprotected'),
 }
 
-export const phasedChecks: ChecksOf<PhasedOptions> = {
+export const phasedChecks: ChecksOf<PhasedOptions & EffectsOnly> = {
   ...operationChecks,
   version: count,
+  steps: oneOf('effects'),
   leaseMs: waitedMs,
   respondAsync: nested({ deadlineMs }),
 }
 
-export const deferredChecks: ChecksOf<DeferredOptions> = {
+export const deferredChecks: ChecksOf<DeferredOptions & EffectsOnly> = {
   ...sharedChecks,
   version: count,
+  steps: oneOf('effects'),
   leaseMs: waitedMs,
   deadlineMs,
 }

@@ -7,6 +7,7 @@ import type { Store } from '../ports/store.ts'
 import { lengthPrefixed, type Scope, scopeText } from './request.ts'
 import { boundedJson } from './steps/json.ts'
 import { messageChecks } from './option-checks.ts'
+import { outboxMissing } from './store/carry.ts'
 
 export interface OutboxMessage {
   /** Which target it goes to. */
@@ -29,11 +30,12 @@ export interface OutboxMessage {
 export type Append<Tx> = (tx: Tx, message: OutboxMessage, owner?: string) => Promise<void>
 
 /** For transactions that the store itself handed out. */
-export function appender<Tx>({ outbox }: Pick<Store<Tx>, 'outbox'>, clock: Clock): Append<Tx> {
+export function appender<Tx>(store: Pick<Store<Tx>, 'name' | 'outbox'>, clock: Clock): Append<Tx> {
+  const { outbox } = store
   return async (tx, message, owner) => {
     checkOptions('an outbox message', message, messageChecks)
     const { topic, aggregate, key, payload, headers = {} } = message
-    if (outbox === undefined) throw misconfigured('the store has no outbox, because it has no transactions')
+    if (outbox === undefined) throw outboxMissing(store, 'outbox.append')
     if (topic === undefined) throw misconfigured('an outbox message needs a topic: the name of its target')
     const text = boundedJson(`the payload of a message to ${topic}`, payload) ?? 'null'
     const dedupId = key === undefined ? clock.randomId() : dedupIdOf(topic, key)
@@ -45,7 +47,7 @@ export function appender<Tx>({ outbox }: Pick<Store<Tx>, 'outbox'>, clock: Clock
 /** For a caller's own transaction, which is proven to be one first. */
 export function adoptingAppender<Tx>(store: Store<Tx>, append: Append<Tx>): Append<unknown> {
   return async (tx, message) => {
-    if (store.transactor === undefined) throw misconfigured('the store has no outbox, because it has no transactions')
+    if (store.transactor === undefined) throw outboxMissing(store, 'outbox.append')
     await append(await store.transactor.adopt(tx), message)
   }
 }

@@ -1,5 +1,5 @@
 /** The answers that Latchkey itself may give to a request of an operation, from what the operation declares. */
-import type { OperationKind } from '../engine/operation.ts'
+import type { OperationKind } from '../ports/store.ts'
 import type { Settings } from '../engine/options.ts'
 import {
   describeProblem,

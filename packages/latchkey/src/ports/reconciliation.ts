@@ -152,19 +152,19 @@ export interface Reconciliation {
   /** By operation; only operations that have unknown rows. */
   unknowns(): Promise<readonly UnknownSummary[]>
 
+  /** Forgets messages received longer ago than this; returns how many. It must be longer than senders retry. */
+  forgetDeliveries(options: { readonly olderThanMs: number; readonly limit: number }): Promise<number>
+}
+
+/** Comparisons with a provider's ledger: one run at a time under each name. */
+export interface Ledgers {
   /** Begins a run if the last one began `everyMs` ago or never, and no other run is under way within its lease. */
-  beginLedger(
+  begin(
     name: string,
     options: { readonly everyMs: number; readonly leaseMs: number },
   ): Promise<{ readonly kind: 'begun'; readonly run: LedgerRun } | { readonly kind: 'not-due'; readonly inMs: number }>
-  renewLedger(run: LedgerRun, leaseMs: number): Promise<OwnerResult>
+  renew(run: LedgerRun, leaseMs: number): Promise<OwnerResult>
   /** `counts` absent: the run failed; the next one may begin after `retryInMs`. */
-  endLedger(
-    run: LedgerRun,
-    end: { readonly counts: LedgerCounts } | { readonly retryInMs: number },
-  ): Promise<OwnerResult>
-  lastLedger(name: string): Promise<LastLedgerRun | undefined>
-
-  /** Forgets messages received longer ago than this; returns how many. It must be longer than senders retry. */
-  forgetDeliveries(options: { readonly olderThanMs: number; readonly limit: number }): Promise<number>
+  end(run: LedgerRun, end: { readonly counts: LedgerCounts } | { readonly retryInMs: number }): Promise<OwnerResult>
+  last(name: string): Promise<LastLedgerRun | undefined>
 }

@@ -1,6 +1,9 @@
 /**
  * The journal of phased work: its input and its steps, stored beside the key's row.
  *
+ * Two faculties. `Steps` needs no transaction: input, intents and results are the store's own writes. `Phases` needs one: what the
+ * application writes commits with the step.
+ *
  * phase    one atomic step in the database: its writes, its value and the recovery point commit together
  * effect   something outside our database; its intent is committed before the call, its value after it
  * epoch    part of the downstream key; rises only with recorded negative evidence
@@ -73,14 +76,17 @@ export interface EffectDone {
   readonly value: string | undefined
 }
 
-export interface Steps<Tx> {
+export interface Steps {
   readJournal(id: string): Promise<Journal | UnreadableJournal | undefined>
-  /** First in the phase's transaction: takes the identity's lock (as `reserve` does, but waiting) and checks the claim. */
-  enterPhase(tx: Tx, claim: Claim): Promise<OwnerResult>
-  /** Last in the phase's transaction: checks that the claim is still ours, stores the step, renews the lease. */
-  recordPhase(tx: Tx, claim: Claim, phase: PhaseDone, leaseMs: number): Promise<OwnerResult>
   /** Committed before the call. Opening an intent that is already `open` leaves the time of its first try. Renews the lease. */
   openIntent(claim: Claim, intent: Intent, leaseMs: number): Promise<OwnerResult>
   /** `open` → `done`. Repeated after a lost reply it is `written` again. Renews the lease. */
   recordResult(claim: Claim, effect: EffectDone, leaseMs: number): Promise<OwnerResult>
+}
+
+export interface Phases<Tx> {
+  /** First in the phase's transaction: takes the identity's lock (as `reserve` does, but waiting) and checks the claim. */
+  enterPhase(tx: Tx, claim: Claim): Promise<OwnerResult>
+  /** Last in the phase's transaction: checks that the claim is still ours, stores the step, renews the lease. */
+  recordPhase(tx: Tx, claim: Claim, phase: PhaseDone, leaseMs: number): Promise<OwnerResult>
 }

@@ -14,6 +14,7 @@
  * evidence     what settles an unknown
  * parked       a mark: no automatic work on the row until an operator acts
  * generation   one use of a key: a row from its first grant until it is expired or forgotten
+ * faculty      what a store may have beside its core, such as steps or an outbox; `traits` names those it has
  *
  * Every time in this port is the store's: durations go in, "left" durations come out, and instants are for people to read.
  * Results are values. A method rejects only when the store failed, and then its effect is unknown to the caller.
@@ -21,9 +22,9 @@
 import type { Erasure } from './erasure.ts'
 import type { Outcome } from './outcome.ts'
 import type { Outbox } from './outbox.ts'
-import type { EvidenceSource, EvidenceVerdict, FoundVerdict, Reconciliation } from './reconciliation.ts'
+import type { EvidenceSource, EvidenceVerdict, FoundVerdict, Ledgers, Reconciliation } from './reconciliation.ts'
 import type { Values } from './values.ts'
-import type { Journal, Steps, UnreadableJournal, WorkInput } from './steps.ts'
+import type { Journal, Phases, Steps, UnreadableJournal, WorkInput } from './steps.ts'
 
 export type State = 'pending' | 'in_progress' | 'completed' | 'failed_retryable' | 'unknown'
 
@@ -168,17 +169,39 @@ export interface Failure {
   readonly dueInMs: number
 }
 
+/** How an operation runs, and so what its store must carry. */
+export type OperationKind = 'atomic' | 'guarded' | 'phased' | 'deferred'
+
+/** What a store may have beside its core: the members of `Store` of these names; `transactions` are its `transactor`. */
+export type Faculty =
+  | 'transactions'
+  | 'steps'
+  | 'phases'
+  | 'outbox'
+  | 'reconciliation'
+  | 'ledgers'
+  | 'values'
+  | 'erasure'
+
+/** What a store promises. It is checked when an operation is declared, and by the conformance suite. */
 export interface StoreTraits {
-  /** Key row and business rows can commit together. */
-  readonly transactional: boolean
+  /** The operations it carries. `phased` and `deferred` need the faculty `steps`, `atomic` needs `transactions`. */
+  readonly kinds: readonly OperationKind[]
+  /**
+   * Whether the key's row and rows of the application can commit together. `items`: only as a list of writes that is sent with the
+   * commit, with nothing read in between.
+   */
+  readonly transactional: true | 'items' | false
   /** A written answer survives a crash of the process and of the store. */
   readonly durable: boolean
-  /** Whose clock decides leases. */
-  readonly clock: 'store' | 'process'
+  /** Whose clock decides leases: the store's own, or that of the process that calls it. */
+  readonly clock: 'store' | 'client'
   /** Whether several processes may share it. */
   readonly processes: 'many' | 'one'
   /** `dense`: 1, 2, 3 … · `rising`: rows may vanish, so the fence is seeded from time. */
   readonly fence: 'dense' | 'rising'
+  /** What it has beside the core. It has the member of each faculty that it names, and of no other. */
+  readonly faculties: readonly Faculty[]
   /** The most connections it can use, where that is known: one cannot hold a handler's query and its heartbeat. */
   readonly connections: number | undefined
   /**
@@ -288,6 +311,7 @@ export interface StoreObserver {
   lockTimeout(): void
 }
 
+/** The core, which every store has, and the faculties beside it, which a store may leave out. */
 export interface Store<Tx = unknown> {
   readonly name: string
   readonly traits: StoreTraits
@@ -298,20 +322,25 @@ export interface Store<Tx = unknown> {
    * was `fit` it is not asked again. Rejects when the store does not answer. Absent: there is nothing that could be wrong.
    */
   check?(): Promise<StoreCheck>
-  /** Present exactly when `traits.transactional`. */
-  readonly transactor: Transactor<Tx> | undefined
-  /** Present exactly when `traits.transactional`. */
-  readonly steps: Steps<Tx> | undefined
-  /** Present exactly when `traits.transactional`. */
-  readonly outbox: Outbox<Tx> | undefined
-  readonly reconciliation: Reconciliation
-  /** For `rewrap`. Absent: what is stored cannot be encrypted under another key. */
-  readonly values?: Values
-  /** For `erase`. Absent: a tenant cannot be erased. Every `reap` continues the erasures that are marked. */
-  readonly erasure?: Erasure
+  /** Faculty `transactions`: the key's row commits with rows of the application. Absent: no atomic operation, no phase and no outbox. */
+  readonly transactor?: Transactor<Tx> | undefined
+  /** Faculty `steps`: input, intents and results of phased work. Needs no transaction of the application's. Absent: no phased or deferred work. */
+  readonly steps?: Steps | undefined
+  /** Faculty `phases`: a step commits with rows of the application. Needs `steps` and `transactions`. Absent: phased work has effects only. */
+  readonly phases?: Phases<Tx> | undefined
+  /** Faculty `outbox`: messages that exist exactly when their transaction committed. Needs `transactions`. Absent: nothing can be appended. */
+  readonly outbox?: Outbox<Tx> | undefined
+  /** Faculty `reconciliation`: evidence and look-ups settle what is unknown. Absent: only an operator, or the late owner itself, settles it. */
+  readonly reconciliation?: Reconciliation | undefined
+  /** Faculty `ledgers`: one process at a time compares with a provider's ledger. Needs `reconciliation`. Absent: no ledger is compared. */
+  readonly ledgers?: Ledgers | undefined
+  /** Faculty `values`, for `rewrap`. Absent: what is stored cannot be encrypted under another key. */
+  readonly values?: Values | undefined
+  /** Faculty `erasure`, for `erase`. Absent: a tenant cannot be erased. Every `reap` continues the erasures that are marked. */
+  readonly erasure?: Erasure | undefined
 
   claim(request: ClaimRequest): Promise<ClaimResult>
-  /** none, or an expired row → `pending`, due now, recovery `resume`. Needs `steps`; a store without them refuses. */
+  /** none, or an expired row → `pending`, due now, recovery `resume`. Needs the faculty `steps`; a store without it refuses. */
   enqueue(request: EnqueueRequest): Promise<EnqueueResult>
   /** A primary-key read; writes nothing. */
   read(id: string): Promise<KeyRecord | undefined>
@@ -365,6 +394,25 @@ export interface Store<Tx = unknown> {
   forget(id: string, act: Act): Promise<ForgetResult>
   /** Parked → not parked, due now, crashes 0, its expiry at least as far away again as it was; audited in the same commit. */
   unpark(id: string, act: Act): Promise<UnparkResult>
+}
+
+/** A store with every faculty. */
+export interface FullStore<Tx> extends Store<Tx> {
+  readonly transactor: Transactor<Tx>
+  readonly steps: Steps
+  readonly phases: Phases<Tx>
+  readonly outbox: Outbox<Tx>
+  readonly reconciliation: Reconciliation
+  readonly ledgers: Ledgers
+  readonly values: Values
+  readonly erasure: Erasure
+}
+
+/** A store on which atomic operations and phases are type errors. Return it from a store without transactions. */
+export interface StoreWithoutTransactions extends Store<never> {
+  readonly transactor?: undefined
+  readonly phases?: undefined
+  readonly outbox?: undefined
 }
 
 /** What `record` will write: the row of an atomic operation is inserted as completed. */

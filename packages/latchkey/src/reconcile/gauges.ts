@@ -42,7 +42,7 @@ export function gauges(
 
   async function observeLedgers(): Promise<void> {
     for (const name of ledgers.keys()) {
-      const last = await call('last ledger', () => store.reconciliation.lastLedger(name))
+      const last = await call('last ledger', () => context.ledgers().last(name))
       if (last !== undefined) telemetry.observe('ledger.last_run_age', last.finishedAgoMs, { detail: name })
     }
   }

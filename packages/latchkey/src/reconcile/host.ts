@@ -1,7 +1,7 @@
 /** What a reconciler uses of its Latchkey, and what its parts share. */
 import type { Clock } from '../ports/clock.ts'
-import { isLatchkeyError, LatchkeyError } from '../ports/errors.ts'
-import type { EvidenceSource } from '../ports/reconciliation.ts'
+import { isLatchkeyError, LatchkeyError, misconfigured } from '../ports/errors.ts'
+import type { EvidenceSource, Ledgers, Reconciliation } from '../ports/reconciliation.ts'
 import type { Store } from '../ports/store.ts'
 import type { Telemetry } from '../ports/telemetry.ts'
 import { engine } from '../engine/internal.ts'
@@ -23,7 +23,9 @@ export interface Settled {
 }
 
 export interface ReconcilerContext {
-  readonly store: Pick<Store, 'read' | 'inspect' | 'reconciliation' | 'steps'>
+  readonly store: Pick<Store, 'read' | 'inspect' | 'steps'> & { readonly reconciliation: Reconciliation }
+  /** Throws where the store has none: no ledger can be declared there. */
+  ledgers(): Ledgers
   readonly clock: Clock
   readonly telemetry: Telemetry
   /** Aborted when the Latchkey closes: nothing new is started. */
@@ -49,9 +51,14 @@ export interface ContextOptions {
 
 export function reconcilerContext<Tx>(latchkey: ReconcilerHost<Tx>, options: ContextOptions): ReconcilerContext {
   const { store, clock, telemetry, closing, retentionOf } = latchkey[engine]
+  const { reconciliation, ledgers } = store
+  if (reconciliation === undefined) throw missing(store.name, 'reconciliation')
   return {
-    // No transaction passes through here, so its type does not matter.
-    store: store as Store,
+    store: { read: id => store.read(id), inspect: id => store.inspect(id), steps: store.steps, reconciliation },
+    ledgers() {
+      if (ledgers === undefined) throw missing(store.name, 'ledgers')
+      return ledgers
+    },
     clock,
     telemetry,
     closing,
@@ -68,4 +75,11 @@ export function reconcilerContext<Tx>(latchkey: ReconcilerHost<Tx>, options: Con
       }
     },
   }
+}
+
+function missing(store: string, faculty: 'reconciliation' | 'ledgers'): LatchkeyError {
+  const instead = faculty === 'ledgers' ? 'Use look-ups and webhooks' : 'Settle what is unknown as an operator'
+  return misconfigured(
+    `the ${store} store has no ${faculty} (traits.faculties). ${instead}, or use a store that has them, such as postgresStore`,
+  )
 }

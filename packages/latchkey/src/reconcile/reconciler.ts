@@ -37,7 +37,7 @@ export interface Reconciler {
 }
 
 export function createReconciler<Tx>(latchkey: ReconcilerHost<Tx>): Reconciler {
-  if (typeof latchkey?.[engine]?.store?.reconciliation?.keep !== 'function') {
+  if (typeof latchkey?.[engine]?.store?.claim !== 'function') {
     throw misconfigured('createReconciler needs a Latchkey: createReconciler(latchkey)')
   }
   const registered = new Map<string, Registered>()
@@ -72,6 +72,7 @@ export function createReconciler<Tx>(latchkey: ReconcilerHost<Tx>): Reconciler {
     ledger(name, options) {
       if (ledgers.has(name))
         throw misconfigured(`ledger name "${name}" is already in use; give each comparison its own name`)
+      context.ledgers()
       // Its functions are called only with entries of its own iterables.
       ledgers.set(name, checkedLedger(name, options as unknown as LedgerOptions<never, never>))
     },

@@ -7,8 +7,8 @@ import type { TurnResult } from './loop.ts'
 
 export interface ReapOptions {
   readonly store: Pick<Store, 'reap'> & {
-    readonly outbox: Pick<Outbox<unknown>, 'prune'> | undefined
-    readonly reconciliation: Pick<Reconciliation, 'forgetDeliveries'>
+    readonly outbox?: Pick<Outbox<unknown>, 'prune'> | undefined
+    readonly reconciliation?: Pick<Reconciliation, 'forgetDeliveries'> | undefined
   }
   readonly telemetry: Telemetry
   readonly batch: number
@@ -21,7 +21,7 @@ export async function reapOnce(options: ReapOptions): Promise<TurnResult> {
   const pruned = {
     keys: await store.reap({ limit: batch }),
     outbox: (await store.outbox?.prune({ limit: batch, keepMs: keepDeliveredMs })) ?? 0,
-    webhooks: await store.reconciliation.forgetDeliveries({ limit: batch, olderThanMs: keepReceivedMs }),
+    webhooks: (await store.reconciliation?.forgetDeliveries({ limit: batch, olderThanMs: keepReceivedMs })) ?? 0,
   }
   for (const [detail, rows] of Object.entries(pruned)) {
     for (let n = 0; n < rows; n++) telemetry.count('ttl_pruned', { detail })

@@ -2,6 +2,7 @@
 import { misconfigured } from '../ports/errors.ts'
 import { engine } from '../engine/internal.ts'
 import type { Internals } from '../engine/latchkey.ts'
+import { outboxMissing } from '../engine/store/carry.ts'
 import type { LoopOptions } from './loop.ts'
 import type { WorkerName, WorkersHost, WorkersOptions } from './options.ts'
 import { reapOnce } from './reaper.ts'
@@ -43,10 +44,10 @@ export function workerConfigs<Tx>(latchkey: WorkersHost<Tx>, options: WorkersOpt
 }
 
 function resumerConfig<Tx>(internals: Internals<Tx>, options: WorkersOptions): WorkerConfig | undefined {
-  const { transactional, connections } = internals.store.traits
-  const { everyMs, concurrency } = { everyMs: 5_000, concurrency: slots(connections), ...options.resumer }
-  // Without transactions there is no phased work to resume.
-  return transactional ? { idleMs: everyMs, ...resumer({ ...internals, concurrency }) } : undefined
+  const { steps, traits } = internals.store
+  const { everyMs, concurrency } = { everyMs: 5_000, concurrency: slots(traits.connections), ...options.resumer }
+  // Without steps there is no phased work to resume.
+  return steps !== undefined ? { idleMs: everyMs, ...resumer({ ...internals, concurrency }) } : undefined
 }
 
 function reconcilerConfig<Tx>(internals: Internals<Tx>, options: WorkersOptions): WorkerConfig | undefined {
@@ -63,9 +64,7 @@ function relayConfig<Tx>(internals: Internals<Tx>, { relay }: WorkersOptions): W
   if (targets === undefined) throw misconfigured('createWorkers: relay needs targets: where messages go, by topic')
   const { clock, telemetry, store } = internals
   const { outbox } = store
-  if (outbox === undefined) {
-    throw misconfigured(`createWorkers: relay needs an outbox, which the ${store.name} store does not have`)
-  }
+  if (outbox === undefined) throw outboxMissing(store, 'createWorkers: relay')
   return {
     idleMs: everyMs,
     turnMsMax: relayTurnMsMax,

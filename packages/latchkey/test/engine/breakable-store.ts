@@ -38,7 +38,7 @@ function withoutQueue(store: Store<SqliteTx>): Store<SqliteTx> {
   return { ...store, traits: { ...store.traits, queueMsMax: 0 } }
 }
 
-const parts: readonly unknown[] = ['steps', 'reconciliation']
+const parts: readonly unknown[] = ['steps', 'phases', 'reconciliation']
 
 function over<T extends object>(target: T, faultOf: (name: string) => Fault | undefined): T {
   return new Proxy(target, {

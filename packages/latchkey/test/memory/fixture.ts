@@ -1,7 +1,7 @@
 /** The store conformance harness over a memory store whose clock is moved by hand. */
 import type { StoreHarness } from '@latchkey/conformance'
 import { systemClock } from '../../src/ports/clock.ts'
-import type { Store } from '../../src/ports/store.ts'
+import type { Faculty, FullStore, StoreWithoutTransactions } from '../../src/ports/store.ts'
 import { memoryStore, type MemoryStore, type MemoryTx } from '../../src/stores/memory/index.ts'
 
 export interface MemoryHarness extends StoreHarness {
@@ -41,8 +41,32 @@ export async function memoryHarness(): Promise<MemoryHarness> {
 
 const commands = { BEGIN: 'begin', COMMIT: 'commit', ROLLBACK: 'rollback' } as const
 
-/** The same store, as one that has no transactions and so neither steps nor an outbox. */
-export function withoutTransactions(store: Store): Store {
-  const traits = { ...store.traits, transactional: false }
-  return { ...store, name: 'plain', traits, transactor: undefined, steps: undefined, outbox: undefined }
+const transactionFaculties: readonly Faculty[] = ['transactions', 'phases', 'outbox']
+
+/** The same store, as one that has no transactions, and so neither phases nor an outbox. */
+export function withoutTransactions(store: FullStore<MemoryTx>): StoreWithoutTransactions {
+  const { transactor: _transactor, phases: _phases, outbox: _outbox, ...rest } = store
+  const { traits } = store
+  return {
+    ...rest,
+    name: 'plain',
+    traits: {
+      ...traits,
+      kinds: traits.kinds.filter(kind => kind !== 'atomic'),
+      transactional: false,
+      faculties: traits.faculties.filter(faculty => !transactionFaculties.includes(faculty)),
+    },
+  }
+}
+
+/** The core alone: guarded operations, swept, reaped, and settled by operators. */
+export function withoutFaculties(store: FullStore<MemoryTx>): StoreWithoutTransactions {
+  const { steps: _steps, reconciliation: _reconciliation, ledgers: _ledgers, ...rest } = withoutTransactions(store)
+  const { values: _values, erasure: _erasure, ...core } = rest
+  return {
+    ...core,
+    name: 'core',
+    traits: { ...core.traits, kinds: ['guarded'], faculties: [] },
+    enqueue: () => Promise.reject(new Error('the core store keeps no steps')),
+  }
 }

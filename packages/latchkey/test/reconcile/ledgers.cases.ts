@@ -39,8 +39,8 @@ export function itSettlesByComparing(openOne: () => Promise<ReconcileFixture>): 
     await eventually(async () => (await fixture.stateOf(id)) === 'completed')
     await expectPaid(fixture, 'compared')
     expect((await fixture.latchkey.inspect({ id })).evidence).toMatchObject([{ source: 'ledger', applied: true }])
-    await eventually(async () => (await fixture.place.store.reconciliation.lastLedger('books-compared')) !== undefined)
-    expect(await fixture.place.store.reconciliation.lastLedger('books-compared')).toMatchObject({
+    await eventually(async () => (await fixture.place.store.ledgers.last('books-compared')) !== undefined)
+    expect(await fixture.place.store.ledgers.last('books-compared')).toMatchObject({
       compared: 1,
       settled: 1,
     })

@@ -27,10 +27,6 @@ export function remoteReconciliation(place: Place, process: Process): Reconcilia
     unknowns: () => ask('unknowns', ({ reconciliation }) => reconciliation.unknowns()),
     forgetDeliveries: options =>
       ask('forget deliveries', ({ reconciliation }) => reconciliation.forgetDeliveries(options)),
-    beginLedger: notSimulated,
-    renewLedger: notSimulated,
-    endLedger: notSimulated,
-    lastLedger: notSimulated,
   }
 }
 
@@ -38,8 +34,4 @@ function applied({ database }: Place, evidenceId: string): Cause {
   const evidence = database.evidence(evidenceId)
   const by = evidence?.source === 'late-owner' ? 'late owner' : 'reconciler'
   return { by, what: `apply ${evidence?.source} ${evidence?.verdict.kind}`, evidence }
-}
-
-async function notSimulated(): Promise<never> {
-  throw new Error('not part of the simulation')
 }

@@ -1,7 +1,7 @@
 /** The database as a `Store` of one process: every call goes over the network. */
 import type { Outbox } from '../../src/ports/outbox.ts'
 import type { FoundVerdict } from '../../src/ports/reconciliation.ts'
-import type { Steps } from '../../src/ports/steps.ts'
+import type { Phases, Steps } from '../../src/ports/steps.ts'
 import type { Store, TransactionEnd, Transactor } from '../../src/ports/store.ts'
 import { askDatabase, type Place } from './ask-database.ts'
 import type { Cause } from './database.ts'
@@ -20,15 +20,18 @@ export function remoteStore(place: Place, process: Process): Store<ServerTx> {
   return {
     name: 'simulated',
     traits: {
+      kinds: ['guarded', 'atomic', 'phased', 'deferred'],
       transactional: true,
       durable: true,
       clock: 'store',
       processes: 'many',
       fence: 'dense',
+      faculties: ['transactions', 'steps', 'phases', 'outbox', 'reconciliation'],
       connections: undefined,
     },
     transactor: transactor(place, process),
     steps: steps(place, process),
+    phases: phases(place, process),
     outbox: outbox(place, process),
     reconciliation: remoteReconciliation(place, process),
     claim: request => change('claim', { by: 'request', what: 'claim' }, store => store.claim(request)),
@@ -60,8 +63,8 @@ async function notSimulated(): Promise<never> {
   throw new Error('not part of the simulation')
 }
 
-function steps(place: Place, process: Process): Steps<ServerTx> {
-  const { net, database, transactions, history } = place
+function steps(place: Place, process: Process): Steps {
+  const { database, history } = place
   const { ask, change } = askDatabase(place, process)
   return {
     readJournal: id =>
@@ -70,15 +73,20 @@ function steps(place: Place, process: Process): Steps<ServerTx> {
         if (row !== undefined) history.journalRead(row)
         return store.steps.readJournal(id)
       }),
-    enterPhase: (tx, claim) => net.call(process, 'enter phase', () => transactions.enterPhase(tx, claim)),
-    recordPhase: (tx, claim, phase, leaseMs) =>
-      net.call(process, `record phase ${phase.name}`, () => transactions.recordPhase(tx, claim, phase, leaseMs)),
     openIntent: (claim, intent, leaseMs) =>
       change(`intent ${intent.name}`, { by: 'owner', what: `intent ${intent.name}` }, store =>
         store.steps.openIntent(claim, intent, leaseMs),
       ),
     recordResult: (claim, effect, leaseMs) =>
       change('result', { by: 'owner', what: 'result' }, store => store.steps.recordResult(claim, effect, leaseMs)),
+  }
+}
+
+function phases({ net, transactions }: Place, process: Process): Phases<ServerTx> {
+  return {
+    enterPhase: (tx, claim) => net.call(process, 'enter phase', () => transactions.enterPhase(tx, claim)),
+    recordPhase: (tx, claim, phase, leaseMs) =>
+      net.call(process, `record phase ${phase.name}`, () => transactions.recordPhase(tx, claim, phase, leaseMs)),
   }
 }
 

@@ -125,12 +125,12 @@ function phaseCalls({ holders, whenFree, dryRun }: Server): PhaseCalls {
         whenFree(claim.id, () => {
           if (tx.ended) return resolve('claim-lost')
           holders.set(claim.id, tx)
-          dryRun((store, own) => store.steps.enterPhase(own, claim)).then(resolve, reject)
+          dryRun((store, own) => store.phases.enterPhase(own, claim)).then(resolve, reject)
         })
       }),
     async recordPhase(tx, claim, phase, leaseMs) {
-      const write = async ({ steps }: MemoryStore, own: MemoryTx) =>
-        (await steps.recordPhase(own, claim, phase, leaseMs)) === 'written'
+      const write = async ({ phases }: MemoryStore, own: MemoryTx) =>
+        (await phases.recordPhase(own, claim, phase, leaseMs)) === 'written'
       if (tx.ended || !(await dryRun(write))) return 'claim-lost'
       tx.key = { cause: { by: 'owner', what: `phase ${phase.name}` }, write }
       return 'written'

@@ -9,14 +9,14 @@ const counts = { compared: 1_000_000, missing: 1, extra: 2, different: 3, settle
 const nothing = { compared: 0, missing: 0, extra: 0, different: 0, settled: 0 } as const
 
 async function begun(store: Store, name = 'provider', over: Partial<{ everyMs: number }> = {}): Promise<LedgerRun> {
-  const result = await store.reconciliation.beginLedger(name, { everyMs, leaseMs, ...over })
+  const result = await store.ledgers.begin(name, { everyMs, leaseMs, ...over })
   assert.ok(result.kind === 'begun', `expected the comparison to begin, but it is ${result.kind}`)
   assert.equal(result.run.name, name)
   return result.run
 }
 
 async function notDue(store: Store, over: Partial<{ everyMs: number }> = {}): Promise<number> {
-  const result = await store.reconciliation.beginLedger('provider', { everyMs, leaseMs, ...over })
+  const result = await store.ledgers.begin('provider', { everyMs, leaseMs, ...over })
   assert.ok(result.kind === 'not-due', `expected the comparison not to begin, but it is ${result.kind}`)
   return result.inMs
 }
@@ -27,7 +27,7 @@ export const ledgerCases: readonly StoreCase[] = [
     async run(harness) {
       const store = await harness.open()
       const first = await begun(store)
-      assert.equal(await store.reconciliation.endLedger(first, { counts }), 'written')
+      assert.equal(await store.ledgers.end(first, { counts }), 'written')
       assertAbout(await notDue(await harness.open()), everyMs)
       await harness.advance(everyMs - hourMs)
       assertAbout(await notDue(store), hourMs)
@@ -42,11 +42,11 @@ export const ledgerCases: readonly StoreCase[] = [
       const store = await harness.open()
       const first = await begun(store, 'provider')
       const other = await begun(store, 'caf\u00e9')
-      await store.reconciliation.endLedger(first, { counts })
-      assert.equal(await store.reconciliation.lastLedger('caf\u00e9'), undefined)
-      await store.reconciliation.endLedger(other, { counts: nothing })
-      assert.equal((await store.reconciliation.lastLedger('provider'))?.missing, 1)
-      assert.equal((await store.reconciliation.lastLedger('caf\u00e9'))?.missing, 0)
+      await store.ledgers.end(first, { counts })
+      assert.equal(await store.ledgers.last('caf\u00e9'), undefined)
+      await store.ledgers.end(other, { counts: nothing })
+      assert.equal((await store.ledgers.last('provider'))?.missing, 1)
+      assert.equal((await store.ledgers.last('caf\u00e9'))?.missing, 0)
     },
   },
   {
@@ -54,7 +54,7 @@ export const ledgerCases: readonly StoreCase[] = [
     async run(harness) {
       const stores = [await harness.open(), await harness.open()]
       const asked = Array.from({ length: 5 }, () =>
-        stores.map(({ reconciliation }) => reconciliation.beginLedger('provider', { everyMs, leaseMs })),
+        stores.map(({ ledgers }) => ledgers.begin('provider', { everyMs, leaseMs })),
       )
       const results = await Promise.all(asked.flat())
       assert.equal(results.filter(result => result.kind === 'begun').length, 1)
@@ -68,10 +68,10 @@ export const ledgerCases: readonly StoreCase[] = [
       const left = await notDue(store, { everyMs: 0 })
       assertAbout(left, leaseMs)
       await harness.advance(leaseMs - 2 * minuteMs)
-      assert.equal(await store.reconciliation.renewLedger(run, leaseMs), 'written')
+      assert.equal(await store.ledgers.renew(run, leaseMs), 'written')
       await harness.advance(leaseMs - 2 * minuteMs)
       await notDue(store, { everyMs: 0 })
-      assert.equal(await store.reconciliation.endLedger(run, { counts }), 'written')
+      assert.equal(await store.ledgers.end(run, { counts }), 'written')
       await begun(store, 'provider', { everyMs: 0 })
     },
   },
@@ -79,19 +79,19 @@ export const ledgerCases: readonly StoreCase[] = [
     name: 'begins another when the lease of one ran out, and refuses the old one from then on',
     async run(harness) {
       const store = await harness.open()
-      const { reconciliation } = await harness.open()
+      const { ledgers } = await harness.open()
       const stale = await begun(store, 'provider', { everyMs: minuteMs })
       await harness.advance(leaseMs + minuteMs)
       const run = await begun(store, 'provider', { everyMs: minuteMs })
       assert.ok(run.run > stale.run)
-      assert.equal(await reconciliation.renewLedger(stale, leaseMs), 'claim-lost')
-      assert.equal(await reconciliation.endLedger(stale, { counts }), 'claim-lost')
-      assert.equal(await reconciliation.endLedger(stale, { retryInMs: 0 }), 'claim-lost')
-      assert.equal(await reconciliation.lastLedger('provider'), undefined)
+      assert.equal(await ledgers.renew(stale, leaseMs), 'claim-lost')
+      assert.equal(await ledgers.end(stale, { counts }), 'claim-lost')
+      assert.equal(await ledgers.end(stale, { retryInMs: 0 }), 'claim-lost')
+      assert.equal(await ledgers.last('provider'), undefined)
       await notDue(store, { everyMs: 0 })
-      assert.equal(await reconciliation.renewLedger(run, leaseMs), 'written')
-      assert.equal(await reconciliation.endLedger(run, { counts: nothing }), 'written')
-      assert.equal((await reconciliation.lastLedger('provider'))?.missing, 0)
+      assert.equal(await ledgers.renew(run, leaseMs), 'written')
+      assert.equal(await ledgers.end(run, { counts: nothing }), 'written')
+      assert.equal((await ledgers.last('provider'))?.missing, 0)
     },
   },
   {
@@ -100,23 +100,23 @@ export const ledgerCases: readonly StoreCase[] = [
       const store = await harness.open()
       const run = await begun(store)
       await harness.advance(2 * leaseMs)
-      assert.equal(await store.reconciliation.renewLedger(run, leaseMs), 'written')
+      assert.equal(await store.ledgers.renew(run, leaseMs), 'written')
       await harness.advance(2 * leaseMs)
-      assert.equal(await store.reconciliation.endLedger(run, { counts }), 'written')
+      assert.equal(await store.ledgers.end(run, { counts }), 'written')
     },
   },
   {
     name: 'refuses the word of a comparison that never was',
     async run(harness) {
       const store = await harness.open()
-      const { reconciliation } = store
+      const { ledgers } = store
       for (const run of [
         { name: 'nobody', run: 1 },
         await begun(store).then(({ name, run }) => ({ name, run: run + 1 })),
       ]) {
-        assert.equal(await reconciliation.renewLedger(run, leaseMs), 'claim-lost')
-        assert.equal(await reconciliation.endLedger(run, { counts }), 'claim-lost')
-        assert.equal(await reconciliation.lastLedger(run.name), undefined)
+        assert.equal(await ledgers.renew(run, leaseMs), 'claim-lost')
+        assert.equal(await ledgers.end(run, { counts }), 'claim-lost')
+        assert.equal(await ledgers.last(run.name), undefined)
       }
     },
   },
@@ -125,7 +125,7 @@ export const ledgerCases: readonly StoreCase[] = [
     async run(harness) {
       const store = await harness.open()
       const first = await begun(store)
-      assert.equal(await store.reconciliation.endLedger(first, { retryInMs: 2 * hourMs }), 'written')
+      assert.equal(await store.ledgers.end(first, { retryInMs: 2 * hourMs }), 'written')
       assertAbout(await notDue(store), 2 * hourMs)
       await harness.advance(hourMs)
       assertAbout(await notDue(store), hourMs)
@@ -137,29 +137,29 @@ export const ledgerCases: readonly StoreCase[] = [
     name: 'tells what the last finished comparison found and how long ago it ended; a failed one changes nothing',
     async run(harness) {
       const store = await harness.open()
-      const { reconciliation } = await harness.open()
-      assert.equal(await reconciliation.lastLedger('provider'), undefined)
+      const { ledgers } = await harness.open()
+      assert.equal(await ledgers.last('provider'), undefined)
       const failed = await begun(store)
-      assert.equal(await reconciliation.lastLedger('provider'), undefined)
-      await reconciliation.endLedger(failed, { retryInMs: 0 })
-      assert.equal(await reconciliation.lastLedger('provider'), undefined)
+      assert.equal(await ledgers.last('provider'), undefined)
+      await ledgers.end(failed, { retryInMs: 0 })
+      assert.equal(await ledgers.last('provider'), undefined)
       const first = await begun(store)
       await harness.advance(leaseMs / 2)
-      await reconciliation.endLedger(first, { counts })
+      await ledgers.end(first, { counts })
       await harness.advance(2 * hourMs)
-      const last = await reconciliation.lastLedger('provider')
+      const last = await ledgers.last('provider')
       assert.ok(last)
       const { finishedAgoMs, ...found } = last
       assert.deepEqual(found, counts)
       assertAbout(finishedAgoMs, 2 * hourMs)
       await harness.advance(everyMs)
-      await reconciliation.endLedger(await begun(store), { retryInMs: hourMs })
-      const still = await reconciliation.lastLedger('provider')
+      await ledgers.end(await begun(store), { retryInMs: hourMs })
+      const still = await ledgers.last('provider')
       assert.equal(still?.missing, 1)
       assertAbout(still?.finishedAgoMs ?? 0, everyMs + 2 * hourMs)
       await harness.advance(2 * hourMs)
-      await reconciliation.endLedger(await begun(store), { counts: nothing })
-      assert.equal((await reconciliation.lastLedger('provider'))?.missing, 0)
+      await ledgers.end(await begun(store), { counts: nothing })
+      assert.equal((await ledgers.last('provider'))?.missing, 0)
     },
   },
 ]

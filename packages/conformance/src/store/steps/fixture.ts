@@ -1,18 +1,30 @@
-/** A transactional store with phased work on it: its journal, and one phase as the engine runs it. */
+/** A store with phased work on it: its journal, and one phase as the engine runs it. */
 import assert from 'node:assert/strict'
-import type { Claim, ClaimRequest, Intent, OwnerResult, Step, Steps, Store } from 'latchkey'
+import type { Claim, ClaimRequest, Intent, OwnerResult, Phases, Step, Steps, Store } from 'latchkey'
 import type { StoreHarness } from '../../store-harness.ts'
 import { open, type AtomicFixture } from '../atomic/fixture.ts'
 import { leaseMs, newClaimId, own, request, uuidOf } from '../fixture.ts'
 
-export interface PhasedFixture extends AtomicFixture {
-  readonly steps: Steps<unknown>
+export interface StepsFixture {
+  readonly store: Store
+  readonly steps: Steps
+}
+
+export async function openSteps(harness: StoreHarness): Promise<StepsFixture> {
+  const store = await harness.open()
+  assert.ok(store.steps, `${store.name} says that it has steps, and has none`)
+  return { store, steps: store.steps }
+}
+
+export interface PhasedFixture extends AtomicFixture, StepsFixture {
+  readonly phases: Phases<unknown>
 }
 
 export async function openPhased(harness: StoreHarness): Promise<PhasedFixture> {
   const fixture = await open(harness)
-  assert.ok(fixture.store.steps, `${fixture.store.name} says it is transactional but keeps no steps`)
-  return { ...fixture, steps: fixture.store.steps }
+  const { name, steps, phases } = fixture.store
+  assert.ok(steps && phases, `${name} says that it has phases, and has none`)
+  return { ...fixture, steps, phases }
 }
 
 export const work = { version: 3, input: '{"amount":7,"text":"caf\u00e9 \\u0000 \ud83d\udcb6"}' } as const
@@ -42,16 +54,16 @@ export interface PhaseOptions {
 
 /** `claim-lost` by either check: rolled back. */
 export async function runPhase(
-  { transactor, steps, business }: PhasedFixture,
+  { transactor, phases, business }: PhasedFixture,
   claim: Claim,
   { position = 0, name = 'record', result, value = 'row', end = 'commit', leaseMs: lease = leaseMs }: PhaseOptions = {},
 ): Promise<OwnerResult> {
   let written: OwnerResult = 'claim-lost'
   await transactor.transaction(async tx => {
-    written = await steps.enterPhase(tx, claim)
+    written = await phases.enterPhase(tx, claim)
     if (written === 'claim-lost') return 'rollback'
     await business.insert(tx, value)
-    written = await steps.recordPhase(tx, claim, { position, name, value: result }, lease)
+    written = await phases.recordPhase(tx, claim, { position, name, value: result }, lease)
     return written === 'claim-lost' ? 'rollback' : end
   })
   return written
@@ -88,14 +100,14 @@ export async function withIntent(
   return claim
 }
 
-export async function stepsOf(steps: Steps<unknown>, id: string): Promise<readonly Step[]> {
+export async function stepsOf(steps: Steps, id: string): Promise<readonly Step[]> {
   const journal = await steps.readJournal(id)
   assert.ok(journal?.steps, `expected a journal for ${id} that can be read`)
   return journal.steps
 }
 
 /** The first step, as far as a journal shows it, in one line. */
-export async function firstStep(steps: Steps<unknown>, id: string): Promise<string> {
+export async function firstStep(steps: Steps, id: string): Promise<string> {
   const [step] = await stepsOf(steps, id)
   assert.ok(step, `expected a step of ${id}, found none`)
   return `${step.state} ${step.epoch}${step.repeatable ? ' repeatable' : ''}`

@@ -11,20 +11,20 @@ import { runPhase, stepsOf, withIntent, work } from './fixture.ts'
 
 /** Every call of a phased owner, on a row with an open intent at 0. */
 const ownerCalls: Record<string, (fixture: PhasedFixture, claim: Claim) => Promise<OwnerResult>> = {
-  enterPhase: async ({ transactor, steps }, claim) => {
+  enterPhase: async ({ transactor, phases }, claim) => {
     let entered: OwnerResult = 'written'
     await transactor.transaction(async tx => {
-      entered = await steps.enterPhase(tx, claim)
+      entered = await phases.enterPhase(tx, claim)
       return 'rollback'
     })
     return entered
   },
-  recordPhase: async ({ transactor, steps, business }, claim) => {
+  recordPhase: async ({ transactor, phases, business }, claim) => {
     let recorded: OwnerResult = 'written'
     await transactor.transaction(async tx => {
-      await steps.enterPhase(tx, claim)
+      await phases.enterPhase(tx, claim)
       await business.insert(tx, 'refused')
-      recorded = await steps.recordPhase(tx, claim, { position: 1, name: 'refused', value: '1' }, leaseMs)
+      recorded = await phases.recordPhase(tx, claim, { position: 1, name: 'refused', value: '1' }, leaseMs)
       return recorded === 'written' ? 'commit' : 'rollback'
     })
     return recorded
@@ -115,10 +115,10 @@ const cases: readonly Omit<StoreCase, 'needs'>[] = [
       const claim = await ownPhased(fixture.store, 'a')
       await harness.advance(leaseMs - minuteMs)
       await fixture.transactor.transaction(async tx => {
-        assert.equal(await fixture.steps.enterPhase(tx, claim), 'written')
+        assert.equal(await fixture.phases.enterPhase(tx, claim), 'written')
         await fixture.business.insert(tx, 'payment 7')
         assert.equal(
-          await fixture.steps.recordPhase(tx, claim, { position: 0, name: 'record', value: '7' }, 2 * leaseMs),
+          await fixture.phases.recordPhase(tx, claim, { position: 0, name: 'record', value: '7' }, 2 * leaseMs),
           'written',
         )
         return 'commit'
@@ -163,11 +163,11 @@ const cases: readonly Omit<StoreCase, 'needs'>[] = [
       const ended: string[] = []
       let waiting: Promise<unknown> | undefined
       await fixture.transactor.transaction(async tx => {
-        assert.equal(await fixture.steps.enterPhase(tx, claim), 'written')
+        assert.equal(await fixture.phases.enterPhase(tx, claim), 'written')
         waiting = runPhase(second, claim).then(result => ended.push(`second ${result}`))
         await pause(answersAtOnceMs)
         await fixture.business.insert(tx, 'first')
-        await fixture.steps.recordPhase(tx, claim, { position: 1, name: 'first', value: undefined }, leaseMs)
+        await fixture.phases.recordPhase(tx, claim, { position: 1, name: 'first', value: undefined }, leaseMs)
         ended.push('first')
         return 'commit'
       })

@@ -15,6 +15,7 @@ import { answerFromRow, grantOf } from '../run/answer-from-row.ts'
 import { lookOnly } from '../run/look.ts'
 import { attemptFunction, resultOf, runRequest, valueOf } from '../run-function.ts'
 import type { Core } from '../runtime.ts'
+import { transactorOf } from '../store/carry.ts'
 import { type BoundedEnd, boundedTransaction, unbounded } from '../store/transaction.ts'
 import {
   afterConflict,
@@ -45,12 +46,7 @@ export function atomicOperation<Tx, C>(
   shared: Shared<C>,
   { name, options }: { readonly name: string; readonly options: OperationOptions<C> },
 ): AtomicOperation<Tx, C> {
-  const { transactor } = core.store
-  if (transactor === undefined) {
-    throw misconfigured(
-      `${name}: the ${core.store.name} store has no transactions, so nothing can commit with your rows. Use guarded, or a transactional store`,
-    )
-  }
+  const transactor = transactorOf(core.store, name)
   const settings = boundSettings(settingsOf(name, options, operationChecks), core, shared)
   if (settings.onMissingKey === 'run-unprotected') {
     throw misconfigured(
@@ -62,7 +58,6 @@ export function atomicOperation<Tx, C>(
   )
   // In a transaction of the caller's nothing waits: it would hold the caller's locks.
   const waitless = { ...settings, onInProgress: 'refuse' } as const
-  // A function value: in a declaration, which is hoisted, the transactor might be undefined.
   const answerTo = async (given: AtomicRunRequest, handler: (x: AtomicExecution<Tx>) => unknown): Promise<Answer> => {
     const { tx } = given
     if (tx === undefined && 'tx' in given) throw undefinedTx(name)

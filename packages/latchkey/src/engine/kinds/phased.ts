@@ -15,6 +15,7 @@ import type {
 } from '../operation.ts'
 import { phasedChecks } from '../option-checks.ts'
 import { boundSettings, type OperationOptions, type Settings, settingsOf } from '../options.ts'
+import type { Append } from '../outbox.ts'
 import { executeRequest } from '../request.ts'
 import { admit, type Once, tracked } from '../run/admit.ts'
 import { claimThenRun } from '../run/claim.ts'
@@ -24,6 +25,7 @@ import { outcomeOf, runRequest } from '../run-function.ts'
 import type { Core } from '../runtime.ts'
 import { inputText } from '../steps/input-text.ts'
 import { type Definition, endUndeclared, type PhasedParts, runGranted } from '../steps/run-definition.ts'
+import { phasesOf, stepsOf } from '../store/carry.ts'
 
 export interface PhasedOptions<Context = unknown> extends OperationOptions<Context> {
   /** Rises whenever the steps or their meaning change. Rows of a version that is still declared drain with it; others are parked. */
@@ -35,6 +37,15 @@ export interface PhasedOptions<Context = unknown> extends OperationOptions<Conte
    * Default: the preference is not applied. Offer it where workers run and `statusOf(latchkey)` is mounted.
    */
   readonly respondAsync?: { readonly deadlineMs: number }
+}
+
+/** Which steps its definition may have, of a phased or deferred operation. */
+export interface EffectsOnly {
+  /**
+   * Its definition has effects only, and neither `phase` nor `outbox`. Default: it has all of them. Needed on a store without transactions; a
+   * definition that calls `phase` all the same is parked with what was recorded.
+   */
+  readonly steps: 'effects'
 }
 
 /** What a phased or deferred operation is declared with. */
@@ -81,12 +92,14 @@ export function phasedOperation<Tx, Input, C>(
   }
 }
 
-export function phasedParts<Tx>(store: Store<Tx>, name: string, append: PhasedParts<Tx>['append']): PhasedParts<Tx> {
-  const { transactor, steps } = store
-  if (transactor !== undefined && steps !== undefined) return { transactor, steps, append }
-  throw misconfigured(
-    `${name}: the ${store.name} store has no transactions, so no step could commit with its writes. Use a transactional store`,
-  )
+export function phasedParts<Tx>(
+  store: Store<Tx>,
+  { name, append, steps }: { readonly name: string; readonly append: Append<Tx>; readonly steps: 'effects' | undefined },
+): PhasedParts<Tx> {
+  return {
+    steps: stepsOf(store, name),
+    phases: steps === 'effects' ? undefined : { ...phasesOf(store, name), append },
+  }
 }
 
 export function definedSettings<Tx, Input, C>(

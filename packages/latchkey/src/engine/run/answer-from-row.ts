@@ -56,7 +56,9 @@ export async function answerFromRow<Tx, C>(
 
 /** Before that, only a webhook or a person can have settled it. */
 async function untilNextLookUp<Tx>({ calls, store }: Core<Tx>, { id }: KeyRecord): Promise<number> {
-  const inMs = await calls.call('read', () => store.reconciliation.nextLookUpInMs(id)).catch(() => undefined)
+  const { reconciliation } = store
+  if (reconciliation === undefined) return unknownRetryAfterMs
+  const inMs = await calls.call('read', () => reconciliation.nextLookUpInMs(id)).catch(() => undefined)
   return inMs === undefined ? unknownRetryAfterMs : Math.max(retryAfterMsMin, inMs)
 }
 

@@ -24,10 +24,6 @@ export function sealedReconciliation(reconciliation: Reconciliation, ring: Keyri
     giveUp: (lookup, cause) => reconciliation.giveUp(lookup, cause),
     nextLookUpInMs: id => reconciliation.nextLookUpInMs(id),
     unknowns: () => reconciliation.unknowns(),
-    beginLedger: (name, options) => reconciliation.beginLedger(name, options),
-    renewLedger: (run, leaseMs) => reconciliation.renewLedger(run, leaseMs),
-    endLedger: (run, end) => reconciliation.endLedger(run, end),
-    lastLedger: name => reconciliation.lastLedger(name),
     forgetDeliveries: options => reconciliation.forgetDeliveries(options),
   }
 }

@@ -1,24 +1,29 @@
 /** The journal, with inputs and values sealed. */
-import type { Steps, WorkInput } from '../../ports/steps.ts'
+import type { Phases, Steps, WorkInput } from '../../ports/steps.ts'
 import type { Keyring } from './keyring.ts'
 import { openJournal } from './record.ts'
 import { sealText } from './seal.ts'
 
-export function sealedSteps<Tx>(steps: Steps<Tx>, ring: Keyring): Steps<Tx> {
+export function sealedSteps(steps: Steps, ring: Keyring): Steps {
   return {
     async readJournal(id) {
       const journal = await steps.readJournal(id)
       return journal && openJournal(ring, id, journal)
     },
-    enterPhase: (tx, claim) => steps.enterPhase(tx, claim),
-    async recordPhase(tx, claim, phase, leaseMs) {
-      const value = await sealValue(ring, { id: claim.id, position: phase.position }, phase.value)
-      return steps.recordPhase(tx, claim, { ...phase, value }, leaseMs)
-    },
     openIntent: (claim, intent, leaseMs) => steps.openIntent(claim, intent, leaseMs),
     async recordResult(claim, effect, leaseMs) {
       const value = await sealValue(ring, { id: claim.id, position: effect.position }, effect.value)
       return steps.recordResult(claim, { ...effect, value }, leaseMs)
+    },
+  }
+}
+
+export function sealedPhases<Tx>(phases: Phases<Tx>, ring: Keyring): Phases<Tx> {
+  return {
+    enterPhase: (tx, claim) => phases.enterPhase(tx, claim),
+    async recordPhase(tx, claim, phase, leaseMs) {
+      const value = await sealValue(ring, { id: claim.id, position: phase.position }, phase.value)
+      return phases.recordPhase(tx, claim, { ...phase, value }, leaseMs)
     },
   }
 }

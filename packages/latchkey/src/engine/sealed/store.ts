@@ -10,12 +10,12 @@ import { sealOutcome } from './outcome.ts'
 import { openJournal, recordOpener } from './record.ts'
 import { sealedReconciliation, sealVerdict } from './reconciliation.ts'
 import { sealText } from './seal.ts'
-import { sealedSteps, sealWork } from './steps.ts'
+import { sealedPhases, sealedSteps, sealWork } from './steps.ts'
 import { type Described, sealedTransactor } from './transactor.ts'
 
 export function sealedStore<Tx>(store: Store<Tx>, ring: Keyring): Store<Tx> {
   const openRecord = recordOpener(ring)
-  const { transactor, steps, outbox, reconciliation, check, observe } = store
+  const { transactor, steps, phases, outbox, reconciliation, check, observe } = store
   const sealDescription = <R extends Described>(request: R) => describe(ring, request)
   const isDense = store.traits.fence === 'dense'
   return {
@@ -25,10 +25,12 @@ export function sealedStore<Tx>(store: Store<Tx>, ring: Keyring): Store<Tx> {
     ...(observe && { observe: observer => observe.call(store, observer) }),
     transactor: transactor && sealedTransactor(transactor, { ring, openRecord, sealDescription, isDense }),
     steps: steps && sealedSteps(steps, ring),
+    phases: phases && sealedPhases(phases, ring),
     outbox: outbox && sealedOutbox(outbox, ring),
-    reconciliation: sealedReconciliation(reconciliation, ring),
-    // It deletes, and reads no value.
-    ...(store.erasure && { erasure: store.erasure }),
+    reconciliation: reconciliation && sealedReconciliation(reconciliation, ring),
+    // They read and write no value of the application's.
+    ledgers: store.ledgers,
+    erasure: store.erasure,
     ...requestCalls(store, ring, openRecord),
     ...backgroundCalls(store),
     ...operatorCalls(store, ring, openRecord),

@@ -30,6 +30,7 @@ export async function storeLateResult<Tx>(run: StepRun<Tx>, late: LateResult): P
 export async function submitLateResult<Tx>(run: StepRun<Tx>, { intent, result }: LateResult): Promise<void> {
   const { core, claim, operation, retentionMs } = run
   const { reconciliation } = core.store
+  if (reconciliation === undefined) return reportLateResult(run, intent.name)
   const { position, name, epoch } = intent
   const subject = { id: claim.id, effect: { position, name, epoch } }
   const ref = `${claim.claimId}:${position}`
@@ -43,4 +44,10 @@ export async function submitLateResult<Tx>(run: StepRun<Tx>, { intent, result }:
     .catch(() => undefined)
   if (applied?.kind !== 'settled') return
   core.telemetry.count('reconcile.resolved', { operation, identity: claim.id, detail: 'late-owner' })
+}
+
+/** No place for evidence: a person must learn of it. */
+function reportLateResult<Tx>({ core, claim, operation }: StepRun<Tx>, effect: string): void {
+  const message = `${effect} happened, and its run had lost the row: the ${core.store.name} store has no reconciliation to store that in. Settle the row`
+  core.telemetry.report(message, { operation, identity: claim.id })
 }

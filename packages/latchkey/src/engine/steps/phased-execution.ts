@@ -23,7 +23,8 @@ export interface EffectCall {
   readonly signal: AbortSignal
 }
 
-export interface PhasedExecution<Tx> {
+/** What every phased definition is given; all of it, where the operation is declared with `steps: 'effects'`. */
+export interface EffectsExecution {
   /** The row's: the same in every run, and the id of its status. */
   readonly id: string
   readonly scope: string
@@ -34,11 +35,6 @@ export interface PhasedExecution<Tx> {
   /** The last finished step when this run began; undefined: it starts from the beginning. */
   readonly recoveryPoint: string | undefined
   /**
-   * One transaction: what is written through `tx`, the phase's value and the recovery point commit together. On a resume
-   * the value is returned and the function does not run. The value is JSON, at most 64 KiB.
-   */
-  phase<T extends Storable>(name: string, work: (tx: Tx) => PromiseLike<T> | T): Promise<JsonOf<T>>
-  /**
    * Something outside the database. Its intent is committed before the call, its value after it. The function throws when the
    * call failed; a refusal that is an answer (a declined card) is a value. Its name is part of its key: in a loop, put the item
    * into it.
@@ -48,6 +44,14 @@ export interface PhasedExecution<Tx> {
     options: EffectOptions,
     call: (effect: EffectCall) => Promise<T>,
   ): Promise<JsonOf<T>>
+}
+
+export interface PhasedExecution<Tx> extends EffectsExecution {
+  /**
+   * One transaction: what is written through `tx`, the phase's value and the recovery point commit together. On a resume
+   * the value is returned and the function does not run. The value is JSON, at most 64 KiB.
+   */
+  phase<T extends Storable>(name: string, work: (tx: Tx) => PromiseLike<T> | T): Promise<JsonOf<T>>
   readonly outbox: {
     /** In a phase: the message exists exactly when the phase has committed. */
     append(tx: Tx, message: OutboxMessage): Promise<void>

@@ -2,11 +2,9 @@
 import { LatchkeyError, unreachable } from '../../ports/errors.ts'
 import type { Outcome } from '../../ports/outcome.ts'
 import type { Journal, Steps } from '../../ports/steps.ts'
-import type { Transactor } from '../../ports/store.ts'
 import { type Answer, type Attempt, inProgress, outcomeUnknown, refused, unavailable, type Work } from '../answer.ts'
 import { attemptOf } from '../execution.ts'
 import type { Settings } from '../options.ts'
-import type { OutboxMessage } from '../outbox.ts'
 import { judge } from '../rules/judge.ts'
 import type { Granted } from '../run/claim.ts'
 import { answerAfterLoss, finishAs, type OwnedRow } from '../run/finish.ts'
@@ -14,18 +12,21 @@ import { workInSpan } from '../run/trace.ts'
 import type { Core } from '../runtime.ts'
 import { runEffect } from './effect.ts'
 import { fromJson } from './json.ts'
-import { runPhase } from './phase.ts'
-import type { PhasedExecution } from './phased-execution.ts'
+import { type PhaseParts, refusePhase, runPhase } from './phase.ts'
+import type { EffectsExecution, PhasedExecution } from './phased-execution.ts'
 import { Halt, type HaltReason, type StepRun, storeUnavailable } from './step-run.ts'
 
 /** The code of one version of a phased operation. Outside its steps it runs again on every resume: no effect, clock or randomness there. */
 export type Definition<Tx, Input> = (execution: PhasedExecution<Tx>, input: Input) => Promise<Outcome>
 
+/** As `Definition`, of an operation that is declared with `steps: 'effects'`. */
+export type EffectsDefinition<Input> = (execution: EffectsExecution, input: Input) => Promise<Outcome>
+
 /** What phased work needs of its store. */
 export interface PhasedParts<Tx> {
-  readonly transactor: Transactor<Tx>
-  readonly steps: Steps<Tx>
-  append(tx: Tx, message: OutboxMessage, owner: string): Promise<void>
+  readonly steps: Steps
+  /** Undefined: it is declared with `steps: 'effects'`. */
+  readonly phases: PhaseParts<Tx> | undefined
 }
 
 /** Of all rows of one operation. */
@@ -70,7 +71,6 @@ export async function runGranted<Tx, C>(
     if (definition === undefined) return await park(core, owned, { cause: 'definition-changed', inDoubt })
     const run: StepRun<Tx> = {
       core,
-      transactor: plan.parts.transactor,
       steps: plan.parts.steps,
       claim: won.claim,
       operation: request.identity.operation,
@@ -88,7 +88,7 @@ export async function runGranted<Tx, C>(
     const attempt = await attemptOf(
       request,
       workInSpan(core.telemetry, request, work),
-      executionOf(run, granted, plan.parts.append),
+      executionOf(run, granted, plan.parts.phases),
     )
     const tookMs = core.clock.monotonicMs() - claimedAtMs
     core.durations.add(run.operation, tookMs)
@@ -150,7 +150,7 @@ async function attemptDefinition<Tx>(
 function executionOf<Tx>(
   run: StepRun<Tx>,
   { won, request }: Granted<unknown>,
-  append: PhasedParts<Tx>['append'],
+  parts: PhaseParts<Tx> | undefined,
 ): PhasedExecution<Tx> {
   const { id, scope, operation } = request.identity
   return {
@@ -161,9 +161,13 @@ function executionOf<Tx>(
     fence: won.claim.fence,
     recoveryPoint: run.journal.steps.findLast(step => step.state === 'done')?.name,
     // A step's value went through JSON as the definition's own T.
-    phase: async (name, body) => (await runPhase(run, name, body)) as never,
+    phase: async (name, work) =>
+      (parts === undefined ? refusePhase(run, 'phase') : await runPhase(run, { parts, name, work })) as never,
     effect: async (name, options, call) => (await runEffect(run, { name, options, call })) as never,
-    outbox: { append: (tx, message) => append(tx, message, scope) },
+    outbox: {
+      append: async (tx, message) =>
+        parts === undefined ? refusePhase(run, 'outbox') : parts.append(tx, message, scope),
+    },
   }
 }
 

@@ -1,13 +1,12 @@
 /** One run of a definition: how far it has come, and why it stops before its end. */
 import { misconfigured } from '../../ports/errors.ts'
 import type { Journal, Step, Steps } from '../../ports/steps.ts'
-import type { Claim, Transactor } from '../../ports/store.ts'
+import type { Claim } from '../../ports/store.ts'
 import type { Core } from '../runtime.ts'
 
 export interface StepRun<Tx> {
   readonly core: Core<Tx>
-  readonly transactor: Transactor<Tx>
-  readonly steps: Steps<Tx>
+  readonly steps: Steps
   readonly claim: Claim
   readonly operation: string
   readonly leaseMs: number

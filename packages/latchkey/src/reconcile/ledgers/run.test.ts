@@ -10,12 +10,11 @@ import type { ReconcilerContext } from '../host.ts'
 function newScene() {
   const clock = fakeClock()
   const telemetry = recordingTelemetry()
-  const { reconciliation, ...inner } = memoryStore({ clock })
+  const { ledgers, ...inner } = memoryStore({ clock })
   const faults: { renew: (() => Promise<OwnerResult>) | undefined } = { renew: undefined }
-  const renewLedger: typeof reconciliation.renewLedger = (run, leaseMs) =>
-    faults.renew?.() ?? reconciliation.renewLedger(run, leaseMs)
+  const renew: typeof ledgers.renew = (run, leaseMs) => faults.renew?.() ?? ledgers.renew(run, leaseMs)
   const context: ReconcilerContext = {
-    store: { ...inner, reconciliation: { ...reconciliation, renewLedger } },
+    store: { ...inner, ledgers: { ...ledgers, renew } },
     clock,
     telemetry,
     closing: new AbortController().signal,
@@ -33,7 +32,7 @@ function newScene() {
     clock.advance(20_000)
     await new Promise(resolve => setImmediate(resolve))
   }
-  return { clock, telemetry, reconciliation, faults, page, begin, beginWith, wait }
+  return { clock, telemetry, ledgers, faults, page, begin, beginWith, wait }
 }
 
 /** Ours waits for somebody to turn the page. */
@@ -54,27 +53,27 @@ function slowLedger(): { page: () => void; ledger: NamedLedger } {
 }
 
 it('keeps a slow comparison its own for as long as it takes', async () => {
-  const { page, begin, wait, reconciliation } = newScene()
+  const { page, begin, wait, ledgers } = newScene()
   const begun = await begin()
   if (begun.kind !== 'begun') throw new Error('not begun')
   for (let waits = 0; waits < 15; waits += 1) await wait()
   expect(await begin()).toMatchObject({ kind: 'not-due' })
   page()
   expect(await begun.report).toMatchObject({ compared: 1, missing: 1, tookMs: 300_000 })
-  expect(await reconciliation.lastLedger('books')).toMatchObject({ compared: 1, missing: 1, finishedAgoMs: 0 })
+  expect(await ledgers.last('books')).toMatchObject({ compared: 1, missing: 1, finishedAgoMs: 0 })
 })
 
 it.each([
   ['another process has taken it over', async () => 'claim-lost' as const],
   ['it cannot be renewed while its lease lasts', () => Promise.reject(new Error('connection terminated'))],
 ])('ends when %s, and leaves the next one alone', async (_, renew) => {
-  const { clock, telemetry, reconciliation, faults, begin, wait } = newScene()
+  const { clock, telemetry, ledgers, faults, begin, wait } = newScene()
   const begun = await begin()
   if (begun.kind !== 'begun') throw new Error('not begun')
   const ended = begun.report.catch((error: unknown) => error)
   faults.renew = renew
   for (let waits = 0; waits < 3; waits += 1) await wait()
-  const next = await reconciliation.beginLedger('books', { everyMs: 1, leaseMs: 3_600_000 })
+  const next = await ledgers.begin('books', { everyMs: 1, leaseMs: 3_600_000 })
   if (next.kind !== 'begun') throw new Error('not free')
   await eventually(() => {
     // A side that hangs is not waited for.
@@ -82,7 +81,7 @@ it.each([
     return telemetry.counted('reconcile.failed') === 1
   })
   expect(await ended).toMatchObject({ code: 'claim-lost' })
-  expect(await reconciliation.renewLedger(next.run, 3_600_000)).toBe('written')
+  expect(await ledgers.renew(next.run, 3_600_000)).toBe('written')
 })
 
 it('observes what is missing, extra and different, each by the name of the ledger, and that it has just ended', async () => {

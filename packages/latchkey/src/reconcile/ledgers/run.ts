@@ -24,8 +24,7 @@ export async function beginComparison(
   context: ReconcilerContext,
   { ledger, everyMs, ending }: ComparisonRequest,
 ): Promise<ComparisonStart> {
-  const { store, call } = context
-  const begun = await call('begin ledger', () => store.reconciliation.beginLedger(ledger.name, { everyMs, leaseMs }))
+  const begun = await context.call('begin ledger', () => context.ledgers().begin(ledger.name, { everyMs, leaseMs }))
   return begun.kind === 'begun' ? { kind: 'begun', report: run(context, { ledger, run: begun.run, ending }) } : begun
 }
 
@@ -36,21 +35,21 @@ interface StartedComparison {
 }
 
 async function run(context: ReconcilerContext, { ledger, run: own, ending }: StartedComparison): Promise<LedgerReport> {
-  const { store, call, telemetry } = context
+  const { call, telemetry } = context
+  const ledgers = context.ledgers()
   const held = holdLease(context, own, ending)
   try {
     const report = await compareLedgers(context, { ledger, run: own, signal: held.signal })
     held.signal.throwIfAborted()
     const { compared, missing, extra, different, settled } = report
     const counts = { compared, missing, extra, different, settled }
-    if ((await call('end ledger', () => store.reconciliation.endLedger(own, { counts }))) === 'claim-lost')
-      throw lost(own)
+    if ((await call('end ledger', () => ledgers.end(own, { counts }))) === 'claim-lost') throw lost(own)
     await publishReport(context, ledger, report)
     return report
   } catch (error) {
     const retryInMs = ending.aborted ? 0 : Math.min(retryMsMax, ledger.everyMs)
     // If the store fails here, the next run waits for the lease to expire.
-    await call('end ledger', () => store.reconciliation.endLedger(own, { retryInMs })).catch(() => undefined)
+    await call('end ledger', () => ledgers.end(own, { retryInMs })).catch(() => undefined)
     if (!ending.aborted) {
       telemetry.count('reconcile.failed', { detail: `ledger ${ledger.name}` })
       telemetry.report('a ledger comparison failed; it will be retried', { detail: ledger.name, error })
@@ -91,7 +90,8 @@ function holdLease(
   own: LedgerRun,
   ending: AbortSignal,
 ): { signal: AbortSignal; stop(): void } {
-  const { store, clock, call } = context
+  const { clock, call } = context
+  const ledgers = context.ledgers()
   const over = new AbortController()
   let endsAtMs = clock.monotonicMs() + leaseMs
   let cancel = () => {}
@@ -101,9 +101,7 @@ function holdLease(
   if (ending.aborted) end()
   const renew = async () => {
     const askedAtMs = clock.monotonicMs()
-    const renewed = await call('renew ledger', () => store.reconciliation.renewLedger(own, leaseMs)).catch(
-      () => 'failed',
-    )
+    const renewed = await call('renew ledger', () => ledgers.renew(own, leaseMs)).catch(() => 'failed')
     if (stopped) return
     if (renewed === 'written') endsAtMs = askedAtMs + leaseMs
     if (renewed === 'claim-lost' || clock.monotonicMs() >= endsAtMs) return over.abort(lost(own))

@@ -1,8 +1,6 @@
 /** The store in memory, assembled. Each call runs without an await between its reading and its writing, which makes it atomic. */
 import type { Clock } from '../../ports/clock.ts'
-import type { Outbox } from '../../ports/outbox.ts'
-import type { Steps } from '../../ports/steps.ts'
-import type { Store, Transactor } from '../../ports/store.ts'
+import type { FullStore, Transactor } from '../../ports/store.ts'
 import { openTransactions } from './atomic/open-transactions.ts'
 import { copyingTable, type MemoryTable, type MemoryTx } from './atomic/transaction.ts'
 import { memoryTransactor } from './atomic/transactor.ts'
@@ -20,8 +18,9 @@ import { resumable } from './keys/resumable.ts'
 import { readRecord } from './keys/row.ts'
 import { sweep } from './keys/sweep.ts'
 import { memoryOutbox } from './outbox/index.ts'
-import { memoryReconciliation } from './reconcile/index.ts'
+import { memoryLedgers, memoryReconciliation } from './reconcile/index.ts'
 import { settle } from './reconcile/settle.ts'
+import { memoryPhases } from './steps/phases.ts'
 import { memorySteps } from './steps/steps.ts'
 import { memoryValues } from './values/index.ts'
 import type { Tables } from './tables.ts'
@@ -38,10 +37,7 @@ export interface MemoryStoreOptions {
   readonly waitMs?: number
 }
 
-export interface MemoryStore extends Store<MemoryTx> {
-  readonly transactor: Transactor<MemoryTx>
-  readonly steps: Steps<MemoryTx>
-  readonly outbox: Outbox<MemoryTx>
+export interface MemoryStore extends FullStore<MemoryTx> {
   /** A table that handlers write through `tx.table(name)`, as it is committed. */
   table<Value>(name: string): Pick<MemoryTable<Value>, 'get' | 'entries'>
   /**
@@ -60,17 +56,21 @@ export function openMemoryStore(tables: Tables, options: Required<MemoryStoreOpt
   return {
     name: 'memory',
     traits: {
+      kinds: ['guarded', 'atomic', 'phased', 'deferred'],
       transactional: true,
       durable: false,
-      clock: 'process',
+      clock: 'client',
       processes: 'one',
       fence: 'dense',
+      faculties: ['transactions', 'steps', 'phases', 'outbox', 'reconciliation', 'ledgers', 'values', 'erasure'],
       connections: undefined,
     },
     transactor,
-    steps: memorySteps(tables, transactions),
+    steps: memorySteps(tables),
+    phases: memoryPhases(transactions),
     outbox: memoryOutbox(tables, transactions),
     reconciliation: memoryReconciliation(tables),
+    ledgers: memoryLedgers(tables),
     values: memoryValues(tables),
     erasure: memoryErasure(tables),
 

@@ -1,6 +1,6 @@
 /** The store on PostgreSQL, assembled. */
-import type { Steps } from '../../ports/steps.ts'
-import type { Store, StoreCheck, Transactor } from '../../ports/store.ts'
+import type { Phases } from '../../ports/steps.ts'
+import type { FullStore, StoreCheck, Transactor } from '../../ports/store.ts'
 import { postgresTransactor } from './atomic/transactor.ts'
 import { batchedCalls, type BatchingOptions, queueMsOf } from './batch/batching.ts'
 import { ignoreErrorsOfPool } from './connection/ignore-errors.ts'
@@ -24,7 +24,9 @@ import { sweepCall } from './keys/sweep.ts'
 import { checkCall, migrate } from './migrations/migrate.ts'
 import { postgresOutbox } from './outbox/index.ts'
 import { postgresReconciliation } from './reconcile/index.ts'
+import { postgresLedgers } from './reconcile/ledgers.ts'
 import { dialect } from './sql/names.ts'
+import { postgresPhases } from './steps/phases.ts'
 import { postgresSteps } from './steps/steps.ts'
 import { postgresValues } from './values/index.ts'
 
@@ -57,7 +59,7 @@ export interface PostgresTables {
   readonly batching?: boolean | BatchingOptions
 }
 
-export interface PostgresStore<Client> extends Store<Client> {
+export interface PostgresStore<Client> extends FullStore<Client> {
   /**
    * Creates or updates the tables. Call it at every start: it is quick when there is nothing to do, and safe from many processes at once. Refuses, and changes
    * nothing, in a schema that belongs to something else or that a newer release has changed beyond this one, and without the rights for it.
@@ -93,11 +95,13 @@ export function openPostgresStore<Pool extends PgPool>({
   return {
     name: 'postgres',
     traits: {
+      kinds: ['guarded', 'atomic', 'phased', 'deferred'],
       transactional: true,
       durable: true,
       clock: 'store',
       processes: 'many',
       fence: 'dense',
+      faculties: ['transactions', 'steps', 'phases', 'outbox', 'reconciliation', 'ledgers', 'values', 'erasure'],
       connections: pool.options?.max,
       queueMsMax: queueMsOf(batching),
     },
@@ -111,9 +115,11 @@ export function openPostgresStore<Pool extends PgPool>({
       read: calls.read,
       observed,
     }) as Transactor<unknown> as Transactor<ClientOf<Pool>>,
-    steps: postgresSteps(sql, run) as Steps<ClientOf<Pool>>,
+    steps: postgresSteps(sql, run),
+    phases: postgresPhases(sql) as Phases<ClientOf<Pool>>,
     outbox: postgresOutbox<ClientOf<Pool>>(sql, run),
     reconciliation: postgresReconciliation(sql, run),
+    ledgers: postgresLedgers(sql, run),
     values: postgresValues(sql, run),
     erasure,
     ...calls,

@@ -1,8 +1,6 @@
 /** The store on SQLite, assembled. */
 import { type Clock, systemClock } from '../../ports/clock.ts'
-import type { Outbox } from '../../ports/outbox.ts'
-import type { Steps } from '../../ports/steps.ts'
-import type { ClaimResult, EnqueueResult, Store, StoreCheck, Transactor } from '../../ports/store.ts'
+import type { ClaimResult, EnqueueResult, FullStore, StoreCheck } from '../../ports/store.ts'
 import { sqliteTransactor } from './atomic/transactor.ts'
 import type { Observed } from '../shared/observed.ts'
 import { openDatabase } from './connection/database.ts'
@@ -21,8 +19,9 @@ import { release, releaseMany } from './keys/release.ts'
 import { resumable } from './keys/resumable.ts'
 import { sweep } from './keys/sweep.ts'
 import { sqliteOutbox } from './outbox/index.ts'
-import { sqliteReconciliation } from './reconcile/index.ts'
+import { sqliteLedgers, sqliteReconciliation } from './reconcile/index.ts'
 import { settle } from './reconcile/settle.ts'
+import { sqlitePhases } from './steps/phases.ts'
 import { sqliteSteps } from './steps/steps.ts'
 import { sqliteValues } from './values/index.ts'
 
@@ -54,10 +53,7 @@ export interface SqliteStoreOptions {
   readonly clock?: Clock
 }
 
-export interface SqliteStore extends Store<SqliteTx> {
-  readonly transactor: Transactor<SqliteTx>
-  readonly steps: Steps<SqliteTx>
-  readonly outbox: Outbox<SqliteTx>
+export interface SqliteStore extends FullStore<SqliteTx> {
   /**
    * Creates or upgrades the tables. Safe from several processes at once, and cheap when there is nothing to do. Refuses, and changes nothing,
    * in a file whose tables of these names Latchkey did not make, or that a newer release has changed beyond this one.
@@ -82,19 +78,23 @@ export function openSqliteStore(options: SqliteStoreOptions): SqliteStore {
   return {
     name: 'sqlite',
     traits: {
+      kinds: ['guarded', 'atomic', 'phased', 'deferred'],
       transactional: true,
       durable: true,
       clock: 'store',
       processes: 'many',
       fence: 'dense',
+      faculties: ['transactions', 'steps', 'phases', 'outbox', 'reconciliation', 'ledgers', 'values', 'erasure'],
       connections: undefined,
       queueMsMax: waitMs,
     },
     observe: observer => void (observed.observer = observer),
     transactor: sqliteTransactor({ database, transactions, transactionMs }),
-    steps: sqliteSteps(database, transactions),
+    steps: sqliteSteps(database),
+    phases: sqlitePhases(database, transactions),
     outbox: sqliteOutbox(database, transactions),
     reconciliation: sqliteReconciliation(database),
+    ledgers: sqliteLedgers(database),
     values: sqliteValues(database),
     erasure: sqliteErasure(database),
 

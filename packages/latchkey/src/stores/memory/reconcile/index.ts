@@ -1,5 +1,5 @@
 /** How unknown rows are settled. */
-import type { Reconciliation } from '../../../ports/reconciliation.ts'
+import type { Ledgers, Reconciliation } from '../../../ports/reconciliation.ts'
 import { findEffect } from '../steps/journal.ts'
 import type { Tables } from '../tables.ts'
 import { apply, waiting } from './apply.ts'
@@ -20,11 +20,15 @@ export function memoryReconciliation(tables: Tables): Reconciliation {
     nextLookUpInMs: async id => nextLookUpInMs(tables, id),
     unknowns: async () => unknowns(tables),
 
-    beginLedger: async (name, options) => beginLedger(tables, name, options),
-    renewLedger: async (run, leaseMs) => renewLedger(tables, run, leaseMs),
-    endLedger: async (run, end) => endLedger(tables, run, end),
-    lastLedger: async name => lastLedger(tables, name),
-
     forgetDeliveries: async which => forgetDeliveries(tables, which),
+  }
+}
+
+export function memoryLedgers(tables: Tables): Ledgers {
+  return {
+    begin: async (name, options) => beginLedger(tables, name, options),
+    renew: async (run, leaseMs) => renewLedger(tables, run, leaseMs),
+    end: async (run, end) => endLedger(tables, run, end),
+    last: async name => lastLedger(tables, name),
   }
 }

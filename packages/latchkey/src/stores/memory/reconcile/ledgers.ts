@@ -1,11 +1,11 @@
 /** Runs of ledger comparisons: one at a time under each name, by number and lease. */
-import type { LastLedgerRun, LedgerRun, Reconciliation } from '../../../ports/reconciliation.ts'
+import type { LastLedgerRun, LedgerRun, Ledgers } from '../../../ports/reconciliation.ts'
 import type { OwnerResult } from '../../../ports/store.ts'
 import { ledgerDueInMs } from '../../shared/ledger-run.ts'
 import type { Tables } from '../tables.ts'
 
-type BeginResult = Awaited<ReturnType<Reconciliation['beginLedger']>>
-type LedgerEnd = Parameters<Reconciliation['endLedger']>[1]
+type BeginResult = Awaited<ReturnType<Ledgers['begin']>>
+type LedgerEnd = Parameters<Ledgers['end']>[1]
 
 export function beginLedger(
   { ledgers, now }: Tables,

@@ -4,9 +4,8 @@ import type { RunStatement } from '../connection/statement.ts'
 import type { Dialect } from '../sql/names.ts'
 import { applyCall } from './apply.ts'
 import { evidenceCalls } from './keep.ts'
-import { ledgerCalls } from './ledgers.ts'
 import { lookupCalls } from './look-ups.ts'
 
 export function postgresReconciliation(sql: Dialect, run: RunStatement): Reconciliation {
-  return { ...evidenceCalls(sql, run), ...applyCall(sql, run), ...lookupCalls(sql, run), ...ledgerCalls(sql, run) }
+  return { ...evidenceCalls(sql, run), ...applyCall(sql, run), ...lookupCalls(sql, run) }
 }

@@ -1,13 +1,11 @@
 /** Which comparison of ledgers runs, and how the last one ended: one row for each ledger. */
 import { LatchkeyError } from '../../../ports/errors.ts'
-import type { LastLedgerRun, LedgerCounts, LedgerRun, Reconciliation } from '../../../ports/reconciliation.ts'
+import type { LastLedgerRun, LedgerCounts, LedgerRun, Ledgers } from '../../../ports/reconciliation.ts'
 import type { RawNumber } from '../../shared/record-row.ts'
 import type { RunStatement } from '../connection/statement.ts'
 import { epochMs, milliseconds } from '../sql/fragments.ts'
 import type { Dialect } from '../sql/names.ts'
 import { exact } from '../sql/values.ts'
-
-type LedgerCalls = Pick<Reconciliation, 'beginLedger' | 'renewLedger' | 'endLedger' | 'lastLedger'>
 
 /** Null in `run`: not begun. Also null in `in_ms`: another process began for the first time a moment ago. */
 type BeginRow = { readonly run: RawNumber | null; readonly in_ms: RawNumber | null }
@@ -16,12 +14,12 @@ type LastRow = { readonly [Count in keyof LedgerCounts]: RawNumber } & { readonl
 /** Another process began between the read and the insert; the next attempt sees that. */
 const attemptsMax = 5
 
-export function ledgerCalls(sql: Dialect, run: RunStatement): LedgerCalls {
+export function postgresLedgers(sql: Dialect, run: RunStatement): Ledgers {
   const texts = ledgerStatements(sql)
   const write = async (text: string, { name, run: number }: LedgerRun, values: readonly unknown[]) =>
     (await run(text, [exact(name), number, ...values])).length > 0 ? 'written' : 'claim-lost'
   return {
-    async beginLedger(name, { everyMs, leaseMs }) {
+    async begin(name, { everyMs, leaseMs }) {
       for (let attempts = 0; attempts < attemptsMax; attempts += 1) {
         const [row] = await run<BeginRow>(texts.begin, [exact(name), everyMs, leaseMs])
         if (row === undefined) break
@@ -31,13 +29,13 @@ export function ledgerCalls(sql: Dialect, run: RunStatement): LedgerCalls {
       }
       throw new LatchkeyError('store-unavailable', `the runs of ledger ${name} keep changing: try again`)
     },
-    renewLedger: (ledger, leaseMs) => write(texts.renew, ledger, [leaseMs]),
-    endLedger(ledger, end) {
+    renew: (ledger, leaseMs) => write(texts.renew, ledger, [leaseMs]),
+    end(ledger, end) {
       if ('retryInMs' in end) return write(texts.fail, ledger, [end.retryInMs])
       const { compared, missing, extra, different, settled } = end.counts
       return write(texts.end, ledger, [compared, missing, extra, different, settled])
     },
-    async lastLedger(name) {
+    async last(name) {
       const [row] = await run<LastRow>(texts.last, [exact(name)])
       return row && lastRun(row)
     },

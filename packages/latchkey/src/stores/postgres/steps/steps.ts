@@ -2,29 +2,17 @@
 import type { Step, Steps } from '../../../ports/steps.ts'
 import type { Claim, OwnerResult } from '../../../ports/store.ts'
 import { stepKindCodes } from '../../shared/codes.ts'
-import { lockOf } from '../atomic/reserve-and-record.ts'
-import { runIn, type RunStatement } from '../connection/statement.ts'
+import type { RunStatement } from '../connection/statement.ts'
 import { mine, owner } from '../keys/owner.ts'
 import { milliseconds, state, stepState } from '../sql/fragments.ts'
 import type { Dialect } from '../sql/names.ts'
 import { readable } from '../sql/columns.ts'
 import { readJournal } from './journal.ts'
 
-export function postgresSteps(sql: Dialect, run: RunStatement): Steps<unknown> {
+export function postgresSteps(sql: Dialect, run: RunStatement): Steps {
   const texts = stepStatements(sql)
   return {
     readJournal: readJournal(sql, run),
-    async enterPhase(tx, claim) {
-      const within = runIn(tx, sql)
-      await within('select pg_catalog.pg_advisory_xact_lock($1::bigint)', [lockOf(claim.id)])
-      // A statement of its own: the one that waited for the lock has a snapshot from before the wait.
-      return written(await within(texts.check, owner(claim)))
-    },
-    async recordPhase(tx, claim, { position, name, value: result }, leaseMs) {
-      return written(
-        await runIn(tx, sql)(texts.phase, [...step(claim, position, leaseMs), readable(name), result ?? null]),
-      )
-    },
     async openIntent(claim, { position, name, epoch, key, windowMs }, leaseMs) {
       const values = [...step(claim, position, leaseMs), readable(name), epoch, windowMs ?? null, key]
       return written(await run(texts.open, values))
@@ -35,43 +23,42 @@ export function postgresSteps(sql: Dialect, run: RunStatement): Steps<unknown> {
   }
 }
 
-function step(claim: Claim, position: Step['position'], leaseMs: number): readonly unknown[] {
+/** The first five values of each statement that writes a step. */
+export function step(claim: Claim, position: Step['position'], leaseMs: number): readonly unknown[] {
   return [...owner(claim), position, leaseMs]
 }
 
-function written(rows: readonly unknown[]): OwnerResult {
+export function written(rows: readonly unknown[]): OwnerResult {
   return rows.length > 0 ? 'written' : 'claim-lost'
 }
 
 interface StepStatements {
-  readonly check: string
-  readonly phase: string
   readonly open: string
   readonly result: string
 }
 
 /**
- * Each is atomic because it is one statement that begins with the guarded update of the key's row, fence AND claim id: the
+ * Every write of a step is atomic because it is one statement that begins with this guarded update of the key's row, fence AND claim id: the
  * step is written from what that update returned, or not at all. The update renews the lease, which a claim compares
  * that has read the steps in an older snapshot.
  */
-function stepStatements(sql: Dialect): StepStatements {
-  const renew = (unless: string) => `owned as (
+export function renewedIf(sql: Dialect, condition: string): string {
+  return `owned as (
       update ${sql.keys} k set locked_until = ${sql.now} + ${milliseconds('$5')}
-      where ${mine} and k.state = ${state.in_progress} and ${unless}
+      where ${mine} and k.state = ${state.in_progress} and ${condition}
       returning k.id
     )`
-  const here = `select from ${sql.steps} p where p.id = $1::uuid and p.position = $4::integer`
-  const { phase, effect } = stepKindCodes
+}
+
+export function stepAtPosition(sql: Dialect): string {
+  return `select from ${sql.steps} p where p.id = $1::uuid and p.position = $4::integer`
+}
+
+function stepStatements(sql: Dialect): StepStatements {
+  const renew = (condition: string) => renewedIf(sql, condition)
+  const here = stepAtPosition(sql)
+  const { effect } = stepKindCodes
   return {
-    // Not locked: every other claim of the row would wait for a lock that is held while the phase works.
-    check: `select 1 from ${sql.keys} k where ${mine} and k.state = ${state.in_progress}`,
-    // A phase that is already recorded was committed: its work must not commit a second time.
-    phase: `with ${renew(`not exists (${here})`)}, kept as (
-        insert into ${sql.steps} (id, position, name, kind, state, result)
-        select o.id, $4::integer, $6::text, ${phase}, ${stepState.done}, $7::text from owned o
-      )
-      select 1 from owned`,
     open: `with ${renew(`not exists (${here} and p.state = ${stepState.done})`)}, opened as (
         insert into ${sql.steps} as p (id, position, name, kind, state, epoch, opened_at, repeat_until,
           downstream_key, downstream_epoch)

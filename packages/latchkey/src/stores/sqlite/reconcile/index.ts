@@ -1,5 +1,5 @@
 /** How unknown rows are settled. Every write is one transaction, with the clock read in it. */
-import type { Reconciliation } from '../../../ports/reconciliation.ts'
+import type { Ledgers, Reconciliation } from '../../../ports/reconciliation.ts'
 import { apply, waiting } from './apply.ts'
 import type { Database } from '../connection/database.ts'
 import { findEffect } from '../steps/journal.ts'
@@ -20,11 +20,15 @@ export function sqliteReconciliation(database: Database): Reconciliation {
     nextLookUpInMs: id => database.read(handle => nextLookUpInMs(handle, id)),
     unknowns: () => database.snapshot(handle => unknowns(handle)),
 
-    beginLedger: (name, options) => database.write(handle => beginLedger(handle, name, options)),
-    renewLedger: (run, leaseMs) => database.write(handle => renewLedger(handle, run, leaseMs)),
-    endLedger: (run, end) => database.write(handle => endLedger(handle, run, end)),
-    lastLedger: name => database.snapshot(handle => lastLedger(handle, name)),
-
     forgetDeliveries: which => database.write(handle => forgetDeliveries(handle, which)),
+  }
+}
+
+export function sqliteLedgers(database: Database): Ledgers {
+  return {
+    begin: (name, options) => database.write(handle => beginLedger(handle, name, options)),
+    renew: (run, leaseMs) => database.write(handle => renewLedger(handle, run, leaseMs)),
+    end: (run, end) => database.write(handle => endLedger(handle, run, end)),
+    last: name => database.snapshot(handle => lastLedger(handle, name)),
   }
 }

@@ -1,13 +1,13 @@
 /** Runs of ledger comparisons: one at a time under each name, by number and lease. */
-import type { LastLedgerRun, LedgerCounts, LedgerRun, Reconciliation } from '../../../ports/reconciliation.ts'
+import type { LastLedgerRun, LedgerCounts, LedgerRun, Ledgers } from '../../../ports/reconciliation.ts'
 import type { OwnerResult } from '../../../ports/store.ts'
 import { ledgerDueInMs, type LedgerTimes } from '../../shared/ledger-run.ts'
 import type { SqliteRow } from '../driver.ts'
 import type { Handle } from '../connection/handle.ts'
 import { readNowMs, storable } from '../keys/row.ts'
 
-type BeginResult = Awaited<ReturnType<Reconciliation['beginLedger']>>
-type LedgerEnd = Parameters<Reconciliation['endLedger']>[1]
+type BeginResult = Awaited<ReturnType<Ledgers['begin']>>
+type LedgerEnd = Parameters<Ledgers['end']>[1]
 
 const runSql = 'SELECT run, began_at_ms, held_until_ms, retry_at_ms FROM latchkey_ledger_runs WHERE name = ?1'
 const beginSql = `

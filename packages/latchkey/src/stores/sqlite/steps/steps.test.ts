@@ -41,9 +41,9 @@ describe('a phase', () => {
       expect(() => tx.run('INSERT INTO orders VALUES (?1)', ['too early'])).toThrow('has not begun')
       // Whoever writes now does not wait for this phase.
       await own(store, 2)
-      expect(await store.steps.enterPhase(tx, claim)).toBe('written')
+      expect(await store.phases.enterPhase(tx, claim)).toBe('written')
       tx.run('INSERT INTO orders VALUES (?1)', ['in time'])
-      await store.steps.recordPhase(tx, claim, { position: 0, name: 'record', value: undefined }, hourMs)
+      await store.phases.recordPhase(tx, claim, { position: 0, name: 'record', value: undefined }, hourMs)
       return 'commit'
     })
     expect(end.kind).toBe('committed')
@@ -56,10 +56,10 @@ describe('a phase', () => {
     await harness.advance(2 * hourMs)
     let takeover: Promise<unknown> | undefined
     await store.transactor.transaction(async tx => {
-      await store.steps.enterPhase(tx, claim)
+      await store.phases.enterPhase(tx, claim)
       takeover = store.claim(phasedRequest(1)).then(result => result.kind)
       await new Promise(resolve => setTimeout(resolve, 30))
-      await store.steps.recordPhase(tx, claim, { position: 0, name: 'record', value: undefined }, hourMs)
+      await store.phases.recordPhase(tx, claim, { position: 0, name: 'record', value: undefined }, hourMs)
       return 'commit'
     })
     expect(await takeover).toBe('seen')
@@ -70,7 +70,7 @@ describe('a phase', () => {
     const claim = await own(store, 1)
     outside.exec('BEGIN IMMEDIATE')
     const phase = store.transactor.transaction(async tx => {
-      await store.steps.enterPhase(tx, claim)
+      await store.phases.enterPhase(tx, claim)
       return 'commit'
     })
     await expect(phase).rejects.toSatisfy(error => isLatchkeyError(error, 'store-unavailable'))
@@ -83,7 +83,7 @@ describe('a phase', () => {
     const other = await harness.open()
     const claim = await own(store, 1)
     await other.transactor.transaction(async tx => {
-      const entering = store.steps.enterPhase(tx, claim)
+      const entering = store.phases.enterPhase(tx, claim)
       await expect(entering).rejects.toSatisfy(error => isLatchkeyError(error, 'not-a-transaction'))
       return 'rollback'
     })
