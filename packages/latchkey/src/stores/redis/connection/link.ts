@@ -3,6 +3,7 @@ import { atEndOfTurn, type TurnEnd } from '../../../ports/clock.ts'
 import type { IoredisClient, NodeRedisBytes, NodeRedisClient, RedisArgument, RedisClient, Reply } from '../driver.ts'
 import { isNoScript, storeError } from './errors.ts'
 import { buckets, hexOf, keysOf } from './layout.ts'
+import { hasWritten, type Replicas } from './replicas.ts'
 import { type LoadedScript, loadScript, type Script } from './script.ts'
 
 /** How one client sends a script. */
@@ -24,10 +25,11 @@ export interface Link {
 export interface LinkOptions {
   readonly sender: Sender
   readonly prefix: string
+  readonly replicas?: Replicas | undefined
   readonly forwardMs: string | undefined
 }
 
-export function openLink({ sender, prefix, forwardMs }: LinkOptions): Link {
+export function openLink({ sender, prefix, replicas, forwardMs }: LinkOptions): Link {
   const loaded = new Map<Script, LoadedScript>()
 
   function load(script: Script): LoadedScript {
@@ -40,20 +42,31 @@ export function openLink({ sender, prefix, forwardMs }: LinkOptions): Link {
     const ready = load(script)
     const keys = keysOf(prefix, hex, ready.parts)
     try {
-      return (await send(ready, keys, args)) as Reply
+      return await send(ready, keys, args)
     } catch (error) {
       throw storeError(error)
     }
   }
 
   /** A script that the server does not know has not run: its text goes after it, and the server knows it from then on. */
-  async function send(script: LoadedScript, keys: string[], args: RedisArgument[]): Promise<unknown> {
+  async function send(script: LoadedScript, keys: string[], args: RedisArgument[]): Promise<Reply> {
     try {
-      return await sender.bySha(script, keys, args)
+      return await proven(script, sender.bySha(script, keys, args))
     } catch (error) {
       if (!isNoScript(error)) throw error
-      return sender.byText(script, keys, args)
+      return proven(script, sender.byText(script, keys, args))
     }
+  }
+
+  async function proven({ isReplicated }: LoadedScript, sent: Promise<unknown>): Promise<Reply> {
+    // Not awaited before the reply, and a rejection of it is not left alone where the reply is one.
+    const asked = isReplicated ? replicas?.proof() : undefined
+    asked?.catch(() => {})
+    // Scripts return nothing else.
+    const reply = (await sent) as Reply
+    const lack = asked !== undefined && hasWritten(reply) ? await asked : undefined
+    if (lack !== undefined) throw lack
+    return reply
   }
 
   return {

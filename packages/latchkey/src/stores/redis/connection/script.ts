@@ -16,6 +16,8 @@ export interface Script {
   /** The keys, each under its own name. They are of one identity or of one bucket, so of one slot. */
   readonly parts: readonly Part[]
   readonly args: readonly string[]
+  /** It counts only when the replicas have it that the store was told to wait for. Default: no. */
+  readonly isReplicated?: true
   /** It also knows `now`, in milliseconds, and `time`, as the server tells it. */
   readonly body: string
 }
@@ -24,11 +26,12 @@ export interface LoadedScript {
   readonly text: string
   /** By it the server knows the script: two versions of the library have two names. */
   readonly sha: string
+  readonly isReplicated: boolean
   readonly parts: readonly Part[]
 }
 
 /** `forwardMs`: a Lua expression that is added to the time, for tests. */
-export function loadScript({ flags, parts, args, body }: Script, forwardMs: string | undefined): LoadedScript {
+export function loadScript({ flags, parts, args, body, isReplicated }: Script, forwardMs: string | undefined): LoadedScript {
   const text = [
     flags === '' ? '#!lua' : `#!lua flags=${flags}`,
     names('KEYS', parts),
@@ -37,7 +40,7 @@ export function loadScript({ flags, parts, args, body }: Script, forwardMs: stri
     `local now = time[1] * 1000 + math.floor(time[2] / 1000)${forwardMs === undefined ? '' : ` + ${forwardMs}`}`,
     body,
   ].join('\n')
-  return { text, sha: createHash('sha1').update(text).digest('hex'), parts }
+  return { text, sha: createHash('sha1').update(text).digest('hex'), parts, isReplicated: isReplicated === true }
 }
 
 function names(list: 'KEYS' | 'ARGV', ours: readonly string[]): string {

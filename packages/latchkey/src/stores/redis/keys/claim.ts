@@ -1,14 +1,17 @@
 /** The claim of guarded and phased work. */
+import { errorText, LatchkeyError } from '../../../ports/errors.ts'
 import type { ClaimRequest, ClaimResult, GrantedFrom, TakeOver } from '../../../ports/store.ts'
 import { recoveryCodes, stateCodes } from '../../shared/codes.ts'
 import { grantedFrom } from '../../shared/grant.ts'
 import { isOutOfMemory } from '../connection/errors.ts'
 import type { Link } from '../connection/link.ts'
+import { isShortOfReplicas } from '../connection/replicas.ts'
 import { listOf, numberOf, textOf } from '../connection/reply.ts'
 import { givenLua, optional, optionalMs, type Script, wholeMs } from '../connection/script.ts'
 import type { RedisArgument, Reply } from '../driver.ts'
 import { stepsLua } from '../lua/steps.ts'
 import { journalFrom } from '../steps/journal.ts'
+import { release } from './release.ts'
 import { bufferOf, knownRecoveryLua, lifeLua, memberOf, readFieldsLua, readRecord, recordFrom } from './row.ts'
 
 const { pending, in_progress: inProgress, completed, failed_retryable: failedRetryable } = stateCodes
@@ -29,6 +32,7 @@ end`
 /** What the row is once it is granted, and who gets it. Every comparison is in the script. */
 const claimScript: Script = {
   flags: '',
+  isReplicated: true,
   parts: ['row', 'outcome', 'journal', 'leases', 'queue', 'expiries', 'floor'],
   args: [
     ...['id', 'claimId', 'fingerprint', 'recovery', 'leaseMs', 'expiresInMs', 'tombstoneMs', 'description'],
@@ -93,10 +97,21 @@ export async function claim(link: Link, request: ClaimRequest): Promise<ClaimRes
   try {
     return resultOf(request, await link.run(claimScript, id, argumentsOf(request)))
   } catch (error) {
+    if (isShortOfReplicas(error)) throw await undone(link, request, error)
     const cause = error instanceof Error ? error.cause : undefined
     if (!isOutOfMemory(cause)) throw error
     return seenWithoutMemory(link, request, error)
   }
+}
+
+/**
+ * A claim that a failover could lose must not run. It is released, and then it has done nothing; phased work may be resumed by a worker all the same,
+ * which its caller is told.
+ */
+async function undone(link: Link, { identity, claimId, recovery }: ClaimRequest, error: unknown): Promise<unknown> {
+  await release(link, identity.id, claimId).catch(() => 'not-yours')
+  if (recovery === 'resume') return error
+  return new LatchkeyError('store-unavailable', errorText(error), { cause: error, sent: false })
 }
 
 /** A server without memory grants nothing new, and can still be read: who only wants the answer gets it. */

@@ -14,6 +14,7 @@ const { in_progress: inProgress, completed, unknown } = stateCodes
 /** The usual case, which leaves no doubt about what the row was before. 0: the other script finds out. */
 const completeInTimeScript: Script = {
   flags: 'allow-oom',
+  isReplicated: true,
   parts: ['row', 'outcome', 'leases', 'expiries'],
   args: [...ownerArgs, 'retentionMs', 'answer'],
   body: `
@@ -44,7 +45,7 @@ if isOwner and (state == '${inProgress}' or settles) then
   return 1
 end
 -- Its own answer is there already: the reply to the first write was lost. An answer by evidence is not its own.
-if isOwner and state == '${completed}' and byOwner == '1' then return 1 end
+if isOwner and state == '${completed}' and byOwner == '1' then return writtenBefore() end
 noteLateOwner(ownClaim, 'happened', 0)
 return 0`,
 )

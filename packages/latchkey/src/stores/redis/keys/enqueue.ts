@@ -12,6 +12,7 @@ const { pending, completed } = stateCodes
 
 const enqueueScript: Script = {
   flags: '',
+  isReplicated: true,
   parts: ['row', 'outcome', 'journal', 'queue', 'expiries', 'floor'],
   args: [
     ...['id', 'claimId', 'fingerprint', 'expiresInMs', 'tombstoneMs', 'description', 'scope', 'operation'],

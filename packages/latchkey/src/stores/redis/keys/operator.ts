@@ -61,6 +61,7 @@ function auditFrom(reply: Reply): AuditEntry {
 function operatorScript(body: string): Script {
   return {
     flags: 'allow-oom',
+    isReplicated: true,
     parts: rowParts,
     args: ['id', 'by', 'reason'],
     body: `${knownRecoveryLua}${rowLua}${transitionsLua}${evidenceLua}

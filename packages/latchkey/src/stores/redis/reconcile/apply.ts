@@ -27,6 +27,7 @@ end`
 
 const applyScript: Script = {
   flags: 'allow-oom',
+  isReplicated: true,
   parts: rowParts,
   args: ['id', 'evidenceId', 'quarantineMs', 'retentionMs', 'lookFence', 'look'],
   body: `${knownRecoveryLua}${rowLua}${transitionsLua}${stepsLua}${doubtLua}${evidenceLua}${settleLua}${fitsLua}

@@ -15,6 +15,7 @@ import { verdictArgs, verdictArguments } from './verdict.ts'
 
 const settleScript: Script = {
   flags: 'allow-oom',
+  isReplicated: true,
   parts: rowParts,
   args: ['id', 'by', 'reason', 'retentionMs', ...verdictArgs],
   body: `${givenLua}${knownRecoveryLua}${rowLua}${transitionsLua}${stepsLua}${doubtLua}${evidenceLua}${settleLua}

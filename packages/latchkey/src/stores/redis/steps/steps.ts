@@ -24,6 +24,7 @@ return readJournal()`,
 function stepScript(args: readonly string[], body: string): Script {
   return {
     flags: 'allow-oom',
+    isReplicated: true,
     parts: ['row', 'journal', 'leases'],
     args: [...ownerArgs, 'leaseMs', 'position', ...args],
     body: `${givenLua}${stepsLua}

@@ -1,0 +1,28 @@
+import { runStoreCases, runUnreadableCases } from '@latchkey/conformance'
+import type { Redis } from 'ioredis'
+import { afterAll, beforeAll, it } from 'vitest'
+import { describeRedis } from '../../../../../test/servers/redis/describe-redis.ts'
+import { checkStoreModel } from '../../../test/properties/store-properties.ts'
+import { clientKinds, type OpenClient, openIoredis } from '../../../test/redis/clients.ts'
+import { redisHarness } from '../../../test/redis/fixture.ts'
+
+for (const kind of clientKinds) {
+  describeRedis(`the redis store on ${kind.name} conforms:`, own => {
+    let opened: OpenClient
+    let outside: OpenClient & { readonly client: Redis }
+    beforeAll(async () => {
+      opened = await kind.open(own.server.url)
+      outside = await openIoredis(own.server.url)
+    })
+    afterAll(async () => {
+      await opened.close()
+      await outside.close()
+    })
+    const harness = async () => redisHarness(opened.client, outside.client)
+
+    runStoreCases(harness, it, ['transactional'])
+    runUnreadableCases(harness, it)
+
+    it('agrees with the model, whatever callers do', () => checkStoreModel(harness, { numRuns: 20 }), 120_000)
+  })
+}
