@@ -111,6 +111,14 @@ describe('docs', () => {
     ])
   })
 
+  it('reports a guide that the README does not lead to', async () => {
+    const guides = { 'docs/guides/a.md': '# A\n', 'docs/guides/b.md': '# B\n', 'docs/guides/c.md': '# C\n' }
+    const readme = '[a](docs/guides/a.md) [c](docs/guides/c.md#c)'
+    expect(await found({ ...guides, 'README.md': readme })).toEqual([
+      expect.stringContaining('docs/guides/b.md  the README does not link to this guide'),
+    ])
+  })
+
   it('compares a block that shows a file of the repository, and writes it anew when asked to', async () => {
     const shows = (code: string) => `# Shop\n\n<!-- source: shop.ts -->\n${block(code)}\nThe end.\n`
     const shop = "import './no-module-of-the-document.ts'\nexport const tea = 1\n"

@@ -7,7 +7,7 @@
 //   <!-- wrong -->              above a block: shows what not to do; it still compiles, and a comment in it says "wrong"
 //   <!-- source: a/b.ts -->     above a block: it is that file of the repository, word for word; see shown-sources.ts
 //
-// Errors are reported at the line of the document. Relative links between documents are checked as well.
+// Errors are reported at the line of the document. Relative links between documents are checked as well, and the README leads to every guide.
 import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join, posix, relative } from 'node:path'
 import { isTest, isTypeScript, listFiles, readText } from './files.ts'
@@ -17,6 +17,7 @@ import type { Fence } from './markdown.ts'
 import { checkSources, sourceOf } from './shown-sources.ts'
 import { compilerFindings, run, toolPath } from './process.ts'
 
+const GUIDES = 'docs/guides'
 // Inside node_modules: ignored by git, and module names resolve as they do for the repository's own code.
 const CACHE = 'node_modules/.cache/latchkey-docs'
 
@@ -28,7 +29,7 @@ export type Block = { path: string; segments: Segment[] }
 export async function checkDocs({ root, update }: CheckOptions): Promise<Finding[]> {
   const shown = checkSources({ root, update })
   const { blocks, findings } = extractBlocks(root)
-  return [...shown, ...findings, ...linkFindings(root), ...(await compile(root, blocks))]
+  return [...shown, ...findings, ...linkFindings(root), ...guideFindings(root), ...(await compile(root, blocks))]
 }
 
 export function extractBlocks(root: string): { blocks: Block[]; findings: Finding[] } {
@@ -163,4 +164,10 @@ function linkFindings(root: string): Finding[] {
       return [{ file, line, message: `links to ${target}, but ${linked} has no such heading: correct the anchor` }]
     }),
   )
+}
+
+function guideFindings(root: string): Finding[] {
+  const linked = new Set(linksOf(readText(root, 'README.md')).map(({ target }) => target.split('#')[0]))
+  const guides = listFiles(root, GUIDES).filter(file => file.endsWith('.md') && !linked.has(file))
+  return guides.map(file => ({ file, message: 'the README does not link to this guide: add it under "Read on"' }))
 }

@@ -1,5 +1,5 @@
 /** What a store's author provides to run the store conformance cases against the real server. */
-import type { Store } from 'latchkey'
+import type { Faculty, Store } from 'latchkey'
 
 export interface StoreHarness {
   /** A store over the harness's empty data. Each further call returns another handle on the same data, like a second process. */
@@ -33,6 +33,8 @@ export interface SpoilableHarness extends StoreHarness {
 export interface SpoilCase {
   /** A sentence about behaviour. */
   readonly name: string
+  /** As of a store case. */
+  readonly needs?: readonly Faculty[]
   run(harness: SpoilableHarness): Promise<void>
 }
 
@@ -47,9 +49,14 @@ export interface BusinessTable {
 export interface StoreCase {
   /** A sentence about behaviour. */
   readonly name: string
-  /** Run only by stores with this trait. */
-  readonly needs?: 'transactional' | 'many-processes'
+  /** Run only by stores that have all of these. */
+  readonly needs?: readonly Faculty[]
   run(harness: StoreHarness): Promise<void>
+}
+
+/** The same cases, for stores that also have these faculties. */
+export function needing(faculties: readonly Faculty[], cases: readonly StoreCase[]): readonly StoreCase[] {
+  return cases.map(each => ({ ...each, needs: [...new Set([...faculties, ...(each.needs ?? [])])] }))
 }
 
 /** Runs a case over empty data and closes the harness in every case. */

@@ -1,7 +1,6 @@
 /** The store conformance cases, as data: every store passes them against its real server. */
-import assert from 'node:assert/strict'
-import type { StoreTraits } from 'latchkey'
-import { type SpoilableHarness, type StoreCase, type StoreHarness, withHarness } from './store-harness.ts'
+import { needing, type SpoilableHarness, type StoreCase, type StoreHarness, withHarness } from './store-harness.ts'
+import { assertSelected, selectCases, type StoreSelection } from './store-selection.ts'
 import { applyingCases } from './store/reconcile/apply.ts'
 import { byteCases } from './store/keys/bytes.ts'
 import { checkCases } from './store/keys/checks.ts'
@@ -22,6 +21,7 @@ import { lookupCases } from './store/reconcile/look-ups.ts'
 import { operatorCases } from './store/keys/operators.ts'
 import { ownerCases } from './store/keys/owners.ts'
 import { parkingCases } from './store/keys/parking.ts'
+import { phaseCases } from './store/steps/phases.ts'
 import { quarantineCases } from './store/reconcile/quarantine.ts'
 import { reservationCases } from './store/atomic/reservations.ts'
 import { resumingCases } from './store/steps/resuming.ts'
@@ -30,6 +30,7 @@ import { stepCases } from './store/steps/steps.ts'
 import { takeOverCases } from './store/keys/take-over.ts'
 import { tombstoneBesideCases } from './store/atomic/tombstones.ts'
 import { tombstoneCases } from './store/keys/tombstones.ts'
+import { traitCases } from './store/traits.ts'
 import { transactionCases } from './store/atomic/transactions.ts'
 import { unreadableCases } from './store/keys/unreadable.ts'
 import { valueCases } from './store/values/pages.ts'
@@ -37,6 +38,7 @@ import { verdictCases } from './store/reconcile/verdicts.ts'
 import { waitingCases } from './store/reconcile/waiting.ts'
 
 export const storeCases: readonly StoreCase[] = [
+  ...traitCases,
   ...claimCases,
   ...takeOverCases,
   ...ownerCases,
@@ -48,62 +50,44 @@ export const storeCases: readonly StoreCase[] = [
   ...operatorCases,
   ...listingCases,
   ...byteCases,
-  ...transactionCases,
-  ...reservationCases,
   ...parkingCases,
-  ...stepCases,
-  ...intentCases,
-  ...resumingCases,
-  ...evidenceCases,
-  ...applyingCases,
-  ...quarantineCases,
-  ...contradictionCases,
-  ...settlingEffectCases,
-  ...verdictCases,
-  ...lookupCases,
-  ...lookingCases,
-  ...waitingCases,
-  ...deferredCases,
   ...tombstoneCases,
+  ...verdictCases,
   ...tombstoneBesideCases,
-  ...ledgerCases,
-  ...valueCases,
-  ...erasureCases,
+  ...needing(['transactions'], [...transactionCases, ...reservationCases]),
+  ...needing(['steps'], [...stepCases, ...intentCases, ...resumingCases, ...deferredCases]),
+  ...needing(['phases'], phaseCases),
+  ...needing(['reconciliation'], [...evidenceCases, ...applyingCases, ...quarantineCases, ...contradictionCases]),
+  ...needing(['reconciliation'], [...lookupCases, ...lookingCases, ...waitingCases]),
+  ...needing(['reconciliation', 'steps'], settlingEffectCases),
+  ...needing(['ledgers'], ledgerCases),
+  ...needing(['values'], valueCases),
+  ...needing(['erasure'], erasureCases),
 ]
 
 /** Fits `it` of vitest, jest and mocha, and `test` of node:test. */
 export type TestFunction = (name: string, run: () => Promise<void>) => void
 
-/** What a case needs beyond the core of the port. */
-export type StoreNeed = NonNullable<StoreCase['needs']>
-
 /**
- * Registers every case, each with its own harness over empty data. List the traits that a store does not have in `denied`: their cases are
- * omitted, and a case checks that the store denies the trait.
+ * Registers the cases of the core and of the faculties that the store has, each with its own harness over empty data. Prints the cases that are
+ * left out, and why. One more case fails if the store claims a faculty whose cases do not run.
  */
 export function runStoreCases(
   open: () => Promise<StoreHarness>,
   test: TestFunction,
-  denied: readonly StoreNeed[] = [],
+  selection: StoreSelection = {},
 ): void {
-  for (const { name, needs, run } of storeCases) {
-    if (needs === undefined || !denied.includes(needs)) test(name, () => withHarness(open, run))
-  }
-  for (const need of ['transactional', 'many-processes'] as const) {
-    const word = denied.includes(need) ? 'denies' : 'has'
-    test(`${word} the trait ${need}`, () =>
-      withHarness(open, async harness => {
-        const { traits } = await harness.open()
-        assert.equal(hasTrait(traits, need), !denied.includes(need))
-      }))
-  }
+  const selected = selectCases(storeCases, selection)
+  for (const { name, run } of selected) test(name, () => withHarness(open, run))
+  test('runs the cases of the faculties that it claims, and of no other', () =>
+    withHarness(open, async harness => assertSelected(await harness.open(), selected, selection)))
 }
 
 /** The cases about rows that this version cannot read, for a store whose rows other programs can write. */
-export function runUnreadableCases(open: () => Promise<SpoilableHarness>, test: TestFunction): void {
-  for (const { name, run } of unreadableCases) test(name, () => withHarness(open, run))
-}
-
-function hasTrait(traits: StoreTraits, need: StoreNeed): boolean {
-  return need === 'transactional' ? traits.transactional : traits.processes === 'many'
+export function runUnreadableCases(
+  open: () => Promise<SpoilableHarness>,
+  test: TestFunction,
+  selection: StoreSelection = {},
+): void {
+  for (const { name, run } of selectCases(unreadableCases, selection)) test(name, () => withHarness(open, run))
 }

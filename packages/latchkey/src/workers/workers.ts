@@ -109,6 +109,6 @@ const nothingToDo: { readonly [Name in WorkerName]?: string } = {
 }
 
 function whyNothing(name: WorkerName): string {
-  const why = nothingToDo[name] ?? 'on a store without transactions'
+  const why = nothingToDo[name] ?? 'on a store without steps'
   return `createWorkers: the ${name} has nothing to do ${why}; remove it from only`
 }

@@ -1,9 +1,11 @@
 import { describe, expect, expectTypeOf, it } from 'vitest'
 import { singleTenant } from '../../src/engine/request.ts'
 import { createLatchkey } from '../../src/engine/latchkey.ts'
+import { createReconciler } from '../../src/reconcile/reconciler.ts'
 import type { Store } from '../../src/ports/store.ts'
 import { memoryStore } from '../../src/stores/memory/index.ts'
-import { withoutTransactions } from '../memory/fixture.ts'
+import { json } from '../../src/engine/steps/json.ts'
+import { withoutFaculties, withoutTransactions } from '../memory/fixture.ts'
 
 const store = memoryStore()
 const latchkey = () => createLatchkey({ store, scope: singleTenant })
@@ -37,6 +39,29 @@ export const forgotten = {
   atomicLease: () => latchkey().atomic('orders.create', { leaseMs: 1_000 }),
   // @ts-expect-error a verdict needs somebody who gives it
   settle: () => latchkey().settle({ id: 'x' }, { kind: 'never-happened' }),
+}
+
+const plain = () => createLatchkey({ store: withoutTransactions(store), scope: singleTenant })
+const effects = { version: 1, steps: 'effects' } as const
+
+/** Never called: what a store without transactions cannot carry, and what a definition of effects only cannot do. */
+export const notCarried = {
+  // @ts-expect-error there are no atomic operations
+  atomic: () => plain().atomic('orders.create'),
+  // @ts-expect-error there is no outbox
+  outbox: () => plain().outbox,
+  // @ts-expect-error phased work is declared with steps: 'effects'
+  phased: () => plain().phased('orders.create', { version: 1 }, async () => json(201, {})),
+  // @ts-expect-error so is deferred work
+  deferred: () => plain().deferred('orders.create', { deadlineMs: 1 }, async () => json(201, {})),
+  // @ts-expect-error a definition of effects has no phase
+  phase: () => plain().phased('orders.create', effects, async x => json(201, await x.phase('record', () => 1))),
+  // @ts-expect-error also where the store has transactions
+  phaseOnAny: () => latchkey().phased('orders.create', effects, async x => json(201, await x.phase('record', () => 1))),
+  // @ts-expect-error and it has no outbox
+  append: () => latchkey().phased('orders.create', effects, async x => json(201, x.outbox)),
+  // @ts-expect-error there are no other steps to choose
+  otherSteps: () => latchkey().phased('orders.create', { version: 1, steps: 'phases' }, async () => json(201, {})),
 }
 
 /** What plain JavaScript hands in, past the types. */
@@ -98,9 +123,63 @@ describe('an operation', () => {
     expect(() => withConnections(undefined).guarded('orders.create', { onFailure: 'hold' })).not.toThrow()
   })
 
-  it('refuses atomic on a store that has no transactions', () => {
-    const plain = createLatchkey({ store: withoutTransactions(store), scope: singleTenant })
-    expect(() => plain.atomic('orders.create')).toThrow(misconfigured('the plain store has no transactions'))
+  it('refuses what its store cannot carry, and names what is missing, the trait and the way out', () => {
+    // As plain JavaScript sees it: a Latchkey that declares everything.
+    const on = (lacking: Store) => createLatchkey<unknown, unknown>({ store: lacking, scope: singleTenant })
+    const definition = async () => json(201, {})
+    const withoutTx = on(withoutTransactions(store))
+    expect(() => withoutTx.atomic('orders.create')).toThrow(
+      misconfigured(
+        'orders.create: the plain store has no transactions (traits.transactional), so nothing can commit with your rows. Use guarded, phased, or deferred, or postgresStore',
+      ),
+    )
+    const noPhases = (name: string) =>
+      misconfigured(
+        `${name}: the plain store has no transactions (traits.transactional), so no phase could commit with its writes. Declare it with steps: 'effects', or use postgresStore`,
+      )
+    expect(() => withoutTx.phased('orders.pay', { version: 1 }, definition)).toThrow(noPhases('orders.pay'))
+    expect(() => withoutTx.deferred('orders.export', { deadlineMs: 1 }, definition)).toThrow(noPhases('orders.export'))
+    const core = on(withoutFaculties(store))
+    const noSteps = (name: string) =>
+      misconfigured(
+        `${name}: the core store has no steps (traits.faculties), so nothing could be resumed or run later. Use guarded, or postgresStore`,
+      )
+    expect(() => core.phased('orders.pay', effects, definition)).toThrow(noSteps('orders.pay'))
+    expect(() => core.deferred('orders.export', { deadlineMs: 1, steps: 'effects' }, definition)).toThrow(
+      noSteps('orders.export'),
+    )
+    const guardedOnly = on({ ...store, traits: { ...store.traits, kinds: ['guarded'] } })
+    expect(() => guardedOnly.phased('orders.pay', { version: 1 }, definition)).toThrow(
+      misconfigured(
+        'orders.pay: the memory store does not carry phased operations (traits.kinds). Use guarded, or postgresStore',
+      ),
+    )
+    const withoutPhases = on({ ...store, phases: undefined })
+    expect(() => withoutPhases.phased('orders.pay', { version: 1 }, definition)).toThrow(
+      misconfigured('orders.pay: the memory store has no phases (traits.faculties)'),
+    )
+  })
+
+  it('leaves the name of a refused operation free for one that its store carries', () => {
+    const lacking = createLatchkey<unknown, unknown>({ store: withoutTransactions(store), scope: singleTenant })
+    expect(() => lacking.atomic('orders.create')).toThrow(misconfigured('has no transactions'))
+    expect(lacking.guarded('orders.create', { onFailure: 'hold' }).kind).toBe('guarded')
+  })
+
+  it('refuses an append, a reconciler and a ledger where the store has none of it', async () => {
+    const lacking = createLatchkey<unknown, unknown>({ store: withoutFaculties(store), scope: singleTenant })
+    await expect(lacking.outbox.append({}, { topic: 'orders', payload: 1 })).rejects.toEqual(
+      misconfigured('outbox.append: the core store has no outbox (traits.faculties)'),
+    )
+    expect(() => createReconciler(lacking)).toThrow(
+      misconfigured('the core store has no reconciliation (traits.faculties). Settle what is unknown as an operator'),
+    )
+    const reconciler = createReconciler(
+      createLatchkey<unknown, unknown>({ store: { ...store, ledgers: undefined }, scope: singleTenant }),
+    )
+    expect(() => reconciler.ledger('books', untyped({}))).toThrow(
+      misconfigured('the memory store has no ledgers (traits.faculties). Use look-ups and webhooks'),
+    )
   })
 
   it('refuses wrong durations when it is declared, not at the first request', () => {

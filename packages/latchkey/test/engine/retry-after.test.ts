@@ -6,6 +6,7 @@ import type { Store } from '../../src/ports/store.ts'
 import { memoryStore } from '../../src/stores/memory/index.ts'
 import { type FakeClock, fakeClock } from './fake-clock.ts'
 import { answered, executeRequest, gate, latchkeyOn, operationName, rowOf, type TestLatchkey } from './fixture.ts'
+import { present } from '../present.ts'
 
 let clock: FakeClock
 let store: Store
@@ -82,10 +83,10 @@ it('is the time until the next look-up of an unknown row, where somebody looks, 
   expect(await ask()).toEqual(['outcome-unknown', 30_000])
   expect((await rowOf(store, 'k')).state).toBe('unknown')
   const asked = { operation: 'refunds.create', firstInMs: 0, leaseMs: 20_000, limit: 1 }
-  const [lookup] = await store.reconciliation.lookups(asked)
+  const [lookup] = await present(store.reconciliation).lookups(asked)
   expect(await ask()).toEqual(['outcome-unknown', 20_000])
   if (lookup === undefined) throw new Error('the row is due')
-  await store.reconciliation.postpone(lookup, 400_000)
+  await present(store.reconciliation).postpone(lookup, 400_000)
   expect(await ask()).toEqual(['outcome-unknown', 400_000])
   clock.advance(399_900)
   expect(await ask()).toEqual(['outcome-unknown', 1_000])

@@ -1,12 +1,13 @@
 /** Evidence is kept and applied, in any order and in any state. */
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
-import type { Finding, FoundVerdict, Subject } from '../../src/ports/reconciliation.ts'
-import { answerOf, halfTicks, inTurn, key, type Real, spans, step, type StoreCommand } from './command.ts'
+import type { ApplyResult, Finding, FoundVerdict, Subject } from '../../src/ports/reconciliation.ts'
+import { answerOf, halfTicks, inTurn, key, spans, step, type StoreCommand } from './command.ts'
 import { generationOf, type ModelPiece } from './evidence-model.ts'
 import * as expected from './settle-model.ts'
 import { expired, gone, type StoreModel } from './store-model.ts'
 import { downstreamKeyOf, idOf } from './store-names.ts'
+import { present } from '../present.ts'
 
 /** Mostly what the row needs, so that much is settled. */
 const claimed = fc.record({
@@ -55,6 +56,8 @@ const keep = step({
   input: fc.record({ about, claimed, again: fc.constantFrom(false, false, true) }),
   when: (model, { about }) => !isOver(model, rowOf(model, about)),
   async run(model, { store }, { about, ...rest }) {
+    const { reconciliation } = store
+    if (reconciliation === undefined) return
     const input = { key: rowOf(model, about), ...rest }
     const { evidence } = model
     const known = evidence.pieces.findLast(piece => piece.key === input.key && piece.source === 'ledger')
@@ -63,7 +66,7 @@ const keep = step({
     const statement = statementOf(model, input.key, input.claimed)
     const ref = again ? known.ref : `finding ${evidence.refs}`
     const finding: Finding = { source: 'ledger', ref, verdict: verdictOf(statement) }
-    const result = await store.reconciliation.keep(subjectOf(input.key, statement), finding)
+    const result = await reconciliation.keep(subjectOf(input.key, statement), finding)
     const foreseen = again ? 'duplicate' : model.rows.has(input.key) ? 'kept' : 'no-row'
     assert.equal(result.kind, foreseen)
     if (again) assert.equal('evidenceId' in result && result.evidenceId, known.evidenceId)
@@ -101,11 +104,13 @@ const deliver = step({
     return !isOver(model, key) && !(known && expected.isOnTheEdge(model, { key, ...known }))
   },
   async run(model, { store }, { key, claimed, nth, signedAt }) {
+    const { reconciliation } = store
+    if (reconciliation === undefined) return
     const ref = `message ${nth} of ${key}`
     const statement = statementOf(model, key, claimed)
     const delivery = { signedAtMs: Date.UTC(2026, 0, 1) + signedAt }
     const finding: Finding = { source: 'webhook', ref, verdict: verdictOf(statement), delivery }
-    const result = await store.reconciliation.keep(subjectOf(key, statement), finding)
+    const result = await reconciliation.keep(subjectOf(key, statement), finding)
     const message = expected.receive(model, { key, ref, signedAt })
     const known = model.evidence.pieces.some(piece => piece.ref === ref && !expected.isOld(model, piece))
     const row = model.rows.get(key)
@@ -137,7 +142,7 @@ const applyAny = (nth: fc.Arbitrary<number>) =>
       const { fence = 1 } = model.rows.get(piece.key) ?? {}
       const lookup = asLookup === 'invented' ? { key: piece.key, fence, look: 1_000 } : held
       const claim = lookup && { id: idOf(lookup.key), fence: lookup.fence, look: lookup.look }
-      const result = await real.store.reconciliation.apply(piece.evidenceId, {
+      const result = await present(real.store.reconciliation).apply(piece.evidenceId, {
         ...options,
         ...(claim ? { lookup: claim } : {}),
       })
@@ -156,12 +161,10 @@ const applyAny = (nth: fc.Arbitrary<number>) =>
 
 const apply = applyAny(fc.nat({ max: 4 }))
 
-type Result = Awaited<ReturnType<Real['store']['reconciliation']['apply']>>
-
 function assertApplied(
   model: StoreModel,
   piece: ModelPiece,
-  { result, foreseen }: { result: Result; foreseen: expected.Applied },
+  { result, foreseen }: { result: ApplyResult; foreseen: expected.Applied },
 ): void {
   // Of an earlier generation: whether it is still known that it was applied, the port leaves open.
   if (expected.isOld(model, piece)) return assert.ok(['not-applicable', foreseen].includes(result.kind))
@@ -174,10 +177,12 @@ const waiting = step({
   by: [],
   input: fc.constantFrom(1, 10, 10),
   async run(model, { store }, limit) {
+    const { reconciliation } = store
+    if (reconciliation === undefined) return
     const open = (piece: ModelPiece) =>
       expected.isMixed(model.rows.get(piece.key)) || expected.isOnTheEdge(model, piece)
     if (model.evidence.pieces.some(open)) return
-    const found = await store.reconciliation.waiting({ limit: limit === 10 ? 1_000 : limit })
+    const found = await reconciliation.waiting({ limit: limit === 10 ? 1_000 : limit })
     const foreseen = expected.waiting(model).map(piece => piece.evidenceId)
     assert.equal(found.length, limit === 10 ? foreseen.length : Math.min(limit, foreseen.length))
     for (const each of found) assert.ok(foreseen.includes(each.evidenceId), `${each.evidenceId} waits`)
@@ -190,8 +195,9 @@ const findEffect = step({
   input: fc.record({ key, position: fc.constantFrom(0, 1), epoch: fc.constantFrom(0, 0, 1, 2) }),
   when: (model, { key }) => !isOver(model, key),
   async run(model, { store }, { key, position, epoch }) {
-    if (store.steps === undefined) return
-    const found = await store.reconciliation.findEffect(downstreamKeyOf({ key, position, epoch }))
+    const { steps, reconciliation } = store
+    if (steps === undefined || reconciliation === undefined) return
+    const found = await reconciliation.findEffect(downstreamKeyOf({ key, position, epoch }))
     const effect = model.rows.get(key)?.journal?.steps.get(position)
     if (effect?.givenIn === epoch && effect.epoch === epoch) {
       assert.deepEqual(found, { id: idOf(key), effect: { position, name: 'charge', epoch } })

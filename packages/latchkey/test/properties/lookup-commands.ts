@@ -6,6 +6,7 @@ import type { ModelLookup } from './evidence-model.ts'
 import * as expected from './settle-model.ts'
 import type { StoreModel } from './store-model.ts'
 import { idOf, keys } from './store-names.ts'
+import { present } from '../present.ts'
 
 /** One for all, as the reconciler of an operation has: the port leaves open what another one would find. */
 const firstInMs = halfTicks(1)
@@ -15,8 +16,10 @@ const lookups = step({
   by: ['reconciler'],
   input: fc.record({ leaseMs: spans, limit: fc.constantFrom(1, 10) }),
   async run(model, { store }, { leaseMs, limit }) {
+    const { reconciliation } = store
+    if (reconciliation === undefined) return
     const due = expected.lookupsDue(model, firstInMs)
-    const granted = await store.reconciliation.lookups({ operation: 'pay', firstInMs, leaseMs, limit })
+    const granted = await reconciliation.lookups({ operation: 'pay', firstInMs, leaseMs, limit })
     assert.equal(granted.length, Math.min(limit, due.length))
     for (const { id, fence, look, tries, attempts, effect } of granted) {
       const key = keys.find(each => idOf(each) === id) ?? 'unheard of'
@@ -59,7 +62,7 @@ const answer = step({
     const lookup = takeLookup(model, nth)
     const row = spoil === 0 ? expected.lookedAt(model, lookup) : undefined
     const claim = { id: idOf(lookup.key), fence: lookup.fence, look: lookup.look + 100 * spoil }
-    const { reconciliation } = store
+    const reconciliation = present(store.reconciliation)
     const written =
       end === 'postpone' ? reconciliation.postpone(claim, inMs) : reconciliation.giveUp(claim, 'unresolved')
     assert.equal(await written, row ? 'written' : 'claim-lost')
@@ -76,7 +79,9 @@ const unknowns = step({
   async run(model, { store }) {
     const rows = [...model.rows.values()].filter(row => row.state === 'unknown')
     const parked = rows.filter(row => row.parked).length
-    const found = await store.reconciliation.unknowns()
+    const { reconciliation } = store
+    if (reconciliation === undefined) return
+    const found = await reconciliation.unknowns()
     assert.deepEqual(
       found.map(each => [each.operation, each.count, each.parked]),
       rows.length === 0 ? [] : [['pay', rows.length, parked]],

@@ -3,6 +3,7 @@ import { expect, it } from 'vitest'
 import { eventually } from '../engine/fixture.ts'
 import { expectPaid } from './expect-paid.ts'
 import { request, type ReconcileFixture } from './fixture.ts'
+import { present } from '../present.ts'
 
 const soon = { everyMs: 20 }
 
@@ -39,8 +40,8 @@ export function itSettlesByComparing(openOne: () => Promise<ReconcileFixture>): 
     await eventually(async () => (await fixture.stateOf(id)) === 'completed')
     await expectPaid(fixture, 'compared')
     expect((await fixture.latchkey.inspect({ id })).evidence).toMatchObject([{ source: 'ledger', applied: true }])
-    await eventually(async () => (await fixture.place.store.ledgers.last('books-compared')) !== undefined)
-    expect(await fixture.place.store.ledgers.last('books-compared')).toMatchObject({
+    await eventually(async () => (await present(fixture.place.store.ledgers).last('books-compared')) !== undefined)
+    expect(await present(fixture.place.store.ledgers).last('books-compared')).toMatchObject({
       compared: 1,
       settled: 1,
     })

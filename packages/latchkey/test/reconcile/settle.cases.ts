@@ -16,6 +16,7 @@ import {
   type ReconcileFixture,
   verdictOf,
 } from './fixture.ts'
+import { present } from '../present.ts'
 
 const act = { by: 'alex', reason: 'the provider said so on the phone' }
 const soon = { everyMs: 20 }
@@ -113,7 +114,7 @@ export function itSettlesUnknowns(placeName: () => string): void {
       expect(fixture.telemetry.told).toContainEqual(['reconcile.failed', expect.objectContaining({ identity: again })])
       fixture.provider.faults.push('lost-before')
       await expect(fixture.pay.run(request('again'))).rejects.toMatchObject({ code: 'outcome-unknown' })
-      const waiting = await fixture.place.store.reconciliation.waiting({ limit: 1_000 })
+      const waiting = await present(fixture.place.store.reconciliation).waiting({ limit: 1_000 })
       expect(waiting.filter(({ operation }) => operation === fixture.pay.name)).toEqual([])
     })
 

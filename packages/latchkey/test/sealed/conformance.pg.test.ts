@@ -3,7 +3,7 @@ import { afterAll, beforeAll, it } from 'vitest'
 import { runOutboxCases, runStoreCases, runUnreadableCases } from '@latchkey/conformance'
 import { describePostgres } from '../../../../test/servers/describe-postgres.ts'
 import { postgresHarness } from '../postgres/fixture.ts'
-import { sealedHarness } from './harness.ts'
+import { sealedHarness, sealedSelection } from './harness.ts'
 
 describePostgres('the postgres store, encrypted:', database => {
   let pool: pg.Pool
@@ -15,7 +15,7 @@ describePostgres('the postgres store, encrypted:', database => {
   afterAll(() => pool.end())
   const open = () => sealedHarness(postgresHarness(pool))
 
-  runStoreCases(open, it)
+  runStoreCases(open, it, sealedSelection)
   runUnreadableCases(open, it)
   runOutboxCases(open, it)
 })

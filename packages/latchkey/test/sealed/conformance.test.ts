@@ -4,11 +4,11 @@ import { runOutboxCases, runStoreCases, runUnreadableCases } from '@latchkey/con
 import { memoryHarness } from '../memory/fixture.ts'
 import { checkStoreModel } from '../properties/store-properties.ts'
 import { sqliteHarness } from '../sqlite/fixture.ts'
-import { sealedHarness } from './harness.ts'
+import { sealedHarness, sealedSelection } from './harness.ts'
 
 describe('the memory store, encrypted', () => {
   const open = () => sealedHarness(memoryHarness())
-  runStoreCases(open, it, ['many-processes'])
+  runStoreCases(open, it, sealedSelection)
   runOutboxCases(open, it, ['several-writers'])
 
   it('agrees with the model, whatever callers do', () => checkStoreModel(open, { numRuns: 200 }))
@@ -16,6 +16,7 @@ describe('the memory store, encrypted', () => {
 
 describe('the SQLite store, encrypted', () => {
   const open = () => sealedHarness(sqliteHarness(path => new Database(path)))
-  runStoreCases(open, it)
+  runStoreCases(open, it, sealedSelection)
   runUnreadableCases(open, it)
+  runOutboxCases(open, it, ['several-writers'])
 })

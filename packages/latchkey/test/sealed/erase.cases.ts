@@ -4,6 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { outcomeUnknown } from 'latchkey'
 import type { RawDatabase } from './databases.ts'
 import { deliverOne, finds, marker, openShop, type Shop } from './scene.ts'
+import { present } from '../present.ts'
 
 const act = { by: 'on-call', reason: `${marker} asked` }
 
@@ -55,7 +56,7 @@ function endedCases(raw: () => RawDatabase, open: Open): void {
     expect((await shop.latchkey.inspect(exported)).record).toBeUndefined()
     // The second pass finds nothing more and ends the mark.
     await raw().store.reap({ limit: 100 })
-    const received = await shop.store.reconciliation.forgetDeliveries({ olderThanMs: 0, limit: 10 })
+    const received = await present(shop.store.reconciliation).forgetDeliveries({ olderThanMs: 0, limit: 10 })
     expect(received).toBe(1)
     const dump = await raw().dump()
     expect(finds(dump)).toBe(0)

@@ -1,9 +1,15 @@
 /** Any harness of a store, with the encryption over its store: what the port promises, the encrypted store promises. */
-import type { StoreHarness } from '@latchkey/conformance'
+import type { StoreHarness, StoreSelection } from '@latchkey/conformance'
 import { systemClock } from '../../src/ports/clock.ts'
 import { createKeyring } from '../../src/engine/sealed/keyring.ts'
 import { sealedStore } from '../../src/engine/sealed/store.ts'
 import { underA } from './keys.ts'
+
+/** Values are replaced in the store below, by `rewrap`. */
+export const sealedSelection: StoreSelection = {
+  faculties: ['transactions', 'steps', 'phases', 'outbox', 'reconciliation', 'ledgers', 'erasure'],
+  elsewhere: ['outbox'],
+}
 
 export async function sealedHarness<H extends StoreHarness>(harness: H | Promise<H>): Promise<H> {
   const below = await harness

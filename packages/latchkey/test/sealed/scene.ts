@@ -5,6 +5,7 @@ import { createLatchkey, json, outcomeUnknown } from 'latchkey'
 import type { EncryptionOptions, LaneLease, Latchkey, Outbox, Store } from 'latchkey'
 import { engine } from '../../src/engine/internal.ts'
 import { silentTelemetry } from '../../src/ports/telemetry.ts'
+import { present } from '../present.ts'
 
 export const marker = 'Mk7Qz-Hildegard-4111111111111111'
 /** Over what is stored with its key, in every store. */
@@ -79,7 +80,7 @@ export function openShop(store: Store, encryption?: EncryptionOptions, scope = '
         effect: undefined,
       }
       const outcome = { status: 201, headers: [['x-to', marker]] as const, body: Buffer.from(large), version: 1 }
-      const kept = await latchkey[engine].store.reconciliation.keep(subject, {
+      const kept = await present(latchkey[engine].store.reconciliation).keep(subject, {
         source: 'webhook',
         ref: `evt ${marker}`,
         verdict: { kind: 'happened', outcome },

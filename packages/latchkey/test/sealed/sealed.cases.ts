@@ -4,6 +4,7 @@ import { engine } from '../../src/engine/internal.ts'
 import type { RawDatabase } from './databases.ts'
 import { fromAToB, underA, underB } from './keys.ts'
 import { deliverOne, finds, marker, openShop, type Shop } from './scene.ts'
+import { present } from '../present.ts'
 
 /** How many handlers of the shop run when none ran before. */
 const allRuns = 5
@@ -62,7 +63,7 @@ function dumpCases(raw: () => RawDatabase, open: Open): void {
     const shop = open(underA)
     await shop.runAll()
     const evidenceId = await shop.tell()
-    const applied = await shop.store.reconciliation.apply(evidenceId, { quarantineMs: 0, retentionMs: 3_600_000 })
+    const applied = await present(shop.store.reconciliation).apply(evidenceId, { quarantineMs: 0, retentionMs: 3_600_000 })
     expect(applied).toEqual({ kind: 'settled', to: 'completed' })
     const { record } = await shop.latchkey.inspect(shop.unknown)
     expect(Buffer.from(record?.outcome?.body ?? []).toString()).toContain(marker)
@@ -73,7 +74,7 @@ function dumpCases(raw: () => RawDatabase, open: Open): void {
     const shop = open(underA)
     await shop.runAll()
     await shop.tell()
-    const again = await shop.store.reconciliation.keep(
+    const again = await present(shop.store.reconciliation).keep(
       { id: shop.latchkey.identify(shop.unknown), effect: undefined },
       {
         source: 'webhook',
@@ -101,7 +102,7 @@ function plainCases(raw: () => RawDatabase, open: Open): void {
     await deliverOne(strict)
     // The aggregate of a message decides its order, and stays until the message goes.
     expect(finds(await raw().dump())).toBe(1)
-    const told = await strict.store.reconciliation.keep(
+    const told = await present(strict.store.reconciliation).keep(
       { id: strict.latchkey.identify(strict.unknown), effect: undefined },
       { source: 'webhook', ref: `evt ${marker}`, verdict: { kind: 'never-happened' }, delivery: { signedAtMs: 1_000 } },
     )
@@ -132,7 +133,7 @@ function rotationCases(raw: () => RawDatabase, open: Open): void {
     const after = open(underB)
     expect(await after.runAll()).toBe(noRuns)
     await deliverOne(after)
-    const applied = await after.store.reconciliation.apply(evidenceId, { quarantineMs: 0, retentionMs: 3_600_000 })
+    const applied = await present(after.store.reconciliation).apply(evidenceId, { quarantineMs: 0, retentionMs: 3_600_000 })
     expect(applied.kind).toBe('settled')
     const { record } = await after.latchkey.inspect(after.unknown)
     expect(Buffer.from(record?.outcome?.body ?? []).toString()).toContain(marker)

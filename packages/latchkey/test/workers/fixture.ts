@@ -2,11 +2,10 @@
 import { createLatchkey, type Latchkey } from '../../src/engine/latchkey.ts'
 import { identify, singleTenant } from '../../src/engine/request.ts'
 import type { Recovery, RowState, State, Store } from '../../src/ports/store.ts'
-import { memoryStore } from '../../src/stores/memory/index.ts'
+import { memoryStore, type MemoryStore } from '../../src/stores/memory/index.ts'
 import { createWorkers, type Workers, type WorkersOptions } from '../../src/workers/index.ts'
 import { leapingClock } from '../engine/fake-clock.ts'
 import { recordingTelemetry } from '../engine/fixture.ts'
-import { withoutTransactions } from '../memory/fixture.ts'
 
 export interface Scene {
   readonly clock: ReturnType<typeof leapingClock>
@@ -19,10 +18,11 @@ export interface Scene {
   stateOf(id: string): Promise<RowState | undefined>
 }
 
-export function scene({ transactional = true } = {}): Scene {
+/** `over`: makes another store of it. */
+export function scene({ over }: { readonly over?: (store: MemoryStore) => Store } = {}): Scene {
   const clock = leapingClock()
   const inMemory = memoryStore({ clock })
-  const store: Store = transactional ? inMemory : withoutTransactions(inMemory)
+  const store: Store = over?.(inMemory) ?? inMemory
   const telemetry = recordingTelemetry()
   const latchkey = createLatchkey({ store, scope: singleTenant, telemetry })
   return {

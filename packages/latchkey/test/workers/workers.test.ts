@@ -2,11 +2,13 @@ import { expect, it } from 'vitest'
 import { engine } from '../../src/engine/internal.ts'
 import { createWorkers } from '../../src/workers/index.ts'
 import { eventually } from '../engine/fixture.ts'
+import { withoutFaculties, withoutTransactions } from '../memory/fixture.ts'
 import { scene } from './fixture.ts'
 
 it('runs what the store has work for, and tells the health of each', async () => {
-  // A store without transactions has neither phased work nor an outbox.
-  expect(Object.keys(scene({ transactional: false }).workers().health())).toEqual(['sweeper', 'reaper'])
+  // Without steps there is no phased work; effects need no transactions.
+  expect(Object.keys(scene({ over: withoutFaculties }).workers().health())).toEqual(['sweeper', 'reaper'])
+  expect(Object.keys(scene({ over: withoutTransactions }).workers().health())).toEqual(['sweeper', 'resumer', 'reaper'])
   const all = scene().workers()
   expect(Object.keys(all.health())).toEqual(['sweeper', 'resumer', 'reaper'])
   all.start()
@@ -36,13 +38,13 @@ it.each([
 })
 
 it('refuses the name of a worker that there is not, and one that has nothing to do here', () => {
-  const { workers } = scene({ transactional: false })
+  const { workers } = scene({ over: withoutFaculties })
   // A name from a configuration file is not checked by the compiler.
   expect(() => workers({ only: ['sweepr' as 'sweeper'] })).toThrow("(got 'sweepr'): did you mean 'sweeper'?")
-  expect(() => workers({ only: ['resumer'] })).toThrow('the resumer has nothing to do on a store without transactions')
+  expect(() => workers({ only: ['resumer'] })).toThrow('the resumer has nothing to do on a store without steps')
   expect(() => workers({ only: ['relay'] })).toThrow('the relay has nothing to do without relay: { targets }')
   expect(() => workers({ relay: { targets: {} } })).toThrow(
-    'relay needs an outbox, which the plain store does not have',
+    'createWorkers: relay: the core store has no outbox (traits.faculties)',
   )
 })
 

@@ -15,8 +15,8 @@ export interface AtomicFixture {
 
 export async function open(harness: StoreHarness): Promise<AtomicFixture> {
   const store = await harness.open()
-  assert.ok(store.transactor, `${store.name} says it is transactional but has no transactor`)
-  assert.ok(harness.business, 'the harness of a transactional store needs a business table')
+  assert.ok(store.transactor, `${store.name} says that it has transactions, and has none`)
+  assert.ok(harness.business, 'the harness of a store with transactions needs a business table')
   return { store, transactor: store.transactor, business: harness.business }
 }
 

@@ -17,7 +17,7 @@ import {
 import { plain, recordOf, retentionMs, rowIn } from '../fixture.ts'
 import { unusualScopes } from '../keys/listing.ts'
 
-const cases: readonly Omit<StoreCase, 'needs'>[] = [
+export const reservationCases: readonly StoreCase[] = [
   {
     name: 'never gives one identity to two open transactions',
     async run(harness) {
@@ -150,5 +150,3 @@ const cases: readonly Omit<StoreCase, 'needs'>[] = [
     },
   },
 ]
-
-export const reservationCases: readonly StoreCase[] = cases.map(each => ({ ...each, needs: 'transactional' }))

@@ -4,7 +4,7 @@ import type { StoreCase, StoreHarness } from '../../store-harness.ts'
 import { open, reserved } from './fixture.ts'
 import { answer, atomicRequest, expiresInMs, hourMs, otherFingerprint, own, recordOf } from '../fixture.ts'
 import { request, retentionMs, seen, won } from '../fixture.ts'
-import { openPhased, ownPhased, runPhase, work } from '../steps/fixture.ts'
+import { finishEffect, openSteps, ownPhased, work } from '../steps/fixture.ts'
 import { assertGone, goneRow, pastRetentionMs, tombstoneMs } from '../keys/tombstone-fixture.ts'
 
 /** Without a reservation, with the fence that the row has: the row itself must refuse. */
@@ -19,11 +19,12 @@ async function recordAnyway(harness: StoreHarness, fence: number): Promise<strin
   return result
 }
 
-const cases: readonly Omit<StoreCase, 'needs'>[] = [
+export const tombstoneBesideCases: readonly StoreCase[] = [
   {
-    name: 'queues nothing over a tombstone, and reserves nothing',
+    name: 'queues nothing over a tombstone',
+    needs: ['steps'],
     async run(harness) {
-      const { store, transactor } = await openPhased(harness)
+      const { store } = await openSteps(harness)
       const claim = await goneRow(harness, store, 'a')
       for (const stripped of [false, true]) {
         if (stripped) await store.reap({ limit: 10 })
@@ -33,6 +34,19 @@ const cases: readonly Omit<StoreCase, 'needs'>[] = [
           const queued = await store.enqueue(asked)
           assert.ok(queued.kind === 'seen')
           assertGone(queued.record, claim)
+        }
+      }
+    },
+  },
+  {
+    name: 'reserves nothing over a tombstone',
+    needs: ['transactions'],
+    async run(harness) {
+      const { store, transactor } = await open(harness)
+      const claim = await goneRow(harness, store, 'a')
+      for (const stripped of [false, true]) {
+        if (stripped) await store.reap({ limit: 10 })
+        for (const { fingerprint } of [request('a'), { fingerprint: otherFingerprint }]) {
           const found = await reserved(transactor, atomicRequest('a', { fingerprint }))
           assert.ok(found.kind === 'seen')
           assertGone(found.record, claim)
@@ -46,6 +60,7 @@ const cases: readonly Omit<StoreCase, 'needs'>[] = [
   },
   {
     name: 'keeps a tombstone of an atomic operation that asks for one',
+    needs: ['transactions'],
     async run(harness) {
       const { store, transactor } = await open(harness)
       const asked = atomicRequest('a', { tombstoneMs })
@@ -63,8 +78,9 @@ const cases: readonly Omit<StoreCase, 'needs'>[] = [
   },
   {
     name: 'keeps a tombstone of queued work that asks for one',
+    needs: ['steps'],
     async run(harness) {
-      const { store } = await openPhased(harness)
+      const { store } = await openSteps(harness)
       const { identity: identified, claimId, fingerprint, description } = request('a')
       await store.enqueue({ identity: identified, claimId, fingerprint, expiresInMs, description, work, tombstoneMs })
       assert.equal((await recordOf(store, identified.id)).gone, false)
@@ -76,11 +92,12 @@ const cases: readonly Omit<StoreCase, 'needs'>[] = [
   },
   {
     name: 'strips a tombstone of its input and its steps',
+    needs: ['steps'],
     async run(harness) {
-      const fixture = await openPhased(harness)
+      const fixture = await openSteps(harness)
       const { store, steps } = fixture
       const claim = await ownPhased(store, 'a', { tombstoneMs })
-      await runPhase(fixture, claim)
+      await finishEffect(fixture, claim)
       await store.complete(claim, answer(), retentionMs)
       await harness.advance(pastRetentionMs)
       assert.equal(await store.reap({ limit: 10 }), 1)
@@ -92,5 +109,3 @@ const cases: readonly Omit<StoreCase, 'needs'>[] = [
     },
   },
 ]
-
-export const tombstoneBesideCases: readonly StoreCase[] = cases.map(each => ({ ...each, needs: 'transactional' }))

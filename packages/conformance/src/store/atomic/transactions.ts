@@ -7,7 +7,7 @@ import { answersAtOnceMs, open, runAtomic } from './fixture.ts'
 import { answer, assertAbout, assertNextFence, assertState, atomicRequest, identity, plain } from '../fixture.ts'
 import { recordOf, request, retentionMs, seen } from '../fixture.ts'
 
-const cases: readonly Omit<StoreCase, 'needs'>[] = [
+export const transactionCases: readonly StoreCase[] = [
   {
     name: 'commits key row and business row together, the row born completed',
     async run(harness) {
@@ -203,15 +203,4 @@ const cases: readonly Omit<StoreCase, 'needs'>[] = [
       assert.deepEqual(record?.outcome && plain(record.outcome), plain(answer('in time')))
     },
   },
-]
-
-export const transactionCases: readonly StoreCase[] = [
-  {
-    name: 'has a transactor exactly when it says that it is transactional',
-    async run(harness) {
-      const store = await harness.open()
-      assert.equal(store.transactor !== undefined, store.traits.transactional)
-    },
-  },
-  ...cases.map(each => ({ ...each, needs: 'transactional' as const })),
 ]

@@ -1,7 +1,8 @@
 /** The longest spans that Latchkey allows, a century and a little more: every store handles them alike. */
 import assert from 'node:assert/strict'
 import type { StoreCase } from '../../store-harness.ts'
-import { openPhased, ownPhased, work } from '../steps/fixture.ts'
+import { open } from '../atomic/fixture.ts'
+import { openSteps, ownPhased, work } from '../steps/fixture.ts'
 import { act, answer, assertAbout, atomicRequest, hourMs, leaseMs, notKnown, own, recordOf } from '../fixture.ts'
 import { request, retryNow, rowIn, seen, uuidOf, won } from '../fixture.ts'
 
@@ -57,11 +58,12 @@ const coreCases: readonly StoreCase[] = [
   },
 ]
 
-const transactionalCases: readonly Omit<StoreCase, 'needs'>[] = [
+const facultyCases: readonly StoreCase[] = [
   {
-    name: 'keeps an atomic row, queued work and an intent for a century',
+    name: 'keeps an atomic row for a century',
+    needs: ['transactions'],
     async run(harness) {
-      const { store, transactor, steps } = await openPhased(harness)
+      const { store, transactor } = await open(harness)
       const atomic = atomicRequest('atomic', { retentionMs: longestMs, tombstoneMs: longestMs })
       const small = atomicRequest('small', { retentionMs: longestMs })
       for (const asked of [atomic, small]) {
@@ -71,6 +73,15 @@ const transactionalCases: readonly Omit<StoreCase, 'needs'>[] = [
           return 'commit'
         })
       }
+      await harness.advance(centuryMs)
+      for (const { identity } of [atomic, small]) assert.equal((await recordOf(store, identity.id)).expired, false)
+    },
+  },
+  {
+    name: 'keeps queued work and an intent for a century',
+    needs: ['steps'],
+    async run(harness) {
+      const { store, steps } = await openSteps(harness)
       const { recovery: _recovery, leaseMs: _lease, ...job } = request('job', { expiresInMs: 2 * longestMs })
       const queued = await store.enqueue({ ...job, work: { ...work, deadlineInMs: longestMs } })
       assert.deepEqual(queued, { kind: 'queued' })
@@ -78,7 +89,6 @@ const transactionalCases: readonly Omit<StoreCase, 'needs'>[] = [
       const intent = { position: 0, name: 'charge', epoch: 0, key: uuidOf('downstream'), windowMs: longestMs }
       assert.equal(await steps.openIntent(claim, intent, leaseMs), 'written')
       await harness.advance(centuryMs)
-      for (const { identity } of [atomic, small]) assert.equal((await recordOf(store, identity.id)).expired, false)
       assert.equal((await steps.readJournal(job.identity.id))?.overdue, false)
       const [step] = (await steps.readJournal(claim.id))?.steps ?? []
       assert.equal(step?.state, 'open')
@@ -87,7 +97,4 @@ const transactionalCases: readonly Omit<StoreCase, 'needs'>[] = [
   },
 ]
 
-export const longLifeCases: readonly StoreCase[] = [
-  ...coreCases,
-  ...transactionalCases.map(each => ({ ...each, needs: 'transactional' as const })),
-]
+export const longLifeCases: readonly StoreCase[] = [...coreCases, ...facultyCases]

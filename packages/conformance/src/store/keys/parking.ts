@@ -13,7 +13,7 @@ import {
   newClaimId,
 } from '../fixture.ts'
 import { otherFingerprint, own, recordOf, request, retentionMs, retryNow, rowIn, seen, still, won } from '../fixture.ts'
-import { charge, firstStep, impostors, openPhased, ownPhased, phasedRequest, withIntent } from '../steps/fixture.ts'
+import { charge, firstStep, impostors, openSteps, ownPhased, phasedRequest, withIntent } from '../steps/fixture.ts'
 
 export const parkingCases: readonly StoreCase[] = [
   {
@@ -180,9 +180,9 @@ export const parkingCases: readonly StoreCase[] = [
   },
   {
     name: 'leaves the open intents of a parked row open, through the unparking too',
-    needs: 'transactional',
+    needs: ['steps'],
     async run(harness) {
-      const fixture = await openPhased(harness)
+      const fixture = await openSteps(harness)
       const claim = await withIntent(fixture, 'a', 24 * hourMs)
       await fixture.store.park(claim, 'definition-changed')
       assert.equal(await firstStep(fixture.steps, claim.id), 'open 0 repeatable')
@@ -193,9 +193,9 @@ export const parkingCases: readonly StoreCase[] = [
   },
   {
     name: 'keeps the steps of a parked row, however old it is',
-    needs: 'transactional',
+    needs: ['steps'],
     async run(harness) {
-      const fixture = await openPhased(harness)
+      const fixture = await openSteps(harness)
       const claim = await ownPhased(fixture.store, 'a')
       await fixture.steps.openIntent(claim, charge(0), leaseMs)
       await fixture.store.park(claim, 'poison')

@@ -14,7 +14,7 @@ import {
   newClaimId,
 } from '../fixture.ts'
 import { own, recordOf, request, rowIn, seen, still, won } from '../fixture.ts'
-import { openPhased, ownPhased, phasedRequest, withIntent, work } from '../steps/fixture.ts'
+import { openSteps, ownPhased, phasedRequest, withIntent, work } from '../steps/fixture.ts'
 
 /** The states from which a row of another caller may be granted. */
 const others: readonly (readonly ['failed_retryable' | 'in_progress past its lease (rerun)', GrantedFrom])[] = [
@@ -91,12 +91,12 @@ const phasedRows: Record<string, (harness: StoreHarness, store: Store) => Promis
   },
 }
 
-const transactionalCases: readonly StoreCase[] = [
+const facultyCases: readonly StoreCase[] = [
   ...Object.entries(phasedRows).map(([what, prepare]): StoreCase => ({
     name: `lets ${what} change hands only to a claim that names its grant, with its own input`,
-    needs: 'transactional',
+    needs: ['steps'],
     async run(harness) {
-      const { store } = await openPhased(harness)
+      const { store } = await openSteps(harness)
       const from = await prepare(harness, store)
       const { id, fence, claimId, ...row } = await recordOf(store, request('a').identity.id)
       const before = still({ id, fence, claimId, ...row })
@@ -111,9 +111,9 @@ const transactionalCases: readonly StoreCase[] = [
   })),
   {
     name: 'grants no row with an intent that may not be repeated, also where the claim names it',
-    needs: 'transactional',
+    needs: ['steps'],
     async run(harness) {
-      const fixture = await openPhased(harness)
+      const fixture = await openSteps(harness)
       const { fence, claimId } = await withIntent(fixture, 'a')
       await harness.advance(leaseMs + minuteMs)
       seen(await fixture.store.claim(phasedRequest('a', { takeOver: { fence, claimId } })))
@@ -121,7 +121,7 @@ const transactionalCases: readonly StoreCase[] = [
   },
   ...others.map(([state, from]): StoreCase => ({
     name: `reserves a row that is ${state} only for a request that names its grant`,
-    needs: 'transactional',
+    needs: ['transactions'],
     async run(harness) {
       const { store, transactor } = await open(harness)
       const claim = await rowIn[state](harness, store, 'a')
@@ -149,4 +149,4 @@ const transactionalCases: readonly StoreCase[] = [
   })),
 ]
 
-export const takeOverCases: readonly StoreCase[] = [...guardedCases, ...transactionalCases]
+export const takeOverCases: readonly StoreCase[] = [...guardedCases, ...facultyCases]

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import type { StoreCase } from '../../store-harness.ts'
 import { act, answer, assertNextFence, expiresInMs, hourMs, identity, newClaimId, notKnown } from '../fixture.ts'
 import { otherFingerprint, own, recordOf, request, retentionMs, retryNow, seen, won } from '../fixture.ts'
-import { finding, happened, storeEvidence, presentEvidence, whole } from '../reconcile/fixture.ts'
+import { finding, happened, openReconciling, storeEvidence, presentEvidence, whole } from '../reconcile/fixture.ts'
 import { assertGone, completed, goneRow, pastRetentionMs, tombstoneMs } from './tombstone-fixture.ts'
 
 export const tombstoneCases: readonly StoreCase[] = [
@@ -86,8 +86,9 @@ export const tombstoneCases: readonly StoreCase[] = [
   },
   {
     name: 'strips the evidence of a gone row, and keeps its audit',
+    needs: ['reconciliation'],
     async run(harness) {
-      const store = await harness.open()
+      const store = await openReconciling(harness)
       const claim = await own(store, 'a', { tombstoneMs })
       await store.fail(claim, notKnown)
       await store.settle(claim.id, happened, act, retentionMs)
@@ -102,8 +103,9 @@ export const tombstoneCases: readonly StoreCase[] = [
   },
   {
     name: 'keeps a tombstone of a row that evidence completed',
+    needs: ['reconciliation'],
     async run(harness) {
-      const store = await harness.open()
+      const store = await openReconciling(harness)
       const claim = await own(store, 'a', { tombstoneMs })
       await store.fail(claim, notKnown)
       assert.equal(await presentEvidence(store, whole(claim), happened), 'settled')

@@ -4,7 +4,8 @@ import type { KeyRecord, Store } from 'latchkey'
 import type { Damage, SpoilableHarness, SpoilCase } from '../../store-harness.ts'
 import { atomicRequest, answer, act, expiresInMs, hourMs, identity, leaseMs, minuteMs, notKnown } from '../fixture.ts'
 import { own, recordOf, request, retentionMs, retryNow, seen, won } from '../fixture.ts'
-import { charge, openPhased, ownPhased, phasedRequest, resumeRequest } from '../steps/fixture.ts'
+import { openReconciling } from '../reconcile/fixture.ts'
+import { charge, openSteps, ownPhased, phasedRequest, resumeRequest } from '../steps/fixture.ts'
 
 const ofCodes: readonly Damage[] = ['state', 'recovery']
 const ofOutcomes: readonly Damage[] = ['outcome-format', 'outcome-cut', 'outcome-headers', 'outcome-missing']
@@ -24,7 +25,8 @@ async function spoiled(harness: SpoilableHarness, store: Store, damage: Damage):
 function assertUnreadable(record: KeyRecord | undefined, damage: Damage): void {
   assert.equal(record?.state, 'unreadable', damage)
   assert.ok(record.why.length > 0, damage)
-  assert.deepEqual([record.operation, record.fence, record.outcome], ['payments.create', 1, undefined], damage)
+  assert.ok(record.fence > 0, damage)
+  assert.deepEqual([record.operation, record.outcome], ['payments.create', undefined], damage)
 }
 
 export const unreadableCases: readonly SpoilCase[] = [
@@ -65,10 +67,11 @@ export const unreadableCases: readonly SpoilCase[] = [
   },
   {
     name: 'shows the row that cannot be read to a reservation, and the others are reserved',
+    needs: ['transactions'],
     async run(harness) {
       const store = await harness.open()
       const { transactor } = store
-      if (transactor === undefined) return
+      assert.ok(transactor)
       for (const damage of [...ofCodes, ...ofOutcomes]) {
         await spoiled(harness, store, damage)
         const end = await transactor.transaction(async tx => {
@@ -148,8 +151,9 @@ export const unreadableCases: readonly SpoilCase[] = [
   },
   {
     name: 'applies no evidence to a row that cannot be read, and keeps it',
+    needs: ['reconciliation'],
     async run(harness) {
-      const store = await harness.open()
+      const store = await openReconciling(harness)
       const { reconciliation } = store
       for (const damage of ofCodes) {
         const claim = await own(store, damage)
@@ -202,9 +206,9 @@ export const unreadableCases: readonly SpoilCase[] = [
   },
   {
     name: 'grants phased work whose journal it cannot read, and says so, so that its owner can park it',
+    needs: ['steps'],
     async run(harness) {
-      if ((await harness.open()).steps === undefined) return
-      const { store, steps } = await openPhased(harness)
+      const { store, steps } = await openSteps(harness)
       const claim = await ownPhased(store, 'a')
       assert.equal(await steps.openIntent(claim, charge(0, { windowMs: 24 * hourMs }), leaseMs), 'written')
       await harness.spoil(claim.id, 'step')

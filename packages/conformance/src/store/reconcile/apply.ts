@@ -4,17 +4,17 @@ import type { StoreCase } from '../../store-harness.ts'
 import { answer, assertNextFence, assertState, expiresInMs, hourMs, leaseMs, newClaimId, notKnown } from '../fixture.ts'
 import { own, plain, recordOf, request, retentionMs, rowIn, seen, still, won } from '../fixture.ts'
 import { applying, charged, chargeOf, declined, evidenceOf, finding, givenUp, happened } from './fixture.ts'
-import { storeEvidence, message, never, quarantineMs, presentEvidence, whole } from './fixture.ts'
+import { storeEvidence, message, never, quarantineMs, presentEvidence, whole, openReconciling } from './fixture.ts'
 
 export const applyingCases: readonly StoreCase[] = [
   {
     name: 'completes an unknown row with the outcome that evidence tells, happened or declined, and the fence stays',
     async run(harness) {
-      const store = await harness.open()
+      const store = await openReconciling(harness)
       for (const verdict of [happened, declined]) {
         const claim = await rowIn.unknown(harness, store, verdict.kind)
         const evidenceId = await storeEvidence(store, whole(claim), finding(verdict))
-        const { reconciliation } = await harness.open()
+        const { reconciliation } = await openReconciling(harness)
         assert.deepEqual(await reconciliation.apply(evidenceId, applying), { kind: 'settled', to: 'completed' })
         const { record, audit } = await store.inspect(claim.id)
         assert.ok(record)
@@ -31,7 +31,7 @@ export const applyingCases: readonly StoreCase[] = [
   {
     name: 'lets an unknown row run again that never happened, after the quarantine, with the next fence',
     async run(harness) {
-      const store = await harness.open()
+      const store = await openReconciling(harness)
       const claim = await rowIn.unknown(harness, store, 'a')
       await harness.advance(quarantineMs + hourMs)
       const evidenceId = await storeEvidence(store, whole(claim), finding(never))
@@ -49,12 +49,12 @@ export const applyingCases: readonly StoreCase[] = [
   {
     name: 'applies a piece of evidence once, and says so afterwards',
     async run(harness) {
-      const store = await harness.open()
+      const store = await openReconciling(harness)
       const claim = await rowIn.unknown(harness, store, 'a')
       const evidenceId = await storeEvidence(store, whole(claim), finding(happened))
       await store.reconciliation.apply(evidenceId, applying)
       const before = still(await recordOf(store, claim.id))
-      for (const { reconciliation } of [store, await harness.open()])
+      for (const { reconciliation } of [store, await openReconciling(harness)])
         assert.deepEqual(await reconciliation.apply(evidenceId, applying), { kind: 'applied-before' })
       assert.deepEqual(still(await recordOf(store, claim.id)), before)
       assert.deepEqual(await evidenceOf(store, claim.id), ['ledger: happened, applied'])
@@ -63,7 +63,7 @@ export const applyingCases: readonly StoreCase[] = [
   {
     name: 'applies nothing to a row in another state, says which, and leaves the evidence kept',
     async run(harness) {
-      const store = await harness.open()
+      const store = await openReconciling(harness)
       for (const state of ['in_progress', 'completed', 'failed_retryable'] as const) {
         const claim = await rowIn[state](harness, store, state)
         const before = still(await recordOf(store, claim.id))
@@ -81,7 +81,7 @@ export const applyingCases: readonly StoreCase[] = [
   {
     name: 'applies what was told while the owner worked when its row became unknown, and not before',
     async run(harness) {
-      const store = await harness.open()
+      const store = await openReconciling(harness)
       const claim = await own(store, 'a')
       const evidenceId = await storeEvidence(store, whole(claim), message('m'))
       assert.equal((await store.reconciliation.apply(evidenceId, applying)).kind, 'not-applicable')
@@ -93,7 +93,7 @@ export const applyingCases: readonly StoreCase[] = [
   {
     name: 'applies to guarded work no result of an effect and nothing that is about an effect',
     async run(harness) {
-      const store = await harness.open()
+      const store = await openReconciling(harness)
       const claim = await rowIn.unknown(harness, store, 'a')
       await harness.advance(quarantineMs + hourMs)
       const before = still(await recordOf(store, claim.id))
@@ -113,7 +113,7 @@ export const applyingCases: readonly StoreCase[] = [
   {
     name: 'applies no evidence that it never kept',
     async run(harness) {
-      const store = await harness.open()
+      const store = await openReconciling(harness)
       const claim = await rowIn.unknown(harness, store, 'a')
       const evidenceId = await storeEvidence(store, whole(claim), finding(happened))
       const unheardOf = /^\d+$/.test(evidenceId) ? String(Number(evidenceId) + 1_000) : newClaimId()
@@ -124,7 +124,7 @@ export const applyingCases: readonly StoreCase[] = [
   {
     name: 'never applies evidence of an earlier life of a key to a later one',
     async run(harness) {
-      const store = await harness.open()
+      const store = await openReconciling(harness)
       const { reconciliation } = store
       const claim = await rowIn.completed(harness, store, 'a')
       const old = [
@@ -147,7 +147,7 @@ export const applyingCases: readonly StoreCase[] = [
   {
     name: 'takes the parked mark from a row that evidence settles',
     async run(harness) {
-      const store = await harness.open()
+      const store = await openReconciling(harness)
       for (const verdict of [happened, never]) {
         const claim = await rowIn.unknown(harness, store, verdict.kind)
         await givenUp(store)
@@ -164,7 +164,7 @@ export const applyingCases: readonly StoreCase[] = [
   {
     name: 'keeps an outcome that evidence told for the retention, however long the row was unknown',
     async run(harness) {
-      const store = await harness.open()
+      const store = await openReconciling(harness)
       const claim = await rowIn.unknown(harness, store, 'a')
       await harness.advance(3 * expiresInMs)
       assert.equal(await store.reap({ limit: 10 }), 0)
@@ -179,7 +179,7 @@ export const applyingCases: readonly StoreCase[] = [
   {
     name: 'refuses the late owner after evidence settled its row, and keeps its answer as evidence',
     async run(harness) {
-      const store = await harness.open()
+      const store = await openReconciling(harness)
       for (const verdict of [happened, never]) {
         const claim = await rowIn.unknown(harness, store, verdict.kind)
         await harness.advance(quarantineMs + hourMs)

@@ -2,14 +2,14 @@
 import assert from 'node:assert/strict'
 import type { StoreCase } from '../../store-harness.ts'
 import { act, answer, hourMs, plain, retentionMs, rowIn } from '../fixture.ts'
-import { applying, finding, happened, storeEvidence, never, quarantineMs, whole } from './fixture.ts'
+import { applying, finding, happened, storeEvidence, never, quarantineMs, whole, openReconciling } from './fixture.ts'
 
 export const contradictionCases: readonly StoreCase[] = [
   {
     name: 'settles once when pieces of evidence contradict each other at the same moment',
     async run(harness) {
-      const store = await harness.open()
-      const second = await harness.open()
+      const store = await openReconciling(harness)
+      const second = await openReconciling(harness)
       for (let round = 0; round < 6; round += 1) {
         const claim = await rowIn.unknown(harness, store, `round ${round}`)
         await harness.advance(quarantineMs + hourMs)
@@ -31,7 +31,7 @@ export const contradictionCases: readonly StoreCase[] = [
   {
     name: 'settles once when one piece of evidence is applied many times at once',
     async run(harness) {
-      const stores = [await harness.open(), await harness.open()]
+      const stores = [await openReconciling(harness), await openReconciling(harness)]
       const [store] = stores
       assert.ok(store)
       const claim = await rowIn.unknown(harness, store, 'a')
@@ -45,8 +45,8 @@ export const contradictionCases: readonly StoreCase[] = [
   {
     name: "takes the evidence or the late owner's answer, whichever comes first, never both",
     async run(harness) {
-      const store = await harness.open()
-      const second = await harness.open()
+      const store = await openReconciling(harness)
+      const second = await openReconciling(harness)
       for (let round = 0; round < 6; round += 1) {
         const claim = await rowIn.unknown(harness, store, `round ${round}`)
         const evidenceId = await storeEvidence(store, whole(claim), finding(happened))
@@ -65,8 +65,8 @@ export const contradictionCases: readonly StoreCase[] = [
   {
     name: "takes the evidence or a person's verdict, whichever comes first, never both",
     async run(harness) {
-      const store = await harness.open()
-      const second = await harness.open()
+      const store = await openReconciling(harness)
+      const second = await openReconciling(harness)
       for (let round = 0; round < 6; round += 1) {
         const claim = await rowIn.unknown(harness, store, `round ${round}`)
         const evidenceId = await storeEvidence(store, whole(claim), finding(happened))

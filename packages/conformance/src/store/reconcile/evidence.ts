@@ -1,12 +1,13 @@
 /** Evidence is stored, whatever the state of its row; received messages outlive the row. */
 import assert from 'node:assert/strict'
-import type { Claim, Store } from 'latchkey'
+import type { Claim } from 'latchkey'
 import type { StoreCase, StoreHarness } from '../../store-harness.ts'
 import { assertAbout, expiresInMs, hourMs, identity, minuteMs, newClaimId, own, recordOf, rowIn } from '../fixture.ts'
 import { still } from '../fixture.ts'
 import { declined, evidenceOf, finding, givenUp, happened, storeEvidence, message, never, whole } from './fixture.ts'
+import { openReconciling, type ReconcilingStore } from './fixture.ts'
 
-type MakeRow = (harness: StoreHarness, store: Store, key: string) => Promise<Pick<Claim, 'id'>>
+type MakeRow = (harness: StoreHarness, store: ReconcilingStore, key: string) => Promise<Pick<Claim, 'id'>>
 
 const rows: Record<string, MakeRow> = {
   in_progress: rowIn.in_progress,
@@ -29,11 +30,11 @@ export const evidenceCases: readonly StoreCase[] = [
   ...Object.entries(rows).map(([state, makeRow]): StoreCase => ({
     name: `keeps evidence about a row that is ${state}, and changes nothing of the row`,
     async run(harness) {
-      const store = await harness.open()
+      const store = await openReconciling(harness)
       const row = await makeRow(harness, store, state)
       const before = still(await recordOf(store, row.id))
       await storeEvidence(store, whole(row), finding(happened))
-      await storeEvidence(await harness.open(), whole(row), finding(never))
+      await storeEvidence(await openReconciling(harness), whole(row), finding(never))
       assert.deepEqual(still(await recordOf(store, row.id)), before)
       assert.deepEqual(await evidenceOf(store, row.id), ['ledger: happened', 'ledger: never-happened'])
     },
@@ -41,7 +42,7 @@ export const evidenceCases: readonly StoreCase[] = [
   {
     name: 'keeps no evidence where there is no row',
     async run(harness) {
-      const store = await harness.open()
+      const store = await openReconciling(harness)
       const { id } = identity('nobody')
       assert.deepEqual(await store.reconciliation.keep(whole({ id }), finding(happened)), { kind: 'no-row' })
       assert.deepEqual(await store.reconciliation.keep(whole({ id }), message('m')), { kind: 'no-row' })
@@ -51,7 +52,7 @@ export const evidenceCases: readonly StoreCase[] = [
   {
     name: 'tells of each piece of evidence who said what, about what, when, and that it moved nothing',
     async run(harness) {
-      const store = await harness.open()
+      const store = await openReconciling(harness)
       const claim = await rowIn.in_progress(harness, store, 'a')
       await storeEvidence(store, whole(claim), finding(declined, { source: 'look-up' }))
       const { evidence, audit } = await store.inspect(claim.id)
@@ -66,8 +67,8 @@ export const evidenceCases: readonly StoreCase[] = [
   {
     name: 'keeps what a source says twice under one name once, as it was said first',
     async run(harness) {
-      const store = await harness.open()
-      const { reconciliation } = await harness.open()
+      const store = await openReconciling(harness)
+      const { reconciliation } = await openReconciling(harness)
       const claim = await rowIn.in_progress(harness, store, 'a')
       const evidenceId = await storeEvidence(store, whole(claim), finding(happened, { ref: 'r' }))
       for (const verdict of [happened, never]) {
@@ -82,7 +83,7 @@ export const evidenceCases: readonly StoreCase[] = [
   {
     name: 'keeps one piece of evidence that is told ten times at once',
     async run(harness) {
-      const stores = [await harness.open(), await harness.open()]
+      const stores = [await openReconciling(harness), await openReconciling(harness)]
       const [store] = stores
       assert.ok(store)
       const claim = await rowIn.unknown(harness, store, 'a')
@@ -99,7 +100,7 @@ export const evidenceCases: readonly StoreCase[] = [
   {
     name: 'keeps a ref of two hundred characters whole',
     async run(harness) {
-      const store = await harness.open()
+      const store = await openReconciling(harness)
       const claim = await rowIn.unknown(harness, store, 'a')
       const long = '\u00e9'.repeat(199)
       const first = await storeEvidence(store, whole(claim), finding(happened, { ref: `${long}1` }))
@@ -110,8 +111,8 @@ export const evidenceCases: readonly StoreCase[] = [
   {
     name: 'refuses a delivery that is not signed later than the one it knows',
     async run(harness) {
-      const store = await harness.open()
-      const { reconciliation } = await harness.open()
+      const store = await openReconciling(harness)
+      const { reconciliation } = await openReconciling(harness)
       const claim = await rowIn.in_progress(harness, store, 'a')
       await storeEvidence(store, whole(claim), message('m'))
       for (const laterMs of [0, -1, -hourMs])
@@ -122,7 +123,7 @@ export const evidenceCases: readonly StoreCase[] = [
   {
     name: 'takes a delivery that is signed later for the same message, and refuses what was recorded of either',
     async run(harness) {
-      const store = await harness.open()
+      const store = await openReconciling(harness)
       const { reconciliation } = store
       const claim = await rowIn.in_progress(harness, store, 'a')
       const evidenceId = await storeEvidence(store, whole(claim), message('m'))
@@ -140,7 +141,7 @@ export const evidenceCases: readonly StoreCase[] = [
   {
     name: 'takes one of many equal deliveries that arrive at once',
     async run(harness) {
-      const stores = [await harness.open(), await harness.open()]
+      const stores = [await openReconciling(harness), await openReconciling(harness)]
       const [store] = stores
       assert.ok(store)
       const claim = await rowIn.unknown(harness, store, 'a')
@@ -155,7 +156,7 @@ export const evidenceCases: readonly StoreCase[] = [
   {
     name: 'remembers a message that belonged to no row: a row that begins later is not what it is about',
     async run(harness) {
-      const store = await harness.open()
+      const store = await openReconciling(harness)
       const { reconciliation } = store
       const subject = whole(identity('a'))
       assert.deepEqual(await reconciliation.keep(subject, message('m')), { kind: 'no-row' })
@@ -171,7 +172,7 @@ export const evidenceCases: readonly StoreCase[] = [
   {
     name: 'remembers a message of a reaped row: it is no evidence about the next life of the key',
     async run(harness) {
-      const store = await harness.open()
+      const store = await openReconciling(harness)
       const claim = await rowIn.completed(harness, store, 'a')
       await storeEvidence(store, whole(claim), message('m'))
       await harness.advance(expiresInMs + hourMs)
@@ -184,7 +185,7 @@ export const evidenceCases: readonly StoreCase[] = [
   {
     name: 'deletes the evidence of a reaped row',
     async run(harness) {
-      const store = await harness.open()
+      const store = await openReconciling(harness)
       const claim = await rowIn.completed(harness, store, 'a')
       const evidenceId = await storeEvidence(store, whole(claim), finding(happened))
       await harness.advance(expiresInMs + hourMs)
@@ -197,7 +198,7 @@ export const evidenceCases: readonly StoreCase[] = [
   {
     name: 'forgets messages that were received longer ago than it is told, no more of them than asked, and says how many',
     async run(harness) {
-      const store = await harness.open()
+      const store = await openReconciling(harness)
       const { reconciliation } = store
       const subject = whole({ id: newClaimId() })
       for (const ref of ['a', 'b', 'c']) await reconciliation.keep(subject, message(ref))

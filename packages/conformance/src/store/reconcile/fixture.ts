@@ -8,11 +8,37 @@ import type {
   FoundVerdict,
   Lookup,
   LookupClaim,
+  Reconciliation,
+  Steps,
   Store,
   Subject,
 } from 'latchkey'
+import type { StoreHarness } from '../../store-harness.ts'
 import { answer, hourMs, leaseMs, notKnown, retentionMs } from '../fixture.ts'
-import { charge, downstreamKey, ownPhased, type PhasedFixture, withIntent } from '../steps/fixture.ts'
+import { charge, downstreamKey, openSteps, ownPhased, type StepsFixture, withIntent } from '../steps/fixture.ts'
+
+export type ReconcilingStore = Store & { readonly reconciliation: Reconciliation }
+
+export async function openReconciling(harness: StoreHarness): Promise<ReconcilingStore> {
+  return reconciling(await harness.open())
+}
+
+function reconciling(store: Store): ReconcilingStore {
+  assert.ok(store.reconciliation, `${store.name} says that it has reconciliation, and has none`)
+  // `as`: the assertion narrows the member, not the object.
+  return store as ReconcilingStore
+}
+
+/** Effects in doubt, and what settles them. */
+export interface DoubtFixture {
+  readonly store: ReconcilingStore
+  readonly steps: Steps
+}
+
+export async function openDoubt(harness: StoreHarness): Promise<DoubtFixture> {
+  const { store, steps } = await openSteps(harness)
+  return { store: reconciling(store), steps }
+}
 
 export const quarantineMs: number = 3 * hourMs
 export const applying: ApplyOptions = { quarantineMs, retentionMs }
@@ -47,7 +73,7 @@ export function chargeOf({ id }: { readonly id: string }, over: Partial<EffectRe
 }
 
 /** Stores evidence, and fails unless it is new. */
-export async function storeEvidence(store: Store, subject: Subject, found: Finding): Promise<string> {
+export async function storeEvidence(store: ReconcilingStore, subject: Subject, found: Finding): Promise<string> {
   const result = await store.reconciliation.keep(subject, found)
   assert.equal(result.kind, 'kept', `expected the evidence to be kept, got ${result.kind}`)
   return result.evidenceId
@@ -55,7 +81,7 @@ export async function storeEvidence(store: Store, subject: Subject, found: Findi
 
 /** Stores and applies evidence; returns the kind of the result. */
 export async function presentEvidence(
-  store: Store,
+  store: ReconcilingStore,
   subject: Subject,
   verdict: FoundVerdict,
   options: ApplyOptions = applying,
@@ -75,14 +101,14 @@ export async function evidenceOf(store: Store, id: string): Promise<readonly str
 }
 
 /** Phased work whose owner does not know whether its charge happened. */
-export async function unknownCharge(fixture: PhasedFixture, key: string): Promise<Claim> {
+export async function unknownCharge(fixture: StepsFixture, key: string): Promise<Claim> {
   const claim = await withIntent(fixture, key)
   assert.equal(await fixture.store.fail(claim, notKnown), 'written')
   return claim
 }
 
 /** The same row's next attempt, as unknown as the last. */
-export async function unknownAgain({ store, steps }: PhasedFixture, key: string, epoch: number): Promise<Claim> {
+export async function unknownAgain({ store, steps }: StepsFixture, key: string, epoch: number): Promise<Claim> {
   const claim = await ownPhased(store, key)
   const intent = charge(0, { epoch, key: downstreamKey(key, epoch) })
   assert.equal(await steps.openIntent(claim, intent, leaseMs), 'written')
@@ -91,7 +117,7 @@ export async function unknownAgain({ store, steps }: PhasedFixture, key: string,
 }
 
 /** Phased work that threw `outcomeUnknown`: no effect is open. */
-export async function unknownBetweenSteps({ store }: PhasedFixture, key: string): Promise<Claim> {
+export async function unknownBetweenSteps({ store }: Pick<StepsFixture, 'store'>, key: string): Promise<Claim> {
   const claim = await ownPhased(store, key)
   assert.equal(await store.fail(claim, notKnown), 'written')
   return claim
@@ -101,7 +127,7 @@ export const lookupLeaseMs: number = leaseMs
 
 /** What is due now, by default for `payments.create`. */
 export function lookUp(
-  store: Store,
+  store: ReconcilingStore,
   over: { operation?: string; firstInMs?: number; leaseMs?: number; limit?: number } = {},
 ): Promise<readonly Lookup[]> {
   return store.reconciliation.lookups({
@@ -115,7 +141,7 @@ export function claimOf({ id, fence, look }: LookupClaim): LookupClaim {
 }
 
 /** The one look-up that is due; fails unless there is one. */
-export async function onlyLookup(store: Store, firstInMs = 0): Promise<Lookup> {
+export async function onlyLookup(store: ReconcilingStore, firstInMs = 0): Promise<Lookup> {
   const [lookup, ...others] = await lookUp(store, { firstInMs })
   assert.ok(lookup, 'expected a look-up to be due, found none')
   assert.deepEqual(others, [])
@@ -123,7 +149,7 @@ export async function onlyLookup(store: Store, firstInMs = 0): Promise<Lookup> {
 }
 
 /** An unknown row whose look-ups were all in vain. */
-export async function givenUp(store: Store): Promise<Lookup> {
+export async function givenUp(store: ReconcilingStore): Promise<Lookup> {
   const lookup = await onlyLookup(store)
   assert.equal(await store.reconciliation.giveUp(lookup, 'unresolved'), 'written')
   return lookup

@@ -1,21 +1,30 @@
 /** Comparisons with a provider's ledger: when one is due, who runs it, and what the last one found. */
 import assert from 'node:assert/strict'
-import type { LedgerRun, Store } from 'latchkey'
-import type { StoreCase } from '../../store-harness.ts'
+import type { LedgerRun, Ledgers, Store } from 'latchkey'
+import type { StoreCase, StoreHarness } from '../../store-harness.ts'
 import { assertAbout, hourMs, leaseMs, minuteMs } from '../fixture.ts'
 
 const everyMs = 24 * hourMs
 const counts = { compared: 1_000_000, missing: 1, extra: 2, different: 3, settled: 4 } as const
 const nothing = { compared: 0, missing: 0, extra: 0, different: 0, settled: 0 } as const
 
-async function begun(store: Store, name = 'provider', over: Partial<{ everyMs: number }> = {}): Promise<LedgerRun> {
+type LedgerStore = Store & { readonly ledgers: Ledgers }
+
+async function open(harness: StoreHarness): Promise<LedgerStore> {
+  const store = await harness.open()
+  assert.ok(store.ledgers, `${store.name} says that it has ledgers, and has none`)
+  // `as`: the assertion narrows the member, not the object.
+  return store as LedgerStore
+}
+
+async function begun(store: LedgerStore, name = 'provider', over: Partial<{ everyMs: number }> = {}): Promise<LedgerRun> {
   const result = await store.ledgers.begin(name, { everyMs, leaseMs, ...over })
   assert.ok(result.kind === 'begun', `expected the comparison to begin, but it is ${result.kind}`)
   assert.equal(result.run.name, name)
   return result.run
 }
 
-async function notDue(store: Store, over: Partial<{ everyMs: number }> = {}): Promise<number> {
+async function notDue(store: LedgerStore, over: Partial<{ everyMs: number }> = {}): Promise<number> {
   const result = await store.ledgers.begin('provider', { everyMs, leaseMs, ...over })
   assert.ok(result.kind === 'not-due', `expected the comparison not to begin, but it is ${result.kind}`)
   return result.inMs
@@ -25,10 +34,10 @@ export const ledgerCases: readonly StoreCase[] = [
   {
     name: 'begins a comparison that never was, and the next as long after it began as is asked',
     async run(harness) {
-      const store = await harness.open()
+      const store = await open(harness)
       const first = await begun(store)
       assert.equal(await store.ledgers.end(first, { counts }), 'written')
-      assertAbout(await notDue(await harness.open()), everyMs)
+      assertAbout(await notDue(await open(harness)), everyMs)
       await harness.advance(everyMs - hourMs)
       assertAbout(await notDue(store), hourMs)
       await harness.advance(hourMs + minuteMs)
@@ -39,7 +48,7 @@ export const ledgerCases: readonly StoreCase[] = [
   {
     name: 'keeps comparisons of different names apart',
     async run(harness) {
-      const store = await harness.open()
+      const store = await open(harness)
       const first = await begun(store, 'provider')
       const other = await begun(store, 'caf\u00e9')
       await store.ledgers.end(first, { counts })
@@ -52,7 +61,7 @@ export const ledgerCases: readonly StoreCase[] = [
   {
     name: 'begins a comparison for one of many who ask at once',
     async run(harness) {
-      const stores = [await harness.open(), await harness.open()]
+      const stores = [await open(harness), await open(harness)]
       const asked = Array.from({ length: 5 }, () =>
         stores.map(({ ledgers }) => ledgers.begin('provider', { everyMs, leaseMs })),
       )
@@ -63,7 +72,7 @@ export const ledgerCases: readonly StoreCase[] = [
   {
     name: 'begins none while another is under way within its lease, however often it may run',
     async run(harness) {
-      const store = await harness.open()
+      const store = await open(harness)
       const run = await begun(store, 'provider', { everyMs: 0 })
       const left = await notDue(store, { everyMs: 0 })
       assertAbout(left, leaseMs)
@@ -78,8 +87,8 @@ export const ledgerCases: readonly StoreCase[] = [
   {
     name: 'begins another when the lease of one ran out, and refuses the old one from then on',
     async run(harness) {
-      const store = await harness.open()
-      const { ledgers } = await harness.open()
+      const store = await open(harness)
+      const { ledgers } = await open(harness)
       const stale = await begun(store, 'provider', { everyMs: minuteMs })
       await harness.advance(leaseMs + minuteMs)
       const run = await begun(store, 'provider', { everyMs: minuteMs })
@@ -97,7 +106,7 @@ export const ledgerCases: readonly StoreCase[] = [
   {
     name: 'takes the end of an overdue comparison that nobody replaced',
     async run(harness) {
-      const store = await harness.open()
+      const store = await open(harness)
       const run = await begun(store)
       await harness.advance(2 * leaseMs)
       assert.equal(await store.ledgers.renew(run, leaseMs), 'written')
@@ -108,7 +117,7 @@ export const ledgerCases: readonly StoreCase[] = [
   {
     name: 'refuses the word of a comparison that never was',
     async run(harness) {
-      const store = await harness.open()
+      const store = await open(harness)
       const { ledgers } = store
       for (const run of [
         { name: 'nobody', run: 1 },
@@ -123,7 +132,7 @@ export const ledgerCases: readonly StoreCase[] = [
   {
     name: 'begins the next comparison after a failed one when it was told to, sooner than usual',
     async run(harness) {
-      const store = await harness.open()
+      const store = await open(harness)
       const first = await begun(store)
       assert.equal(await store.ledgers.end(first, { retryInMs: 2 * hourMs }), 'written')
       assertAbout(await notDue(store), 2 * hourMs)
@@ -136,8 +145,8 @@ export const ledgerCases: readonly StoreCase[] = [
   {
     name: 'tells what the last finished comparison found and how long ago it ended; a failed one changes nothing',
     async run(harness) {
-      const store = await harness.open()
-      const { ledgers } = await harness.open()
+      const store = await open(harness)
+      const { ledgers } = await open(harness)
       assert.equal(await ledgers.last('provider'), undefined)
       const failed = await begun(store)
       assert.equal(await ledgers.last('provider'), undefined)

@@ -5,7 +5,7 @@ import type { StoreCase } from '../../store-harness.ts'
 import { act, answer, assertAbout, assertNextFence, expiresInMs, hourMs, minuteMs, newClaimId } from '../fixture.ts'
 import { recordOf, request, retentionMs, retryNow, rowIn, seen, still, won } from '../fixture.ts'
 import { applying, claimOf, evidenceOf, finding, givenUp, happened, storeEvidence, lookUp } from './fixture.ts'
-import { lookupLeaseMs, never, onlyLookup, quarantineMs, presentEvidence, whole } from './fixture.ts'
+import { lookupLeaseMs, never, onlyLookup, quarantineMs, presentEvidence, whole, openReconciling } from './fixture.ts'
 
 /** Look-ups that resemble the owner's and are not. */
 function impostors(lookup: LookupClaim): readonly LookupClaim[] {
@@ -23,8 +23,8 @@ export const lookingCases: readonly StoreCase[] = [
   {
     name: 'grants the next look-up, with a higher number, when the lease of one ran out, and refuses the old one',
     async run(harness) {
-      const store = await harness.open()
-      const { reconciliation } = await harness.open()
+      const store = await openReconciling(harness)
+      const { reconciliation } = await openReconciling(harness)
       const claim = await rowIn.unknown(harness, store, 'a')
       const first = await onlyLookup(store)
       await harness.advance(lookupLeaseMs - 2 * minuteMs)
@@ -48,7 +48,7 @@ export const lookingCases: readonly StoreCase[] = [
   {
     name: 'refuses the word of who has another number, another fence or another row',
     async run(harness) {
-      const store = await harness.open()
+      const store = await openReconciling(harness)
       const { reconciliation } = store
       const claim = await rowIn.unknown(harness, store, 'a')
       const lookup = await onlyLookup(store)
@@ -68,8 +68,8 @@ export const lookingCases: readonly StoreCase[] = [
   {
     name: 'makes a postponed look-up due when it was told, and counts the tries',
     async run(harness) {
-      const store = await harness.open()
-      const { reconciliation } = await harness.open()
+      const store = await openReconciling(harness)
+      const { reconciliation } = await openReconciling(harness)
       const claim = await rowIn.unknown(harness, store, 'a')
       const looks: number[] = []
       for (const tries of [1, 2, 3]) {
@@ -92,7 +92,7 @@ export const lookingCases: readonly StoreCase[] = [
   {
     name: 'makes a look-up that is postponed by nothing due at once, before its lease is over',
     async run(harness) {
-      const store = await harness.open()
+      const store = await openReconciling(harness)
       await rowIn.unknown(harness, store, 'a')
       const first = await onlyLookup(store)
       await store.reconciliation.postpone(claimOf(first), 0)
@@ -102,7 +102,7 @@ export const lookingCases: readonly StoreCase[] = [
   {
     name: 'moves no quarantine by looking',
     async run(harness) {
-      const store = await harness.open()
+      const store = await openReconciling(harness)
       const claim = await rowIn.unknown(harness, store, 'a')
       await harness.advance(quarantineMs - hourMs)
       const lookup = await onlyLookup(store)
@@ -116,7 +116,7 @@ export const lookingCases: readonly StoreCase[] = [
   {
     name: 'refuses an early "never happened" of a look-up, which stays its owner\'s',
     async run(harness) {
-      const store = await harness.open()
+      const store = await openReconciling(harness)
       const { reconciliation } = store
       const claim = await rowIn.unknown(harness, store, 'a')
       const lookup = await onlyLookup(store)
@@ -134,7 +134,7 @@ export const lookingCases: readonly StoreCase[] = [
   {
     name: 'parks a row that nobody can tell anything about, still unknown, and asks no more',
     async run(harness) {
-      const store = await harness.open()
+      const store = await openReconciling(harness)
       const claim = await rowIn.unknown(harness, store, 'a')
       const lookup = await onlyLookup(store)
       assert.equal(await store.reconciliation.giveUp(claimOf(lookup), 'unresolved'), 'written')
@@ -153,7 +153,7 @@ export const lookingCases: readonly StoreCase[] = [
   {
     name: 'makes a row that is unparked due at once, its tries counted anew, audited',
     async run(harness) {
-      const store = await harness.open()
+      const store = await openReconciling(harness)
       const claim = await rowIn.unknown(harness, store, 'a')
       await store.reconciliation.postpone(claimOf(await onlyLookup(store)), 0)
       const last = await givenUp(store)
@@ -173,7 +173,7 @@ export const lookingCases: readonly StoreCase[] = [
   {
     name: 'takes the parked mark from a row that its late owner settles after all',
     async run(harness) {
-      const store = await harness.open()
+      const store = await openReconciling(harness)
       const done = await rowIn.unknown(harness, store, 'done')
       await givenUp(store)
       assert.equal(await store.complete(done, answer('late'), retentionMs), 'written')
@@ -190,7 +190,7 @@ export const lookingCases: readonly StoreCase[] = [
   {
     name: 'never repeats fence and number of a look-up when a row becomes unknown again, and counts its tries anew',
     async run(harness) {
-      const store = await harness.open()
+      const store = await openReconciling(harness)
       const first = await rowIn.unknown(harness, store, 'a')
       const older = await onlyLookup(store)
       await store.reconciliation.postpone(claimOf(older), 0)

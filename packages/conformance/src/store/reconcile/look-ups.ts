@@ -4,6 +4,7 @@ import type { StoreCase } from '../../store-harness.ts'
 import { act, answer, assertAbout, hourMs, identity, leaseMs, minuteMs } from '../fixture.ts'
 import { newClaimId, notKnown, own, recordOf, retentionMs, rowIn, still } from '../fixture.ts'
 import { applying, charged, chargeOf, claimOf, evidenceOf, finding, happened, storeEvidence } from './fixture.ts'
+import { openReconciling, openDoubt } from './fixture.ts'
 import {
   lookUp,
   lookupLeaseMs,
@@ -14,13 +15,12 @@ import {
   unknownCharge,
   whole,
 } from './fixture.ts'
-import { openPhased } from '../steps/fixture.ts'
 
 export const lookupCases: readonly StoreCase[] = [
   {
     name: 'grants the look-up of an unknown row as long after it became unknown as is asked, and not before',
     async run(harness) {
-      const store = await harness.open()
+      const store = await openReconciling(harness)
       const firstInMs = 2 * hourMs
       const claim = await own(store, 'a', { leaseMs: 9 * hourMs })
       await harness.advance(3 * hourMs)
@@ -44,7 +44,7 @@ export const lookupCases: readonly StoreCase[] = [
   {
     name: 'tells how long it is until the next look-up, once somebody has looked, and until the row is parked',
     async run(harness) {
-      const store = await harness.open()
+      const store = await openReconciling(harness)
       const { reconciliation } = store
       const next = (id: string) => reconciliation.nextLookUpInMs(id)
       assert.equal(await next(identity('absent').id), undefined)
@@ -65,7 +65,7 @@ export const lookupCases: readonly StoreCase[] = [
   {
     name: 'grants look-ups of rows that a sweeper found, too',
     async run(harness) {
-      const store = await harness.open()
+      const store = await openReconciling(harness)
       const claim = await rowIn['in_progress past its lease (hold)'](harness, store, 'a')
       assert.deepEqual(await lookUp(store), [])
       await store.sweep({ limit: 10 })
@@ -78,7 +78,7 @@ export const lookupCases: readonly StoreCase[] = [
   {
     name: 'grants look-ups of unknown rows only, of one operation only, and no more than asked',
     async run(harness) {
-      const store = await harness.open()
+      const store = await openReconciling(harness)
       for (const state of ['in_progress', 'completed', 'failed_retryable'] as const)
         await rowIn[state](harness, store, state)
       const other = await own(store, 'other', { identity: identity('other', { operation: 'orders.create' }) })
@@ -97,7 +97,7 @@ export const lookupCases: readonly StoreCase[] = [
   {
     name: 'grants first what waits longest',
     async run(harness) {
-      const store = await harness.open()
+      const store = await openReconciling(harness)
       const claims = []
       for (const key of ['first', 'second', 'third']) {
         claims.push(await rowIn.unknown(harness, store, key))
@@ -112,7 +112,7 @@ export const lookupCases: readonly StoreCase[] = [
   {
     name: 'grants a look-up to one of twenty who ask at once',
     async run(harness) {
-      const stores = [await harness.open(), await harness.open()]
+      const stores = [await openReconciling(harness), await openReconciling(harness)]
       const [store] = stores
       assert.ok(store)
       await rowIn.unknown(harness, store, 'a')
@@ -123,8 +123,8 @@ export const lookupCases: readonly StoreCase[] = [
   {
     name: 'grants each of many rows to one of several who ask at once',
     async run(harness) {
-      const store = await harness.open()
-      const second = await harness.open()
+      const store = await openReconciling(harness)
+      const second = await openReconciling(harness)
       const claims = []
       for (let row = 0; row < 12; row += 1) claims.push(await rowIn.unknown(harness, store, `row ${row}`))
       const granted: string[] = []
@@ -140,7 +140,7 @@ export const lookupCases: readonly StoreCase[] = [
   {
     name: 'asks no more about a row that is settled, by whomever, and refuses who was asking',
     async run(harness) {
-      const store = await harness.open()
+      const store = await openReconciling(harness)
       const settlers = {
         'a late owner': claim => store.complete(claim, answer(), retentionMs),
         'a person': claim => store.settle(claim.id, never, act, retentionMs),
@@ -161,9 +161,9 @@ export const lookupCases: readonly StoreCase[] = [
   },
   {
     name: 'tells which effect is in doubt, in which epoch, and of phased work between its steps that none is',
-    needs: 'transactional',
+    needs: ['steps'],
     async run(harness) {
-      const fixture = await openPhased(harness)
+      const fixture = await openDoubt(harness)
       const { store } = fixture
       await unknownCharge(fixture, 'a')
       assert.deepEqual((await onlyLookup(store)).effect, { position: 0, name: 'charge', epoch: 0 })

@@ -6,17 +6,18 @@ import { answer, assertNextFence, assertState, hourMs, identity, leaseMs, minute
 import { plain, recordOf, retentionMs, retryNow, still, won } from '../fixture.ts'
 import { applying, charged, chargeOf, evidenceOf, finding, givenUp, happened, storeEvidence, never } from './fixture.ts'
 import { quarantineMs, presentEvidence, unknownAgain, unknownBetweenSteps, unknownCharge, whole } from './fixture.ts'
-import { charge, downstreamKey, firstStep, openPhased, ownPhased, resumeRequest, runPhase } from '../steps/fixture.ts'
+import { openDoubt, openReconciling } from './fixture.ts'
+import { charge, downstreamKey, finishEffect, firstStep, ownPhased, resumeRequest } from '../steps/fixture.ts'
 import { stepsOf, withIntent } from '../steps/fixture.ts'
 
 const refused = { kind: 'declined', value: '{"declined":"no funds"}' } as const
 const noValue = { kind: 'happened', value: undefined } as const
 
-const cases: readonly Omit<StoreCase, 'needs'>[] = [
+export const settlingEffectCases: readonly StoreCase[] = [
   {
     name: 'records the result that evidence tells of the open effect, and the row waits for who goes on with it',
     async run(harness) {
-      const fixture = await openPhased(harness)
+      const fixture = await openDoubt(harness)
       const { store, steps } = fixture
       for (const [key, verdict] of [
         ['happened', charged],
@@ -24,7 +25,7 @@ const cases: readonly Omit<StoreCase, 'needs'>[] = [
         ['no value', noValue],
       ] as const) {
         const claim = await ownPhased(store, key)
-        await runPhase(fixture, claim, { result: '7', value: key })
+        await finishEffect(fixture, claim, { result: '7' })
         await steps.openIntent(claim, charge(1, { key: downstreamKey(key) }), leaseMs)
         await store.fail(claim, notKnown)
         const evidenceId = await storeEvidence(store, chargeOf(claim, { position: 1 }), finding(verdict))
@@ -43,7 +44,7 @@ const cases: readonly Omit<StoreCase, 'needs'>[] = [
             ['charge', 'done', verdict.value, 0],
           ],
         )
-        assert.equal(await runPhase(fixture, next.claim, { position: 2, name: 'receipt', value: 'receipt' }), 'written')
+        assert.equal(await finishEffect(fixture, next.claim, { position: 2, name: 'receipt' }), 'written')
         assert.equal(await store.complete(next.claim, answer(), retentionMs), 'written')
       }
     },
@@ -51,7 +52,7 @@ const cases: readonly Omit<StoreCase, 'needs'>[] = [
   {
     name: 'raises the epoch of the open effect by one, once, when it never happened, and the fence stays',
     async run(harness) {
-      const fixture = await openPhased(harness)
+      const fixture = await openDoubt(harness)
       const { store, steps } = fixture
       const claim = await unknownCharge(fixture, 'a')
       await harness.advance(quarantineMs + hourMs)
@@ -75,7 +76,7 @@ const cases: readonly Omit<StoreCase, 'needs'>[] = [
   {
     name: 'raises no epoch inside the quarantine',
     async run(harness) {
-      const fixture = await openPhased(harness)
+      const fixture = await openDoubt(harness)
       const claim = await unknownCharge(fixture, 'a')
       await harness.advance(hourMs)
       assert.equal(await presentEvidence(fixture.store, chargeOf(claim), never), 'too-early')
@@ -86,8 +87,8 @@ const cases: readonly Omit<StoreCase, 'needs'>[] = [
   {
     name: 'raises one epoch when two pieces of evidence say at the same moment that it never happened',
     async run(harness) {
-      const fixture = await openPhased(harness)
-      const second = await harness.open()
+      const fixture = await openDoubt(harness)
+      const second = await openReconciling(harness)
       const claim = await unknownCharge(fixture, 'a')
       await harness.advance(quarantineMs + hourMs)
       const ids = [
@@ -105,7 +106,7 @@ const cases: readonly Omit<StoreCase, 'needs'>[] = [
   {
     name: 'applies nothing that is about another effect, another epoch, or the whole, while an effect is open',
     async run(harness) {
-      const fixture = await openPhased(harness)
+      const fixture = await openDoubt(harness)
       const { store, steps } = fixture
       const claim = await ownPhased(store, 'a')
       await steps.openIntent(claim, charge(0), leaseMs)
@@ -139,7 +140,7 @@ const cases: readonly Omit<StoreCase, 'needs'>[] = [
   {
     name: 'applies no evidence about an epoch to the next one, whenever it was kept',
     async run(harness) {
-      const fixture = await openPhased(harness)
+      const fixture = await openDoubt(harness)
       const { store } = fixture
       const claim = await unknownCharge(fixture, 'a')
       await harness.advance(quarantineMs + hourMs)
@@ -160,7 +161,7 @@ const cases: readonly Omit<StoreCase, 'needs'>[] = [
   {
     name: 'settles phased work without an open effect by an outcome, or lets it go on if nothing happened',
     async run(harness) {
-      const fixture = await openPhased(harness)
+      const fixture = await openDoubt(harness)
       const { store } = fixture
       for (const [verdict, to] of [
         [happened, 'completed'],
@@ -183,7 +184,7 @@ const cases: readonly Omit<StoreCase, 'needs'>[] = [
   {
     name: 'lists what evidence settled as resumable at once, also what was parked',
     async run(harness) {
-      const fixture = await openPhased(harness)
+      const fixture = await openDoubt(harness)
       const { store } = fixture
       const parked = await unknownCharge(fixture, 'parked')
       await givenUp(store)
@@ -200,7 +201,7 @@ const cases: readonly Omit<StoreCase, 'needs'>[] = [
   {
     name: 'refuses every word of the late owner after its effect was settled',
     async run(harness) {
-      const fixture = await openPhased(harness)
+      const fixture = await openDoubt(harness)
       const { store, steps } = fixture
       for (const verdict of [charged, never]) {
         const claim = await unknownCharge(fixture, verdict.kind)
@@ -220,7 +221,7 @@ const cases: readonly Omit<StoreCase, 'needs'>[] = [
   {
     name: 'lets phased work go on, in the same epoch, whose late owner proves that nothing happened',
     async run(harness) {
-      const fixture = await openPhased(harness)
+      const fixture = await openDoubt(harness)
       const { store } = fixture
       const swept = await withIntent(fixture, 'swept')
       await harness.advance(leaseMs + minuteMs)
@@ -239,7 +240,7 @@ const cases: readonly Omit<StoreCase, 'needs'>[] = [
   {
     name: 'takes no answer for the whole from a late owner while an effect is open, and keeps it as evidence',
     async run(harness) {
-      const fixture = await openPhased(harness)
+      const fixture = await openDoubt(harness)
       const { store, steps } = fixture
       const swept = await withIntent(fixture, 'swept')
       await harness.advance(leaseMs + minuteMs)
@@ -260,9 +261,9 @@ const cases: readonly Omit<StoreCase, 'needs'>[] = [
   {
     name: 'settles an effect once when evidence contradicts at the same moment',
     async run(harness) {
-      const fixture = await openPhased(harness)
+      const fixture = await openDoubt(harness)
       const { store } = fixture
-      const second = await harness.open()
+      const second = await openReconciling(harness)
       for (let round = 0; round < 6; round += 1) {
         const claim = await unknownCharge(fixture, `round ${round}`)
         await harness.advance(quarantineMs + hourMs)
@@ -277,5 +278,3 @@ const cases: readonly Omit<StoreCase, 'needs'>[] = [
     },
   },
 ]
-
-export const settlingEffectCases: readonly StoreCase[] = cases.map(each => ({ ...each, needs: 'transactional' }))

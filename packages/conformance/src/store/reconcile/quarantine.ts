@@ -13,13 +13,13 @@ import {
   quarantineMs,
   presentEvidence,
 } from './fixture.ts'
-import { whole } from './fixture.ts'
+import { whole, openReconciling } from './fixture.ts'
 
 export const quarantineCases: readonly StoreCase[] = [
   {
     name: 'refuses a "never happened" inside the quarantine, says what is left of it, and never counts it later',
     async run(harness) {
-      const store = await harness.open()
+      const store = await openReconciling(harness)
       const claim = await rowIn.unknown(harness, store, 'a')
       await harness.advance(hourMs)
       const early = await storeEvidence(store, whole(claim), finding(never))
@@ -38,7 +38,7 @@ export const quarantineCases: readonly StoreCase[] = [
   {
     name: 'counts no "never happened" that was found inside the quarantine or before it, though applied after it',
     async run(harness) {
-      const store = await harness.open()
+      const store = await openReconciling(harness)
       const claim = await own(store, 'a', { leaseMs: 3 * leaseMs })
       const before = await storeEvidence(store, whole(claim), finding(never))
       await harness.advance(leaseMs)
@@ -54,7 +54,7 @@ export const quarantineCases: readonly StoreCase[] = [
   {
     name: 'counts the quarantine from when the row became unknown, whether its owner or a sweeper said so',
     async run(harness) {
-      const store = await harness.open()
+      const store = await openReconciling(harness)
       const failed = await own(store, 'failed', { leaseMs: 9 * hourMs })
       const dead = await own(store, 'dead', { leaseMs: hourMs })
       await harness.advance(5 * hourMs)
@@ -71,7 +71,7 @@ export const quarantineCases: readonly StoreCase[] = [
   {
     name: 'begins no quarantine anew when the owner says again that it does not know',
     async run(harness) {
-      const store = await harness.open()
+      const store = await openReconciling(harness)
       const claim = await rowIn.unknown(harness, store, 'a')
       await harness.advance(quarantineMs - hourMs)
       await store.fail(claim, notKnown)
@@ -82,7 +82,7 @@ export const quarantineCases: readonly StoreCase[] = [
   {
     name: 'begins the quarantine anew when the row becomes unknown again',
     async run(harness) {
-      const store = await harness.open()
+      const store = await openReconciling(harness)
       const first = await rowIn.unknown(harness, store, 'a')
       await harness.advance(quarantineMs + hourMs)
       assert.equal(await presentEvidence(store, whole(first), never), 'settled')
@@ -95,7 +95,7 @@ export const quarantineCases: readonly StoreCase[] = [
   {
     name: 'counts what happened at once: the quarantine is for what did not',
     async run(harness) {
-      const store = await harness.open()
+      const store = await openReconciling(harness)
       const claim = await rowIn.unknown(harness, store, 'a')
       assert.equal(await presentEvidence(store, whole(claim), happened), 'settled')
     },

@@ -1,19 +1,19 @@
 /** An operator's verdict on phased work: about its open effect, or about the outcome where none is open. */
 import assert from 'node:assert/strict'
-import type { StoreCase } from '../../store-harness.ts'
+import { needing, type StoreCase } from '../../store-harness.ts'
 import { act, assertNextFence, expiresInMs, hourMs, plain, recordOf, request, retentionMs, rowIn } from '../fixture.ts'
 import { still, won } from '../fixture.ts'
 import { charged, declined, evidenceOf, givenUp, happened, never, unknownBetweenSteps } from './fixture.ts'
-import { unknownCharge } from './fixture.ts'
-import { firstStep, openPhased, resumeRequest, stepsOf } from '../steps/fixture.ts'
+import { unknownCharge, openReconciling } from './fixture.ts'
+import { firstStep, openSteps, resumeRequest, stepsOf } from '../steps/fixture.ts'
 
 const refused = { kind: 'declined', value: '{"declined":"no funds"}' } as const
 
-const phased: readonly Omit<StoreCase, 'needs'>[] = [
+const phased: readonly StoreCase[] = [
   {
     name: "records the result of an open effect by a person's verdict, with evidence and audit, and the fence stays",
     async run(harness) {
-      const fixture = await openPhased(harness)
+      const fixture = await openSteps(harness)
       const { store } = fixture
       for (const verdict of [charged, refused]) {
         const claim = await unknownCharge(fixture, verdict.kind)
@@ -36,7 +36,7 @@ const phased: readonly Omit<StoreCase, 'needs'>[] = [
   {
     name: 'raises the epoch of an open effect that a person says never happened, at once, and the row waits',
     async run(harness) {
-      const fixture = await openPhased(harness)
+      const fixture = await openSteps(harness)
       const { store } = fixture
       const claim = await unknownCharge(fixture, 'a')
       assert.deepEqual(await store.settle(claim.id, never, act, retentionMs), { kind: 'settled' })
@@ -51,7 +51,7 @@ const phased: readonly Omit<StoreCase, 'needs'>[] = [
   {
     name: 'refuses an outcome while an effect is open, and a result while none is, and changes nothing',
     async run(harness) {
-      const fixture = await openPhased(harness)
+      const fixture = await openSteps(harness)
       const { store, steps } = fixture
       const open = await unknownCharge(fixture, 'open')
       const between = await unknownBetweenSteps(fixture, 'between')
@@ -73,7 +73,7 @@ const phased: readonly Omit<StoreCase, 'needs'>[] = [
   {
     name: 'settles phased work between its steps by an outcome, or lets it go on',
     async run(harness) {
-      const fixture = await openPhased(harness)
+      const fixture = await openSteps(harness)
       const { store } = fixture
       const done = await unknownBetweenSteps(fixture, 'done')
       assert.deepEqual(await store.settle(done.id, happened, act, retentionMs), { kind: 'settled' })
@@ -88,7 +88,7 @@ const phased: readonly Omit<StoreCase, 'needs'>[] = [
   {
     name: 'keeps settled phased work until somebody goes on with it, however long it was unknown',
     async run(harness) {
-      const fixture = await openPhased(harness)
+      const fixture = await openSteps(harness)
       const { store } = fixture
       const claim = await unknownCharge(fixture, 'a')
       await harness.advance(3 * expiresInMs)
@@ -122,8 +122,9 @@ export const verdictCases: readonly StoreCase[] = [
   },
   {
     name: "takes the parked mark from an unknown row by a person's verdict",
+    needs: ['reconciliation'],
     async run(harness) {
-      const store = await harness.open()
+      const store = await openReconciling(harness)
       for (const verdict of [happened, never]) {
         const claim = await rowIn.unknown(harness, store, verdict.kind)
         await givenUp(store)
@@ -136,5 +137,5 @@ export const verdictCases: readonly StoreCase[] = [
       assert.equal(await store.reap({ limit: 10 }), 1)
     },
   },
-  ...phased.map(each => ({ ...each, needs: 'transactional' as const })),
+  ...needing(['steps'], phased),
 ]

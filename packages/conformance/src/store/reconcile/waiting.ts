@@ -1,22 +1,22 @@
 /** Stored evidence that could be applied, the effect of a downstream key, and the number of unknown rows. */
 import assert from 'node:assert/strict'
-import type { Store } from 'latchkey'
-import type { StoreCase } from '../../store-harness.ts'
+import { needing, type StoreCase } from '../../store-harness.ts'
 import { act, answer, assertAbout, expiresInMs, hourMs, identity, leaseMs, minuteMs, newClaimId } from '../fixture.ts'
 import { notKnown, own, retentionMs, rowIn } from '../fixture.ts'
 import { applying, charged, chargeOf, declined, finding, givenUp, happened, storeEvidence, message } from './fixture.ts'
-import { never, unknownAgain, unknownBetweenSteps, unknownCharge, whole } from './fixture.ts'
-import { charge, downstreamKey, openPhased, ownPhased, withIntent } from '../steps/fixture.ts'
+import { never, unknownAgain, unknownBetweenSteps, unknownCharge, whole, openReconciling } from './fixture.ts'
+import { openDoubt, type ReconcilingStore } from './fixture.ts'
+import { charge, downstreamKey, ownPhased, withIntent } from '../steps/fixture.ts'
 
-async function waitingIds(store: Store, limit = 100): Promise<readonly string[]> {
+async function waitingIds(store: ReconcilingStore, limit = 100): Promise<readonly string[]> {
   return (await store.reconciliation.waiting({ limit })).map(each => each.evidenceId).toSorted()
 }
 
-const phased: readonly Omit<StoreCase, 'needs'>[] = [
+const phased: readonly StoreCase[] = [
   {
     name: 'finds of evidence about phased work what tells the result of its open effect, in its epoch',
     async run(harness) {
-      const fixture = await openPhased(harness)
+      const fixture = await openDoubt(harness)
       const { store } = fixture
       const open = await withIntent(fixture, 'a')
       const early = await storeEvidence(store, chargeOf(open), message('m', 0, charged))
@@ -36,7 +36,7 @@ const phased: readonly Omit<StoreCase, 'needs'>[] = [
   {
     name: 'finds of evidence about phased work without an open effect what tells an outcome',
     async run(harness) {
-      const fixture = await openPhased(harness)
+      const fixture = await openDoubt(harness)
       const claim = await unknownBetweenSteps(fixture, 'a')
       await storeEvidence(fixture.store, whole(claim), finding(charged))
       await storeEvidence(fixture.store, chargeOf(claim), finding(charged))
@@ -47,9 +47,9 @@ const phased: readonly Omit<StoreCase, 'needs'>[] = [
   {
     name: 'finds the effect that was given a downstream key, whatever state its row is in',
     async run(harness) {
-      const fixture = await openPhased(harness)
+      const fixture = await openDoubt(harness)
       const { store, steps } = fixture
-      const { reconciliation } = await harness.open()
+      const { reconciliation } = await openReconciling(harness)
       const find = (key: string) => reconciliation.findEffect(downstreamKey(key))
       assert.equal(await find('a'), undefined)
       const claim = await withIntent(fixture, 'a')
@@ -67,7 +67,7 @@ const phased: readonly Omit<StoreCase, 'needs'>[] = [
   {
     name: 'finds the effect by the key of its newest epoch, and never takes the key of an older one for it',
     async run(harness) {
-      const fixture = await openPhased(harness)
+      const fixture = await openDoubt(harness)
       const { store } = fixture
       const { reconciliation } = store
       const claim = await unknownCharge(fixture, 'a')
@@ -84,7 +84,7 @@ const phased: readonly Omit<StoreCase, 'needs'>[] = [
   {
     name: 'finds no effect of a row that is gone, and the new one where the key came back',
     async run(harness) {
-      const fixture = await openPhased(harness)
+      const fixture = await openDoubt(harness)
       const { store } = fixture
       const find = (key: string) => store.reconciliation.findEffect(downstreamKey(key))
       for (const key of ['expired', 'reaped', 'forgotten']) {
@@ -106,7 +106,7 @@ export const waitingCases: readonly StoreCase[] = [
   {
     name: 'finds positive evidence that waits to be applied to an unknown row, and no other',
     async run(harness) {
-      const store = await harness.open()
+      const store = await openReconciling(harness)
       const unknown = await rowIn.unknown(harness, store, 'a')
       const done = await rowIn.completed(harness, store, 'completed')
       const failed = await rowIn.failed_retryable(harness, store, 'failed')
@@ -118,7 +118,7 @@ export const waitingCases: readonly StoreCase[] = [
       assert.deepEqual(await store.reconciliation.waiting({ limit: 10 }), [])
       const yes = await storeEvidence(store, whole(unknown), finding(happened))
       const no = await storeEvidence(store, whole(unknown), message('m', 0, declined))
-      const found = await (await harness.open()).reconciliation.waiting({ limit: 10 })
+      const found = await (await openReconciling(harness)).reconciliation.waiting({ limit: 10 })
       assert.deepEqual(found.map(each => each.evidenceId).toSorted(), [yes, no].toSorted())
       for (const { operation } of found) assert.equal(operation, 'payments.create')
       assert.equal((await store.reconciliation.waiting({ limit: 1 })).length, 1)
@@ -129,7 +129,7 @@ export const waitingCases: readonly StoreCase[] = [
   {
     name: 'finds evidence that was kept before its row became unknown, by its owner or by a sweeper',
     async run(harness) {
-      const store = await harness.open()
+      const store = await openReconciling(harness)
       const failed = await own(store, 'failed')
       const dead = await own(store, 'dead')
       const early = [
@@ -150,7 +150,7 @@ export const waitingCases: readonly StoreCase[] = [
   {
     name: 'finds evidence that waits for a parked row',
     async run(harness) {
-      const store = await harness.open()
+      const store = await openReconciling(harness)
       const claim = await rowIn.unknown(harness, store, 'a')
       await givenUp(store)
       const evidenceId = await storeEvidence(store, whole(claim), finding(happened))
@@ -160,7 +160,7 @@ export const waitingCases: readonly StoreCase[] = [
   {
     name: 'counts unknown rows by operation, those that are parked, and for how long the oldest is',
     async run(harness) {
-      const store = await harness.open()
+      const store = await openReconciling(harness)
       assert.deepEqual(await store.reconciliation.unknowns(), [])
       await rowIn.completed(harness, store, 'completed')
       await rowIn.in_progress(harness, store, 'running')
@@ -172,7 +172,7 @@ export const waitingCases: readonly StoreCase[] = [
       const other = await own(store, 'other', { identity: identity('other', { operation: 'orders.create' }) })
       await store.fail(other, notKnown)
       await harness.advance(hourMs)
-      const found = await (await harness.open()).reconciliation.unknowns()
+      const found = await (await openReconciling(harness)).reconciliation.unknowns()
       const counts = found.map(({ operation, count, parked }) => [operation, count, parked])
       assert.deepEqual(
         counts.toSorted(([left], [right]) => (String(left) < String(right) ? -1 : 1)),
@@ -192,5 +192,5 @@ export const waitingCases: readonly StoreCase[] = [
       assert.deepEqual(await store.reconciliation.unknowns(), [])
     },
   },
-  ...phased.map(each => ({ ...each, needs: 'transactional' as const })),
+  ...needing(['steps'], phased),
 ]

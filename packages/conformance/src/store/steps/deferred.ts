@@ -2,15 +2,16 @@
 import assert from 'node:assert/strict'
 import type { EnqueueRequest, KeyRecord, Store } from 'latchkey'
 import type { StoreCase } from '../../store-harness.ts'
-import { reserved } from '../atomic/fixture.ts'
+import { open, reserved } from '../atomic/fixture.ts'
 import { act, answer, assertAbout, assertNextFence, assertState, atomicRequest, expiresInMs } from '../fixture.ts'
 import { hourMs, identity, leaseMs, minuteMs, newClaimId, notKnown, otherFingerprint, own } from '../fixture.ts'
 import { recordOf, request, retentionMs, retryNow, rowIn, seen, still, won } from '../fixture.ts'
 import { unusualScopes } from '../keys/listing.ts'
-import { applying, finding, happened, storeEvidence, never, whole } from '../reconcile/fixture.ts'
-import { charge, openPhased, ownPhased, phasedRequest, resumeRequest, runPhase, work } from './fixture.ts'
+import { applying, finding, happened, openReconciling, storeEvidence, never, whole } from '../reconcile/fixture.ts'
+import { charge, finishEffect, openSteps, ownPhased, phasedRequest, resumeRequest, work } from './fixture.ts'
 
-function job(key: string, over: Partial<EnqueueRequest> = {}): EnqueueRequest {
+/** Work for later, under this key. */
+export function job(key: string, over: Partial<EnqueueRequest> = {}): EnqueueRequest {
   const { identity: identified, claimId, fingerprint, description } = request(key)
   return { identity: identified, claimId, fingerprint, expiresInMs, description, work, ...over }
 }
@@ -31,11 +32,11 @@ async function overdueIds(store: Store): Promise<readonly string[]> {
   return (await store.resumable({ limit: 10 })).filter(row => row.overdue).map(row => row.identity.id)
 }
 
-const cases: readonly Omit<StoreCase, 'needs'>[] = [
+export const deferredCases: readonly StoreCase[] = [
   {
     name: 'queues work that nobody asked for yet: pending, due, without an attempt, with its input',
     async run(harness) {
-      const { store, steps } = await openPhased(harness)
+      const { store, steps } = await openSteps(harness)
       const asked = job('a', { description: 'export 7' })
       assert.deepEqual(await store.enqueue(asked), { kind: 'queued' })
       const record = await recordOf(await harness.open(), asked.identity.id)
@@ -53,7 +54,7 @@ const cases: readonly Omit<StoreCase, 'needs'>[] = [
   {
     name: 'gives the scope of queued work back byte for byte',
     async run(harness) {
-      const { store } = await openPhased(harness)
+      const { store } = await openSteps(harness)
       for (const [index, scope] of unusualScopes.entries()) {
         const record = await queue(store, 'a', { identity: identity(`queued ${index}`, { scope }) })
         assert.equal(record.scope, scope)
@@ -72,7 +73,7 @@ const cases: readonly Omit<StoreCase, 'needs'>[] = [
   {
     name: 'shows the row to who asks again, also with another fingerprint, and leaves it and its input alone',
     async run(harness) {
-      const { store, steps } = await openPhased(harness)
+      const { store, steps } = await openSteps(harness)
       const first = await queue(store, 'a')
       const otherWork = { version: 9, input: '{"another":1}' }
       for (const over of [{}, { fingerprint: otherFingerprint }, { description: 'another' }]) {
@@ -86,7 +87,7 @@ const cases: readonly Omit<StoreCase, 'needs'>[] = [
   {
     name: 'queues nothing over a row in any state that has not expired, parked ones included',
     async run(harness) {
-      const { store } = await openPhased(harness)
+      const { store } = await openSteps(harness)
       await store.park(await own(store, 'parked'), 'poison')
       for (const state of ['in_progress', 'completed', 'failed_retryable', 'unknown'] as const)
         await rowIn[state](harness, store, state)
@@ -106,11 +107,11 @@ const cases: readonly Omit<StoreCase, 'needs'>[] = [
   {
     name: 'queues over an expired row as over none: the next fence, another input, no steps',
     async run(harness) {
-      const fixture = await openPhased(harness)
+      const fixture = await openSteps(harness)
       const { store, steps } = fixture
       for (const key of ['completed', 'failed']) {
         const claim = await ownPhased(store, key)
-        await runPhase(fixture, claim)
+        await finishEffect(fixture, claim)
         if (key === 'failed') await store.fail(claim, retryNow)
         else await store.complete(claim, answer(), retentionMs)
         await harness.advance(expiresInMs + hourMs)
@@ -128,7 +129,7 @@ const cases: readonly Omit<StoreCase, 'needs'>[] = [
   {
     name: 'grants queued work as its first attempt, with its journal, to a worker or a request that asks for the same',
     async run(harness) {
-      const { store } = await openPhased(harness)
+      const { store } = await openSteps(harness)
       for (const [key, asked] of [
         ['worker', resumeRequest('worker')],
         ['request', phasedRequest('request', { work: { version: 9, input: '{"another":1}' } })],
@@ -160,7 +161,7 @@ const cases: readonly Omit<StoreCase, 'needs'>[] = [
   {
     name: 'lets nobody write as the owner of queued work: it has none',
     async run(harness) {
-      const { store, steps } = await openPhased(harness)
+      const { store, steps } = await openSteps(harness)
       const queued = await queue(store, 'a')
       const { id, fence, claimId } = queued
       const claim = { id, fence, claimId }
@@ -177,7 +178,7 @@ const cases: readonly Omit<StoreCase, 'needs'>[] = [
   {
     name: 'lists queued work as resumable until it is claimed, and never lets it expire',
     async run(harness) {
-      const { store } = await openPhased(harness)
+      const { store } = await openSteps(harness)
       const { id } = await queue(store, 'a')
       await harness.advance(3 * expiresInMs)
       assert.equal(await store.reap({ limit: 10 }), 0)
@@ -193,7 +194,7 @@ const cases: readonly Omit<StoreCase, 'needs'>[] = [
   {
     name: 'tells that the deadline of queued work has passed, by its own clock, and still grants it',
     async run(harness) {
-      const { store, steps } = await openPhased(harness)
+      const { store, steps } = await openSteps(harness)
       const { id } = await queue(store, 'a', { work: { ...work, deadlineInMs: 2 * hourMs } })
       await queue(store, 'no deadline')
       assert.deepEqual(await steps.readJournal(id), { work, overdue: false, steps: [] })
@@ -214,7 +215,7 @@ const cases: readonly Omit<StoreCase, 'needs'>[] = [
   {
     name: 'lists work with a step in its journal as begun, whenever its deadline was',
     async run(harness) {
-      const { store, steps } = await openPhased(harness)
+      const { store, steps } = await openSteps(harness)
       const claim = await ownPhased(store, 'a', { work: { ...work, deadlineInMs: hourMs } })
       const unbegun = await ownPhased(store, 'b', { work: { ...work, deadlineInMs: hourMs } })
       assert.equal(await steps.openIntent(claim, charge(0, { windowMs: 10 * hourMs }), leaseMs), 'written')
@@ -227,7 +228,7 @@ const cases: readonly Omit<StoreCase, 'needs'>[] = [
   {
     name: 'keeps the deadline of work that a request begins at once, too',
     async run(harness) {
-      const { store, steps } = await openPhased(harness)
+      const { store, steps } = await openSteps(harness)
       const claim = await ownPhased(store, 'a', { work: { ...work, deadlineInMs: hourMs } })
       assert.equal((await steps.readJournal(claim.id))?.overdue, false)
       await harness.advance(hourMs + minuteMs)
@@ -236,8 +237,9 @@ const cases: readonly Omit<StoreCase, 'needs'>[] = [
   },
   {
     name: 'keeps evidence about queued work and applies none: it is not unknown',
+    needs: ['reconciliation'],
     async run(harness) {
-      const { store } = await openPhased(harness)
+      const store = await openReconciling(harness)
       const queued = await queue(store, 'a')
       for (const verdict of [happened, never]) {
         const evidenceId = await storeEvidence(store, whole(queued), finding(verdict))
@@ -254,7 +256,7 @@ const cases: readonly Omit<StoreCase, 'needs'>[] = [
   {
     name: 'lists queued work by its state',
     async run(harness) {
-      const { store } = await openPhased(harness)
+      const { store } = await openSteps(harness)
       const { id } = await queue(store, 'a')
       await own(store, 'running')
       const { records } = await store.list({ limit: 10, state: 'pending' })
@@ -266,25 +268,13 @@ const cases: readonly Omit<StoreCase, 'needs'>[] = [
   },
   {
     name: 'reserves queued work for a transaction that asks for the same, and for no other',
+    needs: ['transactions'],
     async run(harness) {
-      const { store, transactor } = await openPhased(harness)
+      const { store, transactor } = await open(harness)
       const { fence } = await queue(store, 'a')
       assert.deepEqual(await reserved(transactor, atomicRequest('a')), { kind: 'free', fence, from: 'pending' })
       const other = await reserved(transactor, atomicRequest('a', { fingerprint: otherFingerprint }))
       assert.equal(other.kind, 'seen')
     },
   },
-]
-
-export const deferredCases: readonly StoreCase[] = [
-  {
-    name: 'refuses to queue work where it keeps no steps',
-    async run(harness) {
-      const store = await harness.open()
-      if (store.steps !== undefined) return
-      await assert.rejects(store.enqueue(job('a')))
-      assert.equal(await store.read(identity('a').id), undefined)
-    },
-  },
-  ...cases.map(each => ({ ...each, needs: 'transactional' as const })),
 ]

@@ -86,9 +86,20 @@ export function downstreamKey(key: string, epoch = 0): string {
   return uuidOf(`downstream ${key} charge ${epoch}`)
 }
 
+/** An effect that is done: what a journal has of it is what it has of a phase, except for its kind. */
+export async function finishEffect(
+  { steps }: Pick<StepsFixture, 'steps'>,
+  claim: Claim,
+  { position = 0, name = 'record', result }: Pick<PhaseOptions, 'position' | 'name' | 'result'> = {},
+): Promise<OwnerResult> {
+  const opened = await steps.openIntent(claim, charge(position, { name }), leaseMs)
+  if (opened === 'claim-lost') return opened
+  return steps.recordResult(claim, { position, value: result }, leaseMs)
+}
+
 /** A row whose owner opened an intent. */
 export async function withIntent(
-  { store, steps }: PhasedFixture,
+  { store, steps }: StepsFixture,
   key: string,
   windowMs?: number,
   over: Partial<ClaimRequest> = {},

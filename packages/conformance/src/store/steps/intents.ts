@@ -2,13 +2,13 @@
 import assert from 'node:assert/strict'
 import type { StoreCase } from '../../store-harness.ts'
 import { act, hourMs, leaseMs, minuteMs, notKnown, recordOf, retentionMs, retryNow } from '../fixture.ts'
-import { charge, firstStep, openPhased, ownPhased, runPhase, stepsOf, withIntent } from './fixture.ts'
+import { charge, finishEffect, firstStep, openSteps, ownPhased, stepsOf, withIntent } from './fixture.ts'
 
-const cases: readonly Omit<StoreCase, 'needs'>[] = [
+export const intentCases: readonly StoreCase[] = [
   {
     name: 'tells that an open intent may be repeated for as long as the provider recognises its key, by its own clock',
     async run(harness) {
-      const fixture = await openPhased(harness)
+      const fixture = await openSteps(harness)
       const claim = await withIntent(fixture, 'deduplicated', 3 * hourMs)
       const plain = await withIntent(fixture, 'not deduplicated')
       assert.equal(await firstStep(fixture.steps, claim.id), 'open 0 repeatable')
@@ -22,7 +22,7 @@ const cases: readonly Omit<StoreCase, 'needs'>[] = [
   {
     name: 'counts the window of an intent that is opened again from its first try',
     async run(harness) {
-      const fixture = await openPhased(harness)
+      const fixture = await openSteps(harness)
       const claim = await withIntent(fixture, 'a', 3 * hourMs)
       await harness.advance(2 * hourMs)
       assert.equal(await fixture.steps.openIntent(claim, charge(0, { windowMs: 3 * hourMs }), leaseMs), 'written')
@@ -34,7 +34,7 @@ const cases: readonly Omit<StoreCase, 'needs'>[] = [
   {
     name: 'counts the window anew when what is known not to have happened is tried again',
     async run(harness) {
-      const fixture = await openPhased(harness)
+      const fixture = await openSteps(harness)
       await fixture.store.fail(await withIntent(fixture, 'a', 3 * hourMs), retryNow)
       await harness.advance(2 * hourMs)
       const next = await ownPhased(fixture.store, 'a')
@@ -46,7 +46,7 @@ const cases: readonly Omit<StoreCase, 'needs'>[] = [
   {
     name: 'records a result once, says written again after a lost reply, and keeps the first',
     async run(harness) {
-      const { store, steps } = await openPhased(harness)
+      const { store, steps } = await openSteps(harness)
       const claim = await ownPhased(store, 'a')
       assert.equal(await steps.recordResult(claim, { position: 0, value: '1' }, leaseMs), 'claim-lost')
       await steps.openIntent(claim, charge(0, { windowMs: hourMs }), leaseMs)
@@ -59,20 +59,19 @@ const cases: readonly Omit<StoreCase, 'needs'>[] = [
   {
     name: 'never opens a step again that is done',
     async run(harness) {
-      const fixture = await openPhased(harness)
+      const fixture = await openSteps(harness)
       const claim = await withIntent(fixture, 'a')
       await fixture.steps.recordResult(claim, { position: 0, value: '1' }, leaseMs)
       assert.equal(await fixture.steps.openIntent(claim, charge(0), leaseMs), 'claim-lost')
       assert.equal(await firstStep(fixture.steps, claim.id), 'done 0')
-      assert.equal(await runPhase(fixture, claim, { position: 0 }), 'claim-lost')
     },
   },
   {
     name: 'turns an open intent to again, in the same epoch, when its owner proves that nothing happened',
     async run(harness) {
-      const fixture = await openPhased(harness)
+      const fixture = await openSteps(harness)
       const claim = await ownPhased(fixture.store, 'a')
-      await runPhase(fixture, claim)
+      await finishEffect(fixture, claim)
       await fixture.steps.openIntent(claim, charge(1, { epoch: 2, windowMs: hourMs }), leaseMs)
       const beside = await withIntent(fixture, 'beside')
       assert.equal(await fixture.store.fail(claim, retryNow), 'written')
@@ -87,7 +86,7 @@ const cases: readonly Omit<StoreCase, 'needs'>[] = [
   {
     name: 'leaves an open intent open when its owner does not know, or lets the row go',
     async run(harness) {
-      const fixture = await openPhased(harness)
+      const fixture = await openSteps(harness)
       const unknown = await withIntent(fixture, 'unknown')
       await fixture.store.fail(unknown, notKnown)
       assert.equal(await firstStep(fixture.steps, unknown.id), 'open 0')
@@ -99,7 +98,7 @@ const cases: readonly Omit<StoreCase, 'needs'>[] = [
   {
     name: 'turns an open intent to again when the late owner of an unknown row proves that nothing happened',
     async run(harness) {
-      const fixture = await openPhased(harness)
+      const fixture = await openSteps(harness)
       const claim = await withIntent(fixture, 'a')
       await harness.advance(leaseMs + minuteMs)
       assert.equal((await fixture.store.sweep({ limit: 10 })).length, 1)
@@ -110,7 +109,7 @@ const cases: readonly Omit<StoreCase, 'needs'>[] = [
   {
     name: 'turns an open intent to again in the next epoch when a person says it never happened, and the fence stays',
     async run(harness) {
-      const fixture = await openPhased(harness)
+      const fixture = await openSteps(harness)
       for (const expectedEpoch of [1, 2]) {
         const claim = await ownPhased(fixture.store, 'a')
         await fixture.steps.openIntent(claim, charge(0, { epoch: expectedEpoch - 1, windowMs: hourMs }), leaseMs)
@@ -124,5 +123,3 @@ const cases: readonly Omit<StoreCase, 'needs'>[] = [
     },
   },
 ]
-
-export const intentCases: readonly StoreCase[] = cases.map(each => ({ ...each, needs: 'transactional' as const }))

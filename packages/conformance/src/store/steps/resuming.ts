@@ -5,7 +5,7 @@ import type { StoreCase } from '../../store-harness.ts'
 import { act, answer, assertNextFence, assertState, expiresInMs, hourMs, identity, leaseMs } from '../fixture.ts'
 import { minuteMs, notKnown, otherFingerprint, own, recordOf, request, retentionMs, retryNow } from '../fixture.ts'
 import { seen, won } from '../fixture.ts'
-import { charge, firstStep, openPhased, ownPhased, phasedRequest, resumeRequest, runPhase } from './fixture.ts'
+import { charge, finishEffect, firstStep, openSteps, ownPhased, phasedRequest, resumeRequest } from './fixture.ts'
 import { withIntent, work } from './fixture.ts'
 
 const otherWork = { version: 9, input: '{"another":"input"}' } as const
@@ -18,13 +18,13 @@ function idsOf(...keys: readonly string[]): readonly string[] {
   return keys.map(key => identity(key).id).toSorted()
 }
 
-const cases: readonly Omit<StoreCase, 'needs'>[] = [
+export const resumingCases: readonly StoreCase[] = [
   {
     name: 'grants phased work with a dead lease, with its first input and the steps behind it, and counts the crash',
     async run(harness) {
-      const fixture = await openPhased(harness)
+      const fixture = await openSteps(harness)
       const claim = await ownPhased(fixture.store, 'a')
-      await runPhase(fixture, claim, { result: '7' })
+      await finishEffect(fixture, claim, { result: '7' })
       assert.equal(seen(await fixture.store.claim(phasedRequest('a'))).state, 'in_progress')
       await harness.advance(leaseMs + minuteMs)
       const next = won(await fixture.store.claim(phasedRequest('a', { work: otherWork })))
@@ -40,7 +40,7 @@ const cases: readonly Omit<StoreCase, 'needs'>[] = [
   {
     name: 'grants it to a worker that has no input to give, and not to another request under the same key',
     async run(harness) {
-      const fixture = await openPhased(harness)
+      const fixture = await openSteps(harness)
       await ownPhased(fixture.store, 'a')
       await harness.advance(leaseMs + minuteMs)
       seen(await fixture.store.claim(phasedRequest('a', { fingerprint: otherFingerprint })))
@@ -51,14 +51,16 @@ const cases: readonly Omit<StoreCase, 'needs'>[] = [
   {
     name: 'grants it over an open intent that may be repeated, and never over one that may not',
     async run(harness) {
-      const fixture = await openPhased(harness)
+      const fixture = await openSteps(harness)
       const repeatable = await withIntent(fixture, 'repeatable', 24 * hourMs)
-      await withIntent(fixture, 'window past', 2 * minuteMs)
-      await withIntent(fixture, 'no window')
+      const held = {
+        'window past': await withIntent(fixture, 'window past', 2 * minuteMs),
+        'no window': await withIntent(fixture, 'no window'),
+      }
       await harness.advance(leaseMs + minuteMs)
-      for (const key of ['window past', 'no window']) {
+      for (const [key, { fence }] of Object.entries(held)) {
         const record = seen(await fixture.store.claim(phasedRequest(key)))
-        assert.deepEqual([record.state, record.crashes, record.fence], ['in_progress', 0, 1], key)
+        assert.deepEqual([record.state, record.crashes, record.fence], ['in_progress', 0, fence], key)
       }
       const next = won(await fixture.store.claim(phasedRequest('repeatable')))
       assert.equal(next.claim.id, repeatable.id)
@@ -69,7 +71,7 @@ const cases: readonly Omit<StoreCase, 'needs'>[] = [
   {
     name: 'grants it when its effects are done or known not to have happened',
     async run(harness) {
-      const fixture = await openPhased(harness)
+      const fixture = await openSteps(harness)
       const done = await withIntent(fixture, 'a')
       await fixture.steps.recordResult(done, { position: 0, value: '1' }, leaseMs)
       await harness.advance(leaseMs + minuteMs)
@@ -84,9 +86,9 @@ const cases: readonly Omit<StoreCase, 'needs'>[] = [
   {
     name: 'gives every next attempt the journal, whatever ended the one before',
     async run(harness) {
-      const fixture = await openPhased(harness)
+      const fixture = await openSteps(harness)
       const first = await ownPhased(fixture.store, 'a')
-      await runPhase(fixture, first, { result: '7' })
+      await finishEffect(fixture, first, { result: '7' })
       await fixture.store.fail(first, { ...retryNow, dueInMs: 2 * hourMs })
       seen(await fixture.store.claim(phasedRequest('a')))
       await harness.advance(3 * hourMs)
@@ -100,11 +102,11 @@ const cases: readonly Omit<StoreCase, 'needs'>[] = [
   {
     name: 'begins anew over an expired row: another input, no steps',
     async run(harness) {
-      const fixture = await openPhased(harness)
+      const fixture = await openSteps(harness)
       const { store, steps } = fixture
       for (const key of ['completed', 'failed']) {
         const claim = await ownPhased(store, key)
-        await runPhase(fixture, claim)
+        await finishEffect(fixture, claim)
         await steps.openIntent(claim, charge(1), leaseMs)
         if (key === 'failed') await store.fail(claim, retryNow)
         else await store.complete(claim, answer(), retentionMs)
@@ -114,16 +116,16 @@ const cases: readonly Omit<StoreCase, 'needs'>[] = [
         assert.deepEqual([next.from, next.attempt, next.crashes], ['expired', 1, 0])
         assert.deepEqual(next.journal, { work: otherWork, overdue: false, steps: [] })
         assert.deepEqual(await steps.readJournal(claim.id), { work: otherWork, overdue: false, steps: [] })
-        assert.equal(await runPhase(fixture, next.claim), 'written')
+        assert.equal(await finishEffect(fixture, next.claim), 'written')
       }
     },
   },
   {
     name: 'keeps no input and no steps when work that is not phased begins over an expired row',
     async run(harness) {
-      const fixture = await openPhased(harness)
+      const fixture = await openSteps(harness)
       const claim = await ownPhased(fixture.store, 'a')
-      await runPhase(fixture, claim)
+      await finishEffect(fixture, claim)
       await fixture.store.complete(claim, answer(), retentionMs)
       await harness.advance(expiresInMs + hourMs)
       const plain = won(await fixture.store.claim(request('a')))
@@ -134,7 +136,7 @@ const cases: readonly Omit<StoreCase, 'needs'>[] = [
   {
     name: 'sweeps dead phased work to unknown only over an open intent that may not be repeated',
     async run(harness) {
-      const fixture = await openPhased(harness)
+      const fixture = await openSteps(harness)
       const { store } = fixture
       const held = [await withIntent(fixture, 'no window'), await withIntent(fixture, 'window past', 2 * minuteMs)]
       const left = [await withIntent(fixture, 'repeatable', 24 * hourMs), await ownPhased(store, 'between steps')]
@@ -159,7 +161,7 @@ const cases: readonly Omit<StoreCase, 'needs'>[] = [
   {
     name: 'sweeps one phased row alone when it is named',
     async run(harness) {
-      const fixture = await openPhased(harness)
+      const fixture = await openSteps(harness)
       const [claim, beside] = [await withIntent(fixture, 'a'), await withIntent(fixture, 'b')]
       const between = await ownPhased(fixture.store, 'c')
       await harness.advance(leaseMs + minuteMs)
@@ -172,7 +174,7 @@ const cases: readonly Omit<StoreCase, 'needs'>[] = [
   {
     name: 'lists as resumable exactly the phased rows that a claim would be granted',
     async run(harness) {
-      const fixture = await openPhased(harness)
+      const fixture = await openSteps(harness)
       const { store } = fixture
       assert.deepEqual(await resumableIds(store), [])
       await ownPhased(store, 'dead between steps')
@@ -205,7 +207,7 @@ const cases: readonly Omit<StoreCase, 'needs'>[] = [
   {
     name: 'lists no phased row as resumable that has expired',
     async run(harness) {
-      const { store } = await openPhased(harness)
+      const { store } = await openSteps(harness)
       await store.fail(await ownPhased(store, 'a'), retryNow)
       await harness.advance(expiresInMs + hourMs)
       assert.deepEqual(await store.resumable({ limit: 10 }), [])
@@ -216,7 +218,7 @@ const cases: readonly Omit<StoreCase, 'needs'>[] = [
   {
     name: 'tells with each resumable row what a claim of it needs, and no more rows than asked for',
     async run(harness) {
-      const { store } = await openPhased(harness)
+      const { store } = await openSteps(harness)
       const asked = phasedRequest('a', { identity: identity('a', { scope: 'caf\u00e9', operation: 'orders.create' }) })
       won(await store.claim(asked))
       for (const key of ['b', 'c']) await store.fail(await ownPhased(store, key), retryNow)
@@ -233,7 +235,7 @@ const cases: readonly Omit<StoreCase, 'needs'>[] = [
   {
     name: 'grants dead phased work to one of many that ask at once',
     async run(harness) {
-      const { store } = await openPhased(harness)
+      const { store } = await openSteps(harness)
       const second = await harness.open()
       await ownPhased(store, 'a')
       await harness.advance(leaseMs + minuteMs)
@@ -243,5 +245,3 @@ const cases: readonly Omit<StoreCase, 'needs'>[] = [
     },
   },
 ]
-
-export const resumingCases: readonly StoreCase[] = cases.map(each => ({ ...each, needs: 'transactional' as const }))

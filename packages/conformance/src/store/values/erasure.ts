@@ -4,7 +4,7 @@ import type { ErasedBatch, Store } from 'latchkey'
 import type { StoreCase } from '../../store-harness.ts'
 import { act, answer, hourMs, identity, leaseMs, minuteMs, notKnown, own } from '../fixture.ts'
 import { request, retentionMs, retryNow } from '../fixture.ts'
-import { charge, openPhased, ownPhased, phasedRequest } from '../steps/fixture.ts'
+import { charge, openSteps, ownPhased, phasedRequest } from '../steps/fixture.ts'
 
 const batchesMax = 1_000
 const scope = 'tenant-1'
@@ -33,7 +33,7 @@ export const erasureCases: readonly StoreCase[] = [
     name: 'erases completed and retryable rows of a tenant, in batches, and none of another',
     async run(harness) {
       const store = await harness.open()
-      if (store.erasure === undefined) return
+      assert.ok(store.erasure)
       const ids = []
       for (const key of ['a', 'b', 'c']) ids.push(await completed(store, key))
       const failed = await own(store, 'failed')
@@ -51,7 +51,7 @@ export const erasureCases: readonly StoreCase[] = [
     name: 'erases nothing of a tenant that was not marked, and nothing that began after the mark',
     async run(harness) {
       const store = await harness.open()
-      if (store.erasure === undefined) return
+      assert.ok(store.erasure)
       const old = await completed(store, 'old')
       assert.deepEqual(await eraseAll(store), { rows: 0, messages: 0, auditTexts: 0 })
       await store.erasure.mark(scope)
@@ -66,7 +66,7 @@ export const erasureCases: readonly StoreCase[] = [
     name: 'counts what is open, and erases it with a reap after it has ended',
     async run(harness) {
       const store = await harness.open()
-      if (store.erasure === undefined) return
+      assert.ok(store.erasure)
       const running = await own(store, 'running')
       const unknown = await own(store, 'unknown')
       await store.fail(unknown, notKnown)
@@ -92,7 +92,7 @@ export const erasureCases: readonly StoreCase[] = [
     name: 'blanks what people wrote about the rows of a tenant, and keeps who acted',
     async run(harness) {
       const store = await harness.open()
-      if (store.erasure === undefined) return
+      assert.ok(store.erasure)
       const forgotten = await completed(store, 'forgotten')
       await store.forget(forgotten, act)
       const settled = await own(store, 'settled')
@@ -115,10 +115,10 @@ export const erasureCases: readonly StoreCase[] = [
   },
   {
     name: 'leaves parked work, and work with an effect in doubt, to a person',
-    needs: 'transactional',
+    needs: ['steps'],
     async run(harness) {
-      const { store, steps } = await openPhased(harness)
-      if (store.erasure === undefined) return
+      const { store, steps } = await openSteps(harness)
+      assert.ok(store.erasure)
       const parked = await ownPhased(store, 'parked')
       assert.equal(await store.park(parked, 'poison'), 'written')
       const inDoubt = await ownPhased(store, 'in doubt')

@@ -2,9 +2,10 @@
 import assert from 'node:assert/strict'
 import type { Outcome, Store, StoredValue } from 'latchkey'
 import { append, message, openFixture } from '../../outbox/fixture.ts'
-import type { StoreCase } from '../../store-harness.ts'
+import type { StoreCase, StoreHarness } from '../../store-harness.ts'
 import { answer, bytes, identity, notKnown, own, recordOf, retentionMs } from '../fixture.ts'
-import { openPhased, ownPhased, runPhase, work } from '../steps/fixture.ts'
+import { openReconciling } from '../reconcile/fixture.ts'
+import { finishEffect, ownPhased, work } from '../steps/fixture.ts'
 
 const pagesMax = 1_000
 
@@ -42,6 +43,37 @@ function outcomeOf(found: readonly StoredValue[], id: string): Extract<StoredVal
   return value
 }
 
+async function withEvidence(_harness: StoreHarness, store: Store): Promise<readonly string[]> {
+  if (store.reconciliation === undefined) return []
+  const unknown = await own(store, 'unknown')
+  await store.fail(unknown, notKnown)
+  const verdict = { kind: 'happened', outcome: answer('proof') } as const
+  const subject = { id: unknown.id, effect: undefined }
+  const expected: string[] = []
+  for (const ref of ['evt_1', 'evt_2 "/caf\u00e9']) {
+    const finding = { source: 'webhook', ref, verdict, delivery: { signedAtMs: 1_000 } } as const
+    await store.reconciliation.keep(subject, finding)
+    // The name of the evidence, and of the message.
+    expected.push('outcome 5 proof', `ref webhook ${ref}`, `ref webhook ${ref}`)
+  }
+  return expected
+}
+
+async function withSteps(_harness: StoreHarness, store: Store): Promise<readonly string[]> {
+  const { steps } = store
+  if (steps === undefined) return []
+  const claim = await ownPhased(store, 'phased')
+  assert.equal(await finishEffect({ steps }, claim, { position: 0, result: '"packed"' }), 'written')
+  assert.equal(await finishEffect({ steps }, claim, { position: 1, name: 'other', result: '"sent"' }), 'written')
+  return [`input ${work.input}`, 'step "packed"', 'step "sent"']
+}
+
+async function withMessage(harness: StoreHarness, store: Store): Promise<readonly string[]> {
+  if (store.outbox === undefined) return []
+  await append(await openFixture(harness), [message('hello')])
+  return ['message 5 hello']
+}
+
 /** Larger than a store puts into the row of its key. */
 const large = 'l'.repeat(100_000)
 
@@ -50,27 +82,11 @@ export const valueCases: readonly StoreCase[] = [
     name: 'pages through every value of the application once, whatever the size of a page',
     async run(harness) {
       const store = await harness.open()
-      if (store.values === undefined) return
+      assert.ok(store.values)
       await completed(store, 'small', answer('small'), 'a small one')
       await completed(store, 'large', answer(large))
-      const unknown = await own(store, 'unknown')
-      await store.fail(unknown, notKnown)
-      const verdict = { kind: 'happened', outcome: answer('proof') } as const
-      const subject = { id: unknown.id, effect: undefined }
-      for (const ref of ['evt_1', 'evt_2 "/caf\u00e9'])
-        await store.reconciliation.keep(subject, { source: 'webhook', ref, verdict, delivery: { signedAtMs: 1_000 } })
-      const expected = ['description a small one', 'outcome 5 small', 'outcome 100000 llllll', 'outcome 5 proof']
-      expected.push('outcome 5 proof')
-      // Of the evidence, and of the message.
-      for (const name of ['evt_1', 'evt_2 "/caf\u00e9']) expected.push(`ref webhook ${name}`, `ref webhook ${name}`)
-      if (store.steps !== undefined) {
-        const phased = await openPhased(harness)
-        const claim = await ownPhased(phased.store, 'phased')
-        assert.equal(await runPhase(phased, claim, { position: 0, result: '"packed"' }), 'written')
-        assert.equal(await runPhase(phased, claim, { position: 1, name: 'other', result: '"sent"' }), 'written')
-        await append(await openFixture(harness), [message('hello')])
-        expected.push(`input ${work.input}`, 'step "packed"', 'step "sent"', 'message 5 hello')
-      }
+      const expected = ['description a small one', 'outcome 5 small', 'outcome 100000 llllll']
+      for (const add of [withEvidence, withSteps, withMessage]) expected.push(...(await add(harness, store)))
       for (const limit of [1, 2, 1_000]) {
         assert.deepEqual((await all(store, limit)).map(text).toSorted(), expected.toSorted(), `pages of ${limit}`)
       }
@@ -81,7 +97,7 @@ export const valueCases: readonly StoreCase[] = [
     async run(harness) {
       const store = await harness.open()
       const { values } = store
-      if (values === undefined) return
+      assert.ok(values)
       for (const [key, was, becomes] of [
         ['small', 'small', 'other'],
         ['large', large, `${large}!`],
@@ -105,7 +121,7 @@ export const valueCases: readonly StoreCase[] = [
     async run(harness) {
       const store = await harness.open()
       const { values } = store
-      if (values === undefined) return
+      assert.ok(values)
       await own(store, 'a', { description: 'first' })
       const value = (await all(store, 100)).find(each => each.kind === 'text')
       assert.ok(value?.kind === 'text')
@@ -117,10 +133,11 @@ export const valueCases: readonly StoreCase[] = [
   },
   {
     name: 'gives evidence and its message another name, under which both are recognised',
+    needs: ['reconciliation'],
     async run(harness) {
-      const store = await harness.open()
+      const store = await openReconciling(harness)
       const { values, reconciliation } = store
-      if (values === undefined) return
+      assert.ok(values)
       const unknown = await own(store, 'unknown')
       await store.fail(unknown, notKnown)
       const subject = { id: unknown.id, effect: undefined }

@@ -20,7 +20,8 @@ export function sealedStore<Tx>(store: Store<Tx>, ring: Keyring): Store<Tx> {
   const isDense = store.traits.fence === 'dense'
   return {
     name: store.name,
-    traits: store.traits,
+    // Values are replaced in the store below: over it, each would be opened and sealed again.
+    traits: { ...store.traits, faculties: store.traits.faculties.filter(faculty => faculty !== 'values') },
     ...(check && { check: () => check.call(store) }),
     ...(observe && { observe: observer => observe.call(store, observer) }),
     transactor: transactor && sealedTransactor(transactor, { ring, openRecord, sealDescription, isDense }),

@@ -6,7 +6,7 @@ import { runStoreCases, runUnreadableCases } from '@latchkey/conformance'
 
 describe.each(sqliteDrivers)('SQLite store on $driver', ({ open }) => {
   const harness = () => sqliteHarness(open)
-  runStoreCases(harness, it)
+  runStoreCases(harness, it, { elsewhere: ['outbox'] })
   runUnreadableCases(harness, it)
 
   it('agrees with the model, whatever callers do', () => checkStoreModel(harness, { numRuns: 40 }))

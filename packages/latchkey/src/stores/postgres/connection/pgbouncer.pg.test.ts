@@ -41,7 +41,7 @@ describePgBouncer('the postgres store behind PgBouncer in transaction mode confo
     }
   })
 
-  runStoreCases(() => postgresHarness(pool), it)
+  runStoreCases(() => postgresHarness(pool), it, { elsewhere: ['outbox'] })
 
   it(
     'agrees with the model, whatever callers do',

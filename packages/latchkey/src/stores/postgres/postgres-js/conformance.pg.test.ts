@@ -32,7 +32,7 @@ describePostgres('the postgres store on postgres.js conforms:', database => {
   })
   const open = () => postgresHarness(pool, true, throughPostgresJs(sql))
 
-  runStoreCases(open, it)
+  runStoreCases(open, it, { elsewhere: ['outbox'] })
   runUnreadableCases(open, it)
 
   it('agrees with the model, whatever callers do', () => checkStoreModel(open, { numRuns: 10 }), 300_000)

@@ -1,0 +1,54 @@
+/** The table of the guide: a row for each store, with the traits that the store has. */
+import { readdirSync, readFileSync } from 'node:fs'
+import pg from 'pg'
+import { describe, expect, it } from 'vitest'
+import type { StoreTraits } from '../../src/ports/store.ts'
+import { memoryStore } from '../../src/stores/memory/index.ts'
+import { postgresStore } from '../../src/stores/postgres/index.ts'
+import { sqliteDrivers } from '../sqlite/drivers.ts'
+import { sqliteHarness } from '../sqlite/fixture.ts'
+
+const guide = readFileSync(new URL('../../../../docs/guides/choose-a-store.md', import.meta.url), 'utf8')
+const rows = guide.split('\n').filter(line => line.startsWith('| ') && line.includes('`latchkey/stores/'))
+const cellsOf = (row: string) => row.split(' | ').map(cell => cell.replace(/^\||\|$/g, '').trim())
+
+const everyTrait = ['transactional', 'clock', 'processes', 'durable', 'fence'] as const
+const written = (traits: StoreTraits) =>
+  everyTrait.map(name => (typeof traits[name] === 'string' ? `${name}: '${traits[name]}'` : `${name}: ${traits[name]}`))
+
+async function sqliteTraits(): Promise<StoreTraits> {
+  const [driver] = sqliteDrivers
+  if (driver === undefined) throw new Error('there is always libsql')
+  const harness = await sqliteHarness(driver.open)
+  const { traits } = await harness.open()
+  await harness.close()
+  return traits
+}
+
+const traitsOf: Record<string, () => Promise<StoreTraits>> = {
+  memory: async () => memoryStore().traits,
+  sqlite: sqliteTraits,
+  // It connects with the first query, and there is none.
+  postgres: async () => postgresStore({ pool: new pg.Pool() }).traits,
+}
+
+describe('the guide to choose a store', () => {
+  it('has a row for every store, and each of its cells is filled', () => {
+    const folders = readdirSync(new URL('../../src/stores/', import.meta.url))
+    const stores = folders.filter(name => name !== 'shared').toSorted()
+    const named = rows.map(row => /`latchkey\/stores\/([\w-]+)`/.exec(row)?.[1]).toSorted()
+    expect(named).toEqual(stores)
+    expect(Object.keys(traitsOf).toSorted()).toEqual(stores)
+    for (const row of rows) {
+      expect(cellsOf(row)).toHaveLength(5)
+      expect(cellsOf(row).every(cell => cell.length > 10)).toBe(true)
+    }
+  })
+
+  it.each(Object.keys(traitsOf))('writes of %s what its traits are', async name => {
+    const row = rows.find(line => line.includes(`\`latchkey/stores/${name}\``)) ?? ''
+    const shown = [...row.matchAll(/`((?:\w+): [^`]+)`/g)].map(([, text]) => text)
+    const traits = await traitsOf[name]?.()
+    expect(shown).toEqual(traits && written(traits))
+  })
+})
