@@ -40,7 +40,8 @@ export interface FitnessOptions {
 
 export function fitnessOf({ link, client, isCluster, allowEviction }: FitnessOptions): Fitness {
   let isFit = false
-  let durable = false
+  // As the guide sets the server up, until it says otherwise.
+  let durable = true
   let running: Promise<StoreCheck> | undefined
   client.on('ready', () => (isFit = false))
 
