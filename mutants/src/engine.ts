@@ -3,6 +3,7 @@ import { type Mutant, type NamedTest, simulation, story } from './mutant.ts'
 
 const folder = 'packages/latchkey/src/engine'
 const phased = (test: string): NamedTest => ({ path: 'packages/latchkey/test/phased/sqlite.test.ts', test })
+const effects = (test: string): NamedTest => ({ path: 'packages/latchkey/test/phased/effects.test.ts', test })
 const recovering = (test: string): NamedTest => ({ path: 'packages/latchkey/test/engine/recovery.test.ts', test })
 
 const openIntent = '    await openIntent(run, { ...effect, doubtful })\n'
@@ -102,6 +103,28 @@ export const engineMutants: readonly Mutant[] = [
       },
     ],
     caughtBy: [simulation],
+  },
+  {
+    name: 'engine: a phase that is not declared fails its run, which is tried again for ever',
+    patches: [
+      {
+        file: `${folder}/steps/phase.ts`,
+        find: "return halt(run, { kind: 'park', cause: `${called}-not-declared` })",
+        replace: 'throw new Error(message)',
+      },
+    ],
+    caughtBy: [effects('parks a row whose definition calls phase all the same')],
+  },
+  {
+    name: 'engine: older versions lose their phases to a newer one of effects only',
+    patches: [
+      {
+        file: `${folder}/steps/run-definition.ts`,
+        find: 'executionOf(run, granted, declared.phases)',
+        replace: 'executionOf(run, granted, [...plan.definitions.values()].at(-1)?.phases)',
+      },
+    ],
+    caughtBy: [effects('resumes a row of a version with phases by that version')],
   },
   {
     name: 'engine: a caller that waits has its handler called twice',

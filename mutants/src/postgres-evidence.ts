@@ -158,7 +158,8 @@ export const postgresEvidenceMutants: readonly Mutant[] = [
     ],
     caughtBy: [
       conforms('knows after the retention that the row is gone, and never grants it, whoever asks for it'),
-      conforms('queues nothing over a tombstone, and reserves nothing'),
+      conforms('queues nothing over a tombstone'),
+      conforms('reserves nothing over a tombstone'),
     ],
   },
 ]

@@ -156,7 +156,8 @@ export const sqliteEvidenceMutants: readonly Mutant[] = [
     ],
     caughtBy: [
       conforms('knows after the retention that the row is gone, and never grants it, whoever asks for it'),
-      conforms('queues nothing over a tombstone, and reserves nothing'),
+      conforms('queues nothing over a tombstone'),
+      conforms('reserves nothing over a tombstone'),
     ],
   },
 ]

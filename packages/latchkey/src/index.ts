@@ -3,7 +3,6 @@ export type { AtomicExecution, Execution, GuardedExecution } from './engine/exec
 export type { FingerprintOptions, FingerprintPart, HmacKey, HmacKeys } from './engine/fingerprint/fingerprint.ts'
 export { type IdentityParts, type Scope, singleTenant } from './engine/request.ts'
 export {
-  type AllSteps,
   createLatchkey,
   type Latchkey,
   type LatchkeyOptions,
@@ -39,7 +38,7 @@ export type { Rewrap, RewrapOptions, RewrapProgress } from './engine/sealed/rewr
 export type { Definition, EffectsDefinition } from './engine/steps/run-definition.ts'
 export type { EffectCall, EffectOptions, EffectsExecution, PhasedExecution } from './engine/steps/phased-execution.ts'
 export type { DeferredOptions } from './engine/kinds/deferred.ts'
-export type { EffectsOnly, PhasedOptions } from './engine/kinds/phased.ts'
+export type { AllSteps, EffectsOnly, PhasedOptions } from './engine/kinds/phased.ts'
 export type { InspectedRow, OpenEffect } from './engine/inspected-row.ts'
 export type { OperatorVerdict, Operators, RowName } from './engine/operator.ts'
 export type { Status, Statuses } from './engine/status.ts'

@@ -12,7 +12,8 @@ import { engine } from './internal.ts'
 import { atomicOperation } from './kinds/atomic.ts'
 import { deferredOperation, type DeferredOptions } from './kinds/deferred.ts'
 import { guardedOperation } from './kinds/guarded.ts'
-import { type EffectsOnly, overdueResumer, phasedOperation, type PhasedOptions, phasedParts } from './kinds/phased.ts'
+import { overdueResumer, phasedOperation, phasedParts } from './kinds/phased.ts'
+import type { AllSteps, EffectsOnly, PhasedOptions } from './kinds/phased.ts'
 import type { LimitOptions } from './limits/gates.ts'
 import type { Maintenance } from './maintenance.ts'
 import type {
@@ -36,7 +37,7 @@ import { createKeyring, type EncryptionOptions, type Keyring } from './sealed/ke
 import { type Rewrap, rewrapOf } from './sealed/rewrap.ts'
 import { sealedStore } from './sealed/store.ts'
 import { type Statuses, statuses } from './status.ts'
-import type { Definition, EffectsDefinition } from './steps/run-definition.ts'
+import type { DeclaredVersion, Definition, EffectsDefinition } from './steps/run-definition.ts'
 
 export interface LatchkeyOptions<Tx, Context> {
   readonly store: Store<Tx>
@@ -149,13 +150,6 @@ export interface Latchkey<Tx, Context> extends LatchkeyWithoutTransactions<Conte
   readonly [engine]: LatchkeyEngine<Tx, Context>
 }
 
-/** Its definition may have phases. */
-export interface AllSteps {
-  readonly steps?: never
-}
-
-type StepsOption = Partial<EffectsOnly>
-
 export interface LatchkeyEngine<Tx, Context> extends Internals<Tx> {
   /** The newest version of every operation, by name, in the order of declaration. */
   readonly declared: ReadonlyMap<string, DeclaredOperation<Context>>
@@ -192,7 +186,7 @@ export function createLatchkey<Tx, Context = unknown>(options: LatchkeyOptions<T
   const { store, clock } = core
   const shared = sharedOf(core, options)
   const kinds = new Map<string, OperationKind>()
-  const definitions = new Map<string, Map<number, Definition<Tx, never>>>()
+  const definitions = new Map<string, Map<number, DeclaredVersion<Tx>>>()
   const phased = new Map<string, DefinedOperation<never, Context>>()
   const append = appender(store, clock)
   const declared = new Map<string, DeclaredOperation<Context>>()
@@ -209,7 +203,7 @@ export function createLatchkey<Tx, Context = unknown>(options: LatchkeyOptions<T
   }
 
   function definedParts(name: string, steps: 'effects' | undefined) {
-    const versions = definitions.get(name) ?? new Map<number, Definition<Tx, never>>()
+    const versions = definitions.get(name) ?? new Map<number, DeclaredVersion<Tx>>()
     definitions.set(name, versions)
     return { name, parts: phasedParts(store, { name, append, steps }), definitions: versions }
   }
@@ -235,7 +229,11 @@ export function createLatchkey<Tx, Context = unknown>(options: LatchkeyOptions<T
       declare(name, 'guarded')
       return remember(guardedOperation(core, shared, { name, options: given }))
     },
-    phased<Input>(name: string, given: PhasedOptions<Context> & StepsOption, definition: Definition<Tx, Input>) {
+    phased<Input>(
+      name: string,
+      given: PhasedOptions<Context> & Partial<EffectsOnly>,
+      definition: Definition<Tx, Input>,
+    ) {
       declare(name, 'phased', given?.steps)
       const parts = definedParts(name, given?.steps)
       const operation = phasedOperation(core, shared, { ...parts, options: given, definition })
@@ -243,7 +241,11 @@ export function createLatchkey<Tx, Context = unknown>(options: LatchkeyOptions<T
       rememberDefined(operation as PhasedOperation<never, Context>)
       return operation
     },
-    deferred<Input>(name: string, given: DeferredOptions<Context> & StepsOption, definition: Definition<Tx, Input>) {
+    deferred<Input>(
+      name: string,
+      given: DeferredOptions<Context> & Partial<EffectsOnly>,
+      definition: Definition<Tx, Input>,
+    ) {
       declare(name, 'deferred', given?.steps)
       const parts = definedParts(name, given?.steps)
       const operation = deferredOperation(core, shared, { ...parts, options: given, definition })

@@ -168,7 +168,7 @@ describe('an operation', () => {
 
   it('refuses an append, a reconciler and a ledger where the store has none of it', async () => {
     const lacking = createLatchkey<unknown, unknown>({ store: withoutFaculties(store), scope: singleTenant })
-    await expect(lacking.outbox.append({}, { topic: 'orders', payload: 1 })).rejects.toEqual(
+    await expect(lacking.outbox.append({}, { topic: 'orders', payload: 1 })).rejects.toThrow(
       misconfigured('outbox.append: the core store has no outbox (traits.faculties)'),
     )
     expect(() => createReconciler(lacking)).toThrow(

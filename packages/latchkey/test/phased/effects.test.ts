@@ -135,6 +135,23 @@ describe('phased work of effects only', () => {
   })
 })
 
+it('resumes a row of a version with phases by that version, beside a newer one of effects only', async () => {
+  const full = createLatchkey({ store: harness.store, scope: () => 'acme', telemetry })
+  let broken = true
+  const older = full.phased('payments.create', { version: 1 }, async x => {
+    await x.phase('record', () => 1)
+    if (broken) throw new Error('out of paper')
+    return json(201, { receipt: await x.phase('receipt', () => 2) })
+  })
+  const newer = full.phased('payments.create', { version: 2, steps: 'effects' }, async () => json(201, {}))
+  await expect(older.run(request)).rejects.toThrow('out of paper')
+  broken = false
+  await harness.advance(2_000)
+  const [found] = await harness.store.resumable({ limit: 10 })
+  expect(found && (await newer[engine].resume(found))).toBe('completed')
+  expect(await newer.run(request)).toMatchObject({ value: { receipt: 2 } })
+})
+
 describe('deferred work of effects only', () => {
   it('is stored by the request and run by a worker', async () => {
     const options = { deadlineMs: 60_000, steps: 'effects' } as const

@@ -1,6 +1,7 @@
 /** Phased: several steps, recorded one by one, resumed after a crash. The definition is declared with the operation. */
 import type { Checks } from '../../ports/check-options.ts'
 import { misconfigured } from '../../ports/errors.ts'
+import type { Steps } from '../../ports/steps.ts'
 import type { Resumable, Store } from '../../ports/store.ts'
 import { type Answer, type ExecuteRequest, refused, unavailable } from '../answer.ts'
 import { engine } from '../internal.ts'
@@ -24,7 +25,8 @@ import { lookOnly } from '../run/look.ts'
 import { outcomeOf, runRequest } from '../run-function.ts'
 import type { Core } from '../runtime.ts'
 import { inputText } from '../steps/input-text.ts'
-import { type Definition, endUndeclared, type PhasedParts, runGranted } from '../steps/run-definition.ts'
+import { type DeclaredVersion, type Definition, endUndeclared, runGranted } from '../steps/run-definition.ts'
+import type { PhaseParts } from '../steps/phase.ts'
 import { phasesOf, stepsOf } from '../store/carry.ts'
 
 export interface PhasedOptions<Context = unknown> extends OperationOptions<Context> {
@@ -48,13 +50,18 @@ export interface EffectsOnly {
   readonly steps: 'effects'
 }
 
+/** Its definition may have phases, and the outbox. */
+export interface AllSteps {
+  readonly steps?: never
+}
+
 /** What a phased or deferred operation is declared with. */
 export interface DefinitionParts<Tx, Input, O> {
   readonly name: string
   readonly options: O
   readonly parts: PhasedParts<Tx>
   /** Shared by all versions of this name in this process. */
-  readonly definitions: Map<number, Definition<Tx, never>>
+  readonly definitions: Map<number, DeclaredVersion<Tx>>
   readonly definition: Definition<Tx, Input>
 }
 
@@ -90,6 +97,13 @@ export function phasedOperation<Tx, Input, C>(
       return phasedValue(name, await runner.execute(request, { input: () => input }))
     },
   }
+}
+
+/** What phased work needs of its store. */
+export interface PhasedParts<Tx> {
+  readonly steps: Steps
+  /** Undefined: it is declared with `steps: 'effects'`. */
+  readonly phases: PhaseParts<Tx> | undefined
 }
 
 export function phasedParts<Tx>(
@@ -144,8 +158,11 @@ export function definitionRunner<Tx, Input, C>(
 ): DefinitionRunner<Input> {
   const { version } = options
   // The input is stored, and given back as the Input it was declared with.
-  definitions.set(version, definition as unknown as Definition<Tx, never>)
-  const plan = { parts, definitions, overdue: deadlineOutcome(shared.http) }
+  definitions.set(version, {
+    definition: definition as unknown as Definition<Tx, never>,
+    phases: parts.phases,
+  })
+  const plan = { steps: parts.steps, definitions, overdue: deadlineOutcome(shared.http) }
   const runOnce = claimThenRun<Tx, C, string | undefined>(core, settings, {
     recovery: 'resume',
     extraRetentionMs: deadlineMs,

@@ -22,18 +22,18 @@ export type Definition<Tx, Input> = (execution: PhasedExecution<Tx>, input: Inpu
 /** As `Definition`, of an operation that is declared with `steps: 'effects'`. */
 export type EffectsDefinition<Input> = (execution: EffectsExecution, input: Input) => Promise<Outcome>
 
-/** What phased work needs of its store. */
-export interface PhasedParts<Tx> {
-  readonly steps: Steps
-  /** Undefined: it is declared with `steps: 'effects'`. */
+/** One version of an operation. */
+export interface DeclaredVersion<Tx> {
+  readonly definition: Definition<Tx, never>
+  /** Undefined: this version is declared with `steps: 'effects'`. */
   readonly phases: PhaseParts<Tx> | undefined
 }
 
 /** Of all rows of one operation. */
 export interface DefinitionPlan<Tx> {
-  readonly parts: PhasedParts<Tx>
+  readonly steps: Steps
   /** Every version that is declared in this process, so that rows of older ones can drain. */
-  readonly definitions: ReadonlyMap<number, Definition<Tx, never>>
+  readonly definitions: ReadonlyMap<number, DeclaredVersion<Tx>>
   /** The outcome of deferred work that was not begun in time. */
   readonly overdue: Outcome
 }
@@ -60,18 +60,18 @@ export async function runGranted<Tx, C>(
   try {
     // A claim found again after a lost reply comes without its journal.
     const journal =
-      won.journal ?? (await core.calls.call('read journal', () => plan.parts.steps.readJournal(won.claim.id)))
+      won.journal ?? (await core.calls.call('read journal', () => plan.steps.readJournal(won.claim.id)))
     if (journal === undefined) return await giveBack(core, owned)
     // Not in doubt: its intents stay open while it is parked, for a version that can read them.
     if (journal.steps === undefined) return await park(core, owned, { cause: 'journal-unreadable', inDoubt: false })
     if (isOverdue(journal)) return await endOverdue(core, owned, plan.overdue)
-    const definition = plan.definitions.get(journal.work.version)
+    const declared = plan.definitions.get(journal.work.version)
     const inDoubt = journal.steps.some(({ state }) => state === 'open')
     if (won.crashes >= crashesMax) return await park(core, owned, { cause: 'poison', inDoubt })
-    if (definition === undefined) return await park(core, owned, { cause: 'definition-changed', inDoubt })
+    if (declared === undefined) return await park(core, owned, { cause: 'definition-changed', inDoubt })
     const run: StepRun<Tx> = {
       core,
-      steps: plan.parts.steps,
+      steps: plan.steps,
       claim: won.claim,
       operation: request.identity.operation,
       leaseMs: settings.leaseMs,
@@ -84,11 +84,11 @@ export async function runGranted<Tx, C>(
       effects: new Set(),
       halted: undefined,
     }
-    const work: Work<PhasedExecution<Tx>> = execution => attemptDefinition(run, definition, execution)
+    const work: Work<PhasedExecution<Tx>> = execution => attemptDefinition(run, declared.definition, execution)
     const attempt = await attemptOf(
       request,
       workInSpan(core.telemetry, request, work),
-      executionOf(run, granted, plan.parts.phases),
+      executionOf(run, granted, declared.phases),
     )
     const tookMs = core.clock.monotonicMs() - claimedAtMs
     core.durations.add(run.operation, tookMs)

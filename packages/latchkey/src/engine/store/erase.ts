@@ -30,7 +30,7 @@ export function eraser<Tx>({ store, calls }: Core<Tx>): Erase {
     const { batch: limit = batchDefault, onProgress } = options
     const { erasure } = store
     if (options.scope === undefined) throw misconfigured('erase needs the scope of a tenant')
-    if (erasure === undefined) throw misconfigured(`erase: the ${store.name} store cannot erase (Store.erasure)`)
+    if (erasure === undefined) throw misconfigured(`erase: the ${store.name} store has no erasure (traits.faculties)`)
     const scope = scopeText(options.scope)
     await calls.call('erase', () => erasure.mark(scope), batchMsMax)
     let erased: ErasedBatch = { rows: 0, messages: 0, auditTexts: 0 }
