@@ -1,6 +1,6 @@
 /** What is Redis's own: races over both clients, scripts that the server has forgotten, fences, times to live, and the shape of what is stored. */
 import { readFileSync } from 'node:fs'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { afterAll, beforeAll, expect, it, vi } from 'vitest'
 import type { Redis } from 'ioredis'
 import { describeRedis } from '../../../../../test/servers/redis/describe-redis.ts'
 import { clientKinds, type OpenClient, openIoredis } from '../../../test/redis/clients.ts'
@@ -78,6 +78,19 @@ describeRedis('the redis store', server => {
     const again = await stores[1]?.claim(request)
     expect(again).toEqual(first)
     expect((await stores[0]?.claim(claimRequest('sent twice')))?.kind).toBe('seen')
+  })
+
+  it('decides leases by the clock of the server', async () => {
+    const { harness, store } = await both()
+    await own(store, 'live', { recovery: 'rerun', leaseMs: 60_000 })
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + hourMs })
+    try {
+      const ahead = await harness.open()
+      expect(await ahead.claim(claimRequest('live'))).toMatchObject({ kind: 'seen', record: { state: 'in_progress' } })
+      expect(await ahead.sweep({ limit: 10 })).toEqual([])
+    } finally {
+      vi.useRealTimers()
+    }
   })
 
   it('raises the fence of an identity over the loss of everything', async () => {
