@@ -11,7 +11,8 @@ export function claimRequest(key: string, over: Partial<ClaimRequest> = {}): Cla
   return {
     identity: { id, scope: 'tenant', operation: 'payments.create' },
     claimId: randomUUID(),
-    fingerprint: Buffer.from('v1 asked'),
+    // As long as those of the engine.
+    fingerprint: Buffer.alloc(27, 'v2 asked'),
     recovery: 'hold',
     leaseMs: 60_000,
     expiresInMs: 24 * hourMs,

@@ -10,8 +10,6 @@ export interface IoredisClient {
   on(event: 'ready', listener: () => void): unknown
   /** Of a single server, not of a cluster. */
   wait?(replicas: number, timeoutMs: number): Promise<number>
-  duplicate?(override?: object): IoredisClient
-  disconnect?(): unknown
   readonly isCluster?: boolean
   /** The socket of a single server, once there is one. */
   readonly stream?: { cork?(): void; uncork?(): void }
@@ -24,9 +22,6 @@ export interface NodeRedisClient {
   on(event: 'ready', listener: () => void): unknown
   /** Of a single server, not of a cluster. */
   wait?(replicas: number, timeoutMs: number): Promise<number>
-  duplicate?(): NodeRedisClient
-  connect?(): Promise<unknown>
-  destroy?(): unknown
   /** Of a cluster. */
   readonly masters?: unknown
 }

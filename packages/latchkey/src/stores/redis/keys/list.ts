@@ -1,6 +1,6 @@
 /**
- * Pages of rows, bucket by bucket, and in each by expiry and id. A grant writes the expiry, and hardly anything moves it later, so that a page continues
- * where the last one ended whatever happened in between.
+ * Pages of rows, bucket by bucket. Unknown, parked and pending rows are few, and come in the order of their ids. All others come by expiry, which a grant
+ * writes and hardly anything moves later: a page continues where the last one ended, whatever happened in between.
  */
 import type { KeyRecord, Listing, Page } from '../../../ports/store.ts'
 import { pageSize } from '../../shared/listing.ts'
@@ -19,17 +19,16 @@ const bucketsAtOnce = 32
 const examinedMax = 5_000
 
 /** Those after the given one. Rows of the same millisecond are in the order of their ids. */
-function pageScript(index: Index): Script {
-  return {
-    flags: 'no-writes',
-    parts: [index],
-    args: ['score', 'after', 'limit'],
-    body: `
+const byExpiryScript: Script = {
+  flags: 'no-writes',
+  parts: ['expiries'],
+  args: ['score', 'after', 'limit'],
+  body: `
 local page, offset = {}, 0
 repeat
-  local part = redis.call('ZRANGEBYSCORE', ${index}, score, '+inf', 'WITHSCORES', 'LIMIT', offset, limit)
+  local part = redis.call('ZRANGEBYSCORE', expiries, score, '+inf', 'WITHSCORES', 'LIMIT', offset, limit)
   for at = 1, #part, 2 do
-    if #page < limit * 2 and (part[at + 1] ~= score or part[at]:sub(1, 16) > after) then
+    if #page < limit * 2 and (part[at + 1] ~= score or part[at] > after) then
       page[#page + 1] = part[at]
       page[#page + 1] = part[at + 1]
     end
@@ -37,14 +36,32 @@ repeat
   offset = offset + limit
 until #part < limit * 2 or #page >= limit * 2
 return page`,
+}
+
+function byIdScript(index: Index): Script {
+  return {
+    flags: 'no-writes',
+    parts: [index],
+    args: ['score', 'after', 'limit'],
+    body: `
+local found, page = {}, {}
+for _, member in ipairs(redis.call('ZRANGE', ${index}, 0, -1)) do
+  if member:sub(1, 16) > after then found[#found + 1] = member end
+end
+table.sort(found)
+for at = 1, math.min(#found, limit) do
+  page[#page + 1] = found[at]
+  page[#page + 1] = '0'
+end
+return page`,
   }
 }
 
 const scripts = {
-  unknowns: pageScript('unknowns'),
-  parked: pageScript('parked'),
-  queue: pageScript('queue'),
-  expiries: pageScript('expiries'),
+  unknowns: byIdScript('unknowns'),
+  parked: byIdScript('parked'),
+  queue: byIdScript('queue'),
+  expiries: byExpiryScript,
 } as const
 
 /** The smallest index that has all the rows asked for. */
@@ -134,12 +151,13 @@ function fits(record: KeyRecord, { state, parked, operation, scope }: Listing): 
   )
 }
 
+/** In the order of ids, the id alone. */
 function placeText({ atMs, id }: DueRow): string {
-  return `${atMs} ${id}`
+  return atMs === 0 ? id : `${id} ${atMs}`
 }
 
 function placeFrom(after: string | undefined): Place {
   if (after === undefined) return beginning
-  const [atMs, id] = after.split(' ')
-  return { atMs: Number(atMs), id }
+  const [id, atMs = 0] = after.split(' ')
+  return { id, atMs: Number(atMs) }
 }

@@ -1,4 +1,5 @@
 /** Messages that were received, by their source's names for them. They are remembered apart from the rows they are about, and longer. */
+import { systemClock } from '../../../ports/clock.ts'
 import { hexOfName } from '../connection/layout.ts'
 import type { Link } from '../connection/link.ts'
 import { bytesOf, isNil, listOf, numberOf } from '../connection/reply.ts'
@@ -11,37 +12,31 @@ export interface Message {
   readonly signedAtMs: number
 }
 
-const readScript: Script = {
-  flags: 'no-writes',
-  parts: ['message'],
-  args: [],
-  body: `return redis.call('HMGET', message, 'at', 'signed')`,
-}
-
+/** The first delivery says when the message came, and the latest signature what is news. Sent twice by the client, it is one call. */
 const receiveScript: Script = {
   flags: 'allow-oom',
   parts: ['message', 'messages'],
-  args: ['name', 'at', 'signedAt'],
+  args: ['name', 'signedAt', 'call'],
   body: `
-if redis.call('HSETNX', message, 'at', at) == 1 then redis.call('ZADD', messages, at, name) end
-local signed = redis.call('HGET', message, 'signed')
-if not signed or tonumber(signed) < tonumber(signedAt) then redis.call('HSET', message, 'signed', signedAt) end
-return 1`,
+local at, signed, lastCall = unpack(redis.call('HMGET', message, 'at', 'signed', 'call'))
+if signed and tonumber(signedAt) <= tonumber(signed) and call ~= lastCall then return false end
+if not at then
+  at = now
+  redis.call('ZADD', messages, at, name)
+end
+redis.call('HSET', message, 'at', at, 'signed', signedAt, 'call', call)
+return tonumber(at)`,
 }
 
-const signed = ({ signedAtMs }: Message) => String(Math.floor(signedAtMs))
-
-/** When the message came for the first time, if it did. `replayed`: this delivery is known, so it was recorded and sent again. */
-export async function firstReceived(link: Link, message: Message): Promise<number | 'replayed' | undefined> {
-  const [at, known] = listOf(await link.runAt(readScript, hexOfName(message.source, message.ref)))
-  if (isNil(at)) return undefined
-  return Number(signed(message)) <= numberOf(known) ? 'replayed' : numberOf(at)
-}
-
-/** Also where there is no row: a row that begins later is not what the message is about. */
-export async function receive(link: Link, message: Message, atMs: number): Promise<void> {
-  const name = hexOfName(message.source, message.ref)
-  await link.runAt(receiveScript, name, [Buffer.from(name, 'hex'), String(atMs), signed(message)])
+/**
+ * When the message came for the first time; `undefined`: this delivery is known, so it was recorded and sent again. Also where there is no row: a row
+ * that begins later is not what the message is about.
+ */
+export async function receive(link: Link, { source, ref, signedAtMs }: Message): Promise<number | undefined> {
+  const name = hexOfName(source, ref)
+  const args = [Buffer.from(name, 'hex'), String(Math.floor(signedAtMs)), systemClock.randomId()]
+  const reply = await link.runAt(receiveScript, name, args)
+  return isNil(reply) ? undefined : numberOf(reply)
 }
 
 const oldScript: Script = {
