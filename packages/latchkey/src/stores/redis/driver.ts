@@ -3,11 +3,14 @@
 /** What a script is given. node-redis takes no numbers. */
 export type RedisArgument = string | Buffer
 
+/** A connection was made, or made anew. Of a single server; of a server in a cluster of node-redis; of one in a cluster of ioredis. */
+export type ConnectionEvent = 'ready' | 'node-ready' | '+node'
+
 /** `Redis` or `Cluster` of ioredis. */
 export interface IoredisClient {
   evalshaBuffer(sha: string, keyCount: number, ...keysAndArguments: RedisArgument[]): Promise<unknown>
   evalBuffer(text: string, keyCount: number, ...keysAndArguments: RedisArgument[]): Promise<unknown>
-  on(event: 'ready', listener: () => void): unknown
+  on(event: ConnectionEvent, listener: () => void): unknown
   /** Of a single server, not of a cluster. */
   wait?(replicas: number, timeoutMs: number): Promise<number>
   readonly isCluster?: boolean
@@ -19,7 +22,7 @@ export interface IoredisClient {
 export interface NodeRedisClient {
   // Generic over its mapping, which no shape can name: what comes back is called as `NodeRedisBytes`.
   withTypeMapping(mapping: never): unknown
-  on(event: 'ready', listener: () => void): unknown
+  on(event: ConnectionEvent, listener: () => void): unknown
   /** Of a single server, not of a cluster. */
   wait?(replicas: number, timeoutMs: number): Promise<number>
   /** Of a cluster. */

@@ -43,7 +43,7 @@ export function fitnessOf({ link, client, isCluster, allowEviction }: FitnessOpt
   // As the guide sets the server up, until it says otherwise.
   let durable = true
   let running: Promise<StoreCheck> | undefined
-  client.on('ready', () => (isFit = false))
+  for (const event of ['ready', 'node-ready', '+node'] as const) client.on(event, () => (isFit = false))
 
   async function ask(): Promise<StoreCheck> {
     try {
