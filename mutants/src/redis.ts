@@ -39,12 +39,11 @@ export const redisMutants: readonly Mutant[] = [
     patches: [
       {
         file: `${folder}/keys/claim.ts`,
-        find: "if state == '${inProgress}' and found[5] == claimId then",
-        replace: 'if false then',
+        find: "and redis.call('HGET', row, 'ca') == call then",
+        replace: 'and false then',
       },
     ],
     caughtBy: [
-      keeps('is granted the same claim again when the client has sent it twice'),
       survives('is granted a claim once whose reply was lost'),
     ],
   },

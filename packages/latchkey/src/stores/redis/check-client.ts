@@ -14,7 +14,7 @@ export function checkClient(client: unknown): RedisClient {
 
 function isRedisClient(value: unknown): value is RedisClient {
   if (typeof value !== 'object' || value === null || !has(value, 'on')) return false
-  return (has(value, 'evalshaBuffer') && has(value, 'evalBuffer')) || has(value, 'withTypeMapping')
+  return has(value, 'callBuffer') || has(value, 'withTypeMapping')
 }
 
 function has(value: object, method: string): boolean {

@@ -8,8 +8,7 @@ export type ConnectionEvent = 'ready' | 'node-ready' | '+node'
 
 /** `Redis` or `Cluster` of ioredis. */
 export interface IoredisClient {
-  evalshaBuffer(sha: string, keyCount: number, ...keysAndArguments: RedisArgument[]): Promise<unknown>
-  evalBuffer(text: string, keyCount: number, ...keysAndArguments: RedisArgument[]): Promise<unknown>
+  callBuffer(command: string, args: RedisArgument[]): Promise<unknown>
   on(event: ConnectionEvent, listener: () => void): unknown
   /** Of a single server, not of a cluster. */
   wait?(replicas: number, timeoutMs: number): Promise<number>

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { redisStore } from './index.ts'
 
-const client = { evalshaBuffer: async () => null, evalBuffer: async () => null, on: () => undefined }
+/** The shape of one: nothing is sent. */
+const client = { callBuffer: async () => null, on: () => undefined }
 
 describe('redisStore', () => {
   it.each([

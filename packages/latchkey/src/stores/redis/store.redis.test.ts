@@ -71,15 +71,6 @@ describeRedis('the redis store', server => {
     }
   })
 
-  it('is granted the same claim again when the client has sent it twice, and no second attempt counts', async () => {
-    const { stores } = await both()
-    const request = claimRequest('sent twice')
-    const first = await stores[0]?.claim(request)
-    const again = await stores[1]?.claim(request)
-    expect(again).toEqual(first)
-    expect((await stores[0]?.claim(claimRequest('sent twice')))?.kind).toBe('seen')
-  })
-
   it('decides leases by the clock of the server', async () => {
     const { harness, store } = await both()
     await own(store, 'live', { recovery: 'rerun', leaseMs: 60_000 })

@@ -78,7 +78,7 @@ export function openLink({ sender, prefix, replicas, forwardMs }: LinkOptions): 
 }
 
 export function isIoredis(client: RedisClient): client is IoredisClient {
-  return 'evalshaBuffer' in client && typeof client.evalshaBuffer === 'function'
+  return 'callBuffer' in client
 }
 
 export function senderOf(client: RedisClient): Sender {
@@ -87,15 +87,13 @@ export function senderOf(client: RedisClient): Sender {
 
 function throughIoredis(client: IoredisClient): Sender {
   const together = writeTogether(client)
+  const call = (command: string, script: string, { keys, args }: { keys: string[]; args: RedisArgument[] }) => {
+    together()
+    return client.callBuffer(command, [script, String(keys.length), ...keys, ...args])
+  }
   return {
-    bySha(script, keys, args) {
-      together()
-      return client.evalshaBuffer(script.sha, keys.length, ...keys, ...args)
-    },
-    byText(script, keys, args) {
-      together()
-      return client.evalBuffer(script.text, keys.length, ...keys, ...args)
-    },
+    bySha: ({ sha }, keys, args) => call('evalsha', sha, { keys, args }),
+    byText: ({ text }, keys, args) => call('eval', text, { keys, args }),
   }
 }
 

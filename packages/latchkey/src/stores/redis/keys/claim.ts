@@ -1,4 +1,5 @@
 /** The claim of guarded and phased work. */
+import { systemClock } from '../../../ports/clock.ts'
 import { errorText, LatchkeyError } from '../../../ports/errors.ts'
 import type { ClaimRequest, ClaimResult, GrantedFrom, TakeOver } from '../../../ports/store.ts'
 import { recoveryCodes, stateCodes } from '../../shared/codes.ts'
@@ -36,7 +37,7 @@ const claimScript: Script = {
   parts: ['row', 'outcome', 'journal', 'leases', 'queue', 'expiries', 'floor'],
   args: [
     ...['id', 'claimId', 'fingerprint', 'recovery', 'leaseMs', 'expiresInMs', 'tombstoneMs', 'description'],
-    ...['scope', 'operation', 'takeOver', 'version', 'input', 'deadlineInMs'],
+    ...['scope', 'operation', 'takeOver', 'version', 'input', 'deadlineInMs', 'call'],
   ],
   body: `${givenLua}${lifeLua}${knownRecoveryLua}${stepsLua}${nextFenceLua}
 local found = ${readFieldsLua}
@@ -52,8 +53,8 @@ local function whyGranted()
   if found[2] == '${rerun}' or found[2] == '${resume}' and not isStuck() then return 'dead-lease' end
 end
 
--- The client has sent it again, because the reply to the first was lost on its way: the lease is written again, and nothing else.
-if state == '${inProgress}' and found[5] == claimId then
+-- The client has sent this call again, because the reply to the first was lost on its way: the lease is written again, and nothing else.
+if state == '${inProgress}' and found[5] == claimId and redis.call('HGET', row, 'ca') == call then
   redis.call('HSET', row, 'lu', now + leaseMs)
   redis.call('ZADD', leases, now + leaseMs, id)
   local first = found[6] == '1' and 'none' or 'failed_retryable'
@@ -81,7 +82,7 @@ else
   redis.call('HDEL', row, 'du', 'tb')
 end
 redis.call('HSET', row, 's', ${inProgress}, 'r', recovery, 'fp', fingerprint, 'f', fence, 'c', claimId, 'at', attempts,
-  'cr', crashes, 'lu', now + leaseMs, 'ex', now + expiresInMs, 'sc', scope, 'op', operation)
+  'cr', crashes, 'lu', now + leaseMs, 'ex', now + expiresInMs, 'sc', scope, 'op', operation, 'ca', call)
 if tombstoneMs ~= '' then redis.call('HSET', row, 'tb', tombstoneMs) end
 if given(description) then redis.call('HSET', row, 'de', given(description)) end
 redis.call('ZADD', leases, now + leaseMs, id)
@@ -123,6 +124,15 @@ async function seenWithoutMemory(link: Link, request: ClaimRequest, error: unkno
   return { kind: 'seen', record }
 }
 
+const thisProcess = systemClock.randomId().slice(0, 8)
+let calls = 0
+
+/** Tells a call that the client has sent twice from two calls: ioredis sends again what had no reply when its connection broke. */
+function nextCall(): string {
+  calls += 1
+  return `${thisProcess}${calls.toString(36)}`
+}
+
 function argumentsOf(request: ClaimRequest): RedisArgument[] {
   const { identity, claimId, fingerprint, recovery, leaseMs, expiresInMs, tombstoneMs, description, work } = request
   return [
@@ -140,6 +150,7 @@ function argumentsOf(request: ClaimRequest): RedisArgument[] {
     work === undefined ? '' : String(work.version),
     work?.input ?? '',
     optionalMs(work?.deadlineInMs),
+    nextCall(),
   ]
 }
 

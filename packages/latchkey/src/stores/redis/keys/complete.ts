@@ -27,7 +27,7 @@ if expires < now + retentionMs then
 end
 local goesAt = expires + (tonumber(found[5]) or 0) + ${graceMs}
 redis.call('HSET', row, 's', ${completed}, 'cm', now, 'ex', expires, 'by', 1)
-redis.call('HDEL', row, 'lu')
+redis.call('HDEL', row, 'lu', 'ca')
 redis.call('PEXPIREAT', row, goesAt)
 redis.call('SET', outcome, answer, 'PXAT', string.format('%.0f', goesAt))
 redis.call('ZREM', leases, id)

@@ -22,7 +22,7 @@ local function leaveIndexes()
 end
 
 local function endDoubt()
-  redis.call('HDEL', row, 'lu', 'du', 'pk', 'us', 'lo', 'lt', 'la', 'ld')
+  redis.call('HDEL', row, 'lu', 'ca', 'du', 'pk', 'us', 'lo', 'lt', 'la', 'ld')
 end
 
 local function keepUntil(expiresAt)

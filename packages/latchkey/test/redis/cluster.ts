@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis'
-import { until } from '../processes.ts'
-import { type RedisServer, startRedis } from './redis-server.ts'
+import { until } from '../../../../test/servers/processes.ts'
+import { type RedisServer, startRedis } from '../../../../test/servers/redis/redis-server.ts'
 
 export type RedisCluster = {
   readonly servers: readonly RedisServer[]
