@@ -26,7 +26,7 @@ if expires < now + retentionMs then
   redis.call('ZADD', expiries, expires, id)
 end
 local goesAt = expires + (tonumber(found[5]) or 0) + ${graceMs}
-redis.call('HSET', row, 's', ${completed}, 'cm', now, 'ex', expires, 'by', 1)
+redis.call('HSET', row, 's', ${completed}, 'cm', now, 'ex', expires)
 redis.call('HDEL', row, 'lu', 'ca')
 redis.call('PEXPIREAT', row, goesAt)
 redis.call('SET', outcome, answer, 'PXAT', string.format('%.0f', goesAt))
@@ -41,11 +41,11 @@ const completeLateScript: Script = ownerScript(
 local settles = state == '${unknown}' and not (recovery == '${recoveryCodes.resume}' and openEffect())
 if isOwner and (state == '${inProgress}' or settles) then
   if settles then noteLateOwner(ownClaim, 'happened', 1) end
-  toCompleted(answer, 1, retentionMs)
+  toCompleted(answer, retentionMs)
   return 1
 end
 -- Its own answer is there already: the reply to the first write was lost. An answer by evidence is not its own.
-if isOwner and state == '${completed}' and byOwner == '1' then return writtenBefore() end
+if isOwner and state == '${completed}' and not byEvidence then return writtenBefore() end
 noteLateOwner(ownClaim, 'happened', 0)
 return 0`,
 )

@@ -12,7 +12,7 @@ import type { Reply } from '../driver.ts'
 /**
  * s state · r recovery · fp fingerprint · f fence · c claim id · at attempts · cr crashes · lu locked until · du due at · cd created at ·
  * cm completed at · ex expires at · pk parked at · tb tombstone · gn gone at · de description · er last error code · sc scope · op operation.
- * Only while it matters: ca the call that was granted; by 1 (answered by its owner) or 0 (by evidence); us unknown since · lo look · lt tries · la look-up at · ld looked until.
+ * Only while it matters: ca the call that was granted; by, where evidence answered instead of the owner; us unknown since · lo look · lt tries · la look-up at · ld looked until.
  * Short, and only what is set: the hash of a row is as long as its fields.
  */
 export const rowFields: readonly string[] = [

@@ -16,7 +16,8 @@ end
 
 local function settleUnknown(verdict, answer, value, position)
   if answer then
-    toCompleted(withFence(answer), 0, retentionMs)
+    toCompleted(withFence(answer), retentionMs)
+    redis.call('HSET', row, 'by', 'evidence')
     return ${stateCodes.completed}
   end
   local to = untried()

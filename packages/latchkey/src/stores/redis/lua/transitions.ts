@@ -8,7 +8,7 @@ export const graceMs = 3_600_000
 
 /** The row as it is before the script writes. */
 export const rowLua: string = `
-local state, recovery, fence, claim, created, expires, parkedAt, tombstone, lockedUntil, byOwner, scope, operation =
+local state, recovery, fence, claim, created, expires, parkedAt, tombstone, lockedUntil, byEvidence, scope, operation =
   unpack(redis.call('HMGET', row, 's', 'r', 'f', 'c', 'cd', 'ex', 'pk', 'tb', 'lu', 'by', 'sc', 'op'))`
 
 /** Where the row goes, and out of which indexes. A finished row has a time to live, in case that no reaper comes; any other has none. */
@@ -61,10 +61,10 @@ local function untried()
 end
 
 -- The expiry moves only if the answer would be kept for less time than promised: nothing shortens it.
-local function toCompleted(answer, owner, retentionMs)
+local function toCompleted(answer, retentionMs)
   leaveIndexes()
   endDoubt()
-  redis.call('HSET', row, 's', ${completed}, 'cm', now, 'by', owner)
+  redis.call('HSET', row, 's', ${completed}, 'cm', now)
   redis.call('SET', outcome, answer)
   moveExpiry(math.max(tonumber(expires), now + retentionMs))
   keepUntil(expires)
