@@ -167,7 +167,8 @@ function linkFindings(root: string): Finding[] {
 }
 
 function guideFindings(root: string): Finding[] {
-  const linked = new Set(linksOf(readText(root, 'README.md')).map(({ target }) => target.split('#')[0]))
+  const readme = existsSync(join(root, 'README.md')) ? readText(root, 'README.md') : ''
+  const linked = new Set(linksOf(readme).map(({ target }) => target.split('#')[0]))
   const guides = listFiles(root, GUIDES).filter(file => file.endsWith('.md') && !linked.has(file))
   return guides.map(file => ({ file, message: 'the README does not link to this guide: add it under "Read on"' }))
 }

@@ -33,7 +33,8 @@ describe('the store cases', () => {
 
   it('are left out where the store lacks what they need, and the suite prints which, and why', () => {
     const { cases, printed } = suite({ faculties: without('phases', 'ledgers') })
-    const needing = (faculty: Faculty) => storeCases.filter(({ needs }) => needs?.includes(faculty)).map(each => each.name)
+    const needing = (faculty: Faculty) =>
+      storeCases.filter(({ needs }) => needs?.includes(faculty)).map(each => each.name)
     const [phases, ledgers] = [needing('phases'), needing('ledgers')]
     expect([phases.length, ledgers.length].every(count => count > 0)).toBe(true)
     expect(printed).toEqual([

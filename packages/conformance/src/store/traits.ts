@@ -32,7 +32,10 @@ export const traitCases: readonly StoreCase[] = [
     async run(harness) {
       const store = await harness.open()
       const found = everyFaculty.filter(faculty => store[members[faculty]] !== undefined)
-      assert.deepEqual(found, everyFaculty.filter(faculty => store.traits.faculties.includes(faculty)))
+      assert.deepEqual(
+        found,
+        everyFaculty.filter(faculty => store.traits.faculties.includes(faculty)),
+      )
     },
   },
   {

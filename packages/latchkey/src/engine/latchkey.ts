@@ -6,7 +6,7 @@ import { misconfigured } from '../ports/errors.ts'
 import type { OperationKind, Store, StoreWithoutTransactions } from '../ports/store.ts'
 import { harmless, type Telemetry } from '../ports/telemetry.ts'
 import { identify, type IdentityParts, type Scope } from './request.ts'
-import { checkCarried } from './store/carry.ts'
+import { checkCarried, type Declaration } from './store/carry.ts'
 import { type Erase, eraser } from './store/erase.ts'
 import { engine } from './internal.ts'
 import { atomicOperation } from './kinds/atomic.ts'
@@ -185,24 +185,15 @@ export function createLatchkey<Tx, Context = unknown>(options: LatchkeyOptions<T
   const { core, ring } = coreOf(options)
   const { store, clock } = core
   const shared = sharedOf(core, options)
-  const kinds = new Map<string, OperationKind>()
+  const { kinds, declare } = declaredKinds(store)
   const definitions = new Map<string, Map<number, DeclaredVersion<Tx>>>()
   const phased = new Map<string, DefinedOperation<never, Context>>()
   const append = appender(store, clock)
   const declared = new Map<string, DeclaredOperation<Context>>()
   const retentionOf = (operation: string) => declared.get(operation)?.[engine].settings ?? settingsOf(operation, {})
 
-  function declare(name: string, kind: OperationKind, steps?: 'effects'): void {
-    checkName(name)
-    checkCarried(store, { name, kind, steps })
-    const before = kinds.get(name)
-    if (before !== undefined && before !== kind) {
-      throw misconfigured(`${name} is declared as ${before} and as ${kind}: an operation name can have only one kind`)
-    }
-    kinds.set(name, kind)
-  }
-
-  function definedParts(name: string, steps: 'effects' | undefined) {
+  function declareDefined({ name, kind, steps }: Declaration) {
+    declare({ name, kind, steps })
     const versions = definitions.get(name) ?? new Map<number, DeclaredVersion<Tx>>()
     definitions.set(name, versions)
     return { name, parts: phasedParts(store, { name, append, steps }), definitions: versions }
@@ -222,11 +213,11 @@ export function createLatchkey<Tx, Context = unknown>(options: LatchkeyOptions<T
     ...operators(core, retentionOf),
     ...storedData(core, options.store, ring),
     atomic(name, given = {}) {
-      declare(name, 'atomic')
+      declare({ name, kind: 'atomic' })
       return remember(atomicOperation(core, shared, { name, options: given }))
     },
     guarded(name, given) {
-      declare(name, 'guarded')
+      declare({ name, kind: 'guarded' })
       return remember(guardedOperation(core, shared, { name, options: given }))
     },
     phased<Input>(
@@ -234,8 +225,7 @@ export function createLatchkey<Tx, Context = unknown>(options: LatchkeyOptions<T
       given: PhasedOptions<Context> & Partial<EffectsOnly>,
       definition: Definition<Tx, Input>,
     ) {
-      declare(name, 'phased', given?.steps)
-      const parts = definedParts(name, given?.steps)
+      const parts = declareDefined({ name, kind: 'phased', steps: given?.steps })
       const operation = phasedOperation(core, shared, { ...parts, options: given, definition })
       // Only `resume` is called through this, and it takes no input.
       rememberDefined(operation as PhasedOperation<never, Context>)
@@ -246,8 +236,7 @@ export function createLatchkey<Tx, Context = unknown>(options: LatchkeyOptions<T
       given: DeferredOptions<Context> & Partial<EffectsOnly>,
       definition: Definition<Tx, Input>,
     ) {
-      declare(name, 'deferred', given?.steps)
-      const parts = definedParts(name, given?.steps)
+      const parts = declareDefined({ name, kind: 'deferred', steps: given?.steps })
       const operation = deferredOperation(core, shared, { ...parts, options: given, definition })
       rememberDefined(operation as DeferredOperation<never, Context>)
       return operation
@@ -259,6 +248,29 @@ export function createLatchkey<Tx, Context = unknown>(options: LatchkeyOptions<T
     },
     identify: parts => identify(parts).id,
     close: ({ timeoutMs = 10_000 } = {}) => close(core, timeoutMs),
+  }
+}
+
+interface DeclaredKinds {
+  readonly kinds: ReadonlyMap<string, OperationKind>
+  /** Refuses what the store cannot carry, and a name that has another kind. */
+  declare(declaration: Declaration): void
+}
+
+function declaredKinds<Tx>(store: Store<Tx>): DeclaredKinds {
+  const kinds = new Map<string, OperationKind>()
+  return {
+    kinds,
+    declare(declaration) {
+      const { name, kind } = declaration
+      checkName(name)
+      checkCarried(store, declaration)
+      const before = kinds.get(name)
+      if (before !== undefined && before !== kind) {
+        throw misconfigured(`${name} is declared as ${before} and as ${kind}: an operation name can have only one kind`)
+      }
+      kinds.set(name, kind)
+    },
   }
 }
 
@@ -307,6 +319,11 @@ function checkLatchkeyOptions<Tx, C>(options: LatchkeyOptions<Tx, C>): void {
   const { store, scope } = options
   if (typeof store?.claim !== 'function')
     throw misconfigured('createLatchkey needs a store, such as postgresStore({ pool })')
+  if (!Array.isArray(store.traits?.kinds) || !Array.isArray(store.traits.faculties)) {
+    throw misconfigured(
+      `the ${store.name} store does not say what it carries: give its traits kinds and faculties, or update it`,
+    )
+  }
   if (typeof scope !== 'function')
     throw misconfigured('createLatchkey needs a scope: a function of the request, or singleTenant')
 }

@@ -1,5 +1,5 @@
 /** The answers that Latchkey itself may give to a request of an operation, from what the operation declares. */
-import type { OperationKind } from '../ports/store.ts'
+import type { DeclaredOperation } from '../engine/operation.ts'
 import type { Settings } from '../engine/options.ts'
 import {
   describeProblem,
@@ -12,7 +12,7 @@ import {
 /** An operation, as it is documented. */
 export interface Documented {
   readonly name: string
-  readonly kind: OperationKind
+  readonly kind: DeclaredOperation['kind']
   readonly settings: Settings<never>
   /** Work that may be answered 202 must have begun within this. Undefined: it is never deferred. */
   readonly deadlineMs: number | undefined

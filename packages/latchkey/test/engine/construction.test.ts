@@ -81,6 +81,16 @@ describe('createLatchkey', () => {
   })
 })
 
+describe('a store', () => {
+  it('is refused if its traits do not say what it carries', () => {
+    const { kinds: _kinds, ...traits } = store.traits
+    const older = { ...store, traits: untyped<Store['traits']>(traits) }
+    expect(() => createLatchkey({ store: older, scope: singleTenant })).toThrow(
+      misconfigured('the memory store does not say what it carries: give its traits kinds and faculties'),
+    )
+  })
+})
+
 describe('an operation', () => {
   it.each([undefined, '', ' ', 'with space', '/orders/:id', '-x', 'x'.repeat(129), 'naïve'])(
     'refuses the name %j',
@@ -177,7 +187,7 @@ describe('an operation', () => {
     const reconciler = createReconciler(
       createLatchkey<unknown, unknown>({ store: { ...store, ledgers: undefined }, scope: singleTenant }),
     )
-    expect(() => reconciler.ledger('books', untyped({}))).toThrow(
+    expect(() => reconciler.ledger('books', untyped<never>({}))).toThrow(
       misconfigured('the memory store has no ledgers (traits.faculties). Use look-ups and webhooks'),
     )
   })

@@ -4,6 +4,7 @@ import { runOutboxCases, runStoreCases, runUnreadableCases } from '@latchkey/con
 import { memoryHarness } from '../memory/fixture.ts'
 import { checkStoreModel } from '../properties/store-properties.ts'
 import { sqliteHarness } from '../sqlite/fixture.ts'
+import { outboxHarness } from '../sqlite/outbox-harness.ts'
 import { sealedHarness, sealedSelection } from './harness.ts'
 
 describe('the memory store, encrypted', () => {
@@ -18,5 +19,5 @@ describe('the SQLite store, encrypted', () => {
   const open = () => sealedHarness(sqliteHarness(path => new Database(path)))
   runStoreCases(open, it, sealedSelection)
   runUnreadableCases(open, it)
-  runOutboxCases(open, it, ['several-writers'])
+  runOutboxCases(() => sealedHarness(outboxHarness()), it, ['several-writers'])
 })

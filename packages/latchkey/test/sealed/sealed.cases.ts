@@ -63,7 +63,10 @@ function dumpCases(raw: () => RawDatabase, open: Open): void {
     const shop = open(underA)
     await shop.runAll()
     const evidenceId = await shop.tell()
-    const applied = await present(shop.store.reconciliation).apply(evidenceId, { quarantineMs: 0, retentionMs: 3_600_000 })
+    const applied = await present(shop.store.reconciliation).apply(evidenceId, {
+      quarantineMs: 0,
+      retentionMs: 3_600_000,
+    })
     expect(applied).toEqual({ kind: 'settled', to: 'completed' })
     const { record } = await shop.latchkey.inspect(shop.unknown)
     expect(Buffer.from(record?.outcome?.body ?? []).toString()).toContain(marker)
@@ -133,7 +136,10 @@ function rotationCases(raw: () => RawDatabase, open: Open): void {
     const after = open(underB)
     expect(await after.runAll()).toBe(noRuns)
     await deliverOne(after)
-    const applied = await present(after.store.reconciliation).apply(evidenceId, { quarantineMs: 0, retentionMs: 3_600_000 })
+    const applied = await present(after.store.reconciliation).apply(evidenceId, {
+      quarantineMs: 0,
+      retentionMs: 3_600_000,
+    })
     expect(applied.kind).toBe('settled')
     const { record } = await after.latchkey.inspect(after.unknown)
     expect(Buffer.from(record?.outcome?.body ?? []).toString()).toContain(marker)

@@ -39,7 +39,7 @@ describe('the guide to choose a store', () => {
   it('has a row for every store, and each of its cells is filled', () => {
     const folders = readdirSync(new URL('../../src/stores/', import.meta.url))
     const stores = folders.filter(name => name !== 'shared').toSorted()
-    const named = rows.map(row => /`latchkey\/stores\/([\w-]+)`/.exec(row)?.[1]).toSorted()
+    const named = rows.map(row => /`latchkey\/stores\/([\w-]+)`/.exec(row)?.[1] ?? '').toSorted()
     expect(named).toEqual(stores)
     expect(Object.keys(traitsOf).toSorted()).toEqual(stores)
     for (const row of rows) {

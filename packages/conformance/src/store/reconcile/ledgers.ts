@@ -17,7 +17,11 @@ async function open(harness: StoreHarness): Promise<LedgerStore> {
   return store as LedgerStore
 }
 
-async function begun(store: LedgerStore, name = 'provider', over: Partial<{ everyMs: number }> = {}): Promise<LedgerRun> {
+async function begun(
+  store: LedgerStore,
+  name = 'provider',
+  over: Partial<{ everyMs: number }> = {},
+): Promise<LedgerRun> {
   const result = await store.ledgers.begin(name, { everyMs, leaseMs, ...over })
   assert.ok(result.kind === 'begun', `expected the comparison to begin, but it is ${result.kind}`)
   assert.equal(result.run.name, name)

@@ -7,17 +7,18 @@ import { type StepsFixture, stepsOf } from './fixture.ts'
 
 export type OwnerCalls<Fixture> = Record<string, (fixture: Fixture, claim: Claim) => Promise<OwnerResult>>
 
-export const losses: Record<string, (harness: StoreHarness, fixture: StepsFixture, claim: Claim) => Promise<unknown>> = {
-  failed: (_harness, { store }, claim) => store.fail(claim, retryNow),
-  unknown: (_harness, { store }, claim) => store.fail(claim, notKnown),
-  completed: (_harness, { store }, claim) => store.complete(claim, answer(), retentionMs),
-  parked: (_harness, { store }, claim) => store.park(claim, 'poison'),
-  released: (_harness, { store }, claim) => store.release(claim.id, claim.claimId),
-  swept: async (harness, { store }) => {
-    await harness.advance(leaseMs + minuteMs)
-    return store.sweep({ limit: 10 })
-  },
-}
+export const losses: Record<string, (harness: StoreHarness, fixture: StepsFixture, claim: Claim) => Promise<unknown>> =
+  {
+    failed: (_harness, { store }, claim) => store.fail(claim, retryNow),
+    unknown: (_harness, { store }, claim) => store.fail(claim, notKnown),
+    completed: (_harness, { store }, claim) => store.complete(claim, answer(), retentionMs),
+    parked: (_harness, { store }, claim) => store.park(claim, 'poison'),
+    released: (_harness, { store }, claim) => store.release(claim.id, claim.claimId),
+    swept: async (harness, { store }) => {
+      await harness.advance(leaseMs + minuteMs)
+      return store.sweep({ limit: 10 })
+    },
+  }
 
 export interface Refused {
   readonly claim: Claim

@@ -108,7 +108,11 @@ export interface PhasedParts<Tx> {
 
 export function phasedParts<Tx>(
   store: Store<Tx>,
-  { name, append, steps }: { readonly name: string; readonly append: Append<Tx>; readonly steps: 'effects' | undefined },
+  {
+    name,
+    append,
+    steps,
+  }: { readonly name: string; readonly append: Append<Tx>; readonly steps: 'effects' | undefined },
 ): PhasedParts<Tx> {
   return {
     steps: stepsOf(store, name),

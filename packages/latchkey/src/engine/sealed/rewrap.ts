@@ -44,7 +44,9 @@ export function rewrapOf(store: Pick<Store, 'values' | 'name'>, ring: Keyring | 
     if (ring === undefined) throw misconfigured('rewrap: createLatchkey was given no encryption')
     const { values } = store
     if (values === undefined)
-      throw misconfigured(`rewrap: the ${store.name} store has no values (traits.faculties), so it cannot page through what is stored`)
+      throw misconfigured(
+        `rewrap: the ${store.name} store has no values (traits.faculties), so it cannot page through what is stored`,
+      )
     let progress: RewrapProgress = { read: 0, rewritten: 0, unreadable: [] }
     for (let after: string | undefined, more = true; more; more = after !== undefined) {
       const page = await values.page({ limit: batch, after })

@@ -135,10 +135,7 @@ function afterHandlerEnd<Tx>(
 }
 
 /** The identity's lock ends with the old transaction; then the journal shows whether it committed. */
-async function afterLostCommit<Tx>(
-  run: StepRun<Tx>,
-  { parts, position }: PhaseResult<Tx>,
-): Promise<'done' | 'again'> {
+async function afterLostCommit<Tx>(run: StepRun<Tx>, { parts, position }: PhaseResult<Tx>): Promise<'done' | 'again'> {
   const { core, steps, claim } = run
   try {
     const read = () => parts.transactor.readAfterCommit(claim.id, commitWaitMs)

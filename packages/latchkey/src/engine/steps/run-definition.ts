@@ -59,8 +59,7 @@ export async function runGranted<Tx, C>(
   const owned = ownedRow(settings, granted)
   try {
     // A claim found again after a lost reply comes without its journal.
-    const journal =
-      won.journal ?? (await core.calls.call('read journal', () => plan.steps.readJournal(won.claim.id)))
+    const journal = won.journal ?? (await core.calls.call('read journal', () => plan.steps.readJournal(won.claim.id)))
     if (journal === undefined) return await giveBack(core, owned)
     // Not in doubt: its intents stay open while it is parked, for a version that can read them.
     if (journal.steps === undefined) return await park(core, owned, { cause: 'journal-unreadable', inDoubt: false })

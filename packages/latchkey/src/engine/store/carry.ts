@@ -13,8 +13,10 @@ export interface Declaration {
 export function checkCarried<Tx>(store: Store<Tx>, declaration: Declaration): void {
   const { name, kind, steps } = declaration
   if (kind === 'atomic') transactorOf(store, name)
-  if (kind === 'phased' || kind === 'deferred') stepsOf(store, name)
-  if ((kind === 'phased' || kind === 'deferred') && steps !== 'effects') phasesOf(store, name)
+  if (kind === 'phased' || kind === 'deferred') {
+    stepsOf(store, name)
+    if (steps !== 'effects') phasesOf(store, name)
+  }
   if (store.traits.kinds.includes(kind)) return
   throw misconfigured(
     `${name}: the ${store.name} store does not carry ${kind} operations (traits.kinds). Use ${kindsOf(store)}, or postgresStore`,
@@ -48,7 +50,7 @@ export function phasesOf<Tx>(
   )
 }
 
-/** `what` could be done with it. */
+/** `what`: the call that needs it. */
 export function outboxMissing<Tx>(store: Pick<Store<Tx>, 'name'>, what: string): LatchkeyError {
   return misconfigured(
     `${what}: the ${store.name} store has no outbox (traits.faculties), because messages commit with a transaction. Use postgresStore, or an effect that sends the message`,

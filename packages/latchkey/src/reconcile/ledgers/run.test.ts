@@ -14,7 +14,8 @@ function newScene() {
   const faults: { renew: (() => Promise<OwnerResult>) | undefined } = { renew: undefined }
   const renew: typeof ledgers.renew = (run, leaseMs) => faults.renew?.() ?? ledgers.renew(run, leaseMs)
   const context: ReconcilerContext = {
-    store: { ...inner, ledgers: { ...ledgers, renew } },
+    store: inner,
+    ledgers: () => ({ ...ledgers, renew }),
     clock,
     telemetry,
     closing: new AbortController().signal,

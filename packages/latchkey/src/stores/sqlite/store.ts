@@ -1,6 +1,6 @@
 /** The store on SQLite, assembled. */
 import { type Clock, systemClock } from '../../ports/clock.ts'
-import type { ClaimResult, EnqueueResult, FullStore, StoreCheck } from '../../ports/store.ts'
+import type { ClaimResult, EnqueueResult, FullStore, StoreCheck, StoreTraits } from '../../ports/store.ts'
 import { sqliteTransactor } from './atomic/transactor.ts'
 import type { Observed } from '../shared/observed.ts'
 import { openDatabase } from './connection/database.ts'
@@ -70,6 +70,20 @@ export interface SqliteStore extends FullStore<SqliteTx> {
   close(): Promise<void>
 }
 
+function traits(waitMs: number): StoreTraits {
+  return {
+    kinds: ['guarded', 'atomic', 'phased', 'deferred'],
+    transactional: true,
+    durable: true,
+    clock: 'store',
+    processes: 'many',
+    fence: 'dense',
+    faculties: ['transactions', 'steps', 'phases', 'outbox', 'reconciliation', 'ledgers', 'values', 'erasure'],
+    connections: undefined,
+    queueMsMax: waitMs,
+  }
+}
+
 export function openSqliteStore(options: SqliteStoreOptions): SqliteStore {
   const { path, open, transactionMs = 2_000, waitMs = 3_000, waitersMax = 10_000, clock = systemClock } = options
   const observed: Observed = { observer: undefined }
@@ -77,17 +91,7 @@ export function openSqliteStore(options: SqliteStoreOptions): SqliteStore {
   const transactions = openTransactions()
   return {
     name: 'sqlite',
-    traits: {
-      kinds: ['guarded', 'atomic', 'phased', 'deferred'],
-      transactional: true,
-      durable: true,
-      clock: 'store',
-      processes: 'many',
-      fence: 'dense',
-      faculties: ['transactions', 'steps', 'phases', 'outbox', 'reconciliation', 'ledgers', 'values', 'erasure'],
-      connections: undefined,
-      queueMsMax: waitMs,
-    },
+    traits: traits(waitMs),
     observe: observer => void (observed.observer = observer),
     transactor: sqliteTransactor({ database, transactions, transactionMs }),
     steps: sqliteSteps(database),
