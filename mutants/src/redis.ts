@@ -43,9 +43,7 @@ export const redisMutants: readonly Mutant[] = [
         replace: 'and false then',
       },
     ],
-    caughtBy: [
-      survives('is granted a claim once whose reply was lost'),
-    ],
+    caughtBy: [survives('is granted a claim once whose reply was lost')],
   },
   {
     name: 'redis: an expiry is not compared',
@@ -86,7 +84,9 @@ export const redisMutants: readonly Mutant[] = [
   },
   {
     name: 'redis: scripts that the server forgot are not sent again',
-    patches: [{ file: `${folder}/connection/link.ts`, find: 'if (!isNoScript(error)) throw error', replace: 'throw error' }],
+    patches: [
+      { file: `${folder}/connection/link.ts`, find: 'if (!isNoScript(error)) throw error', replace: 'throw error' },
+    ],
     caughtBy: [keeps('loads its scripts again where the server has forgotten them')],
   },
   {

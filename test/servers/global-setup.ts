@@ -8,7 +8,7 @@ import { announceMissing, announceServer, MAY_INSTALL, needsServer, sharedServer
 export async function setup(project: TestProject): Promise<(() => Promise<void>) | undefined> {
   if (sharedServer().kind === 'running') return undefined
   const files = project.vitest.state.getPaths()
-  if (files.some(file => file.endsWith('.redis.test.ts'))) installMissingRedis()
+  if (process.env[MAY_INSTALL] === '1' && files.some(file => file.endsWith('.redis.test.ts'))) installMissingRedis()
   if (!files.some(needsServer)) return undefined
 
   const whyMissing = findOrInstall()

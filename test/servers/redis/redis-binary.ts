@@ -2,7 +2,6 @@ import { execFileSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import { installDebianPackage } from '../install-postgres.ts'
-import { MAY_INSTALL } from '../shared-server.ts'
 
 /** The oldest major version the tests may run on: scripts with flags begin there. */
 const OLDEST_MAJOR = 7
@@ -21,7 +20,7 @@ export function findRedis(): FoundRedis {
 
 /** Once for a run, before its files: two installations at a time would lock each other out. */
 export function installMissingRedis(): void {
-  if (process.env[MAY_INSTALL] !== '1' || findRedis().kind === 'found') return
+  if (findRedis().kind === 'found') return
   const installation = installDebianPackage('redis-server')
   if (installation.kind === 'refused') console.error(`tests: no redis-server, because ${installation.why}`)
 }

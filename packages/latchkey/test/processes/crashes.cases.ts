@@ -37,18 +37,15 @@ function itRunsOnce(scene: Scene, paths: readonly string[]): void {
   const fifty = (path: string, asked: { key: string; label: string; slow?: number }, to = scene.apps) =>
     Promise.all(Array.from({ length: 50 }, (_, i) => post(to[i % to.length] as App, path, asked)))
 
-  it.each(paths)(
-    'runs the handler of %s once for fifty simultaneous requests at four processes',
-    async path => {
-      const label = `fifty${path}`
-      const answers = await fifty(path, { key: label, label, slow: 300 })
-      expect(await scene.place.executions(label)).toBe(1)
-      expect(answers.filter(({ status, replayed }) => status === 201 && !replayed)).toHaveLength(1)
-      expect(answers.filter(({ status }) => ![201, 409].includes(status))).toEqual([])
-      const retry = await post(scene.apps[0] as App, path, { key: label, label, slow: 300 })
-      expect(retry).toMatchObject({ status: 201, replayed: true })
-    },
-  )
+  it.each(paths)('runs the handler of %s once for fifty simultaneous requests at four processes', async path => {
+    const label = `fifty${path}`
+    const answers = await fifty(path, { key: label, label, slow: 300 })
+    expect(await scene.place.executions(label)).toBe(1)
+    expect(answers.filter(({ status, replayed }) => status === 201 && !replayed)).toHaveLength(1)
+    expect(answers.filter(({ status }) => ![201, 409].includes(status))).toEqual([])
+    const retry = await post(scene.apps[0] as App, path, { key: label, label, slow: 300 })
+    expect(retry).toMatchObject({ status: 201, replayed: true })
+  })
 
   it('gives all waiting callers at four processes the same bytes', async () => {
     const waiting = await startFleet(4, { ...scene.argument, onInProgress: 'wait' })

@@ -53,10 +53,18 @@ async function settled(store: RedisStore, name: string): Promise<void> {
   await store.fail(claim, unknown)
   const verdict = { kind: 'happened', outcome: outcome('found') } as const
   const delivery = { signedAtMs: 1 }
-  const kept = await reconciliation.keep({ id: claim.id, effect: undefined }, { source: 'webhook', ref: name, verdict, delivery })
+  const kept = await reconciliation.keep(
+    { id: claim.id, effect: undefined },
+    { source: 'webhook', ref: name, verdict, delivery },
+  )
   await reconciliation.waiting({ limit: 10 })
   await reconciliation.unknowns()
-  const [lookup] = await reconciliation.lookups({ operation: 'payments.create', firstInMs: 0, leaseMs: hourMs, limit: 9 })
+  const [lookup] = await reconciliation.lookups({
+    operation: 'payments.create',
+    firstInMs: 0,
+    leaseMs: hourMs,
+    limit: 9,
+  })
   if (kept.kind !== 'kept' || lookup === undefined) throw new Error(`${kept.kind}, and no look-up`)
   await reconciliation.nextLookUpInMs(claim.id)
   await reconciliation.postpone(lookup, hourMs)

@@ -1,6 +1,6 @@
 /** The store conformance harness over a Redis server: a prefix for each case, and a clock that a key of the case puts forward. */
 import type { Damage, SpoilableHarness } from '@latchkey/conformance'
-import { Redis } from 'ioredis'
+import type { Redis } from 'ioredis'
 import { hexOf, keysOf, type Part } from '../../src/stores/redis/connection/layout.ts'
 import type { RedisClient } from '../../src/stores/redis/driver.ts'
 import { openRedisStore, type RedisStore, type RedisStoreOptions } from '../../src/stores/redis/store.ts'

@@ -48,7 +48,9 @@ for (const kind of clientKinds) {
       // As plain JavaScript, which has no types, calls it.
       const untyped = createLatchkey<unknown, unknown>({ store, scope: () => 'acme', telemetry: silentTelemetry })
       const declare = () => untyped.atomic('orders.create')
-      expect(declare).toThrow(/the redis store has no transactions .* Use guarded, phased, or deferred, or postgresStore/)
+      expect(declare).toThrow(
+        /the redis store has no transactions .* Use guarded, phased, or deferred, or postgresStore/,
+      )
     })
 
     it('resumes phased work after its last recorded effect', async () => {

@@ -13,7 +13,11 @@ const replicaChecks: ChecksOf<ReplicaOptions> = { wait: count, timeoutMs: waited
 
 const redisChecks: ChecksOf<RedisStoreOptions> = {
   client: { wants: 'a client', fits: () => true },
-  prefix: { ...text, wants: 'a text without braces', fits: value => typeof value === 'string' && /^[^{}]+$/.test(value) },
+  prefix: {
+    ...text,
+    wants: 'a text without braces',
+    fits: value => typeof value === 'string' && /^[^{}]+$/.test(value),
+  },
   replicas: nested(replicaChecks),
   allowEviction: flag,
 }
@@ -31,7 +35,9 @@ export function redisStore(options: RedisStoreOptions): RedisStore {
     if (wait === undefined || timeoutMs === undefined)
       throw misconfigured('redisStore: replicas needs both: replicas: { wait: 1, timeoutMs: 200 }')
     if (isCluster(client))
-      throw misconfigured('redisStore: replicas needs a client of one master: WAIT of a cluster client goes to any server')
+      throw misconfigured(
+        'redisStore: replicas needs a client of one master: WAIT of a cluster client goes to any server',
+      )
   }
   return openRedisStore(options)
 }

@@ -35,7 +35,11 @@ describeRedis('the redis store', own_ => {
       await server.restart()
       await expect.poll(() => store.read(owned[0]?.id ?? '').catch(() => undefined), { timeout: 5_000 }).toBeDefined()
       for (const claim of owned) {
-        expect(await store.read(claim.id)).toMatchObject({ state: 'in_progress', fence: claim.fence, claimId: claim.claimId })
+        expect(await store.read(claim.id)).toMatchObject({
+          state: 'in_progress',
+          fence: claim.fence,
+          claimId: claim.claimId,
+        })
         expect(await store.complete(claim, outcome('after'), hourMs)).toBe('written')
       }
       for (const claim of done) expect((await store.read(claim.id))?.outcome).toMatchObject({ status: 201 })
@@ -51,7 +55,10 @@ describeRedis('the redis store', own_ => {
       await fill(server)
       const refused = { code: 'store-unavailable', sent: false, message: expect.stringContaining('Raise maxmemory') }
       await expect(store.claim(claimRequest('new'))).rejects.toMatchObject(refused)
-      expect(await store.claim(claimRequest('replayed'))).toMatchObject({ kind: 'seen', record: { state: 'completed' } })
+      expect(await store.claim(claimRequest('replayed'))).toMatchObject({
+        kind: 'seen',
+        record: { state: 'completed' },
+      })
       expect(await store.claim(claimRequest('owner'))).toMatchObject({ kind: 'seen', record: { state: 'in_progress' } })
       expect(await store.heartbeat(owner, hourMs)).toBe('written')
       expect(await store.complete(owner, outcome('x'.repeat(1_000)), hourMs)).toBe('written')

@@ -89,7 +89,10 @@ describeRedis('the redis store with replicas', () => {
     const promoted = await outside(replica)
     await promoted.client.replicaof('NO', 'ONE')
     const next = redisStore({ client: promoted.client })
-    expect(await next.claim(claimRequest('granted'))).toMatchObject({ kind: 'seen', record: { claimId: granted.claimId } })
+    expect(await next.claim(claimRequest('granted'))).toMatchObject({
+      kind: 'seen',
+      record: { claimId: granted.claimId },
+    })
     const again = await own(next, 'cut off')
     expect(await next.complete(again, outcome('done'), hourMs)).toBe('written')
   })

@@ -8,8 +8,7 @@ export const isNoScript = (error: unknown): boolean => startsWith(error, 'NOSCRI
 export const isOutOfMemory = (error: unknown): boolean => startsWith(error, 'OOM')
 
 /** A replica, or a master without enough of them. */
-export const isReadOnly = (error: unknown): boolean =>
-  startsWith(error, 'READONLY') || startsWith(error, 'NOREPLICAS')
+export const isReadOnly = (error: unknown): boolean => startsWith(error, 'READONLY') || startsWith(error, 'NOREPLICAS')
 
 /** Both clients begin the message of an error that the server sent with the server's word. */
 function startsWith(error: unknown, word: string): boolean {
@@ -18,7 +17,9 @@ function startsWith(error: unknown, word: string): boolean {
 
 /** The server refused the call as it was: nothing of it ran. Anything else may have been executed, and its reply was lost. */
 function wasRefused(error: unknown): boolean {
-  return /^(OOM|READONLY|NOREPLICAS|NOAUTH|NOPERM|WRONGPASS|LOADING|MASTERDOWN|CLUSTERDOWN|MISCONF)\b/.test(errorText(error))
+  return /^(OOM|READONLY|NOREPLICAS|NOAUTH|NOPERM|WRONGPASS|LOADING|MASTERDOWN|CLUSTERDOWN|MISCONF)\b/.test(
+    errorText(error),
+  )
 }
 
 /** Every error leaves this store in this shape. */

@@ -83,7 +83,11 @@ describeRedis('the self-check of the redis store', own_ => {
     await outside.client.config('SET', 'maxmemory-policy', 'volatile-lru')
     await own(store, 'not noticed yet')
     await outside.client.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes')
-    const refused = () => store.claim(claimRequest('after')).then(() => 'granted', (error: { code: string }) => error.code)
+    const refused = () =>
+      store.claim(claimRequest('after')).then(
+        () => 'granted',
+        (error: { code: string }) => error.code,
+      )
     await expect.poll(refused, { timeout: 5_000 }).toBe('store-unsafe')
   })
 

@@ -124,7 +124,10 @@ const withoutLog =
   'the Redis server writes no append-only file: what was claimed and answered since its last snapshot is lost when it crashes. Set appendonly yes'
 
 function tooOld(version: string): StoreFault {
-  return { kind: 'too-old', message: `Redis ${oldestMajor}.0 or later is needed (found ${version}): upgrade the server` }
+  return {
+    kind: 'too-old',
+    message: `Redis ${oldestMajor}.0 or later is needed (found ${version}): upgrade the server`,
+  }
 }
 
 /** A server before 7.0 does not know the first line of a script. */

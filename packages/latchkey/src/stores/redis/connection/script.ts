@@ -31,7 +31,10 @@ export interface LoadedScript {
 }
 
 /** `forwardMs`: a Lua expression that is added to the time, for tests. */
-export function loadScript({ flags, parts, args, body, isReplicated }: Script, forwardMs: string | undefined): LoadedScript {
+export function loadScript(
+  { flags, parts, args, body, isReplicated }: Script,
+  forwardMs: string | undefined,
+): LoadedScript {
   const text = [
     flags === '' ? '#!lua' : `#!lua flags=${flags}`,
     names('KEYS', parts),

@@ -34,17 +34,19 @@ function allScript(index: Index): Script {
   }
 }
 
-const scripts = {
+type Worked = 'leases' | 'queue' | 'lookups' | 'expiries' | 'unknowns'
+
+const scripts: Readonly<Record<Worked, Script>> = {
   leases: dueScript('leases'),
   queue: dueScript('queue'),
   lookups: dueScript('lookups'),
   expiries: dueScript('expiries'),
   unknowns: allScript('unknowns'),
-} as const
+}
 
 /** Longest waiting first. `unknowns`: all of them. */
-export async function dueRows(link: Link, index: keyof typeof scripts, limit = rowsMax): Promise<readonly DueRow[]> {
-  const replies = await link.runInAll(scripts[index], [String(Math.min(limit, rowsMax))])
+export async function dueRows(link: Link, index: Worked): Promise<readonly DueRow[]> {
+  const replies = await link.runInAll(scripts[index], [String(rowsMax)])
   const rows = replies.flatMap(reply => {
     const flat = listOf(reply)
     return flat.flatMap((member, at) => (at % 2 === 0 ? [dueRow(member, flat[at + 1])] : []))

@@ -49,7 +49,7 @@ return 1`,
 export async function reap(link: Link, { limit }: { limit: number }): Promise<number> {
   const due = await dueRows(link, 'expiries')
   let reaped = 0
-  for (let from = 0; from < due.length && reaped < limit; ) {
+  for (let from = 0; from < due.length && reaped < limit;) {
     const part = due.slice(from, from + limit - reaped)
     const replies = await Promise.all(part.map(({ id }) => link.run(reapScript, id, [memberOf(id)])))
     reaped += replies.filter(reply => reply === 1).length

@@ -39,7 +39,7 @@ export async function resumable(link: Link, { limit }: { limit: number }): Promi
   const [dead, queued] = await Promise.all([dueRows(link, 'leases'), dueRows(link, 'queue')])
   const due = [...dead, ...queued].toSorted((one, other) => one.atMs - other.atMs)
   const found: Resumable[] = []
-  for (let from = 0; from < due.length && found.length < limit; ) {
+  for (let from = 0; from < due.length && found.length < limit;) {
     const part = due.slice(from, from + limit - found.length)
     const replies = await Promise.all(part.map(({ id }) => link.run(resumableScript, id)))
     found.push(...part.flatMap(({ id }, at) => resumableFrom(id, replies[at])))

@@ -34,7 +34,7 @@ export async function sweep(link: Link, { limit, id }: { limit: number; id?: str
   const ids = id === undefined ? (await dueRows(link, 'leases')).map(row => row.id) : [id]
   const swept: Swept[] = []
   // In parts of what is still wanted: rows that are left to a resumer do not count.
-  for (let from = 0; from < ids.length && swept.length < limit; ) {
+  for (let from = 0; from < ids.length && swept.length < limit;) {
     const part = ids.slice(from, from + limit - swept.length)
     const replies = await Promise.all(part.map(each => link.run(sweepScript, each, [memberOf(each), '', ''])))
     swept.push(...part.flatMap((each, at) => sweptFrom(each, replies[at])))

@@ -48,12 +48,10 @@ export async function lookups(link: Link, options: LookupOptions): Promise<reado
   const { operation, firstInMs, leaseMs, limit } = options
   const due = (await dueRows(link, 'lookups')).filter(row => row.operation === operation)
   const granted: Lookup[] = []
-  for (let from = 0; from < due.length && granted.length < limit; ) {
+  for (let from = 0; from < due.length && granted.length < limit;) {
     const part = due.slice(from, from + limit - granted.length)
     const replies = await Promise.all(
-      part.map(({ id }) =>
-        link.run(grantScript, id, [memberOf(id), operation, wholeMs(firstInMs), wholeMs(leaseMs)]),
-      ),
+      part.map(({ id }) => link.run(grantScript, id, [memberOf(id), operation, wholeMs(firstInMs), wholeMs(leaseMs)])),
     )
     granted.push(...part.flatMap(({ id }, at) => lookupFrom({ id, operation }, replies[at])))
     from += part.length

@@ -41,11 +41,7 @@ export interface Settlement {
   readonly retentionMs: number
 }
 
-export async function settle(
-  link: Link,
-  id: string,
-  { verdict, act, retentionMs }: Settlement,
-): Promise<SettleResult> {
+export async function settle(link: Link, id: string, { verdict, act, retentionMs }: Settlement): Promise<SettleResult> {
   const args = [memberOf(id), act.by, act.reason, wholeMs(retentionMs), ...verdictArguments(verdict)]
   const [kind, detail, effect] = listOf(await link.run(settleScript, id, args))
   switch (textOf(kind)) {
