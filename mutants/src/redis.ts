@@ -95,15 +95,27 @@ export const redisMutants: readonly Mutant[] = [
       {
         file: `${folder}/connection/replicas.ts`,
         find: 'await client.wait?.(wait, timeoutMs)',
-        replace: 'await client.duplicate?.()?.wait?.(wait, timeoutMs)',
+        replace: 'await otherSocket(client).then(other => other.wait(wait, timeoutMs))',
+      },
+      {
+        file: `${folder}/connection/replicas.ts`,
+        find: 'export function replicasOf(',
+        replace: `async function otherSocket(client: any) {
+  const other = client.duplicate()
+  await other.connect().catch(() => {})
+  return other
+}
+export function replicasOf(`,
       },
     ],
     caughtBy: [replicates('grants no claim that the replica does not have, and leaves the key free')],
   },
   {
-    name: 'redis: a repeated answer writes nothing for WAIT to wait for',
-    patches: [{ file: `${folder}/keys/owner.ts`, find: "  redis.call('HSET', row, 's', state)\n", replace: '' }],
-    caughtBy: [replicates('does not take the replicas of another connection for its own')],
+    name: 'redis: WAIT after a reconnect counts',
+    patches: [
+      { file: `${folder}/connection/replicas.ts`, find: 'sentOn === connection ? ', replace: 'sentOn >= 0 ? ' },
+    ],
+    caughtBy: [replicates('does not count replicas that were asked for on a new connection')],
   },
   {
     name: 'redis: a claim short of replicas stays',

@@ -81,6 +81,26 @@ describeRedis('the redis store with replicas', () => {
     })
   })
 
+  it('does not count replicas that were asked for on a new connection', async () => {
+    const between = await startTcpProxy(master.url)
+    const one = await openIoredis(between.through(master.url))
+    opened.push(one)
+    const store = redisStore({ client: one.client, replicas: { wait: 1, timeoutMs: 10_000 } })
+    await store.check()
+    const { client } = await outside(master)
+    wire.silence()
+    const claimed = expect(store.claim(claimRequest('a'))).rejects.toMatchObject({
+      code: 'store-unavailable',
+      message: expect.stringContaining('0 of 1 replicas'),
+    })
+    await expect.poll(async () => String(await client.call('CLIENT', 'LIST'))).toMatch(/ flags=b .* cmd=wait /)
+    // The client sends WAIT again on its next connection, where nothing was written.
+    between.mend()
+    wire.mend()
+    await claimed
+    await between.close()
+  })
+
   it('loses no claim that it granted when the replica becomes the master', async () => {
     const store = await openStore()
     const granted = await own(store, 'granted')

@@ -45,7 +45,7 @@ if isOwner and (state == '${inProgress}' or settles) then
   return 1
 end
 -- Its own answer is there already: the reply to the first write was lost. An answer by evidence is not its own.
-if isOwner and state == '${completed}' and not byEvidence then return writtenBefore() end
+if isOwner and state == '${completed}' and not byEvidence then return 1 end
 noteLateOwner(ownClaim, 'happened', 0)
 return 0`,
 )

@@ -24,8 +24,8 @@ if isOwner and (state == '${inProgress}' or state == '${unknown}' and isUntried)
   return 1
 end
 -- Written already: the reply was lost, or the sweeper was first.
-if isOwner and state == to then return writtenBefore() end
-if isOwner and state == '${pending}' and hasSettled(ownClaim, verdict) then return writtenBefore() end
+if isOwner and state == to then return 1 end
+if isOwner and state == '${pending}' and hasSettled(ownClaim, verdict) then return 1 end
 noteLateOwner(ownClaim, verdict, 0)
 return 0`,
 )
@@ -39,7 +39,7 @@ const parkScript: Script = ownerScript(
   ['cause'],
   `
 -- Parked by this owner already: the reply to the first write was lost.
-if isOwner and state == '${failedRetryable}' and parkedAt then return writtenBefore() end
+if isOwner and state == '${failedRetryable}' and parkedAt then return 1 end
 if not isOwner or state ~= '${inProgress}' then return 0 end
 leaveIndexes()
 redis.call('HDEL', row, 'lu')

@@ -25,11 +25,6 @@ export function ownerScript(args: readonly string[], body: string): Script {
     args: [...ownerArgs, ...args],
     body: `${rowLua}${transitionsLua}${stepsLua}${doubtLua}${evidenceLua}
 local isOwner = fence == ownFence and claim == ownClaim
--- Written before, and the reply was lost. The same again, so that a WAIT behind it is about this row.
-local function writtenBefore()
-  redis.call('HSET', row, 's', state)
-  return 1
-end
 ${body}`,
   }
 }
