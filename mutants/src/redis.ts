@@ -94,18 +94,16 @@ export const redisMutants: readonly Mutant[] = [
     patches: [
       {
         file: `${folder}/connection/replicas.ts`,
-        find: 'await client.wait?.(wait, timeoutMs)',
-        replace: 'await otherSocket(client).then(other => other.wait(wait, timeoutMs))',
+        find: '  let connection = 0',
+        replace: `  const other = (client as any).duplicate()
+  other.on('error', () => {})
+  const isOpen = other.connect()
+  let connection = 0`,
       },
       {
         file: `${folder}/connection/replicas.ts`,
-        find: 'export function replicasOf(',
-        replace: `async function otherSocket(client: any) {
-  const other = client.duplicate()
-  await other.connect().catch(() => {})
-  return other
-}
-export function replicasOf(`,
+        find: 'await client.wait?.(wait, timeoutMs)',
+        replace: 'await isOpen.then(() => other.wait(wait, timeoutMs))',
       },
     ],
     caughtBy: [replicates('grants no claim that the replica does not have, and leaves the key free')],
