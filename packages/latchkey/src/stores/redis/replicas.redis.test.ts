@@ -36,6 +36,16 @@ describeRedis('the redis store with replicas', () => {
     return one
   }
 
+  /** From here on, a connection that has written nothing since is told of one replica, whatever others write. */
+  async function allConfirmed(): Promise<void> {
+    const { client } = await outside(master)
+    const lag = async () => {
+      const info = await client.info('replication')
+      return Number(/master_repl_offset:(\d+)/.exec(info)?.[1]) - Number(/offset=(\d+)/.exec(info)?.[1])
+    }
+    await expect.poll(lag, { timeout: 5_000 }).toBe(0)
+  }
+
   async function openStore(kind = clientKinds[0]): Promise<RedisStore> {
     if (kind === undefined) throw new Error('there are two clients')
     const one = await kind.open(master.url)
@@ -56,6 +66,7 @@ describeRedis('the redis store with replicas', () => {
     it('grants no claim that the replica does not have, and leaves the key free', async () => {
       const store = await openStore(kind)
       const owner = await own(store, 'owner')
+      await allConfirmed()
       wire.silence()
       await expect(store.claim(claimRequest('a'))).rejects.toMatchObject({
         code: 'store-unavailable',
