@@ -25,10 +25,14 @@ function wasRefused(error: unknown): boolean {
 /** Every error leaves this store in this shape. */
 export function storeError(error: unknown): LatchkeyError {
   if (isLatchkeyError(error)) return error
-  return new LatchkeyError('store-unavailable', `Redis failed: ${errorText(error)}${cureOf(error)}`, {
-    cause: error,
-    sent: wasRefused(error) ? false : undefined,
-  })
+  return new LatchkeyError(
+    'store-unavailable',
+    `Redis failed: ${errorText(error).replace(/\.$/, '')}${cureOf(error)}`,
+    {
+      cause: error,
+      sent: wasRefused(error) ? false : undefined,
+    },
+  )
 }
 
 function cureOf(error: unknown): string {

@@ -3,7 +3,7 @@
  * users may not call. Checked at the start, after every reconnect, with every sweep, and after a write that a replica refused: a failover may have
  * brought another server.
  */
-import { errorText, LatchkeyError } from '../../../ports/errors.ts'
+import { errorText, isError, LatchkeyError } from '../../../ports/errors.ts'
 import type { StoreCheck, StoreFault } from '../../../ports/store.ts'
 import type { RedisClient } from '../driver.ts'
 import { isReadOnly } from './errors.ts'
@@ -81,7 +81,7 @@ export function fitnessOf({ link, client, isCluster, allowEviction }: FitnessOpt
     check,
     ensure: () => (isFit ? undefined : refuseUnfit()),
     failed(error) {
-      const cause = error instanceof Error ? error.cause : undefined
+      const cause = isError(error) ? error.cause : undefined
       if (isReadOnly(cause)) isFit = false
     },
   }

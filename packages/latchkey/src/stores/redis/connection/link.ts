@@ -13,7 +13,6 @@ export interface Sender {
 }
 
 export interface Link {
-  readonly prefix: string
   /** `id`: of an identity, in uuid spelling. */
   run(script: Script, id: string, args?: RedisArgument[]): Promise<Reply>
   /** `hex`: a bucket, or the place of a name. */
@@ -70,7 +69,6 @@ export function openLink({ sender, prefix, replicas, forwardMs }: LinkOptions): 
   }
 
   return {
-    prefix,
     runAt,
     run: (script, id, args) => runAt(script, hexOf(id), args),
     runInAll: (script, args) => Promise.all(buckets.map(bucket => runAt(script, bucket, args))),

@@ -4,7 +4,7 @@
  * WAIT speaks about the writes of the connection it came on: on another connection, or on a new one after a reconnect, it counts replicas that have
  * none of them. So it is sent in the same turn, right behind the script, and does not count if the connection was made anew meanwhile.
  */
-import { LatchkeyError } from '../../../ports/errors.ts'
+import { isLatchkeyError, LatchkeyError } from '../../../ports/errors.ts'
 import type { RedisClient, Reply } from '../driver.ts'
 
 export interface ReplicaOptions {
@@ -23,7 +23,7 @@ const shortOfReplicas: unique symbol = Symbol('latchkey: not enough replicas')
 
 /** The write is on the master, and not on as many replicas as were asked for. */
 export function isShortOfReplicas(error: unknown): boolean {
-  return error instanceof LatchkeyError && error.cause === shortOfReplicas
+  return isLatchkeyError(error) && error.cause === shortOfReplicas
 }
 
 export function replicasOf(client: RedisClient, { wait, timeoutMs }: ReplicaOptions): Replicas {

@@ -1,6 +1,6 @@
 /** The claim of guarded and phased work. */
 import { systemClock } from '../../../ports/clock.ts'
-import { errorText, LatchkeyError } from '../../../ports/errors.ts'
+import { errorText, isError, LatchkeyError } from '../../../ports/errors.ts'
 import type { ClaimRequest, ClaimResult, GrantedFrom, TakeOver } from '../../../ports/store.ts'
 import { recoveryCodes, stateCodes } from '../../shared/codes.ts'
 import { grantedFrom } from '../../shared/grant.ts'
@@ -99,7 +99,7 @@ export async function claim(link: Link, request: ClaimRequest): Promise<ClaimRes
     return resultOf(request, await link.run(claimScript, id, argumentsOf(request)))
   } catch (error) {
     if (isShortOfReplicas(error)) throw await undone(link, request, error)
-    const cause = error instanceof Error ? error.cause : undefined
+    const cause = isError(error) ? error.cause : undefined
     if (!isOutOfMemory(cause)) throw error
     return seenWithoutMemory(link, request, error)
   }
