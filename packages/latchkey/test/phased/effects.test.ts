@@ -125,6 +125,24 @@ describe('phased work of effects only', () => {
     },
   )
 
+  it('reports a value that came too late, where the store has no place for evidence', async () => {
+    const store = { ...withoutTransactions(harness.store), reconciliation: undefined, ledgers: undefined }
+    const lacking = createLatchkey({ store, scope: () => 'acme', telemetry })
+    const operation = lacking.phased('payments.create', { version: 1, steps: 'effects' }, async x => {
+      const slow = async () => {
+        await harness.advance(3_600_000)
+        expect(await harness.store.sweep({ limit: 10 })).toHaveLength(1)
+        return 'ch_1'
+      }
+      return json(201, { charge: await x.effect('charge', once, slow) })
+    })
+    await expect(operation.run(request)).rejects.toSatisfy(error => isLatchkeyError(error, 'outcome-unknown'))
+    expect((await lacking.inspect(row)).record?.state).toBe('unknown')
+    expect(JSON.stringify(telemetry.told)).toContain(
+      'charge happened, and its run had lost the row: the plain store has no reconciliation',
+    )
+  })
+
   it('refuses phases also on a store that has transactions, where it is declared so', async () => {
     const full = createLatchkey({ store: harness.store, scope: () => 'acme', telemetry })
     const operation = full.phased('payments.create', { version: 1, steps: 'effects' }, async x => {
@@ -143,8 +161,8 @@ it('resumes a row of a version with phases by that version, beside a newer one o
     if (broken) throw new Error('out of paper')
     return json(201, { receipt: await x.phase('receipt', () => 2) })
   })
-  const newer = full.phased('payments.create', { version: 2, steps: 'effects' }, async () => json(201, {}))
   await expect(older.run(request)).rejects.toThrow('out of paper')
+  const newer = full.phased('payments.create', { version: 2, steps: 'effects' }, async () => json(201, {}))
   broken = false
   await harness.advance(2_000)
   const [found] = await harness.store.resumable({ limit: 10 })
