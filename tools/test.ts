@@ -4,8 +4,9 @@
 // The name of a test file says what it needs:
 //   x.test.ts          nothing but this machine: memory, SQLite, adapters in process. Seconds in all; this is --fast.
 //   x.pg.test.ts       PostgreSQL. One server is started for the run (and installed, where we may), a database per suite.
+//   x.redis.test.ts    Redis. Each suite starts its own server, which takes no time (installed, where we may).
 //   x.system.test.ts   several processes, crashes, long races; may use PostgreSQL.
-// Suites reach the server through test/servers/describe-postgres.ts. Where there is none they are skipped and listed
+// Suites reach the servers through test/servers/describe-postgres.ts and test/servers/redis/describe-redis.ts. Where there is none they are skipped and listed
 // at the end; with CI=true that is a failure instead.
 //
 // Our own options: --fast, --time-limit-minutes=20. Everything else goes to vitest, including names of files and folders.

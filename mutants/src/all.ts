@@ -13,6 +13,7 @@ import { postgresConnectionMutants } from './postgres-connections.ts'
 import { postgresEvidenceMutants } from './postgres-evidence.ts'
 import { postgresMutants } from './postgres.ts'
 import { reconcileMutants } from './reconcile.ts'
+import { redisMutants } from './redis.ts'
 import { sealedMutants } from './sealed.ts'
 import { sqliteEvidenceMutants } from './sqlite-evidence.ts'
 import { sqliteMutants } from './sqlite.ts'
@@ -27,6 +28,7 @@ export const mutants: readonly Mutant[] = [
   ...postgresEvidenceMutants,
   ...sqliteMutants,
   ...sqliteEvidenceMutants,
+  ...redisMutants,
   ...memoryMutants,
   ...engineMutants,
   ...answerMutants,

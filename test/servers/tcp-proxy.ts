@@ -13,7 +13,9 @@ export interface TcpProxy {
   cutAt(word: string, lost: 'request' | 'reply'): Promise<void>
   /** From the next message on that contains `word`, all that clients send arrives, and no reply comes back until the wire is mended. */
   muteAt(word: string): void
-  /** Cuts what was muted; new connections are whole. */
+  /** From now on nothing that is sent arrives, in either direction, and no connection is cut: as when a network is divided. */
+  silence(): void
+  /** Cuts what was muted or silenced; new connections are whole. */
   mend(): void
   close(): Promise<void>
 }
@@ -29,6 +31,7 @@ export async function startTcpProxy(targetUrl: string): Promise<TcpProxy> {
   const sockets = new Set<Socket>()
   let armed: Cut | undefined
   let muted = false
+  let silent = false
   let muteWord: string | undefined
   const takeCut = (message: Buffer): Cut | undefined => {
     if (armed === undefined || !message.includes(armed.word)) return undefined
@@ -39,7 +42,7 @@ export async function startTcpProxy(targetUrl: string): Promise<TcpProxy> {
   const server = createServer(client => {
     const upstream = connect(Number(target.port), target.hostname)
     for (const socket of [client, upstream]) track(socket, sockets)
-    join(client, upstream, { takeCut, isMuted: () => muted })
+    join(client, upstream, { takeCut, isMuted: () => muted || silent, isSilent: () => silent })
     client.prependListener('data', message => {
       if (muteWord !== undefined && message.includes(muteWord)) muted = true
     })
@@ -61,10 +64,14 @@ export async function startTcpProxy(targetUrl: string): Promise<TcpProxy> {
     muteAt(word) {
       muteWord = word
     },
+    silence() {
+      silent = true
+    },
     mend() {
       for (const socket of sockets) socket.destroy()
       muteWord = undefined
       muted = false
+      silent = false
     },
     async close() {
       for (const socket of sockets) socket.destroy()
@@ -83,9 +90,10 @@ function track(socket: Socket, sockets: Set<Socket>): void {
 interface Faults {
   takeCut(message: Buffer): Cut | undefined
   isMuted(): boolean
+  isSilent(): boolean
 }
 
-function join(client: Socket, upstream: Socket, { takeCut, isMuted }: Faults): void {
+function join(client: Socket, upstream: Socket, { takeCut, isMuted, isSilent }: Faults): void {
   let losing: Cut | undefined
   const cutWire = (cut: Cut) => {
     client.destroy()
@@ -93,6 +101,7 @@ function join(client: Socket, upstream: Socket, { takeCut, isMuted }: Faults): v
     cut.done()
   }
   client.on('data', message => {
+    if (isSilent()) return
     const cut = takeCut(message)
     if (cut?.lost === 'request') return cutWire(cut)
     losing ??= cut

@@ -26,6 +26,8 @@ export type ErrorCode =
   | 'store-read-only'
   /** The server is older than this store needs. */
   | 'store-too-old'
+  /** A setting of the server lets it drop what it was given; the message names it. */
+  | 'store-unsafe'
   /** The handler reports that no effect happened. */
   | 'not-executed'
   /** The handler reports, or Latchkey found, that an effect may have happened. */

@@ -298,12 +298,13 @@ export interface Inspection {
 /** What is wrong with a store that answers, but cannot do its work. */
 export interface StoreFault {
   /** `store-` and this is the code of the error that refuses a request. */
-  readonly kind: 'not-migrated' | 'newer' | 'foreign' | 'rights' | 'read-only' | 'too-old'
+  readonly kind: 'not-migrated' | 'newer' | 'foreign' | 'rights' | 'read-only' | 'too-old' | 'unsafe'
   /** Names the fault and the fix. For the operators of the server: it is never sent to a client. */
   readonly message: string
 }
 
-export type StoreCheck = { readonly kind: 'fit' } | StoreFault
+/** `warning`: it serves requests, and its operators should know this. */
+export type StoreCheck = { readonly kind: 'fit'; readonly warning?: string } | StoreFault
 
 /** What a store tells about waiting inside it, which no answer shows. Called for each batch, not for each call. */
 export interface StoreObserver {

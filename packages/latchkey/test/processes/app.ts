@@ -44,7 +44,6 @@ async function handle(c: Context, write?: (label: string) => Promise<void>): Pro
 const app = new Hono()
 const hold = latchkey.guarded('hold', { ...shared, onFailure: 'hold' })
 const rerun = latchkey.guarded('rerun', { ...shared, onFailure: 'rerun' })
-const atomic = latchkey.atomic('atomic', { onInProgress })
 app.post(
   '/hold',
   idempotent(hold, (c: Context) => handle(c), { onError: (_, c) => c.text('failed', 500) }),
@@ -53,10 +52,13 @@ app.post(
   '/rerun',
   idempotent(rerun, (c: Context) => handle(c)),
 )
-app.post(
-  '/atomic',
-  idempotent(atomic, (c: Context, { tx }) => handle(c, label => place.insert(tx, label))),
-)
+if (place.store.transactor !== undefined) {
+  const atomic = latchkey.atomic('atomic', { onInProgress })
+  app.post(
+    '/atomic',
+    idempotent(atomic, (c: Context, { tx }) => handle(c, label => place.insert(tx, label))),
+  )
+}
 
 serve({ fetch: app.fetch, port: 0, hostname: '127.0.0.1' }, ({ port }) => process.send?.({ port }))
 process.on('disconnect', () => process.exit(0))

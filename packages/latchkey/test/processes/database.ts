@@ -1,9 +1,11 @@
-/** Where the processes of one test meet: a PostgreSQL database or a SQLite file, with the test's own two tables; or one process alone, in memory. */
+/** Where the processes of one test meet: a PostgreSQL database or a SQLite file, with the test's own two tables; a Redis; or one process alone, in memory. */
+import { Redis } from 'ioredis'
 import Database from 'libsql'
 import pg from 'pg'
 import type { Store } from 'latchkey'
 import { memoryStore, type MemoryStore, type MemoryTx } from 'latchkey/stores/memory'
 import { postgresStore } from 'latchkey/stores/postgres'
+import { redisStore } from 'latchkey/stores/redis'
 import { sqliteStore } from 'latchkey/stores/sqlite'
 import { createKeyring } from '../../src/engine/sealed/keyring.ts'
 import { sealedStore } from '../../src/engine/sealed/store.ts'
@@ -31,13 +33,14 @@ export function withoutBatching(url: string): string {
 
 const encrypted = 'encrypted+'
 
-/** A URL is PostgreSQL, `memory:name` a memory store of this process, anything else a SQLite file. Each may be `encrypted+`. */
+/** A URL is PostgreSQL or Redis, `memory:name` a memory store of this process, anything else a SQLite file. Each may be `encrypted+`. */
 export async function openPlace(place: string): Promise<Place> {
   if (place.startsWith(encrypted)) {
     const below = await openPlace(place.slice(encrypted.length))
     return { ...below, store: sealedStore(below.store, createKeyring(underA, systemClock)) }
   }
   if (place.startsWith('memory:')) return memoryPlace(place)
+  if (place.startsWith('redis:')) return redisPlace(place)
   return place.startsWith('postgres') ? postgresPlace(place) : sqlitePlace(place)
 }
 
@@ -94,6 +97,20 @@ async function sqlitePlace(path: string): Promise<Place> {
       reader.close()
       await store.close()
     },
+  }
+}
+
+function redisPlace(url: string): Place {
+  const client = new Redis(url, { maxRetriesPerRequest: 1 })
+  client.on('error', () => {})
+  return {
+    store: redisStore({ client }),
+    migrate: async () => {},
+    countExecution: async label => void (await client.incr(`executions:${label}`)),
+    executions: async label => Number(await client.get(`executions:${label}`)),
+    insert: () => Promise.reject(new Error('Redis has no transactions')),
+    businessRows: async () => 0,
+    close: async () => client.disconnect(),
   }
 }
 

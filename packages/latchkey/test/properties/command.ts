@@ -56,6 +56,7 @@ async function compare(model: StoreModel, store: Store): Promise<void> {
   const names = new Map(model.claims.map(claim => [idOf(claim.claimId), claim.claimId]))
   for (const name of keys) {
     const record = await store.read(idOf(name))
+    if (store.traits.fence === 'rising') learnFence(model, name, record?.fence)
     const shown = viewOf(record, claimId => names.get(claimId) ?? `unheard of: ${claimId}`)
     assert.deepEqual(shown, view(model, name), `row ${name}`)
     await compareEvidence(model, store, name)
@@ -63,6 +64,18 @@ async function compare(model: StoreModel, store: Store): Promise<void> {
     const journal = viewOfJournal(await store.steps.readJournal(idOf(name)))
     assert.deepEqual(journal, viewOfModel(model.rows.get(name)?.journal, model.nowMs), `journal ${name}`)
   }
+}
+
+/** A fence that is seeded from time cannot be foreseen: it is learned at the first sight of a grant, and must be above those before. */
+function learnFence(model: StoreModel, name: string, fence: number | undefined): void {
+  const row = model.rows.get(name)
+  const before = model.fences.get(name)
+  if (row === undefined || fence === undefined || before?.claimId === row.claimId) return
+  assert.ok(fence > (before?.fence ?? 0), `the fence of ${name} rises above ${before?.fence}: ${fence}`)
+  row.fence = fence
+  model.fences.set(name, { claimId: row.claimId, fence })
+  const at = model.claims.findIndex(({ claimId }) => claimId === row.claimId)
+  model.claims[at] = { key: name, claimId: row.claimId, fence }
 }
 
 /** What the store notes itself, and what becomes of the evidence of an ended generation, is its own affair. */

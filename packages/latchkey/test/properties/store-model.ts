@@ -63,13 +63,15 @@ export interface StoreModel {
   grants: number
   readonly rows: Map<string, ModelRow>
   /** Every claim ever granted, so that stale owners keep coming back. */
+  /** Of each key, the newest fence that a store showed which seeds it from time. */
+  readonly fences: Map<string, { readonly claimId: string; readonly fence: number }>
   readonly claims: ModelClaim[]
   readonly acts: { readonly key: string; readonly act: 'settle' | 'forget' | 'unpark' }[]
   readonly evidence: EvidenceModel
 }
 
 export function emptyModel(): StoreModel {
-  return { nowMs: 0, grants: 0, rows: new Map(), claims: [], acts: [], evidence: noEvidence() }
+  return { nowMs: 0, grants: 0, rows: new Map(), claims: [], fences: new Map(), acts: [], evidence: noEvidence() }
 }
 
 export function nextClaimId(model: StoreModel): string {

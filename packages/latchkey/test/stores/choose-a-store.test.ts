@@ -1,10 +1,12 @@
 /** The table of the guide: a row for each store, with the traits that the store has. */
 import { readdirSync, readFileSync } from 'node:fs'
+import { Redis } from 'ioredis'
 import pg from 'pg'
 import { describe, expect, it } from 'vitest'
 import type { StoreTraits } from '../../src/ports/store.ts'
 import { memoryStore } from '../../src/stores/memory/index.ts'
 import { postgresStore } from '../../src/stores/postgres/index.ts'
+import { redisStore } from '../../src/stores/redis/index.ts'
 import { sqliteDrivers } from '../sqlite/drivers.ts'
 import { sqliteHarness } from '../sqlite/fixture.ts'
 
@@ -30,6 +32,7 @@ const traitsOf: Record<string, () => Promise<StoreTraits>> = {
   sqlite: sqliteTraits,
   // It connects with the first query, and there is none.
   postgres: async () => postgresStore({ pool: new pg.Pool() }).traits,
+  redis: async () => redisStore({ client: new Redis({ lazyConnect: true }) }).traits,
 }
 
 describe('the guide to choose a store', () => {

@@ -46,9 +46,16 @@ export function storeChecks({ store, clock, telemetry }: StoreCheckOptions): Sto
     telemetry.report(`the ${store.name} store is not fit for requests`, { error: fault, detail: fault.code })
   }
 
+  function warn(warning: string): void {
+    telemetry.report(`the ${store.name} store: ${warning}`, { detail: store.name })
+  }
+
   function start(): void {
     running = within(clock, checkMsMax, async () => (await store.check?.()) ?? { kind: 'fit' as const })
-      .then(result => found(result.kind === 'fit' ? undefined : result))
+      .then(result => {
+        found(result.kind === 'fit' ? undefined : result)
+        if (result.kind === 'fit' && result.warning !== undefined) warn(result.warning)
+      })
       .catch(() => {
         // It did not answer, which says nothing about its fitness.
         silent = true

@@ -1,0 +1,88 @@
+/** A cluster of three masters: every script finds the server of its bucket, on both clients. */
+import { Cluster, Redis } from 'ioredis'
+import { createCluster } from 'redis'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describeWith } from '../../../../../test/servers/describe-postgres.ts'
+import { findRedis } from '../../../../../test/servers/redis/redis-binary.ts'
+import { type RedisCluster, startRedisCluster } from '../../../test/redis/cluster.ts'
+import { everyCall } from '../../../test/redis/every-call.ts'
+import { claimRequest, hourMs, outcome, own } from '../../../test/redis/requests.ts'
+import type { RedisClient } from './driver.ts'
+import { redisStore, type RedisStore } from './index.ts'
+
+interface Opened {
+  readonly client: RedisClient
+  close(): unknown
+}
+
+const found = findRedis()
+
+describeWith('the redis store on a cluster', found.kind === 'missing' ? found.why : undefined, () => {
+  let cluster: RedisCluster
+  let opened: readonly Opened[]
+  let stores: readonly RedisStore[]
+
+  beforeAll(async () => {
+    cluster = await startRedisCluster()
+    const nodes = cluster.servers.map(({ host, port }) => ({ host, port }))
+    const ioredis = new Cluster(nodes)
+    ioredis.on('error', () => {})
+    const nodeRedis = createCluster({ rootNodes: nodes.map(socket => ({ socket })) })
+    nodeRedis.on('error', () => {})
+    await nodeRedis.connect()
+    opened = [
+      { client: ioredis, close: () => ioredis.disconnect() },
+      { client: nodeRedis, close: () => nodeRedis.destroy() },
+    ]
+    stores = opened.map(({ client }) => redisStore({ client }))
+  })
+  afterAll(async () => {
+    for (const each of opened ?? []) await each.close()
+    await cluster?.stop()
+  })
+
+  it('grants each identity once over both clients, on all servers', async () => {
+    const keys = Array.from({ length: 60 }, (_, n) => `cluster/${n}/`)
+    for (const key of keys) {
+      const asked = Array.from({ length: 3 }, () => stores.map(store => store.claim(claimRequest(key))))
+      const results = await Promise.all(asked.flat())
+      expect(results.filter(({ kind }) => kind === 'won')).toHaveLength(1)
+    }
+    for (const { url } of cluster.servers) {
+      const client = new Redis(url)
+      expect(await client.dbsize()).toBeGreaterThan(20)
+      client.disconnect()
+    }
+  })
+
+  describe.each([0, 1])('on client %i', which => {
+    const store = () => stores[which] as RedisStore
+
+    it('answers every call', () => everyCall(store(), `cluster ${which}`))
+
+    it('checks every server, and refuses for the one that may evict', async () => {
+      expect(await store().check()).toEqual({ kind: 'fit' })
+      const client = new Redis(cluster.servers[2]?.url ?? '')
+      await client.config('SET', 'maxmemory-policy', 'allkeys-lru')
+      await client.config('SET', 'maxmemory', '100mb')
+      expect(await store().check()).toMatchObject({ kind: 'unsafe', message: expect.stringContaining('allkeys-lru') })
+      await client.config('SET', 'maxmemory', '0')
+      client.disconnect()
+      expect(await store().check()).toEqual({ kind: 'fit' })
+    })
+
+    it('lists, sweeps and reaps what is on all servers', async () => {
+      const name = `all ${which}`
+      const scoped = (key: string) => ({ identity: { ...claimRequest(key).identity, scope: name } })
+      const claims = await Promise.all(
+        Array.from({ length: 30 }, (_, n) => own(store(), `${name}/${n}/`, { ...scoped(`${name}/${n}/`), leaseMs: 0 })),
+      )
+      const listed = await store().list({ limit: 100, scope: name })
+      expect(listed.records.map(({ id }) => id).toSorted()).toEqual(claims.map(({ id }) => id).toSorted())
+      const swept = (await store().sweep({ limit: 1_000 })).map(({ id }) => id)
+      for (const { id } of claims) expect(swept).toContain(id)
+      for (const claim of claims) expect(await store().complete(claim, outcome('late'), hourMs)).toBe('written')
+      expect(await store().reap({ limit: 10 })).toBe(0)
+    })
+  })
+})

@@ -1,0 +1,43 @@
+import { checkOptions, type ChecksOf } from '../../ports/check-options.ts'
+import { misconfigured } from '../../ports/errors.ts'
+import { count, flag, nested, text, waitedMs } from '../../ports/option-kinds.ts'
+import { checkClient } from './check-client.ts'
+import type { ReplicaOptions } from './connection/replicas.ts'
+import { isCluster, openRedisStore, type RedisStore, type RedisStoreOptions } from './store.ts'
+
+export type { ReplicaOptions } from './connection/replicas.ts'
+export type { IoredisClient, NodeRedisClient, RedisArgument, RedisClient } from './driver.ts'
+export type { RedisStore, RedisStoreOptions } from './store.ts'
+
+const replicaChecks: ChecksOf<ReplicaOptions> = { wait: count, timeoutMs: waitedMs }
+
+const redisChecks: ChecksOf<RedisStoreOptions> = {
+  client: { wants: 'a client', fits: () => true },
+  prefix: {
+    ...text,
+    wants: 'a text without braces',
+    fits: value => typeof value === 'string' && /^[^{}]+$/.test(value),
+  },
+  replicas: nested(replicaChecks),
+  allowEviction: flag,
+}
+
+/**
+ * Keys in Redis 7.0 or later: one server, Sentinel or Cluster. Fenced and counted by the server's clock, without transactions: guarded operations, deferred
+ * ones, and phased ones with effects.
+ */
+export function redisStore(options: RedisStoreOptions): RedisStore {
+  checkOptions('redisStore', options, redisChecks)
+  const client = checkClient(options.client)
+  const { replicas } = options
+  if (replicas !== undefined) {
+    const { wait, timeoutMs } = replicas
+    if (wait === undefined || timeoutMs === undefined)
+      throw misconfigured('redisStore: replicas needs both: replicas: { wait: 1, timeoutMs: 200 }')
+    if (isCluster(client))
+      throw misconfigured(
+        'redisStore: replicas needs a client of one master: WAIT of a cluster client goes to any server',
+      )
+  }
+  return openRedisStore(options)
+}
