@@ -1,10 +1,10 @@
 import { parseSource, walk } from '../check/syntax.ts'
 
 /**
- * The compiler indents by four spaces; two read as well, and the rest would be weight. A text in backquotes stays as it is: its spaces are
+ * The compiler indents by four spaces; a tab reads as well, and the rest would be weight. A text in backquotes stays as it is: its spaces are
  * the program's.
  */
-export function halveIndentation(file: string, text: string): string {
+export function indentWithTabs(file: string, text: string): string {
   const kept = textRanges(file, text)
   let offset = 0
   let next = 0
@@ -13,7 +13,7 @@ export function halveIndentation(file: string, text: string): string {
     offset += row.length + 1
     while ((kept[next]?.end ?? Infinity) < start) next += 1
     const isInText = (kept[next]?.start ?? Infinity) < start
-    return isInText ? row : row.replace(/^ +/, spaces => spaces.slice(spaces.length / 2))
+    return isInText ? row : row.replace(/^(?: {4})+/, spaces => '\t'.repeat(spaces.length / 4))
   })
   return rows.join('\n')
 }

@@ -3,7 +3,7 @@ import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } f
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { build, must } from './build.ts'
-import { halveIndentation } from './indentation.ts'
+import { indentWithTabs } from './indentation.ts'
 import { packedManifest, type SourceManifest } from './manifest.ts'
 import { reachedModules } from './modules.ts'
 import { readmeForPackage } from './readme.ts'
@@ -41,7 +41,7 @@ async function pack({ root, folder, built, stage, destination }: Packing): Promi
   const manifest = packedManifest(source)
   for (const file of reachedModules(built, manifest)) {
     mkdirSync(dirname(join(stage, file)), { recursive: true })
-    writeFileSync(join(stage, file), halveIndentation(file, readFileSync(join(built, file), 'utf8')))
+    writeFileSync(join(stage, file), indentWithTabs(file, readFileSync(join(built, file), 'utf8')))
   }
   cpSync(join(root, folder, 'LICENSE'), join(stage, 'LICENSE'))
   const texts: [string, string][] = [

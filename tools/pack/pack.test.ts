@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { makeTree } from '../check/fixture.ts'
-import { halveIndentation } from './indentation.ts'
+import { indentWithTabs } from './indentation.ts'
 import { packedManifest } from './manifest.ts'
 import { reachedModules } from './modules.ts'
 import { readmeForPackage } from './readme.ts'
@@ -46,27 +46,27 @@ describe('the packed code', () => {
     '}',
   ]
 
-  it('has half the indentation, and every text as it was', () => {
-    expect(halveIndentation('a.js', lines.join('\n')).split('\n')).toEqual([
+  it('is indented by tabs, and has every text as it was', () => {
+    expect(indentWithTabs('a.js', lines.join('\n')).split('\n')).toEqual([
       'export function statement(name) {',
-      "  const ä = '–'",
-      '  if (name) {',
-      '    return `select',
+      "\tconst ä = '–'",
+      '\tif (name) {',
+      '\t\treturn `select',
       '            ${name === ä',
-      '        ? 1',
-      '        : `nested',
+      '\t\t\t\t? 1',
+      '\t\t\t\t: `nested',
       '                    text`}',
       '        from there`',
-      '  }',
-      '  return undefined',
+      '\t}',
+      '\treturn undefined',
       '}',
     ])
   })
 
   it('keeps the comments of declarations in line', () => {
     const declared = 'export interface A {\n    /**\n     * What it is.\n     */\n    readonly a: string;\n}\n'
-    expect(halveIndentation('a.d.ts', declared)).toBe(
-      'export interface A {\n  /**\n   * What it is.\n   */\n  readonly a: string;\n}\n',
+    expect(indentWithTabs('a.d.ts', declared)).toBe(
+      'export interface A {\n\t/**\n\t * What it is.\n\t */\n\treadonly a: string;\n}\n',
     )
   })
 })

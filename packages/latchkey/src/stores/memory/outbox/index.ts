@@ -1,6 +1,6 @@
 /** The outbox in memory, assembled. */
 import type { Outbox } from '../../../ports/outbox.ts'
-import { storableMessage } from '../../shared/outbox-message.ts'
+import { storableMessage } from '../../shared/outbox/message.ts'
 import type { OpenTransactions } from '../atomic/open-transactions.ts'
 import type { MemoryTx } from '../atomic/transaction.ts'
 import type { Tables } from '../tables.ts'

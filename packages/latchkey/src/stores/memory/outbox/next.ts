@@ -1,7 +1,7 @@
 /** What a relay delivers next. */
 import type { Batch, LaneLease, Message } from '../../../ports/outbox.ts'
-import { bulkBatch, probeDelayMs, retriesMax, suspectBatch } from '../../shared/outbox-batch.ts'
-import { crashesUntilSuspect } from '../../shared/outbox-message.ts'
+import { bulkBatch, probeDelayMs, retriesMax, suspectBatch } from '../../shared/outbox/batch.ts'
+import { crashesUntilSuspect } from '../../shared/outbox/message.ts'
 import type { Tables } from '../tables.ts'
 import { type Aside, deliverable, type Lane, leasedLane, type StoredMessage } from './lanes.ts'
 

@@ -1,7 +1,7 @@
 /** What people and the reaper do with messages. */
 import type { Outbox, OutboxLag, ParkedMessage, Redrive } from '../../../ports/outbox.ts'
 import type { Act } from '../../../ports/store.ts'
-import { lagCountMax, parkedListMax } from '../../shared/outbox-message.ts'
+import { lagCountMax, parkedListMax } from '../../shared/outbox/message.ts'
 import type { Tables } from '../tables.ts'
 import { type Aside, asideOf } from './lanes.ts'
 import { toMessage } from './next.ts'

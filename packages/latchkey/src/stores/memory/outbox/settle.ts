@@ -1,7 +1,7 @@
 /** The end of a batch. */
 import type { DeliveryEnd, LaneLease, LaneResult, Settlement } from '../../../ports/outbox.ts'
-import { waitingPositions, withFailure } from '../../shared/outbox-batch.ts'
-import { wakeMax } from '../../shared/outbox-message.ts'
+import { waitingPositions, withFailure } from '../../shared/outbox/batch.ts'
+import { wakeMax } from '../../shared/outbox/message.ts'
 import type { Tables } from '../tables.ts'
 import { asideOf, type Lane, leasedLane } from './lanes.ts'
 import { newAside } from './next.ts'

@@ -1,6 +1,6 @@
 /** Erasing what is stored of one tenant, a batch at a time. Safe from several processes at once: they skip each other's rows. */
 import { type ErasedBatch, type Erasure, isEmpty } from '../../../ports/faculties/erasure.ts'
-import { lagCountMax as countedMax } from '../../shared/outbox-message.ts'
+import { lagCountMax as countedMax } from '../../shared/outbox/message.ts'
 import type { RawNumber } from '../../shared/record-row.ts'
 import type { RunStatement } from '../connection/statement.ts'
 import { readable } from '../sql/columns.ts'

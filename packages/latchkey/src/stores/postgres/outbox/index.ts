@@ -1,7 +1,7 @@
 /** The outbox on PostgreSQL, assembled. */
 import { LatchkeyError } from '../../../ports/errors.ts'
 import type { Outbox } from '../../../ports/outbox.ts'
-import { storableMessage } from '../../shared/outbox-message.ts'
+import { storableMessage } from '../../shared/outbox/message.ts'
 import { queryableOf } from '../connection/adopted.ts'
 import { inTransaction, type RunStatement } from '../connection/statement.ts'
 import type { PgClient } from '../driver.ts'

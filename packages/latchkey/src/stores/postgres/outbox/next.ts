@@ -1,7 +1,7 @@
 /** What a relay delivers next. */
 import type { Batch, LaneLease, Message, Outbox } from '../../../ports/outbox.ts'
-import { retriesMax, suspectBatch } from '../../shared/outbox-batch.ts'
-import { crashesUntilSuspect, headersFrom, probeDelayMaxMs } from '../../shared/outbox-message.ts'
+import { retriesMax, suspectBatch } from '../../shared/outbox/batch.ts'
+import { crashesUntilSuspect, headersFrom, probeDelayMaxMs } from '../../shared/outbox/message.ts'
 import type { RawNumber } from '../../shared/record-row.ts'
 import type { RunStatement } from '../connection/statement.ts'
 import { epochMs, milliseconds } from '../sql/fragments.ts'

@@ -1,6 +1,6 @@
 /** What operators and the reaper do with messages. */
 import type { Outbox, OutboxLag, ParkedMessage, Redrive } from '../../../ports/outbox.ts'
-import { historyFrom, lagCountMax, parkedListMax } from '../../shared/outbox-message.ts'
+import { historyFrom, lagCountMax, parkedListMax } from '../../shared/outbox/message.ts'
 import type { RawNumber } from '../../shared/record-row.ts'
 import type { RunStatement } from '../connection/statement.ts'
 import { epochMs, milliseconds } from '../sql/fragments.ts'

@@ -1,7 +1,7 @@
 /** The end of a batch, in one commit. */
 import { isAllDelivered, type Outbox, type Settlement } from '../../../ports/outbox.ts'
-import { waitingPositions } from '../../shared/outbox-batch.ts'
-import { historyMax, wakeMax } from '../../shared/outbox-message.ts'
+import { waitingPositions } from '../../shared/outbox/batch.ts'
+import { historyMax, wakeMax } from '../../shared/outbox/message.ts'
 import type { RunStatement } from '../connection/statement.ts'
 import { epochMs, milliseconds } from '../sql/fragments.ts'
 import type { Dialect, OutboxNames } from '../sql/names.ts'

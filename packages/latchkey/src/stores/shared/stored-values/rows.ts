@@ -2,7 +2,7 @@
 import { LatchkeyError } from '../../../ports/errors.ts'
 import type { Outcome } from '../../../ports/outcome.ts'
 import type { StoredMessage, StoredOutcome, StoredText, StoredValue } from '../../../ports/faculties/values.ts'
-import { headersFrom } from '../outbox-message.ts'
+import { headersFrom } from '../outbox/message.ts'
 import { headersToText } from '../outcome-codec.ts'
 import { packOutcome, unpackOutcome } from '../packed-outcome.ts'
 import { outcomeOf, type RawNumber } from '../record-row.ts'

@@ -1,6 +1,6 @@
 /** The outbox on SQLite, assembled. */
 import type { Outbox } from '../../../ports/outbox.ts'
-import { storableMessage } from '../../shared/outbox-message.ts'
+import { storableMessage } from '../../shared/outbox/message.ts'
 import type { Database } from '../connection/database.ts'
 import { downstreamId, lag, parked, prune, redrive, redrives } from './operate.ts'
 import { hasWork, leaseLane, releaseLane, renewLane } from './lanes.ts'

@@ -1,7 +1,7 @@
 /** What a relay delivers next. */
 import type { Batch, LaneLease, Message } from '../../../ports/outbox.ts'
-import { bulkBatch, probeDelayMs, retriesMax, suspectBatch } from '../../shared/outbox-batch.ts'
-import { crashesUntilSuspect, headersFrom } from '../../shared/outbox-message.ts'
+import { bulkBatch, probeDelayMs, retriesMax, suspectBatch } from '../../shared/outbox/batch.ts'
+import { crashesUntilSuspect, headersFrom } from '../../shared/outbox/message.ts'
 import type { Database } from '../connection/database.ts'
 import type { SqliteRow } from '../driver.ts'
 import type { Handle } from '../connection/handle.ts'

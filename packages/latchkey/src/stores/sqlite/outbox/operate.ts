@@ -1,7 +1,7 @@
 /** What people and the reaper do with messages. */
 import type { Outbox, OutboxLag, ParkedMessage, Redrive } from '../../../ports/outbox.ts'
 import type { Act } from '../../../ports/store.ts'
-import { historyFrom, lagCountMax, parkedListMax } from '../../shared/outbox-message.ts'
+import { historyFrom, lagCountMax, parkedListMax } from '../../shared/outbox/message.ts'
 import type { Handle } from '../connection/handle.ts'
 import { readNowMs, storable } from '../keys/row.ts'
 import { messageColumns, messageFrom } from './next.ts'

@@ -1,7 +1,7 @@
 /** The end of a batch, in one transaction. */
 import type { DeliveryEnd, LaneLease, LaneResult, Settlement } from '../../../ports/outbox.ts'
-import { waitingPositions, withFailure } from '../../shared/outbox-batch.ts'
-import { historyFrom, wakeMax } from '../../shared/outbox-message.ts'
+import { waitingPositions, withFailure } from '../../shared/outbox/batch.ts'
+import { historyFrom, wakeMax } from '../../shared/outbox/message.ts'
 import type { Handle } from '../connection/handle.ts'
 import { readNowMs, storable } from '../keys/row.ts'
 import { isMineSql, leaseValues } from './lanes.ts'

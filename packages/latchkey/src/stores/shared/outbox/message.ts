@@ -1,6 +1,6 @@
 /** What the outboxes share: the lane of a message, what can be stored, and how its headers are written. */
 import { createHash } from 'node:crypto'
-import { checkMessage, type FailedDelivery, type NewMessage } from '../../ports/outbox.ts'
+import { checkMessage, type FailedDelivery, type NewMessage } from '../../../ports/outbox.ts'
 
 export const historyMax = 20
 export const lagCountMax = 100_000

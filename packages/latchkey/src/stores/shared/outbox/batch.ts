@@ -1,6 +1,6 @@
 /** How a batch is put together, and what it leaves behind. */
-import type { Batch, DeliveryEnd, FailedDelivery, Message } from '../../ports/outbox.ts'
-import { historyMax, probeDelayMaxMs } from './outbox-message.ts'
+import type { Batch, DeliveryEnd, FailedDelivery, Message } from '../../../ports/outbox.ts'
+import { historyMax, probeDelayMaxMs } from './message.ts'
 
 /** Half for messages that failed before, so that many of them do not hold up new ones. */
 export function retriesMax(limit: number): number {
