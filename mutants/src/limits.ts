@@ -12,6 +12,11 @@ const conforms = (test: string): NamedTest => ({ path: `${source}/stores/sqlite/
 
 export const limitMutants: readonly Mutant[] = [
   {
+    name: 'limits: a flood is refused as fast as it comes',
+    patches: [{ file: `${limits}/limited.ts`, find: 'await pace.wait(scope)', replace: 'await (void pace)' }],
+    caughtBy: [alone('are refused late to a scope that goes on after many refusals, and to no other')],
+  },
+  {
     name: 'limits: a token is not given back when the row was there',
     patches: [
       {
@@ -30,8 +35,8 @@ export const limitMutants: readonly Mutant[] = [
     patches: [
       {
         file: `${limits}/limited.ts`,
-        find: 'if (read === undefined || read.expired) return exceeded(core, request, excess)',
-        replace: 'if (read !== excess) return exceeded(core, request, excess)',
+        find: 'if (read === undefined || read.expired) return exceeded(core, gates, { request, excess })',
+        replace: 'if (read !== excess) return exceeded(core, gates, { request, excess })',
       },
     ],
     caughtBy: [
@@ -45,7 +50,7 @@ export const limitMutants: readonly Mutant[] = [
     patches: [
       {
         file: `${limits}/limited.ts`,
-        find: 'excess === undefined ? answer : exceeded(core, request, excess)',
+        find: 'excess === undefined ? answer : exceeded(core, gates, { request, excess })',
         replace: 'excess === undefined ? answer : answer',
       },
     ],

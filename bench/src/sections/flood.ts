@@ -18,8 +18,8 @@ const quietLoad = { tenant: 'quiet', connections: 1, perSecond: 50 } as const
 const floodLoad = { tenant: 'flood', connections: 32 } as const
 /** The flood begins so much earlier and ends later. By then it has used up the new keys that came since its last window. */
 const marginSeconds = 1
-/** Under a flood that is not refused, a window would show what many new keys cost. */
-const refusedShareMin = 0.5
+/** Under a flood that is not refused, a window would show what many new keys cost. Refused late, it sends little. */
+const refusedShareMin = 0.2
 
 interface Window {
   readonly quiet: LoadResult

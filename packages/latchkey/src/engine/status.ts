@@ -47,7 +47,10 @@ export function statuses<Tx, C>(core: Core<Tx>, shared: Shared<C>, operations: O
       const scope = await scopeOf(shared, context)
       if (scope === undefined) return { kind: 'scope-unresolved' }
       const excess = await gates?.lookups.take(scope)
-      if (excess !== undefined) return tooMany(core, scope, excess)
+      if (excess !== undefined) {
+        await gates?.pace.wait(scope)
+        return tooMany(core, scope, excess)
+      }
       if (!isRowId(id)) return { kind: 'absent' }
       try {
         const record = await core.calls.call('read', () => core.store.read(id))

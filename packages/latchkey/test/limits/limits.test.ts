@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { json } from 'latchkey'
 import { engine } from '../../src/engine/internal.ts'
+import { lateByMs, refusalsAtOncePerMinute } from '../../src/engine/limits/refusal-pace.ts'
 import { asker, type Run, scene } from './scene.ts'
 
 describe('new keys', () => {
@@ -52,6 +53,22 @@ describe('new keys', () => {
     const answers = await Promise.all(Array.from({ length: 20 }, (_, n) => ask(`key ${n}`)))
     expect(answers.filter(answer => answer === 'ran')).toHaveLength(5)
     expect(answers.filter(answer => answer === 'limit-exceeded')).toHaveLength(15)
+  })
+
+  it('are refused late to a scope that goes on after many refusals, and to no other', async () => {
+    const { latchkey } = scene({ newKeysPerMinute: 1 })
+    const ask = asker(latchkey.guarded('pay', { onFailure: 'hold' }).run)
+    const many = (scope: string, count: number) =>
+      Promise.all(Array.from({ length: count }, (_, n) => ask(`key ${n}`, { scope })))
+    /** More than the scope has regained meanwhile. */
+    const late = async (scope: string) => {
+      const beganAt = performance.now()
+      expect(new Set(await many(scope, 100))).toEqual(new Set(['limit-exceeded']))
+      return performance.now() - beganAt >= lateByMs - 1
+    }
+    for (const scope of ['acme', 'other']) await ask('first', { scope })
+    await many('acme', refusalsAtOncePerMinute)
+    expect([await late('acme'), await late('other')]).toEqual([true, false])
   })
 
   it.each(['atomic', 'phased', 'deferred'] as const)('are limited in %s work', async kind => {

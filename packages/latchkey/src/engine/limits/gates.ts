@@ -1,6 +1,7 @@
 /** What a request passes: the limits of all operations together, and those of its own. */
 import type { Limits } from './limits.ts'
 import type { Figures } from './noted.ts'
+import type { RefusalPace } from './refusal-pace.ts'
 import type { LimitKind, LimitName, Source } from './source.ts'
 
 /** Which limit refuses, and when there may be room. */
@@ -20,30 +21,37 @@ export interface Gate {
 
 export interface Gates extends Readonly<Record<LimitKind, Gate>> {
   readonly figures: Figures
+  /** When a refusal may be sent. */
+  readonly pace: Pick<RefusalPace, 'wait'>
 }
 
 export interface OperationGates extends Gates {
-  /** Never wait for the store: for a transaction of the caller's, which may hold the only connection. */
+  /** Never wait, neither for the store nor with a refusal: for a transaction of the caller's, which may hold the only connection. */
   readonly waitless: Gates
 }
 
+const atOnce: Gates['pace'] = { wait: async () => {} }
+
 /** Undefined: nothing is limited, and nothing is paid for it. */
 export function gatesOf(whole: Limits | undefined, own: Limits | undefined): OperationGates | undefined {
+  const first = whole ?? own
+  if (first === undefined) return undefined
   const all = [whole, own].filter(limits => limits !== undefined)
-  if (all.length === 0) return undefined
-  return { ...gatesThrough(all, true), waitless: gatesThrough(all, false) }
+  return { ...gatesThrough(all, first.pace), waitless: gatesThrough(all, undefined) }
 }
 
-function gatesThrough(all: readonly Limits[], mayWait: boolean): Gates {
+/** `pace` undefined: nothing waits. */
+function gatesThrough(all: readonly Limits[], pace: RefusalPace | undefined): Gates {
   const gate = (kind: LimitKind) =>
     gateOf(
       all.flatMap(({ sources }) => sources[kind]),
-      mayWait,
+      pace !== undefined,
     )
   return {
     'new-keys': gate('new-keys'),
     lookups: gate('lookups'),
     mismatches: gate('mismatches'),
+    pace: pace ?? atOnce,
     figures: {
       openKeys: all.flatMap(({ figures }) => figures.openKeys),
       storedBytes: all.flatMap(({ figures }) => figures.storedBytes),

@@ -43,10 +43,10 @@ async function onlyFromRow<Tx>(
 ): Promise<Answer> {
   const { id } = request.identity
   const tooManyLooks = await takeLook(gates, request)
-  if (tooManyLooks !== undefined) return exceeded(core, request, tooManyLooks)
+  if (tooManyLooks !== undefined) return exceeded(core, gates, { request, excess: tooManyLooks })
   const read = await core.calls.call('read', () => core.store.read(id)).catch((cause: unknown) => ({ cause }))
   if (read !== undefined && 'cause' in read) return unavailable(read.cause)
-  if (read === undefined || read.expired) return exceeded(core, request, excess)
+  if (read === undefined || read.expired) return exceeded(core, gates, { request, excess })
   return afterMismatch(core, gates, { request, answer: await run() })
 }
 
@@ -59,7 +59,7 @@ interface Answered {
 function afterLook<Tx>(core: Core<Tx>, gates: Gates, answered: Answered): Answer | Promise<Answer> {
   const { request } = answered
   return whenTaken(takeLook(gates, request), excess =>
-    excess === undefined ? afterMismatch(core, gates, answered) : exceeded(core, request, excess),
+    excess === undefined ? afterMismatch(core, gates, answered) : exceeded(core, gates, { request, excess }),
   )
 }
 
@@ -71,7 +71,7 @@ function takeLook(gates: Gates, { identity, asksAgain }: ExecuteRequest): Taken 
 function afterMismatch<Tx>(core: Core<Tx>, gates: Gates, { request, answer }: Answered): Answer | Promise<Answer> {
   if (answer.kind !== 'refused' || answer.refusal.code !== 'key-reused') return answer
   return whenTaken(gates.mismatches.take(request.identity.scope), excess =>
-    excess === undefined ? answer : exceeded(core, request, excess),
+    excess === undefined ? answer : exceeded(core, gates, { request, excess }),
   )
 }
 
@@ -90,11 +90,14 @@ function isAboutRow(answer: Answer): boolean {
   return code !== 'store-unavailable' && code !== 'overloaded' && code !== 'input-too-large'
 }
 
-function exceeded<Tx>(
-  { telemetry }: Core<Tx>,
-  { identity: { operation, scope } }: Pick<ExecuteRequest, 'identity'>,
-  { limit, waitMs }: Excess,
-): Answer {
-  telemetry.count('limit.refused', { operation, scope, detail: limit })
-  return refused('limit-exceeded', { retryAfterMs: Math.ceil(waitMs) })
+interface Refused {
+  readonly request: Pick<ExecuteRequest, 'identity'>
+  readonly excess: Excess
+}
+
+async function exceeded<Tx>(core: Core<Tx>, { pace }: Gates, { request, excess }: Refused): Promise<Answer> {
+  const { operation, scope } = request.identity
+  core.telemetry.count('limit.refused', { operation, scope, detail: excess.limit })
+  await pace.wait(scope)
+  return refused('limit-exceeded', { retryAfterMs: Math.ceil(excess.waitMs) })
 }

@@ -6,6 +6,7 @@ import type { Telemetry } from '../../ports/telemetry.ts'
 import type { StoreCalls } from '../store/call.ts'
 import type { Figures } from './noted.ts'
 import { ScopeFigures } from './scope-figures.ts'
+import { RefusalPace } from './refusal-pace.ts'
 import { SharedBuckets } from './shared-buckets.ts'
 import type { LimitKind, QuotaHost, Source } from './source.ts'
 import { TokenBuckets } from './token-buckets.ts'
@@ -36,6 +37,7 @@ export interface LimitOptions {
 export interface Limits {
   readonly sources: Readonly<Record<LimitKind, readonly Source[]>>
   readonly figures: Figures
+  readonly pace: RefusalPace
   readonly shared: boolean
 }
 
@@ -66,6 +68,7 @@ export function limitsOf(options: LimitOptions | undefined, host: LimitHost, ope
       mismatches: buckets('mismatches', options.mismatchesPerMinute),
     },
     figures,
+    pace: new RefusalPace(host.clock),
     shared,
   }
 }
