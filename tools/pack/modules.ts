@@ -20,6 +20,11 @@ export function reachedModules(folder: string, { exports }: SourceManifest): str
   return [...reached].sort()
 }
 
+/** The declarations of the subpaths, relative to the package's folder. */
+export function declaredEntries({ exports }: SourceManifest): string[] {
+  return Object.values(exports).flatMap(target => (typeof target === 'string' ? [] : [join(target['types'] ?? '')]))
+}
+
 /** `import './a.js'`, `from './a.js'`, `import('./a.js')`: in a declaration it means ./a.d.ts. */
 function importedBy(text: string, file: string): string[] {
   return [...text.matchAll(/\b(?:from|import)\b\s*\(?\s*["'](\.[^"']+)["']/g)].map(([, specifier = '']) => {

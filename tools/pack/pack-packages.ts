@@ -3,9 +3,10 @@ import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } f
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { build, must } from './build.ts'
+import { pruneDeclarations } from './declarations.ts'
 import { indentWithTabs } from './indentation.ts'
 import { packedManifest, type SourceManifest } from './manifest.ts'
-import { reachedModules } from './modules.ts'
+import { declaredEntries, reachedModules } from './modules.ts'
 import { readmeForPackage } from './readme.ts'
 
 const LIBRARY = 'packages/latchkey'
@@ -39,9 +40,9 @@ async function pack({ root, folder, built, stage, destination }: Packing): Promi
   // Written by hand in the shape that npm demands; `npm pack` would refuse another.
   const source = JSON.parse(readFileSync(join(root, folder, 'package.json'), 'utf8')) as SourceManifest
   const manifest = packedManifest(source)
-  for (const file of reachedModules(built, manifest)) {
+  for (const [file, text] of packedModules(built, manifest)) {
     mkdirSync(dirname(join(stage, file)), { recursive: true })
-    writeFileSync(join(stage, file), indentWithTabs(file, readFileSync(join(built, file), 'utf8')))
+    writeFileSync(join(stage, file), indentWithTabs(file, text))
   }
   cpSync(join(root, folder, 'LICENSE'), join(stage, 'LICENSE'))
   const texts: [string, string][] = [
@@ -51,6 +52,13 @@ async function pack({ root, folder, built, stage, destination }: Packing): Promi
   for (const [file, text] of texts) writeFileSync(join(stage, file), text)
   const said = await must('npm', ['pack', '--silent', '--pack-destination', destination], stage)
   return { folder, name: manifest.name, tarball: join(destination, said.split('\n').at(-1) ?? '') }
+}
+
+function packedModules(built: string, manifest: SourceManifest): Map<string, string> {
+  const texts = new Map(reachedModules(built, manifest).map(file => [file, readFileSync(join(built, file), 'utf8')]))
+  const isDeclaration = ([file]: readonly [string, string]) => file.endsWith('.d.ts')
+  const code = [...texts].filter(each => !isDeclaration(each))
+  return new Map([...code, ...pruneDeclarations(new Map([...texts].filter(isDeclaration)), declaredEntries(manifest))])
 }
 
 /** The library carries the README of the repository; another package has one beside it. */

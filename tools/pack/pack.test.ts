@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { makeTree } from '../check/fixture.ts'
+import { pruneDeclarations } from './declarations.ts'
 import { indentWithTabs } from './indentation.ts'
 import { packedManifest } from './manifest.ts'
 import { reachedModules } from './modules.ts'
@@ -68,6 +69,48 @@ describe('the packed code', () => {
     expect(indentWithTabs('a.d.ts', declared)).toBe(
       'export interface A {\n\t/**\n\t * What it is.\n\t */\n\treadonly a: string;\n}\n',
     )
+  })
+})
+
+describe('the packed declarations', () => {
+  const prune = (files: Readonly<Record<string, string>>) =>
+    Object.fromEntries(pruneDeclarations(new Map(Object.entries(files)), ['index.d.ts']))
+
+  it('are what the subpath exports, and what that mentions', () => {
+    const pruned = prune({
+      'index.d.ts':
+        "import { type Inner, Unused } from './a.ts';\nexport { open as start } from './a.ts';\nexport interface Own {\n    readonly inner: Inner;\n}\n",
+      'a.d.ts':
+        "import type { Deep } from './b.ts';\nimport type { Other } from './c.ts';\n/** Opens it. */\nexport declare function open(): void;\n/** Inside. */\nexport interface Inner extends Deep {\n}\nexport declare class Unused {\n    other: Other;\n}\n",
+      'b.d.ts': 'interface Base {\n}\nexport interface Deep extends Base {\n}\nexport type Not = string;\n',
+      'c.d.ts': 'export interface Other {\n}\n',
+    })
+    expect(pruned).toEqual({
+      'index.d.ts':
+        "import { type Inner } from './a.ts';\nexport { open as start } from './a.ts';\nexport interface Own {\n    readonly inner: Inner;\n}\n",
+      'a.d.ts':
+        "import type { Deep } from './b.ts';\n/** Opens it. */\nexport declare function open(): void;\n/** Inside. */\nexport interface Inner extends Deep {\n}\n",
+      'b.d.ts': 'interface Base {\n}\nexport interface Deep extends Base {\n}\n',
+    })
+  })
+
+  it('follow stars, namespaces and types that are imported in place', () => {
+    const pruned = prune({
+      'index.d.ts':
+        "export * from './a.ts';\nimport * as all from './b.ts';\nexport declare const late: import('./c.ts').Late;\nexport type All = typeof all;\n",
+      'a.d.ts': 'export declare const a = 1, b: A;\ntype A = string;\ntype Not = string;\n',
+      'b.d.ts': 'export declare const c = 1;\ndeclare const not = 2;\nexport {};\n',
+      'c.d.ts': 'export interface Late {\n}\n',
+    })
+    expect(pruned['a.d.ts']).toBe('export declare const a = 1, b: A;\ntype A = string;\n')
+    expect(pruned['b.d.ts']).toBe('export declare const c = 1;\nexport {};\n')
+    expect(pruned['c.d.ts']).toBe('export interface Late {\n}\n')
+  })
+
+  it('keep what is declared for other modules', () => {
+    const augmented =
+      "declare module 'fastify' {\n    interface Request {\n        own: Own;\n    }\n}\ninterface Own {\n}\nexport {};\n"
+    expect(prune({ 'index.d.ts': augmented })).toEqual({ 'index.d.ts': augmented })
   })
 })
 
