@@ -4,7 +4,7 @@ import { encryptedElsewhere } from './rules/decide.ts'
 import type { Outcome } from '../ports/outcome.ts'
 import type { KeyRecord, ReadableRecord } from '../ports/store.ts'
 import { engine } from './internal.ts'
-import { type Excess, gatesOf } from './limits/gates.ts'
+import { gatesOf } from './limits/gates.ts'
 import type { Core } from './runtime.ts'
 import { isRowId, scopeText } from './request.ts'
 import type { DefinedOperation, Shared } from './operation.ts'
@@ -48,8 +48,9 @@ export function statuses<Tx, C>(core: Core<Tx>, shared: Shared<C>, operations: O
       if (scope === undefined) return { kind: 'scope-unresolved' }
       const excess = await gates?.lookups.take(scope)
       if (excess !== undefined) {
+        core.telemetry.count('limit.refused', { scope, detail: excess.limit })
         await gates?.pace.wait(scope)
-        return tooMany(core, scope, excess)
+        return { kind: 'limited', retryAfterMs: Math.ceil(excess.waitMs) }
       }
       if (!isRowId(id)) return { kind: 'absent' }
       try {
@@ -65,11 +66,6 @@ export function statuses<Tx, C>(core: Core<Tx>, shared: Shared<C>, operations: O
       }
     },
   }
-}
-
-function tooMany<Tx>({ telemetry }: Core<Tx>, scope: string, { limit, waitMs }: Excess): Status {
-  telemetry.count('limit.refused', { scope, detail: limit })
-  return { kind: 'limited', retryAfterMs: Math.ceil(waitMs) }
 }
 
 async function scopeOf<C>({ scope, telemetry }: Shared<C>, context: C): Promise<string | undefined> {

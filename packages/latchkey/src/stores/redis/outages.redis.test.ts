@@ -26,7 +26,7 @@ async function connect(url: string, kind = clientKinds[0]): Promise<OpenClient> 
   return opened
 }
 
-describeRedis('the redis store', own_ => {
+describeRedis('the redis store', common => {
   describe.each(clientKinds)('on $name', kind => {
     it('keeps every claim and every answer that was acknowledged when its server is killed', async () => {
       const server = await start({ appendfsync: 'always' })
@@ -71,9 +71,9 @@ describeRedis('the redis store', own_ => {
   it.each(['request', 'reply'] as const)(
     'is granted a claim once whose %s was lost, though ioredis sends it again',
     async lost => {
-      const proxy = await startTcpProxy(own_.server.url)
+      const proxy = await startTcpProxy(common.server.url)
       closing.push(() => proxy.close())
-      const store = redisStore({ client: (await connect(proxy.through(own_.server.url))).client })
+      const store = redisStore({ client: (await connect(proxy.through(common.server.url))).client })
       await own(store, `before ${lost}`)
       const request = claimRequest(`lost ${lost}`)
       const cut = proxy.cutAt(request.claimId, lost)
@@ -87,9 +87,9 @@ describeRedis('the redis store', own_ => {
   )
 
   it('says written to an answer whose first reply was lost', async () => {
-    const proxy = await startTcpProxy(own_.server.url)
+    const proxy = await startTcpProxy(common.server.url)
     closing.push(() => proxy.close())
-    const store = redisStore({ client: (await connect(proxy.through(own_.server.url))).client })
+    const store = redisStore({ client: (await connect(proxy.through(common.server.url))).client })
     const claim = await own(store, 'answered')
     const cut = proxy.cutAt('the only answer', 'reply')
     expect(await store.complete(claim, outcome('the only answer'), hourMs)).toBe('written')
@@ -98,15 +98,15 @@ describeRedis('the redis store', own_ => {
   })
 
   it('says of a node-redis claim without a reply that it failed, and finds it again by its claim id', async () => {
-    const proxy = await startTcpProxy(own_.server.url)
+    const proxy = await startTcpProxy(common.server.url)
     closing.push(() => proxy.close())
-    const store = redisStore({ client: (await connect(proxy.through(own_.server.url), clientKinds[1])).client })
+    const store = redisStore({ client: (await connect(proxy.through(common.server.url), clientKinds[1])).client })
     await own(store, 'before node-redis')
     const request = claimRequest('lost to node-redis')
     const cut = proxy.cutAt(request.claimId, 'reply')
     await expect(store.claim(request)).rejects.toMatchObject({ code: 'store-unavailable', sent: undefined })
     await cut
-    const direct = redisStore({ client: (await connect(own_.server.url)).client })
+    const direct = redisStore({ client: (await connect(common.server.url)).client })
     expect(await direct.read(request.identity.id)).toMatchObject({ state: 'in_progress', claimId: request.claimId })
     expect(await direct.releaseMany([{ id: request.identity.id, claimId: request.claimId }])).toEqual([request.claimId])
   })

@@ -9,7 +9,7 @@ import type { Telemetry } from '../../../ports/telemetry.ts'
 import { silentTelemetry } from '../../../ports/telemetry.ts'
 import { redisStore } from '../index.ts'
 
-describeRedis('the self-check of the redis store', own_ => {
+describeRedis('the self-check of the redis store', common => {
   const closing: (() => Promise<unknown>)[] = []
   afterEach(async () => {
     for (const close of closing.splice(0).toReversed()) await close()
@@ -30,7 +30,7 @@ describeRedis('the self-check of the redis store', own_ => {
 
   describe.each(clientKinds)('on $name', kind => {
     it('passes a server that writes a log and evicts nothing', async () => {
-      const { client } = await connect(own_.server.url, kind)
+      const { client } = await connect(common.server.url, kind)
       const store = redisStore({ client })
       expect(await store.check()).toEqual({ kind: 'fit' })
       expect(store.traits.durable).toBe(true)
@@ -46,7 +46,7 @@ describeRedis('the self-check of the redis store', own_ => {
     })
 
     it('refuses a replica', async () => {
-      const server = await start({ replicaof: `127.0.0.1 ${own_.server.port}` })
+      const server = await start({ replicaof: `127.0.0.1 ${common.server.port}` })
       const { client } = await connect(server.url, kind)
       const store = redisStore({ client })
       expect(await store.check()).toMatchObject({ kind: 'read-only', message: expect.stringContaining('replica of') })
