@@ -15,6 +15,7 @@ import { idempotent, statusOf } from 'latchkey/http/hono'
 import { postgresStore } from 'latchkey/stores/postgres'
 import { createWorkers } from 'latchkey/workers'
 import { type Done, operations } from './operations.ts'
+import { lineOf, type Run } from './runs.ts'
 
 export interface AppArgument {
   readonly databaseUrl: string
@@ -30,7 +31,7 @@ const workMsMax = 1_000
 
 const { databaseUrl, runsFile }: AppArgument = JSON.parse(process.argv[2] ?? '{}')
 const runs = openSync(runsFile, 'a')
-const recordRun = (id: string) => void writeSync(runs, `${id}\n`)
+const recordRun = (run: Run) => void writeSync(runs, lineOf(run))
 
 const pool = new pg.Pool({ connectionString: databaseUrl, max: 10 })
 const latchkey = createLatchkey({
@@ -42,15 +43,15 @@ const latchkey = createLatchkey({
 const doneOf = (account: string, id: string): Done => ({ account, id, nonce: randomUUID() })
 const accountOf = (c: Context) => c.req.header('x-account') ?? ''
 
-async function act(c: Context, { id }: { readonly id: string }): Promise<Response> {
-  recordRun(id)
+async function act(c: Context, run: Run): Promise<Response> {
+  recordRun(run)
   await delay(Math.min(workMsMax, Number(c.req.header('x-work-ms') ?? 0) || 0))
-  return c.json(doneOf(accountOf(c), id), 201)
+  return c.json(doneOf(accountOf(c), run.id), 201)
 }
 
 async function actInSteps(x: PhasedExecution<pg.PoolClient>, { account }: { account: string }): Promise<Outcome> {
   await x.phase('record', tx => tx.query('insert into steps values ($1)', [x.id]).then(() => null))
-  await x.effect('charge', { timeoutMs: 10_000 }, async () => (recordRun(x.id), null))
+  await x.effect('charge', { timeoutMs: 10_000 }, async () => (recordRun(x), null))
   return json(201, { ...doneOf(account, x.id) })
 }
 
@@ -58,8 +59,8 @@ const reportBytes = 60_000_000
 const block = Buffer.alloc(65_536, 'x')
 
 /** As fast as it is read. */
-function streamReport(c: Context, { id }: { readonly id: string }): Response {
-  recordRun(id)
+function streamReport(c: Context, run: Run): Response {
+  recordRun(run)
   let bytes = 0
   const body = new ReadableStream<Uint8Array>({
     pull(controller) {
@@ -82,9 +83,9 @@ app.post(
 )
 app.post(
   '/atomic',
-  idempotent(latchkey.atomic(operations.atomic), async (c: Context, { tx, id }) => {
+  idempotent(latchkey.atomic(operations.atomic), async (c: Context, { tx, id, attempt, fence }) => {
     // In the transaction: a run that was rolled back did not happen.
-    await tx.query('insert into orders values ($1)', [id])
+    await tx.query('insert into orders values ($1, $2, $3)', [id, attempt, fence])
     return c.json(doneOf(accountOf(c), id), 201)
   }),
 )

@@ -1,15 +1,13 @@
 import { describe, expect, it } from 'vitest'
 import { check } from './check.ts'
 import type { Evidence } from './evidence.ts'
+import { type Run, runsById } from './runs.ts'
 
+const runOf = (id: string): Run => ({ id, operation: 'transfers.create', attempt: 1, fence: 1 })
 const clean: Evidence = {
   innocents: { requests: 3, acknowledged: ['i-1', 'i-2'], losses: {} },
   enemies: { 'hot-keys': { attacks: 1, whole: 1, heard: { 201: 1, 409: 2_999 }, untrue: [] } },
-  runs: new Map([
-    ['i-1', 1],
-    ['i-2', 1],
-    ['hot', 1],
-  ]),
+  runs: runsById(['i-1', 'i-2', 'hot'].map(runOf)),
   app: { deaths: [], peakMb: 300, peakMbMax: 500 },
   rows: { unknown: 0, unfinished: 0 },
 }
@@ -22,8 +20,13 @@ describe('the checker of the siege', () => {
 
   it.each<[string, string, Partial<Evidence>]>([
     ['lost', 'a refusal of an innocent request', { innocents: { ...clean.innocents, losses: { 'orders 503': 1 } } }],
-    ['twice', 'a handler that ran twice, whoever asked', { runs: new Map([...clean.runs, ['hot', 2]]) }],
-    ['never-ran', 'a success that nothing stands behind', { runs: new Map([['i-1', 1]]) }],
+    ['twice', 'a handler that ran twice, whoever asked', { runs: runsById(['i-1', 'i-2', 'hot', 'hot'].map(runOf)) }],
+    [
+      'unclaimed',
+      'a run without a claim, although the store was up',
+      { runs: runsById([...['i-1', 'i-2'].map(runOf), { ...runOf('hot'), fence: 0 }]) },
+    ],
+    ['never-ran', 'a success that nothing stands behind', { runs: runsById([runOf('i-1')]) }],
     [
       'untrue',
       "an answer that was somebody else's",

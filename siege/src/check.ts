@@ -1,10 +1,12 @@
 /** The checker: a pure function of the recorded evidence. */
 import type { Evidence } from './evidence.ts'
+import type { Run } from './runs.ts'
 
 export interface Violation {
   readonly kind:
     | 'lost'
     | 'twice'
+    | 'unclaimed'
     | 'never-ran'
     | 'untrue'
     | 'memory'
@@ -30,15 +32,28 @@ function checkInnocents({ innocents }: Evidence): Violation[] {
 }
 
 function checkRuns({ runs, innocents }: Evidence): Violation[] {
-  const twice = [...runs].filter(([, times]) => times > 1)
+  const all = [...runs.values()]
+  const unclaimed = all.filter(each => each.some(isUnclaimed))
+  const twice = all.filter(each => each.length > 1 && !each.some(isUnclaimed))
   const never = innocents.acknowledged.filter(id => !runs.has(id))
   return [
-    ...twice.map(([id, times]): Violation => ({ kind: 'twice', detail: `${id} ran ${times} times` })),
+    ...twice.map((each): Violation => ({ kind: 'twice', detail: toldOf(each) })),
+    // Allowed by the operation, but the store was never down: the machine was too slow for its time limit.
+    ...unclaimed.map((each): Violation => ({ kind: 'unclaimed', detail: toldOf(each) })),
     ...never.map((id): Violation => ({
       kind: 'never-ran',
       detail: `${id} was acknowledged, but its handler did not run`,
     })),
   ]
+}
+
+const isUnclaimed = ({ fence }: Run) => fence === 0
+
+function toldOf(runs: readonly Run[]): string {
+  const each = runs.map(
+    ({ attempt, fence }) => `attempt ${attempt} ${fence === 0 ? 'without a claim' : `fence ${fence}`}`,
+  )
+  return `${runs[0]?.operation} ${runs[0]?.id} ran ${runs.length} times: ${each.join(', ')}`
 }
 
 function checkEnemies({ enemies }: Evidence): Violation[] {

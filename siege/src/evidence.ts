@@ -1,11 +1,12 @@
 /** What a run recorded, for the checker. */
 import type { EnemyName } from './enemies/names.ts'
+import type { Run } from './runs.ts'
 
 export interface Evidence {
   readonly innocents: Innocents
   readonly enemies: Readonly<Partial<Record<EnemyName, Attacks>>>
-  /** How often the handler ran, by identity. */
-  readonly runs: ReadonlyMap<string, number>
+  /** Every run of a handler, by identity. */
+  readonly runs: ReadonlyMap<string, readonly Run[]>
   readonly app: {
     /** How each process exited that was not told to. */
     readonly deaths: readonly string[]

@@ -1,10 +1,11 @@
 /** Reads the tables at the end. */
-import { readFileSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
 import type pg from 'pg'
 import type { Rows } from './evidence.ts'
+import { operations } from './operations.ts'
+import { readRuns, type Run, runsById } from './runs.ts'
 
-export const tables = `create table orders (id uuid not null); create table steps (id uuid not null);`
+export const tables = `create table orders (id uuid not null, attempt int not null, fence bigint not null); create table steps (id uuid not null);`
 
 // Rows that an enemy damaged are not the application's fault.
 const rowsQuery = `select count(*) filter (where state = 4) as unknown, count(*) filter (where state in (0, 1)) as unfinished
@@ -22,10 +23,8 @@ export async function settledRows(pool: pg.Pool, limitMs: number): Promise<Rows>
 }
 
 /** By identity: the runs that handlers recorded, and those that transactions committed. */
-export async function countRuns(pool: pg.Pool, runsFile: string): Promise<Map<string, number>> {
-  const { rows } = await pool.query<{ id: string }>('select id from orders')
-  const lines = readFileSync(runsFile, 'utf8').split('\n').filter(Boolean)
-  const runs = new Map<string, number>()
-  for (const id of [...lines, ...rows.map(row => row.id)]) runs.set(id, (runs.get(id) ?? 0) + 1)
-  return runs
+export async function allRuns(pool: pg.Pool, runsFile: string): Promise<ReadonlyMap<string, readonly Run[]>> {
+  const { rows } = await pool.query<{ id: string; attempt: number; fence: string }>('select * from orders')
+  const committed = rows.map(row => ({ ...row, operation: operations.atomic, fence: Number(row.fence) }))
+  return runsById([...readRuns(runsFile), ...committed])
 }

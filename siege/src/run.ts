@@ -16,7 +16,7 @@ import type { EnemyName } from './enemies/names.ts'
 import type { Attacks, Evidence, Innocents } from './evidence.ts'
 import type { Flags } from './flags.ts'
 import type { InnocentsArgument } from './innocents.ts'
-import { countRuns, settledRows, tables } from './rows.ts'
+import { allRuns, settledRows, tables } from './rows.ts'
 
 /**
  * Three thousand sockets and four thousand streams at the same time took 470 MB. One body of 400 MB held in memory takes more than
@@ -66,7 +66,7 @@ export async function run({ seconds, seed, enemies: names }: Flags): Promise<Evi
     }
     const rows = await settledRows(pool, settleMsMax)
     const { deaths, peakMb } = await app.stop()
-    const runs = await countRuns(pool, runsFile)
+    const runs = await allRuns(pool, runsFile)
     return { innocents: lived, enemies: heard ?? silent(names), runs, app: { deaths, peakMb, peakMbMax }, rows }
   } finally {
     for (const end of ending.reverse()) await end()
