@@ -14,14 +14,23 @@ export const sealedMutants: readonly Mutant[] = [
     caughtBy: [value('opens in no other column of its row'), onSqlite('refuses a text of another column')],
   },
   {
-    name: 'sealed: all rows have one key, and the identity is not authenticated',
-    patches: [
-      { file: `${sealed}/seal.ts`, find: '`${column}:${identity}`', replace: '`${column}:${identity && ""}`' },
-      { file: `${sealed}/seal.ts`, find: '`row:${identity}\\u0001`', replace: '`row:${identity && ""}\\u0001`' },
-    ],
+    name: 'sealed: the identity is not authenticated',
+    patches: [{ file: `${sealed}/seal.ts`, find: '`${column}:${identity}`', replace: '`${column}:${identity && ""}`' }],
     caughtBy: [
       value('opens in no other column of its row, and in no other row'),
       onSqlite('refuses an outcome of another row, and runs nothing'),
+    ],
+  },
+  {
+    name: 'sealed: one salt for ever',
+    patches: [
+      { file: `${sealed}/value-keys.ts`, find: 'this.#written >= this.#valuesMax', replace: 'this.#valuesMax === 0' },
+    ],
+    caughtBy: [
+      {
+        path: `${sealed}/value-keys.test.ts`,
+        test: 'serve a bounded number of values, and then another salt is drawn',
+      },
     ],
   },
   {

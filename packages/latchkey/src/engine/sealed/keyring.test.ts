@@ -34,7 +34,7 @@ describe('a KMS', () => {
     const { calls, kms } = testKms()
     const clock = fakeClock()
     const ring = createKeyring(under(kms), clock)
-    const [sealed] = await Promise.all([1, 2, 3].map(() => seal(ring, place, { bytes })))
+    const [sealed] = await Promise.all([1, 2, 3].map(async () => seal(ring, place, { bytes })))
     expect(await open(ring, place, sealed ?? bytes)).toMatchObject({ bytes })
     expect(calls).toEqual({ wrap: 1, unwrap: 0 })
     clock.advance(3_600_000)

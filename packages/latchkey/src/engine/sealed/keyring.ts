@@ -2,9 +2,10 @@
  * The keys that seal and open values: bytes of your own, or data keys that a KMS has wrapped. The current key writes, all of them read.
  * A value names its key, and carries the wrapped data key where there is one, so that it can be opened without asking anything else.
  */
-import { createHmac, createSecretKey, hash, type KeyObject } from 'node:crypto'
+import { createHmac, createSecretKey, hash } from 'node:crypto'
 import { type Clock, secretBytes } from '../../ports/clock.ts'
 import { errorText, LatchkeyError, misconfigured } from '../../ports/errors.ts'
+import { ValueKeys } from './value-keys.ts'
 
 /** A key-management service. Both functions may be called again at any time, and must be bounded in time by you. */
 export interface Kms {
@@ -38,8 +39,7 @@ export interface EncryptionOptions {
 export interface DataKey {
   /** The bytes that name it in a value: its name, and the wrapped data key. */
   readonly label: Buffer
-  /** The extracted key of HKDF, from which the keys of rows are expanded. */
-  readonly extracted: KeyObject
+  readonly values: ValueKeys
 }
 
 export interface Keyring {
@@ -195,10 +195,13 @@ function dataKeyOf(name: string, bytes: Uint8Array, wrapped: Buffer): DataKey {
   const head = Buffer.from([Buffer.byteLength(name), ...Buffer.from(name)])
   const size = Buffer.alloc(2)
   size.writeUInt16BE(wrapped.length)
-  return { label: Buffer.concat([head, size, wrapped]), extracted: createSecretKey(extract(bytes, 'values')) }
+  return {
+    label: Buffer.concat([head, size, wrapped]),
+    values: new ValueKeys(createSecretKey(extract(bytes, 'values'))),
+  }
 }
 
-/** HKDF-Extract of RFC 5869, once for each key; `expand` in seal.ts is the other half. */
+/** HKDF-Extract of RFC 5869, once for each key; value-keys.ts is the other half. */
 function extract(key: Uint8Array, purpose: string): Buffer {
   return createHmac('sha256', `latchkey.sealed.v1.${purpose}`).update(key).digest()
 }

@@ -7,18 +7,19 @@ import { type NotOpened, notOpened, open, plainRefused, type Place, seal } from 
 const hasBody = 1
 
 /** `fence`: of the grant it belongs to. Undefined: not known, because it is evidence. */
-export async function sealOutcome(
+export function sealOutcome(
   ring: Keyring,
   { id, fence }: { readonly id: string; readonly fence: number | undefined },
   { status, version, headers, body }: Outcome,
-): Promise<Outcome> {
+): Outcome | Promise<Outcome> {
   const text = Buffer.from(JSON.stringify(headers))
   const head = Buffer.alloc(5)
   head[0] = body === undefined ? 0 : hasBody
   head.writeUInt32BE(text.length, 1)
   const bytes = body === undefined ? Buffer.concat([head, text]) : Buffer.concat([head, text, body])
-  const sealed = await seal(ring, placeOf(id), { bytes, binding: fence })
-  return { status, version, headers: sealedOutcomeHeaders, body: sealed }
+  const outcomeOf = (sealed: Buffer): Outcome => ({ status, version, headers: sealedOutcomeHeaders, body: sealed })
+  const sealed = seal(ring, placeOf(id), { bytes, binding: fence })
+  return sealed instanceof Promise ? sealed.then(outcomeOf) : outcomeOf(sealed)
 }
 
 export interface OpenedOutcome {

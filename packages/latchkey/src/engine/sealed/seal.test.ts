@@ -62,7 +62,7 @@ describe('a sealed value', () => {
       }),
     ))
 
-  it('never repeats a nonce for the same row', async () => {
+  it('never repeats a nonce', async () => {
     const nonces = new Set<string>()
     for (let n = 0; n < 2_000; n += 1) {
       const sealed = await seal(a, place, { bytes: new Uint8Array() })
@@ -71,16 +71,17 @@ describe('a sealed value', () => {
     expect(nonces.size).toBe(2_000)
   })
 
-  it('is AES-256-GCM under a key that HKDF derives for the row, as RFC 5869 has it', async () => {
+  it('is AES-256-GCM under a key that HKDF derives from its salt, as RFC 5869 has it', async () => {
     const sealed = await seal(a, place, { bytes: Buffer.from('hello') })
-    const key = hkdfSync('sha256', keyA, 'latchkey.sealed.v1.values', 'row:row-1', 32)
+    const info = Buffer.concat([Buffer.from('salt:'), sealed.subarray(5, 21)])
+    const key = hkdfSync('sha256', keyA, 'latchkey.sealed.v1.values', info, 32)
     // Format, the key's name with its length, no wrapped key.
     const head = Buffer.from([0x10, 1, 0x61, 0, 0])
     expect(sealed.subarray(0, 5)).toEqual(head)
-    const decipher = createDecipheriv('aes-256-gcm', Buffer.from(key), sealed.subarray(5, 17))
+    const decipher = createDecipheriv('aes-256-gcm', Buffer.from(key), sealed.subarray(21, 33))
     decipher.setAAD(Buffer.concat([head, Buffer.from('outcome:row-1')]))
     decipher.setAuthTag(sealed.subarray(-16))
-    expect(Buffer.concat([decipher.update(sealed.subarray(17, -16)), decipher.final()]).toString()).toBe('hello')
+    expect(Buffer.concat([decipher.update(sealed.subarray(33, -16)), decipher.final()]).toString()).toBe('hello')
   })
 
   it('names its key, is read by it when another one writes, and not without it', async () => {

@@ -1,17 +1,17 @@
 /**
- * One sealed value: AES-256-GCM under a key of its row.
+ * One sealed value: AES-256-GCM.
  *
- *   format and flags (4 bits each) · [binding, 6 bytes] · key's name with its length · wrapped key with its length (2 bytes) · nonce (12) ·
- *   ciphertext · tag (16)
+ *   format and flags (4 bits each) · [binding, 6 bytes] · key's name with its length · wrapped key with its length (2 bytes) · salt (16) ·
+ *   nonce (12) · ciphertext · tag (16)
  *
- * The key of a row is expanded by HKDF from the data key and the row's identity: one row holds a few dozen values, so that random nonces never
- * run out. Everything before the nonce, the identity and the column are authenticated: a value opens in its own place only. The binding
- * is a number that the reader compares: the fence of an outcome, the position of a step.
+ * Everything before the salt, the identity and the column are authenticated: a value opens in its own place only. The binding is a number
+ * that the reader compares: the fence of an outcome, the position of a step.
  */
-import { createCipheriv, createDecipheriv, createHmac } from 'node:crypto'
+import { createCipheriv, createDecipheriv } from 'node:crypto'
 import { secretBytes } from '../../ports/clock.ts'
 import { sealedTextMark } from '../../ports/sealed-marks.ts'
 import type { DataKey, Keyring } from './keyring.ts'
+import { saltBytes } from './value-keys.ts'
 
 /** Where a value stands. */
 export interface Place {
@@ -41,19 +41,25 @@ const nonceBytes = 12
 const tagBytes = 16
 const bindingBytes = 6
 
-export async function seal(
-  ring: Keyring,
-  place: Place,
-  { bytes, binding }: { readonly bytes: Uint8Array; readonly binding?: number | undefined },
-): Promise<Buffer> {
-  const asked = ring.writing()
-  const key = asked instanceof Promise ? await asked : asked
+export interface Value {
+  readonly bytes: Uint8Array
+  readonly binding?: number | undefined
+}
+
+/** At once where the key is at hand. A promise where a KMS has to be asked for it first, as every request would pay for one. */
+export function seal(ring: Keyring, place: Place, value: Value): Buffer | Promise<Buffer> {
+  const key = ring.writing()
+  return key instanceof Promise ? key.then(made => sealUnder(made, place, value)) : sealUnder(key, place, value)
+}
+
+function sealUnder(key: DataKey, place: Place, { bytes, binding }: Value): Buffer {
   const head = headOf(key, binding)
+  const { salt, key: valueKey } = key.values.writing()
   const nonce = secretBytes(nonceBytes)
-  const cipher = createCipheriv(cipherName, expand(key, place.identity), nonce)
+  const cipher = createCipheriv(cipherName, valueKey, nonce)
   cipher.setAAD(associated(head, place))
   const sealed = cipher.update(bytes)
-  return Buffer.concat([head, nonce, sealed, cipher.final(), cipher.getAuthTag()])
+  return Buffer.concat([head, salt, nonce, sealed, cipher.final(), cipher.getAuthTag()])
 }
 
 /** Rejects with `store-unavailable` when a KMS does not answer. */
@@ -65,7 +71,8 @@ export async function open(ring: Keyring, place: Place, sealed: Uint8Array): Pro
   if (key === undefined)
     return notOpened(`it is sealed under the key ${parts.name}, which encryption.keys does not have`)
   try {
-    const decipher = createDecipheriv(cipherName, expand(key, place.identity), parts.nonce, { authTagLength: tagBytes })
+    const valueKey = key.values.reading(parts.salt)
+    const decipher = createDecipheriv(cipherName, valueKey, parts.nonce, { authTagLength: tagBytes })
     decipher.setAAD(associated(parts.head, place))
     decipher.setAuthTag(parts.tag)
     const bytes = Buffer.concat([decipher.update(parts.ciphertext), decipher.final()])
@@ -92,7 +99,7 @@ function headOf({ label }: DataKey, binding: number | undefined): Buffer {
   return Buffer.concat([bound, label])
 }
 
-interface Parts extends Record<'head' | 'wrapped' | 'nonce' | 'ciphertext' | 'tag', Buffer> {
+interface Parts extends Record<'head' | 'wrapped' | 'salt' | 'nonce' | 'ciphertext' | 'tag', Buffer> {
   readonly name: string
   readonly binding: number | undefined
 }
@@ -105,22 +112,20 @@ function partsOf(sealed: Uint8Array): Parts | undefined {
   const nameEnd = nameAt + (bytes[nameAt - 1] ?? 0)
   if (nameEnd + 2 > bytes.length) return undefined
   const headEnd = nameEnd + 2 + bytes.readUInt16BE(nameEnd)
+  const nonceAt = headEnd + saltBytes
+  const textAt = nonceAt + nonceBytes
   const tagAt = bytes.length - tagBytes
-  if (headEnd + nonceBytes > tagAt) return undefined
+  if (textAt > tagAt) return undefined
   return {
     head: bytes.subarray(0, headEnd),
     binding: flags & isBound ? bytes.readUIntBE(1, bindingBytes) : undefined,
     name: bytes.toString('utf8', nameAt, nameEnd),
     wrapped: bytes.subarray(nameEnd + 2, headEnd),
-    nonce: bytes.subarray(headEnd, headEnd + nonceBytes),
-    ciphertext: bytes.subarray(headEnd + nonceBytes, tagAt),
+    salt: bytes.subarray(headEnd, nonceAt),
+    nonce: bytes.subarray(nonceAt, textAt),
+    ciphertext: bytes.subarray(textAt, tagAt),
     tag: bytes.subarray(tagAt),
   }
-}
-
-/** HKDF-Expand of RFC 5869 for 32 bytes, which are one block: one HMAC. */
-function expand({ extracted }: DataKey, identity: string): Buffer {
-  return createHmac('sha256', extracted).update(`row:${identity}\u0001`).digest()
 }
 
 function associated(head: Buffer, { identity, column }: Place): Buffer {

@@ -47,7 +47,7 @@ type OpenRecord = ReturnType<typeof recordOpener>
 function requestCalls<Tx>(store: Store<Tx>, ring: Keyring, openRecord: OpenRecord): Pick<Store, RequestCalls> {
   return {
     async claim(request) {
-      const result = await store.claim(await sealRequest(ring, request))
+      const result = await store.claim(isBare(request) ? request : await sealRequest(ring, request))
       if (result.kind === 'seen') return { ...result, record: await openRecord(result.record) }
       if (result.journal === undefined) return result
       return { ...result, journal: await openJournal(ring, request.identity.id, result.journal) }
@@ -58,8 +58,10 @@ function requestCalls<Tx>(store: Store<Tx>, ring: Keyring, openRecord: OpenRecor
     },
     read: async id => openRecord(await store.read(id)),
     heartbeat: (claim, leaseMs) => store.heartbeat(claim, leaseMs),
-    async complete(claim, outcome, retentionMs) {
-      return store.complete(claim, await sealOutcome(ring, claim, outcome), retentionMs)
+    complete(claim, outcome, retentionMs) {
+      const sealed = sealOutcome(ring, claim, outcome)
+      if (sealed instanceof Promise) return sealed.then(each => store.complete(claim, each, retentionMs))
+      return store.complete(claim, sealed, retentionMs)
     },
     fail: (claim, failure) => store.fail(claim, failure),
     release: (id, claimId) => store.release(id, claimId),
@@ -95,6 +97,11 @@ function operatorCalls<Tx>(store: Store<Tx>, ring: Keyring, openRecord: OpenReco
     forget: (id, act) => store.forget(id, act),
     unpark: (id, act) => store.unpark(id, act),
   }
+}
+
+/** It carries nothing to seal. */
+function isBare({ description, work }: ClaimRequest): boolean {
+  return description === undefined && work === undefined
 }
 
 async function describe<R extends Described>(ring: Keyring, request: R): Promise<R> {
