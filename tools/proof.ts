@@ -21,6 +21,7 @@ const RUNTIMES: readonly Part[] =
 // The quick parts first, so that a failure shows early.
 const PARTS: readonly Part[] = [
   { name: 'story', command: npm('story', '--quiet'), minutesMax: 5 },
+  { name: 'long suites', command: npm('test', '--proof'), minutesMax: 20 },
   { name: 'clients', command: npm('test', 'test/clients'), minutesMax: 5 },
   { name: 'simulation', command: npm('simulate', '--seeds', '20000'), minutesMax: 15 },
   ...RUNTIMES,

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { AppArgument } from './app.ts'
 import type { Arming } from './arming.ts'
-import type { Bundle } from '../../test/servers/bundle.ts'
+import type { Bundle } from '../../test/programs/bundle.ts'
 import type { NemesisEvent, History } from './history.ts'
 import type { Random } from './random.ts'
 

@@ -1,12 +1,12 @@
 /** Rows and lines agree, whenever the process dies. */
-import { type ChildProcess, fork } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import type { AuditLine, Store } from 'latchkey'
+import { forkProgram } from '../../../../test/programs/program.ts'
 import type { RawDatabase } from '../sealed/databases.ts'
 import type { FromTrail, TrailArgument } from './trail-process.ts'
 
@@ -45,7 +45,7 @@ export function killedTrailCases(openDatabase: () => Promise<RawDatabase>, endLe
         await endLease()
       }
       expect((await allLines(raw.store)).length).toBeGreaterThan(0)
-      const child = started({ place: raw.place, name: 'sink', sinkFile })
+      const child = await started({ place: raw.place, name: 'sink', sinkFile })
       const until = performance.now() + patienceMs / 2
       while ((await allLines(raw.store)).length > 0 && performance.now() < until) {
         await new Promise(resolve => setTimeout(resolve, 50))
@@ -79,10 +79,8 @@ async function allLines(store: Store): Promise<readonly AuditLine[]> {
   }
 }
 
-function started(argument: TrailArgument): ChildProcess {
-  return fork(fileURLToPath(new URL('./trail-process.ts', import.meta.url)), [JSON.stringify(argument)], {
-    execArgv: ['--import', 'tsx', '--conditions=latchkey-source'],
-  })
+function started(argument: TrailArgument): Promise<ChildProcess> {
+  return forkProgram(new URL('./trail-process.ts', import.meta.url), [JSON.stringify(argument)])
 }
 
 async function killed(child: ChildProcess): Promise<void> {
@@ -93,7 +91,7 @@ async function killed(child: ChildProcess): Promise<void> {
 
 /** Killed at once when it says that it has done so much: others of its calls are under way. */
 async function killedAfter(argument: TrailArgument, count: number): Promise<void> {
-  const child = started(argument)
+  const child = await started(argument)
   await new Promise<void>((resolve, reject) => {
     child.on('message', (message: FromTrail) => {
       if (message.count > count) resolve()

@@ -1,9 +1,9 @@
 /** Every point, first and second hit, for each kind: killed there, then retried until it ends, then counted. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { isLatchkeyError } from 'latchkey'
+import { programOf } from '../../../../test/programs/program.ts'
 import { openPlace, type Place } from '../processes/database.ts'
 import { type Kind, kinds, points, runner } from './scenarios.ts'
 
@@ -35,12 +35,8 @@ export function itSurvivesEveryPoint(placeName: () => string): void {
 }
 
 async function die(asked: object): Promise<NodeJS.Signals | null> {
-  const script = fileURLToPath(new URL('./dying.ts', import.meta.url))
-  const child = spawn(
-    process.execPath,
-    ['--import', 'tsx', '--conditions=latchkey-source', script, JSON.stringify(asked)],
-    { stdio: 'inherit' },
-  )
+  const program = await programOf(new URL('./dying.ts', import.meta.url))
+  const child = spawn(process.execPath, [program, JSON.stringify(asked)], { stdio: 'inherit' })
   const [, signal]: unknown[] = await once(child, 'exit')
   return signal as NodeJS.Signals | null
 }

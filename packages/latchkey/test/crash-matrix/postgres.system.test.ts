@@ -1,9 +1,4 @@
 import { describePostgres } from '../../../../test/servers/describe-postgres.ts'
-import { withoutBatching } from '../processes/database.ts'
 import { itSurvivesEveryPoint } from './crash-matrix.cases.ts'
 
 describePostgres('the crash matrix on PostgreSQL', database => itSurvivesEveryPoint(() => database.url))
-
-describePostgres('the crash matrix on PostgreSQL, without batching', database =>
-  itSurvivesEveryPoint(() => withoutBatching(database.url)),
-)

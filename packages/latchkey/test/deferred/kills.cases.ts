@@ -1,13 +1,13 @@
 /** A deferred export over HTTP whose worker is killed twice, whichever store keeps it. Run by a test file per store. */
-import { type ChildProcess, fork } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
-import { fileURLToPath } from 'node:url'
 import { serve, type ServerType } from '@hono/node-server'
 import { type Context, Hono } from 'hono'
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
 import { createLatchkey, json, type Latchkey } from 'latchkey'
 import { idempotent, statusOf } from 'latchkey/http/hono'
+import { forkProgram } from '../../../../test/programs/program.ts'
 import { eventually } from '../engine/fixture.ts'
 import { openPlace, type Place } from '../processes/database.ts'
 import type { ExportArgument, FromExport } from './export-process.ts'
@@ -54,11 +54,9 @@ export function itEndsOnce(placeName: () => string): void {
     await place.close()
   })
 
-  function worker(): ChildProcess {
+  async function worker(): Promise<ChildProcess> {
     const argument: ExportArgument = { place: placeName(), leaseMs }
-    const child = fork(fileURLToPath(new URL('./export-process.ts', import.meta.url)), [JSON.stringify(argument)], {
-      execArgv: ['--import', 'tsx', '--conditions=latchkey-source'],
-    })
+    const child = await forkProgram(new URL('./export-process.ts', import.meta.url), [JSON.stringify(argument)])
     running.push(child)
     return child
   }
@@ -85,13 +83,13 @@ export function itEndsOnce(placeName: () => string): void {
     }
     await note()
     for (const behind of ['collect', 'upload']) {
-      const child = worker()
+      const child = await worker()
       const [message] = (await once(child, 'message')) as [FromExport]
       expect(message).toEqual({ behind })
       await note()
       await kill(child)
     }
-    worker()
+    await worker()
     await eventually(async () => (await told()).state === 'completed', patienceMs)
     const { step, attempts, outcome } = await told()
     seen.push(['completed', step, attempts])

@@ -1,8 +1,7 @@
-import { fork } from 'node:child_process'
 import { once } from 'node:events'
-import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import pg from 'pg'
+import { forkProgram } from '../../../../test/programs/program.ts'
 import { engine } from '../../src/engine/internal.ts'
 import { describeOwnPostgres } from '../../../../test/servers/describe-postgres.ts'
 import { createLatchkey, type Latchkey } from '../../src/index.ts'
@@ -71,9 +70,7 @@ describeOwnPostgres('a PostgreSQL that goes away while handlers run', own => {
   it(
     'leaves unknown what a process knew that was killed, as before',
     async () => {
-      const child = fork(fileURLToPath(new URL('./outage-process.ts', import.meta.url)), [own.server.url], {
-        execArgv: ['--import', 'tsx', '--conditions=latchkey-source'],
-      })
+      const child = await forkProgram(new URL('./outage-process.ts', import.meta.url), [own.server.url])
       expect(await once(child, 'message')).toContain('running')
       await own.server.kill()
       const ended = once(child, 'message')

@@ -1,8 +1,8 @@
-import { type ChildProcess, fork } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
-import { fileURLToPath } from 'node:url'
 import { afterEach, describe, expect, it } from 'vitest'
+import { forkProgram } from '../../../../test/programs/program.ts'
 
 const children: ChildProcess[] = []
 afterEach(async () => {
@@ -14,9 +14,7 @@ afterEach(async () => {
 })
 
 async function start(adapter: string, ...rest: string[]): Promise<number> {
-  const child = fork(fileURLToPath(new URL('./large-body-app.ts', import.meta.url)), [adapter, ...rest], {
-    execArgv: ['--import', 'tsx', '--conditions=latchkey-source'],
-  })
+  const child = await forkProgram(new URL('./large-body-app.ts', import.meta.url), [adapter, ...rest])
   children.push(child)
   const [message]: unknown[] = await once(child, 'message')
   return (message as { port: number }).port // the only message that the application sends

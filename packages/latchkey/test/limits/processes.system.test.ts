@@ -1,8 +1,8 @@
-import { type ChildProcess, fork } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { fileURLToPath } from 'node:url'
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
 import pg from 'pg'
+import { forkProgram } from '../../../../test/programs/program.ts'
 import { describePostgres } from '../../../../test/servers/describe-postgres.ts'
 import { postgresStore } from '../../src/stores/postgres/index.ts'
 import type { Asked, Asking, AskingArgument } from './asking-process.ts'
@@ -27,9 +27,9 @@ describePostgres('processes that share a limit on PostgreSQL', database => {
 
   async function start(count: number): Promise<readonly ChildProcess[]> {
     const argument: AskingArgument = { url: database.url, newKeysPerMinute: perMinute }
-    const script = fileURLToPath(new URL('./asking-process.ts', import.meta.url))
-    const execArgv = ['--import', 'tsx', '--conditions=latchkey-source']
-    const started = Array.from({ length: count }, () => fork(script, [JSON.stringify(argument)], { execArgv }))
+    const program = new URL('./asking-process.ts', import.meta.url)
+    const starting = Array.from({ length: count }, () => forkProgram(program, [JSON.stringify(argument)]))
+    const started = await Promise.all(starting)
     children.push(...started)
     await Promise.all(started.map(child => once(child, 'message')))
     return started

@@ -1,11 +1,11 @@
-import { type ChildProcess, fork } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import pg from 'pg'
+import { forkProgram } from '../../../../test/programs/program.ts'
 import { describePostgres } from '../../../../test/servers/describe-postgres.ts'
 import { postgresStore, type PostgresStore } from '../../src/stores/postgres/index.ts'
 import type { RelayArgument } from './relay-process.ts'
@@ -116,9 +116,7 @@ async function startConsumer(): Promise<Consumer> {
 }
 
 async function startRelay(argument: RelayArgument): Promise<ChildProcess> {
-  const child = fork(fileURLToPath(new URL('./relay-process.ts', import.meta.url)), [JSON.stringify(argument)], {
-    execArgv: ['--import', 'tsx', '--conditions=latchkey-source'],
-  })
+  const child = await forkProgram(new URL('./relay-process.ts', import.meta.url), [JSON.stringify(argument)])
   await once(child, 'message')
   return child
 }

@@ -1,7 +1,7 @@
 /** Several application processes on one place, and the requests of their clients. */
-import { type ChildProcess, fork } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { fileURLToPath } from 'node:url'
+import { type ForkOptions, forkProgram } from '../../../../test/programs/program.ts'
 import type { AppArgument } from './app.ts'
 
 export interface App {
@@ -19,12 +19,6 @@ export interface Answer {
   readonly text: string
 }
 
-interface ForkOptions {
-  readonly execArgv?: readonly string[]
-  /** What the process writes goes to `child.stdout` and `child.stderr` instead of the terminal. */
-  readonly silent?: boolean
-}
-
 export async function startApp(argument: AppArgument, options: ForkOptions = {}): Promise<App> {
   return (await forkApp(new URL('./app.ts', import.meta.url), argument, options)).app
 }
@@ -33,10 +27,9 @@ export async function startApp(argument: AppArgument, options: ForkOptions = {})
 export async function forkApp(
   script: URL,
   argument: object,
-  { execArgv = [], silent = false }: ForkOptions = {},
+  options: ForkOptions = {},
 ): Promise<{ readonly app: App; readonly child: ChildProcess }> {
-  const tsx = ['--import', 'tsx', '--conditions=latchkey-source']
-  const child = fork(fileURLToPath(script), [JSON.stringify(argument)], { execArgv: [...tsx, ...execArgv], silent })
+  const child = await forkProgram(script, [JSON.stringify(argument)], options)
   const app = {
     url: `http://127.0.0.1:${await portOf(child)}`,
     kill: () => end(child, 'SIGKILL'),

@@ -1,8 +1,8 @@
 /** Rewrapping and erasing in a process that is killed half-way, and then again. */
-import { type ChildProcess, fork } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { fileURLToPath } from 'node:url'
 import { expect, it } from 'vitest'
+import { forkProgram } from '../../../../test/programs/program.ts'
 import type { BatchArgument, FromBatch } from './batch-process.ts'
 import type { RawDatabase } from './databases.ts'
 import { fromAToB, underA, underB } from './keys.ts'
@@ -52,9 +52,7 @@ export function killCases(openDatabase: () => Promise<RawDatabase>): void {
 }
 
 async function killedBehindTwo(argument: BatchArgument): Promise<void> {
-  const child = fork(fileURLToPath(new URL('./batch-process.ts', import.meta.url)), [JSON.stringify(argument)], {
-    execArgv: ['--import', 'tsx', '--conditions=latchkey-source'],
-  })
+  const child = await forkProgram(new URL('./batch-process.ts', import.meta.url), [JSON.stringify(argument)])
   const ended = once(child, 'exit')
   await behindTwo(child)
   child.kill('SIGKILL')

@@ -1,7 +1,7 @@
 /** Worker processes on one database, and rows whose owners are dead. */
-import { type ChildProcess, fork } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { fileURLToPath } from 'node:url'
+import { forkProgram } from '../../../../test/programs/program.ts'
 import { fingerprintInput } from '../../src/engine/fingerprint/fingerprint.ts'
 import { identify } from '../../src/engine/request.ts'
 import type { Recovery, Store } from '../../src/ports/store.ts'
@@ -19,9 +19,7 @@ export interface WorkerProcess {
 }
 
 export async function startWorker(argument: WorkerArgument): Promise<WorkerProcess> {
-  const child = fork(fileURLToPath(new URL('./worker-process.ts', import.meta.url)), [JSON.stringify(argument)], {
-    execArgv: ['--import', 'tsx', '--conditions=latchkey-source'],
-  })
+  const child = await forkProgram(new URL('./worker-process.ts', import.meta.url), [JSON.stringify(argument)])
   const told: FromWorker[] = []
   child.on('message', (message: FromWorker) => void told.push(message))
   const exited = once(child, 'exit').then(() => undefined)

@@ -1,7 +1,7 @@
 /** Programs in one file each: they start in a fifth of the time, and a source that is edited during a run does not change the run. */
 import { rmSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { build } from 'esbuild'
+import { build, type Plugin } from 'esbuild'
 
 export interface Bundle {
   /** The bundled file of a source, by the source's name without its ending. */
@@ -9,8 +9,22 @@ export interface Bundle {
   remove(): void
 }
 
-/** Below the repository's node_modules, so that what stays outside the file is found from there. */
+/** Not in the sources, and not in what is packed. */
 const cache = fileURLToPath(new URL('../../node_modules/.cache/', import.meta.url))
+
+/** Only our own sources go into the file. A package is loaded from where the source that imports it would find it. */
+const packagesStayOutside: Plugin = {
+  name: 'packages-stay-outside',
+  setup(building) {
+    const resolved = {}
+    building.onResolve({ filter: /^[^./]/ }, async ({ path, kind, resolveDir, pluginData }) => {
+      const isOurs = path === 'latchkey' || path.startsWith('latchkey/') || path.startsWith('@latchkey/')
+      if (isOurs || kind === 'entry-point' || pluginData === resolved) return undefined
+      const found = await building.resolve(path, { kind, resolveDir, pluginData: resolved })
+      return { path: found.path, external: true, errors: found.errors }
+    })
+  },
+}
 
 export async function bundle(rig: string, sources: readonly URL[]): Promise<Bundle> {
   const folder = `${cache}latchkey-${rig}/${process.pid}/`
@@ -21,7 +35,7 @@ export async function bundle(rig: string, sources: readonly URL[]): Promise<Bund
     format: 'esm',
     target: 'node20',
     conditions: ['latchkey-source'],
-    external: ['pg', 'hono', 'hono/*', '@hono/node-server'],
+    plugins: [packagesStayOutside],
     outdir: folder,
     outExtension: { '.js': '.mjs' },
     logLevel: 'warning',
