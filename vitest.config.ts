@@ -1,4 +1,4 @@
-import { defineConfig } from 'vitest/config'
+import { configDefaults, defineConfig } from 'vitest/config'
 
 // Workspace packages resolve to their sources, so no build precedes a test.
 // Vitest hands these to its workers as `node --conditions`; "import" among them would make require() load ES modules.
@@ -18,6 +18,8 @@ export default defineConfig({
       'tools/**/*.test.ts',
       'test/**/*.test.ts',
     ],
+    // Too slow for `npm test`: `npm run proof` sets this.
+    exclude: [...configDefaults.exclude, ...(process.env['LATCHKEY_PROOF'] === undefined ? ['**/*.proof.*'] : [])],
     globalSetup: ['test/servers/global-setup.ts'],
     // Processes, not threads: suites start, signal and kill things. Three at a time on two cores: most of them wait for leases and
     // deadlines. Not more, because the tests are about races and a machine out of breath finds fewer of them.

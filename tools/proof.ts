@@ -22,6 +22,7 @@ const RUNTIMES: readonly Part[] =
 const PARTS: readonly Part[] = [
   { name: 'story', command: npm('story', '--quiet'), minutesMax: 5 },
   { name: 'clients', command: npm('test', 'test/clients'), minutesMax: 5 },
+  { name: 'store cases, tiered', command: npm('test', 'conformance.proof'), minutesMax: 10 },
   { name: 'simulation', command: npm('simulate', '--seeds', '20000'), minutesMax: 15 },
   ...RUNTIMES,
   { name: 'siege', command: npm('siege', '--seconds', '60', '--seed', '1'), minutesMax: 5 },
@@ -29,6 +30,9 @@ const PARTS: readonly Part[] = [
   { name: 'torture, seed 770011', command: npm('torture', '--seconds', '240', '--seed', '770011'), minutesMax: 12 },
   { name: 'mutants', command: npm('mutants'), minutesMax: 45 },
 ]
+
+// Suites that are named *.proof.* run only here.
+process.env['LATCHKEY_PROOF'] = '1'
 
 const { values } = parseArgs({ options: { only: { type: 'string' } } })
 const wanted = values.only?.split(',') ?? ['']
