@@ -8,7 +8,7 @@ import { describePostgres } from '../../../../../test/servers/describe-postgres.
 import { describeRedis } from '../../../../../test/servers/redis/describe-redis.ts'
 import { countStatements } from '../../../test/postgres/count-statements.ts'
 import { openIoredis } from '../../../test/redis/clients.ts'
-import { act, ownPrefix, waitFor } from '../../../test/tiered/fixture.ts'
+import { act, ownPrefix, pause, waitFor } from '../../../test/tiered/fixture.ts'
 import { underA } from '../../../test/sealed/keys.ts'
 import { silentTelemetry } from '../../ports/telemetry.ts'
 import { type PostgresStore, postgresStore } from '../postgres/index.ts'
@@ -122,6 +122,8 @@ describeRedis('PostgreSQL with a cache in front', own =>
         await client.query('begin isolation level repeatable read')
         expect(await ask(client)).toBe('done')
         await client.query(end)
+        // Longer than a ticket of the first one would last.
+        await pause(600)
       }
       client.release()
       expect(store.cacheFigures()).toMatchObject({ hits: 0, fills: 0 })
