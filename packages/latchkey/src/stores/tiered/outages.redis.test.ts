@@ -1,4 +1,5 @@
 /** A cache that hangs, dies, is full, or comes back empty. */
+import { readFileSync } from 'node:fs'
 import { afterEach, describe, expect, it } from 'vitest'
 import { describeRedis } from '../../../../../test/servers/redis/describe-redis.ts'
 import { type RedisServer, startRedis } from '../../../../../test/servers/redis/redis-server.ts'
@@ -113,6 +114,22 @@ describeRedis(
           ),
         )
         expect((await tiered.claim(claimRequest('k'))).kind).toBe('won')
+      })
+
+      it('needs no more rights than the guide lists', async () => {
+        const outside = await openIoredis(common.server.url)
+        closing.push(outside.close)
+        const guide = readFileSync(new URL('../../../../../docs/guides/tiered.md', import.meta.url), 'utf8')
+        const rights = /^ACL SETUSER latchkey on >secret (.+)$/m.exec(guide)?.[1] ?? ''
+        await outside.client.call('ACL', 'SETUSER', 'latchkey', 'reset', 'on', '>secret', ...rights.split(' '))
+        const { client, close } = await kind.open(common.server.url.replace('//', '//latchkey:secret@'))
+        closing.push(close)
+        const below = watchedStore()
+        const tiered = inFront(client, below.store, 'lkc')
+        const { id } = await cached(tiered, below.store, `rights of ${kind.name}`)
+        await recovered(tiered, `rights of ${kind.name}`)
+        await tiered.erasure.mark('nobody')
+        expect(await tiered.forget(id, act)).toEqual({ kind: 'forgotten' })
       })
 
       it('asks the store when the cache is full, may not be written, or answers something else', async () => {
