@@ -151,6 +151,27 @@ export const tieredMutants: readonly Mutant[] = [
     caughtBy: [keeps('stores nothing of a tenant that was erased, and uses nothing of it')],
   },
   {
+    name: 'tiered: a tenant stays in the cache when it is erased',
+    patches: [{ file: `${folder}/store.ts`, find: 'await tier.exclude(scope)', replace: '' }],
+    caughtBy: [counts('has nothing of a tenant any more when it is erased')],
+  },
+  {
+    name: 'tiered: a value stays in the cache when it is replaced',
+    patches: [{ file: `${folder}/store.ts`, find: 'if (id !== undefined) await tier.bury(id)', replace: '' }],
+    caughtBy: [counts('has nothing in the cache under a key that was thrown away after rewrap')],
+  },
+  {
+    name: 'tiered: a process remembers for ever',
+    patches: [
+      {
+        file: `${folder}/cache/periods.ts`,
+        find: 'clock.monotonicMs() < period.endsAtMs',
+        replace: 'period.endsAtMs > 0',
+      },
+    ],
+    caughtBy: [keeps('answers from the memory of the process until the period ends')],
+  },
+  {
     name: 'tiered: a cache that hangs is asked each time',
     patches: [
       { file: `${folder}/cache/calls.ts`, find: 'if (inRow < failuresMax) return true', replace: 'return true' },

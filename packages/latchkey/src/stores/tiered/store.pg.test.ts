@@ -2,16 +2,17 @@
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import type { Redis } from 'ioredis'
 import pg from 'pg'
-import { createLatchkey, isLatchkeyError, type Latchkey, json } from 'latchkey'
+import { createLatchkey, type EncryptionOptions, isLatchkeyError, json, type Latchkey } from 'latchkey'
 import { createWorkers } from 'latchkey/workers'
 import { describePostgres } from '../../../../../test/servers/describe-postgres.ts'
 import { describeRedis } from '../../../../../test/servers/redis/describe-redis.ts'
 import { countStatements } from '../../../test/postgres/count-statements.ts'
 import { openIoredis } from '../../../test/redis/clients.ts'
 import { act, ownPrefix, pause, waitFor } from '../../../test/tiered/fixture.ts'
-import { underA } from '../../../test/sealed/keys.ts'
+import { fromAToB, underA, underB } from '../../../test/sealed/keys.ts'
 import { silentTelemetry } from '../../ports/telemetry.ts'
 import { type PostgresStore, postgresStore } from '../postgres/index.ts'
+import { periodMs } from './cache/periods.ts'
 import { type Tiered, tieredStore } from './index.ts'
 
 type Store = PostgresStore<pg.PoolClient> & Tiered
@@ -165,6 +166,30 @@ describeRedis('PostgreSQL with a cache in front', own =>
       const stored = await cache.getBuffer((await cache.keys(`${prefix}:*-*`))[0] ?? '')
       expect(stored?.length).toBeGreaterThan(200)
       expect(stored?.includes(secret)).toBe(false)
+    })
+
+    it('has nothing in the cache under a key that was thrown away after rewrap', async () => {
+      const under = (encryption: EncryptionOptions) =>
+        createLatchkey<pg.PoolClient, unknown>({ ...given(), encryption })
+      const ask = (by: Latchkey<pg.PoolClient, unknown>) =>
+        by.guarded('pay', { onFailure: 'hold', describe: () => 'seven' }).run(request(), async () => 'paid')
+      const old = under(underA)
+      await ask(old)
+      await fill(() => ask(old))
+      expect((await under(fromAToB).rewrap()).rewritten).toBeGreaterThan(0)
+      // A process that has met it may remember it until its period ends.
+      await pause(periodMs)
+      expect(await ask(under(underB))).toBe('paid')
+    })
+
+    it('has nothing of a tenant any more when it is erased', async () => {
+      let runs = 0
+      const pay = latchkey.guarded('pay', { onFailure: 'hold' })
+      const ask = () => pay.run(request(), async () => ({ run: (runs += 1) }))
+      await ask()
+      await fill(ask)
+      expect((await latchkey.erase({ scope: 'acme' })).rows).toBeGreaterThan(0)
+      expect(await ask()).toEqual({ run: 2 })
     })
 
     it('goes through the cache with an audit trail as well, and records each end once', async () => {
