@@ -19,6 +19,7 @@ import { sqliteEvidenceMutants } from './sqlite-evidence.ts'
 import { sqliteMutants } from './sqlite.ts'
 import { streamMutants } from './streams.ts'
 import { telemetryMutants } from './telemetry.ts'
+import { tieredMutants } from './tiered.ts'
 import { transactionMutants } from './transactions.ts'
 
 export const mutants: readonly Mutant[] = [
@@ -29,6 +30,7 @@ export const mutants: readonly Mutant[] = [
   ...sqliteMutants,
   ...sqliteEvidenceMutants,
   ...redisMutants,
+  ...tieredMutants,
   ...memoryMutants,
   ...engineMutants,
   ...answerMutants,

@@ -28,6 +28,8 @@ export type ErrorCode =
   | 'store-too-old'
   /** A setting of the server lets it drop what it was given; the message names it. */
   | 'store-unsafe'
+  /** The cache of `tieredStore` did not confirm that it gives a row up, so the row was left as it is. */
+  | 'cache-unavailable'
   /** The handler reports that no effect happened. */
   | 'not-executed'
   /** The handler reports, or Latchkey found, that an effect may have happened. */

@@ -1,7 +1,7 @@
 /** Both clients of Redis, as tests open them: an outage is an error at once. */
 import { Redis } from 'ioredis'
 import { createClient } from 'redis'
-import type { RedisClient } from '../../src/stores/redis/driver.ts'
+import type { RedisClient } from '../../src/stores/shared/redis/driver.ts'
 
 export interface OpenClient {
   readonly client: RedisClient

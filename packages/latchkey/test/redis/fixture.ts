@@ -2,7 +2,7 @@
 import type { Damage, SpoilableHarness } from '@latchkey/conformance'
 import type { Redis } from 'ioredis'
 import { hexOf, keysOf, type Part } from '../../src/stores/redis/connection/layout.ts'
-import type { RedisClient } from '../../src/stores/redis/driver.ts'
+import type { RedisClient } from '../../src/stores/shared/redis/driver.ts'
 import { openRedisStore, type RedisStore, type RedisStoreOptions } from '../../src/stores/redis/store.ts'
 
 let prefixes = 0

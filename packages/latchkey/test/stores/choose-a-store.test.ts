@@ -7,6 +7,7 @@ import type { StoreTraits } from '../../src/ports/store.ts'
 import { memoryStore } from '../../src/stores/memory/index.ts'
 import { postgresStore } from '../../src/stores/postgres/index.ts'
 import { redisStore } from '../../src/stores/redis/index.ts'
+import { tieredStore } from '../../src/stores/tiered/index.ts'
 import { sqliteDrivers } from '../sqlite/drivers.ts'
 import { sqliteHarness } from '../sqlite/fixture.ts'
 
@@ -32,6 +33,10 @@ const traitsOf: Record<string, () => Promise<StoreTraits>> = {
   sqlite: sqliteTraits,
   // It connects with the first query, and there is none.
   postgres: async () => postgresStore({ pool: new pg.Pool() }).traits,
+  tiered: async () => {
+    const cache = new Redis({ lazyConnect: true })
+    return tieredStore({ store: postgresStore({ pool: new pg.Pool() }), cache, operations: ['x'] }).traits
+  },
   redis: async () => redisStore({ client: new Redis({ lazyConnect: true }) }).traits,
 }
 

@@ -7,7 +7,7 @@ import { findRedis } from '../../../../../test/servers/redis/redis-binary.ts'
 import { type RedisCluster, startRedisCluster } from '../../../test/redis/cluster.ts'
 import { everyCall } from '../../../test/redis/every-call.ts'
 import { claimRequest, hourMs, outcome, own } from '../../../test/redis/requests.ts'
-import type { RedisClient } from './driver.ts'
+import type { RedisClient } from '../shared/redis/driver.ts'
 import { redisStore, type RedisStore } from './index.ts'
 
 interface Opened {

@@ -1,12 +1,12 @@
 import { checkOptions, type ChecksOf } from '../../ports/check-options.ts'
 import { misconfigured } from '../../ports/errors.ts'
 import { count, flag, nested, text, waitedMs } from '../../ports/option-kinds.ts'
-import { checkClient } from './check-client.ts'
+import { checkClient } from '../shared/redis/check-client.ts'
 import type { ReplicaOptions } from './connection/replicas.ts'
 import { isCluster, openRedisStore, type RedisStore, type RedisStoreOptions } from './store.ts'
 
 export type { ReplicaOptions } from './connection/replicas.ts'
-export type { IoredisClient, NodeRedisClient, RedisArgument, RedisClient } from './driver.ts'
+export type { IoredisClient, NodeRedisClient, RedisArgument, RedisClient } from '../shared/redis/driver.ts'
 export type { RedisStore, RedisStoreOptions } from './store.ts'
 
 const replicaChecks: ChecksOf<ReplicaOptions> = { wait: count, timeoutMs: waitedMs }
@@ -28,7 +28,7 @@ const redisChecks: ChecksOf<RedisStoreOptions> = {
  */
 export function redisStore(options: RedisStoreOptions): RedisStore {
   checkOptions('redisStore', options, redisChecks)
-  const client = checkClient(options.client)
+  const client = checkClient('redisStore: client', options.client)
   const { replicas } = options
   if (replicas !== undefined) {
     const { wait, timeoutMs } = replicas

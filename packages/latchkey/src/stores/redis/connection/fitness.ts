@@ -5,7 +5,7 @@
  */
 import { errorText, isError, LatchkeyError } from '../../../ports/errors.ts'
 import type { StoreCheck, StoreFault } from '../../../ports/store.ts'
-import type { RedisClient } from '../driver.ts'
+import type { RedisClient } from '../../shared/redis/driver.ts'
 import { isReadOnly } from './errors.ts'
 import type { Link } from './link.ts'
 import { textOf } from './reply.ts'

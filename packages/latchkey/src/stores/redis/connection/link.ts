@@ -1,16 +1,10 @@
-/** Scripts on their way to the server: through ioredis or node-redis, by the name of the script, and with its text where the name is not known. */
-import { atEndOfTurn, type TurnEnd } from '../../../ports/clock.ts'
-import type { IoredisClient, NodeRedisBytes, NodeRedisClient, RedisArgument, RedisClient, Reply } from '../driver.ts'
+/** Scripts on their way to the server: by the name of the script, and with its text where the name is not known. */
+import type { RedisArgument, Reply } from '../../shared/redis/driver.ts'
+import type { Sender } from '../../shared/redis/sender.ts'
 import { isNoScript, storeError } from './errors.ts'
 import { buckets, hexOf, keysOf } from './layout.ts'
 import { hasWritten, type Replicas } from './replicas.ts'
 import { type LoadedScript, loadScript, type Script } from './script.ts'
-
-/** How one client sends a script. */
-export interface Sender {
-  bySha(script: LoadedScript, keys: string[], args: RedisArgument[]): Promise<unknown>
-  byText(script: LoadedScript, keys: string[], args: RedisArgument[]): Promise<unknown>
-}
 
 export interface Link {
   /** `id`: of an identity, in uuid spelling. */
@@ -72,60 +66,5 @@ export function openLink({ sender, prefix, replicas, forwardMs }: LinkOptions): 
     runAt,
     run: (script, id, args) => runAt(script, hexOf(id), args),
     runInAll: (script, args) => Promise.all(buckets.map(bucket => runAt(script, bucket, args))),
-  }
-}
-
-export function isIoredis(client: RedisClient): client is IoredisClient {
-  return 'callBuffer' in client
-}
-
-export function senderOf(client: RedisClient): Sender {
-  return isIoredis(client) ? throughIoredis(client) : throughNodeRedis(client)
-}
-
-function throughIoredis(client: IoredisClient): Sender {
-  const together = writeTogether(client)
-  const call = (command: string, script: string, { keys, args }: { keys: string[]; args: RedisArgument[] }) => {
-    together()
-    return client.callBuffer(command, [script, String(keys.length), ...keys, ...args])
-  }
-  return {
-    bySha: ({ sha }, keys, args) => call('evalsha', sha, { keys, args }),
-    byText: ({ text }, keys, args) => call('eval', text, { keys, args }),
-  }
-}
-
-/**
- * ioredis writes each command by itself, and a small write costs the system as much as a large one: the socket holds the commands of one turn of
- * the event loop back, and they leave together. node-redis does so by itself.
- */
-function writeTogether(client: IoredisClient): () => void {
-  let held: IoredisClient['stream']
-  const uncork: TurnEnd = {
-    endOfTurn() {
-      const stream = held
-      held = undefined
-      stream?.uncork?.()
-    },
-  }
-  return () => {
-    if (held !== undefined) return
-    const { stream } = client
-    if (stream?.cork === undefined || stream.uncork === undefined) return
-    held = stream
-    stream.cork()
-    atEndOfTurn(uncork)
-  }
-}
-
-/** The code of a bulk string in RESP: replies of this kind stay bytes. */
-const bulkString = 36
-
-function throughNodeRedis(client: NodeRedisClient): Sender {
-  // Without the mapping, bytes are decoded as UTF-8, which destroys what is none.
-  const bytes = client.withTypeMapping({ [bulkString]: Buffer } as never) as NodeRedisBytes
-  return {
-    bySha: ({ sha }, keys, args) => bytes.evalSha(sha, { keys, arguments: args }),
-    byText: ({ text }, keys, args) => bytes.eval(text, { keys, arguments: args }),
   }
 }

@@ -5,7 +5,7 @@
  * none of them. So it is sent in the same turn, right behind the script, and does not count if the connection was made anew meanwhile.
  */
 import { isLatchkeyError, LatchkeyError } from '../../../ports/errors.ts'
-import type { RedisClient, Reply } from '../driver.ts'
+import type { RedisClient, Reply } from '../../shared/redis/driver.ts'
 
 export interface ReplicaOptions {
   /** How many replicas must have a claim, an answer or a step before it counts. */

@@ -1,6 +1,6 @@
 /** What scripts return, read with the types that they are known to have. */
 import { LatchkeyError } from '../../../ports/errors.ts'
-import type { Reply } from '../driver.ts'
+import type { Reply } from '../../shared/redis/driver.ts'
 
 export function listOf(reply: Reply | undefined): readonly Reply[] {
   if (Array.isArray(reply)) return reply

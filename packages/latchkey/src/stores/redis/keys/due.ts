@@ -3,7 +3,7 @@ import type { Index } from '../connection/layout.ts'
 import type { Link } from '../connection/link.ts'
 import { bytesOf, listOf, numberOf } from '../connection/reply.ts'
 import type { Script } from '../connection/script.ts'
-import type { Reply } from '../driver.ts'
+import type { Reply } from '../../shared/redis/driver.ts'
 import { idOf } from './row.ts'
 
 export interface DueRow {

@@ -4,7 +4,7 @@ import { recoveryCodes, stateCodes } from '../../shared/codes.ts'
 import type { Link } from '../connection/link.ts'
 import { bytesOf, isNil, listOf, numberOf, textOf } from '../connection/reply.ts'
 import type { Script } from '../connection/script.ts'
-import type { Reply } from '../driver.ts'
+import type { Reply } from '../../shared/redis/driver.ts'
 import { stepsLua } from '../lua/steps.ts'
 import { dueRows } from './due.ts'
 

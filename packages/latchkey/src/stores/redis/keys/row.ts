@@ -7,7 +7,7 @@ import type { Link } from '../connection/link.ts'
 import { hexOf } from '../connection/layout.ts'
 import { bytesOf, isNil, listOf, numberOf, textOf, textOrNull } from '../connection/reply.ts'
 import type { Script } from '../connection/script.ts'
-import type { Reply } from '../driver.ts'
+import type { Reply } from '../../shared/redis/driver.ts'
 
 /**
  * s state · r recovery · fp fingerprint · f fence · c claim id · at attempts · cr crashes · lu locked until · du due at · cd created at ·

@@ -4,7 +4,7 @@ import { hexOfName } from '../connection/layout.ts'
 import type { Link } from '../connection/link.ts'
 import { bytesOf, isNil, listOf, numberOf } from '../connection/reply.ts'
 import type { Script } from '../connection/script.ts'
-import type { Reply } from '../driver.ts'
+import type { Reply } from '../../shared/redis/driver.ts'
 
 export interface Message {
   readonly source: string

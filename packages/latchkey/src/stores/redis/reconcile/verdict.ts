@@ -2,7 +2,7 @@
 import type { FoundVerdict } from '../../../ports/reconciliation.ts'
 import { packOutcome } from '../../shared/packed-outcome.ts'
 import { optional } from '../connection/script.ts'
-import type { RedisArgument } from '../driver.ts'
+import type { RedisArgument } from '../../shared/redis/driver.ts'
 
 /** `content` is `outcome`, `value` or empty; `answer` the outcome's bytes, without a fence; `value` that of an effect. */
 export const verdictArgs: readonly string[] = ['verdict', 'content', 'answer', 'value']

@@ -2,7 +2,7 @@
 import type { Journal, UnreadableJournal } from '../../../ports/steps.ts'
 import { journalOf, type StepRow } from '../../shared/journal-row.ts'
 import { isNil, listOf, numberOf, textOf, textOrNull } from '../connection/reply.ts'
-import type { Reply } from '../driver.ts'
+import type { Reply } from '../../shared/redis/driver.ts'
 
 export function journalFrom(reply: Reply | undefined): Journal | UnreadableJournal | undefined {
   if (isNil(reply)) return undefined

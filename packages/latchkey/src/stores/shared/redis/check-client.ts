@@ -1,15 +1,16 @@
-/** What `redisStore` was given to reach the server with. A wrong object is named, with the line to write instead. */
-import { shown } from '../../ports/check-options.ts'
-import { misconfigured } from '../../ports/errors.ts'
+/** What a store was given to reach Redis with. A wrong object is named, with the line to write instead. */
+import { shown } from '../../../ports/check-options.ts'
+import { misconfigured } from '../../../ports/errors.ts'
 import type { RedisClient } from './driver.ts'
 
 const cure = 'new Redis(url) of ioredis, or createClient({ url }) of node-redis'
 
-export function checkClient(client: unknown): RedisClient {
-  if (client === undefined) throw misconfigured(`redisStore: client is missing: ${cure}`)
+/** `option`: of whom, and its name. */
+export function checkClient(option: string, client: unknown): RedisClient {
+  if (client === undefined) throw misconfigured(`${option} is missing: ${cure}`)
   if (isRedisClient(client)) return client
   const hint = typeof client === 'string' ? 'it takes a client, and no address: ' : ''
-  throw misconfigured(`redisStore: client must be ${cure} (got ${hint}${shown(client)})`)
+  throw misconfigured(`${option} must be ${cure} (got ${hint}${shown(client)})`)
 }
 
 function isRedisClient(value: unknown): value is RedisClient {
