@@ -21,7 +21,7 @@ export async function bundle(rig: string, sources: readonly URL[]): Promise<Bund
     format: 'esm',
     target: 'node20',
     conditions: ['latchkey-source'],
-    external: ['pg', 'hono', 'hono/*', '@hono/node-server'],
+    external: ['pg', 'ioredis', 'redis', 'hono', 'hono/*', '@hono/node-server'],
     outdir: folder,
     outExtension: { '.js': '.mjs' },
     logLevel: 'warning',

@@ -9,7 +9,7 @@ import type { ChargeAnswer, ProviderClient } from './provider-client.ts'
 import { type Asked, isBooksOnly, type OwnEntry, ownEntries } from './shop.ts'
 
 export interface Settling<C> {
-  readonly latchkey: WorkersHost<pg.PoolClient>
+  readonly latchkey: WorkersHost<unknown>
   readonly phased: readonly (PhasedOperation<Asked, C> | DeferredOperation<Asked, C>)[]
   readonly payouts: GuardedOperation<C>
   readonly provider: ProviderClient
