@@ -273,7 +273,10 @@ describe('the checker', () => {
     expect(kindsOf(withApps(first, ended('payouts-1', 'd-5', 150, 'never-left'), second))).toEqual([])
     expect(kindsOf(withApps(first, ended('payouts-1', 'd-5', 100, 'never-left'), second))).toEqual([])
     expect(kindsOf(withApps(asked('payments-1', 'd-6', 100), asked('payments-1', 'd-6', 200)))).toEqual([])
-    const off = { ...cleanRun().facts, terms: { store: 'postgres' as const, quarantineMs, dedup: false, webhooks: true } }
+    const off = {
+      ...cleanRun().facts,
+      terms: { store: 'postgres' as const, quarantineMs, dedup: false, webhooks: true },
+    }
     const repeated = withApps(asked('payments-1', 'd-6', 100), asked('payments-1', 'd-6', 200))
     expect(kindsOf({ ...repeated, facts: off })).toEqual(['called-in-doubt'])
   })

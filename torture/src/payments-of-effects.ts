@@ -1,4 +1,4 @@
-/** Payments and refunds on a store without transactions: the shop's rows are written by effects, which may be repeated. */
+/** Payments and refunds on a store without transactions: what is written of the shop's own may be written again. */
 import { randomUUID } from 'node:crypto'
 import type pg from 'pg'
 import {
@@ -11,7 +11,7 @@ import {
   type PhasedOperation,
 } from 'latchkey'
 import { chargeTimeoutMs, day, die, keyOf, type MoneyOptions, type Moving } from './payments.ts'
-import { type Asked, markCharged, upsertMoney } from './shop.ts'
+import { type Asked, markCharged, recordEffect, upsertMoney } from './shop.ts'
 
 interface Places {
   readonly pool: pg.Pool
@@ -38,7 +38,7 @@ export function effectRefunds<C>(
 }
 
 /** The shop's own tables recognise what they have: writing again changes nothing. */
-const ownRow: EffectOptions = { timeoutMs: chargeTimeoutMs, dedup: { windowMs: day } }
+const recording: EffectOptions = { timeoutMs: chargeTimeoutMs, dedup: { windowMs: day } }
 
 async function moveMoney(
   x: EffectsExecution,
@@ -49,7 +49,7 @@ async function moveMoney(
   const name = table === 'payments' ? 'payment' : 'refund'
   if (input.poison === true) die(history, key)
   let began = false
-  const row = await x.effect('record', ownRow, () => {
+  const row = await x.effect(recordEffect, recording, () => {
     began = true
     return upsertMoney(pool, table, { ...input, id: x.id })
   })
@@ -59,10 +59,7 @@ async function moveMoney(
     provider.charge({ key, id: x.id, downstreamKey, dedup, account, amount, signal }),
   )
   if (answer.kind === 'declined') return json(402, { [name]: row, declined: true, nonce: randomUUID() })
-  await x.effect('book', ownRow, async () => {
-    await markCharged(pool, table, { id: row, charge: answer.id })
-    return null
-  })
+  await markCharged(pool, table, { id: row, charge: answer.id })
   // Each run that gets this far creates a new nonce, so two answers for one key cannot be equal by chance.
   return json(201, { [name]: row, charge: answer.id, nonce: randomUUID() })
 }

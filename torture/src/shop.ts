@@ -36,6 +36,9 @@ export async function insertMoney(tx: Queryable, table: MoneyTable, asked: Asked
   return idOf(await tx.query(text, [key, account, amount, referenceOf({ key, id })]))
 }
 
+/** The effect that writes the row of a payment, where there are no transactions. */
+export const recordEffect = 'record'
+
 /** The same row, however often it is written. */
 export async function upsertMoney(pool: Queryable, table: MoneyTable, asked: Asked & { id: string }): Promise<number> {
   const { key, account, amount, id } = asked

@@ -4,6 +4,7 @@ import { Redis } from 'ioredis'
 import { startRedis } from '../../../test/servers/redis/redis-server.ts'
 import type { KeyRow, Proof } from '../check-facts.ts'
 import type { KeyFacts, KeyServer, LastWord, UnknownRow } from './key-server.ts'
+import { scanRows } from './scan-rows.ts'
 
 const states: readonly KeyRow['state'][] = ['pending', 'in_progress', 'completed', 'failed_retryable', 'unknown']
 const buckets = Array.from({ length: 256 }, (_, n) => n.toString(16).padStart(2, '0'))
@@ -40,7 +41,7 @@ interface Row {
   readonly recovery: string | null
   readonly parked: string | null
   readonly lockedUntil: string | null
-  readonly crashes: string | null
+  readonly crashes: number
   readonly operation: string
   readonly description: string | null
 }
@@ -51,17 +52,17 @@ function isMoving({ state, recovery, parked }: Row): boolean {
 }
 
 async function readRows(client: Redis): Promise<readonly Row[]> {
-  const rows: Row[] = []
-  for (const key of await keysLike(client, 'lk:{*}:k:*')) {
-    const found = await client.hmget(key, 's', 'r', 'pk', 'lu', 'cr', 'op', 'de')
-    const [state = null, recovery = null, parked = null, lockedUntil = null, crashes = null, operation, description] =
-      found
-    if (state === null) continue
-    const id = key.slice(key.lastIndexOf(':') + 1)
-    const row = { id, state: Number(state), recovery, parked, lockedUntil, crashes }
-    rows.push({ ...row, operation: operation ?? '', description: description ?? null })
-  }
-  return rows
+  const found = await scanRows(client, ['s', 'r', 'pk', 'lu', 'cr', 'op', 'de'])
+  return found.map(({ id, values: [state, recovery, parked, lockedUntil, crashes, operation, description] }) => ({
+    id,
+    state: Number(state),
+    recovery: recovery ?? null,
+    parked: parked ?? null,
+    lockedUntil: lockedUntil ?? null,
+    crashes: Number(crashes ?? 0),
+    operation: operation ?? '',
+    description: description ?? null,
+  }))
 }
 
 async function readFacts(client: Redis, seen: ReadonlyMap<string, Unknown>): Promise<KeyFacts> {
@@ -71,7 +72,7 @@ async function readFacts(client: Redis, seen: ReadonlyMap<string, Unknown>): Pro
   const listed = new Set((await readIndex(client, 'w')).map(({ id }) => id))
   const keys = rows.map(({ id, state, operation, parked, lockedUntil, crashes }): KeyRow => {
     const leaseDead = lockedUntil !== null && Number(lockedUntil) < Number(seconds) * 1_000
-    const facts = { parked: parked !== null, leaseDead, crashes: Number(crashes ?? 0), listed: listed.has(id) }
+    const facts = { parked: parked !== null, leaseDead, crashes, listed: listed.has(id) }
     return { key: keyOf.get(id) ?? id, operation, state: states[state] ?? 'unknown', ...facts }
   })
   const proofs: Proof[] = []
@@ -140,16 +141,6 @@ function watchUnknowns(client: Redis): { readonly seen: ReadonlyMap<string, Unkn
       stopped = true
       await watching
     },
-  }
-}
-
-async function keysLike(client: Redis, pattern: string): Promise<readonly string[]> {
-  const found = new Set<string>()
-  for (let cursor = '0'; ;) {
-    const [next, keys] = await client.scan(cursor, 'MATCH', pattern, 'COUNT', 1_000)
-    for (const key of keys) found.add(key)
-    if (next === '0') return [...found]
-    cursor = next
   }
 }
 
