@@ -6,14 +6,15 @@
 //   x.pg.test.ts       PostgreSQL. One server is started for the run (and installed, where we may), a database per suite.
 //   x.redis.test.ts    Redis. Each suite starts its own server, which takes no time (installed, where we may).
 //   x.system.test.ts   several processes, crashes, long races; may use PostgreSQL.
+//   x.proof.test.ts    failovers of Redis, which take minutes: only with --proof, as `npm run proof` runs them.
 // Suites reach the servers through test/servers/describe-postgres.ts and test/servers/redis/describe-redis.ts. Where there is none they are skipped and listed
 // at the end; with CI=true that is a failure instead.
 //
-// Our own options: --fast, --time-limit-minutes=20. Everything else goes to vitest, including names of files and folders.
+// Our own options: --fast, --proof, --time-limit-minutes=20. Everything else goes to vitest, including names of files and folders.
 // The last line is `N passed, M failed`, and the exit code is 0 only if something passed and nothing failed.
 import { superviseVitest } from './test/supervise.ts'
 import { summarise } from './test/summary.ts'
-import { MAY_INSTALL, SERVER_FILES } from '../test/servers/shared-server.ts'
+import { MAY_INSTALL, PROOF_FILES, SERVER_FILES } from '../test/servers/shared-server.ts'
 
 const TIME_LIMIT_MINUTES = 20
 const TIME_LIMIT_FLAG = '--time-limit-minutes='
@@ -24,7 +25,9 @@ const limitMinutes = Number(
 )
 if (!(limitMinutes > 0)) throw new Error(`${TIME_LIMIT_FLAG} must be a positive number of minutes`)
 
-const forVitest = given.filter(arg => arg !== '--fast' && !arg.startsWith(TIME_LIMIT_FLAG))
+const forVitest = given.filter(arg => !['--fast', '--proof'].includes(arg) && !arg.startsWith(TIME_LIMIT_FLAG))
+if (given.includes('--proof')) forVitest.push('.proof.test.ts')
+else forVitest.push(`--exclude=${PROOF_FILES}`)
 if (given.includes('--fast')) forVitest.push(...SERVER_FILES.map(pattern => `--exclude=${pattern}`))
 
 process.env[MAY_INSTALL] ??= '1'
