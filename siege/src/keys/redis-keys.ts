@@ -1,7 +1,7 @@
 /** The keys in Redis. */
 import { Redis } from 'ioredis'
 import { startRedis } from '../../../test/servers/redis/redis-server.ts'
-import { scanRows } from '../../../torture/src/keys/scan-rows.ts'
+import { scanRows } from '../../../test/servers/redis/scan-rows.ts'
 import { damagedScope, type KeyServer } from './key-server.ts'
 
 const unknown = '4'

@@ -2,9 +2,9 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { Redis } from 'ioredis'
 import { startRedis } from '../../../test/servers/redis/redis-server.ts'
+import { scanRows } from '../../../test/servers/redis/scan-rows.ts'
 import type { KeyRow, Proof } from '../check-facts.ts'
 import type { KeyFacts, KeyServer, LastWord, UnknownRow } from './key-server.ts'
-import { scanRows } from './scan-rows.ts'
 
 const states: readonly KeyRow['state'][] = ['pending', 'in_progress', 'completed', 'failed_retryable', 'unknown']
 const buckets = Array.from({ length: 256 }, (_, n) => n.toString(16).padStart(2, '0'))
