@@ -1,4 +1,5 @@
-import { defineConfig } from 'vitest/config'
+import { configDefaults, defineConfig } from 'vitest/config'
+import { PROOF_FILES } from './test/servers/shared-server.ts'
 
 // Workspace packages resolve to their sources, so no build precedes a test.
 // Vitest hands these to its workers as `node --conditions`; "import" among them would make require() load ES modules.
@@ -18,6 +19,7 @@ export default defineConfig({
       'tools/**/*.test.ts',
       'test/**/*.test.ts',
     ],
+    exclude: [...configDefaults.exclude, PROOF_FILES],
     globalSetup: ['test/servers/global-setup.ts'],
     // Processes, not threads: suites start, signal and kill things. Three at a time on two cores: most of them wait for leases and
     // deadlines. Not more, because the tests are about races and a machine out of breath finds fewer of them.

@@ -26,8 +26,18 @@ const PARTS: readonly Part[] = [
   { name: 'simulation', command: npm('simulate', '--seeds', '20000'), minutesMax: 15 },
   ...RUNTIMES,
   { name: 'siege', command: npm('siege', '--seconds', '60', '--seed', '1'), minutesMax: 5 },
+  {
+    name: 'siege on redis',
+    command: npm('siege', '--store', 'redis', '--seconds', '60', '--seed', '1'),
+    minutesMax: 5,
+  },
   { name: 'torture, seed 1', command: npm('torture', '--seconds', '240', '--seed', '1'), minutesMax: 12 },
   { name: 'torture, seed 770011', command: npm('torture', '--seconds', '240', '--seed', '770011'), minutesMax: 12 },
+  {
+    name: 'torture on redis',
+    command: npm('torture', '--store', 'redis', '--seconds', '120', '--seed', '1'),
+    minutesMax: 8,
+  },
   { name: 'mutants', command: npm('mutants'), minutesMax: 45 },
 ]
 

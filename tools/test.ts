@@ -15,10 +15,9 @@
 // The last line is `N passed, M failed`, and the exit code is 0 only if something passed and nothing failed.
 import { superviseVitest } from './test/supervise.ts'
 import { summarise } from './test/summary.ts'
-import { MAY_INSTALL, SERVER_FILES } from '../test/servers/shared-server.ts'
+import { MAY_INSTALL, PROOF_FILES, SERVER_FILES } from '../test/servers/shared-server.ts'
 
 const TIME_LIMIT_MINUTES = 20
-const PROOF_FILES = '**/*.proof.*test.ts'
 const TIME_LIMIT_FLAG = '--time-limit-minutes='
 
 const given = process.argv.slice(2)

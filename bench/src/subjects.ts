@@ -38,6 +38,7 @@ const onPlain: readonly Subject[] = [
   { id: 'postgres', name: 'Latchkey on PostgreSQL', guard: 'guarded', store: 'postgres', ...plain },
   { id: 'sqlite', name: 'Latchkey on SQLite', guard: 'guarded', store: 'sqlite', ...plain },
   { id: 'memory', name: 'Latchkey in memory', guard: 'guarded', store: 'memory', ...plain },
+  { id: 'redis', name: 'Latchkey on Redis', guard: 'guarded', store: 'redis', ...plain },
   { id: 'naive', name: 'naive: pool of 10, INSERT and UPDATE', guard: 'naive', store: 'postgres', ...plain },
   { id: 'floor', name: 'floor: the leanest durable guard', guard: 'floor', store: 'postgres', ...plain },
   {

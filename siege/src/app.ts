@@ -9,16 +9,17 @@ import type { AddressInfo } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import { serve, type ServerType } from '@hono/node-server'
 import { type Context, Hono } from 'hono'
-import pg from 'pg'
-import { createLatchkey, json, type Outcome, type PhasedExecution, silentTelemetry } from 'latchkey'
+import { type EffectsExecution, json, type Outcome } from 'latchkey'
 import { idempotent, statusOf } from 'latchkey/http/hono'
-import { postgresStore } from 'latchkey/stores/postgres'
 import { createWorkers } from 'latchkey/workers'
-import { type Done, operations } from './operations.ts'
+import { type Input, keysInPostgres, keysInRedis } from './app-keys.ts'
+import { type Done, operations, type StoreKind } from './operations.ts'
 import { lineOf, type Run } from './runs.ts'
 
 export interface AppArgument {
-  readonly databaseUrl: string
+  readonly store: StoreKind
+  /** Of the server that holds the keys. */
+  readonly keysUrl: string
   readonly runsFile: string
 }
 
@@ -29,17 +30,10 @@ export type FromApp =
 /** A request may ask its handler to be slow, so that requests for its key pile up. */
 const workMsMax = 1_000
 
-const { databaseUrl, runsFile }: AppArgument = JSON.parse(process.argv[2] ?? '{}')
+const { store, keysUrl, runsFile }: AppArgument = JSON.parse(process.argv[2] ?? '{}')
 const runs = openSync(runsFile, 'a')
 const recordRun = (run: Run) => void writeSync(runs, lineOf(run))
 
-const pool = new pg.Pool({ connectionString: databaseUrl, max: 10 })
-const latchkey = createLatchkey({
-  store: postgresStore({ pool }),
-  scope: (c: Context) => c.req.header('x-account') ?? '',
-  // The enemies cause faults by the thousand.
-  telemetry: silentTelemetry,
-})
 const doneOf = (account: string, id: string): Done => ({ account, id, nonce: randomUUID() })
 const accountOf = (c: Context) => c.req.header('x-account') ?? ''
 
@@ -49,11 +43,13 @@ async function act(c: Context, run: Run): Promise<Response> {
   return c.json(doneOf(accountOf(c), run.id), 201)
 }
 
-async function actInSteps(x: PhasedExecution<pg.PoolClient>, { account }: { account: string }): Promise<Outcome> {
-  await x.phase('record', tx => tx.query('insert into steps values ($1)', [x.id]).then(() => null))
+async function actInSteps(x: EffectsExecution, { account }: Input): Promise<Outcome> {
   await x.effect('charge', { timeoutMs: 10_000 }, async () => (recordRun(x), null))
   return json(201, { ...doneOf(account, x.id) })
 }
+
+const openKeys = store === 'redis' ? keysInRedis : keysInPostgres
+const { latchkey, atomic, phased, deferred } = openKeys(keysUrl, actInSteps)
 
 const reportBytes = 60_000_000
 const block = Buffer.alloc(65_536, 'x')
@@ -81,20 +77,19 @@ app.post(
   '/hits',
   idempotent(latchkey.guarded(operations.hits, { onFailure: 'rerun', onStoreDown: 'run-unprotected' }), act),
 )
-app.post(
-  '/atomic',
-  idempotent(latchkey.atomic(operations.atomic), async (c: Context, { tx, id, attempt, fence }) => {
-    // In the transaction: a run that was rolled back did not happen.
-    await tx.query('insert into orders values ($1, $2, $3)', [id, attempt, fence])
-    return c.json(doneOf(accountOf(c), id), 201)
-  }),
-)
+if (atomic !== undefined) {
+  app.post(
+    '/atomic',
+    idempotent(atomic, async (c: Context, { tx, id, attempt, fence }) => {
+      // In the transaction: a run that was rolled back did not happen.
+      await tx.query('insert into orders values ($1, $2, $3)', [id, attempt, fence])
+      return c.json(doneOf(accountOf(c), id), 201)
+    }),
+  )
+}
 const input = async (c: Context) => ({ account: accountOf(c), body: (await c.req.text()).slice(0, 100) })
-app.post('/phased', idempotent(latchkey.phased(operations.phased, { version: 1 }, actInSteps), { input }))
-app.post(
-  '/deferred',
-  idempotent(latchkey.deferred(operations.deferred, { deadlineMs: 600_000 }, actInSteps), { input }),
-)
+app.post('/phased', idempotent(phased, { input }))
+app.post('/deferred', idempotent(deferred, { input }))
 app.get('/operations/:id', statusOf(latchkey))
 
 const workers = createWorkers(latchkey, { sweeper: { everyMs: 1_000 }, resumer: { everyMs: 250 } })

@@ -4,11 +4,14 @@ import { randomFrom } from '../../torture/src/random.ts'
 import { attacks } from './enemies/all.ts'
 import type { EnemyName } from './enemies/names.ts'
 import type { Attacks } from './evidence.ts'
+import type { StoreKind } from './operations.ts'
 
 export interface EnemiesArgument {
   readonly url: string
   readonly http2Url: string
-  readonly databaseUrl: string
+  readonly store: StoreKind
+  /** Of the server that holds the keys. */
+  readonly keysUrl: string
   readonly seconds: number
   readonly seed: number
   readonly names: readonly EnemyName[]
@@ -54,11 +57,12 @@ async function attack(name: EnemyName): Promise<void> {
   const signal = AbortSignal.timeout(attackMsMax)
   // Every request listens to it.
   setMaxListeners(0, signal)
-  const { url, http2Url, databaseUrl } = argument
+  const { url, http2Url, store, keysUrl } = argument
   await attacks[name]({
     url,
     http2Url,
-    databaseUrl,
+    store,
+    keysUrl,
     name: `enemy-${name}`,
     random: randomFrom(seed, `${name}-${record.attacks}`),
     signal,

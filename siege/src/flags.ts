@@ -1,8 +1,10 @@
 /** The command line. Bad input is one clear sentence and exit code 2. */
 import { parseArgs } from 'node:util'
 import { type EnemyName, enemyNames } from './enemies/names.ts'
+import { type StoreKind, storeKinds } from './operations.ts'
 
 export interface Flags {
+  readonly store: StoreKind
   readonly seconds: number
   readonly seed: number
   readonly enemies: readonly EnemyName[]
@@ -10,11 +12,12 @@ export interface Flags {
 
 export class BadInput extends Error {}
 
-export const usage = `npm run siege -- [--seconds N] [--seed N] [--enemies ${enemyNames.join(',')}]`
+export const usage = `npm run siege -- [--store ${storeKinds.join('|')}] [--seconds N] [--seed N] [--enemies ${enemyNames.join(',')}]`
 
 export function readFlags(args: readonly string[]): Flags {
   const given = parse(args)
   return {
+    store: readStore(given.store),
     seconds: readNumber('--seconds', given.seconds, 5),
     seed: given.seed === undefined ? Date.now() % 1_000_000 : readNumber('--seed', given.seed, 0),
     enemies: given.enemies === undefined ? enemyNames : given.enemies.split(',').map(readEnemy),
@@ -23,6 +26,7 @@ export function readFlags(args: readonly string[]): Flags {
 
 function parse(args: readonly string[]) {
   const options = {
+    store: { type: 'string', default: 'postgres' },
     seconds: { type: 'string', default: '60' },
     seed: { type: 'string' },
     enemies: { type: 'string' },
@@ -32,6 +36,12 @@ function parse(args: readonly string[]) {
   } catch (error) {
     throw new BadInput(`${error instanceof Error ? error.message : String(error)}\nUsage: ${usage}`)
   }
+}
+
+function readStore(text: string): StoreKind {
+  const store = storeKinds.find(kind => kind === text)
+  if (store !== undefined) return store
+  throw new BadInput(`--store must be one of ${storeKinds.join(', ')} (got ${text})`)
 }
 
 function readEnemy(text: string): EnemyName {

@@ -6,19 +6,20 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { randomFrom } from '../../torture/src/random.ts'
 import { ask, type Ask, type Heard } from './ask.ts'
 import type { Innocents } from './evidence.ts'
-import type { Route } from './operations.ts'
+import { carried, type Route, type StoreKind } from './operations.ts'
 
 export interface InnocentsArgument {
   readonly url: string
+  readonly store: StoreKind
   readonly seed: number
 }
 
-const { url, seed }: InnocentsArgument = JSON.parse(process.argv[2] ?? '{}')
+const { url, store, seed }: InnocentsArgument = JSON.parse(process.argv[2] ?? '{}')
 /** Enough for some of them to be in every batch, and too few to cause load. */
 const clients = 32
 const tenants = 4
 const restMs = 100
-const kinds: readonly Route[] = ['transfers', 'hits', 'atomic', 'phased', 'deferred']
+const kinds: readonly Route[] = carried(store, ['transfers', 'hits', 'atomic', 'phased', 'deferred'])
 
 let finishing = false
 let requests = 0

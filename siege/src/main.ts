@@ -4,6 +4,7 @@
  */
 import { installPostgres } from '../../test/servers/install-postgres.ts'
 import { findPostgres } from '../../test/servers/postgres.ts'
+import { findRedis, installMissingRedis } from '../../test/servers/redis/redis-binary.ts'
 import { check } from './check.ts'
 import { BadInput, type Flags, readFlags } from './flags.ts'
 import { reportLines } from './report.ts'
@@ -18,8 +19,9 @@ try {
 }
 
 async function siege(flags: Flags): Promise<number> {
-  console.log(`seed ${flags.seed}, ${flags.seconds} s, enemies: ${flags.enemies.join(', ')}`)
-  needPostgres()
+  console.log(`${flags.store}, seed ${flags.seed}, ${flags.seconds} s, enemies: ${flags.enemies.join(', ')}`)
+  if (flags.store === 'redis') needRedis()
+  else needPostgres()
   const evidence = await run(flags)
   const violations = check(evidence)
   console.log(reportLines(evidence, violations))
@@ -32,4 +34,10 @@ function needPostgres(): void {
   if (found.kind === 'found') return
   const installation = installPostgres()
   if (installation.kind === 'refused') throw new BadInput(`no PostgreSQL: ${found.why}; ${installation.why}`)
+}
+
+function needRedis(): void {
+  installMissingRedis()
+  const found = findRedis()
+  if (found.kind === 'missing') throw new BadInput(`no Redis: ${found.why}`)
 }

@@ -1,4 +1,4 @@
-/** The application's operations. Names are paths, so that an enemy can compute the identity of a row. */
+/** The application's operations, and which of them a store carries. Names are paths, so that an enemy can compute the identity of a row. */
 export const operations = {
   /** Guarded, `hold`. */
   transfers: 'transfers.create',
@@ -14,6 +14,14 @@ export const operations = {
 } as const
 
 export type Route = keyof typeof operations
+
+export const storeKinds = ['postgres', 'redis'] as const
+export type StoreKind = (typeof storeKinds)[number]
+
+/** Those of the routes that the application has: on Redis there are no transactions. */
+export function carried<R extends Route>(store: StoreKind, routes: readonly R[]): readonly R[] {
+  return store === 'postgres' ? routes : routes.filter(route => route !== 'atomic')
+}
 
 /** The answer of every handler, of any kind. */
 export interface Done {

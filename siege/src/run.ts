@@ -1,4 +1,4 @@
-/** One run: the application, the innocents and the enemies, each in its own process; then the tables are read. */
+/** One run: the application, the innocents and the enemies, each in its own process; then the rows are read. */
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -6,9 +6,6 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import pg from 'pg'
-import { postgresStore } from 'latchkey/stores/postgres'
-import { startPostgres } from '../../test/servers/postgres.ts'
 import type { AppArgument, FromApp } from './app.ts'
 import { bundle } from '../../test/programs/bundle.ts'
 import type { EnemiesArgument } from './enemies.ts'
@@ -16,7 +13,10 @@ import type { EnemyName } from './enemies/names.ts'
 import type { Attacks, Evidence, Innocents } from './evidence.ts'
 import type { Flags } from './flags.ts'
 import type { InnocentsArgument } from './innocents.ts'
-import { allRuns, settledRows, tables } from './rows.ts'
+import { settledRows } from './keys/key-server.ts'
+import { postgresKeys } from './keys/postgres-keys.ts'
+import { redisKeys } from './keys/redis-keys.ts'
+import { readRuns, runsById } from './runs.ts'
 
 /**
  * Three thousand sockets and four thousand streams at the same time took 470 MB. One body of 400 MB held in memory takes more than
@@ -29,31 +29,28 @@ const abortMb = 1_800
 const headStartMs = 1_000
 const settleMsMax = 90_000
 
-export async function run({ seconds, seed, enemies: names }: Flags): Promise<Evidence> {
+export async function run({ store, seconds, seed, enemies: names }: Flags): Promise<Evidence> {
   const ending: (() => unknown)[] = []
   try {
     const directory = mkdtempSync(join(tmpdir(), 'latchkey-siege-'))
     ending.push(() => rmSync(directory, { recursive: true, force: true }))
     const programs = await bundle('siege', [new URL('app.ts', import.meta.url)])
     ending.push(() => programs.remove())
-    const server = await startPostgres()
-    ending.push(() => server.stop())
-    const pool = new pg.Pool({ connectionString: server.url, max: 2 })
-    ending.push(() => pool.end())
-    await postgresStore({ pool }).migrate()
-    await pool.query(tables)
+    const keys = await (store === 'redis' ? redisKeys() : postgresKeys())
+    ending.push(() => keys.stop())
+    const keysUrl = keys.url
 
     const runsFile = join(directory, 'runs')
     writeFileSync(runsFile, '')
-    const app = await startApp(programs.pathOf('app'), { databaseUrl: server.url, runsFile })
+    const app = await startApp(programs.pathOf('app'), { store, keysUrl, runsFile })
     ending.push(() => app.stop())
     const { http, http2 } = app.ports
     const url = `http://127.0.0.1:${http}`
-    const innocents = start<Innocents>('innocents.ts', { url, seed } satisfies InnocentsArgument)
+    const innocents = start<Innocents>('innocents.ts', { url, store, seed } satisfies InnocentsArgument)
     ending.push(() => innocents.child.kill('SIGKILL'))
     await delay(headStartMs)
     const http2Url = `http://127.0.0.1:${http2}`
-    const asked: EnemiesArgument = { url, http2Url, databaseUrl: server.url, seconds, seed, names }
+    const asked: EnemiesArgument = { url, http2Url, store, keysUrl, seconds, seed, names }
     const enemies = start<Record<string, Attacks>>('enemies.ts', asked)
     ending.push(() => enemies.child.kill('SIGKILL'))
 
@@ -64,9 +61,9 @@ export async function run({ seconds, seed, enemies: names }: Flags): Promise<Evi
       acknowledged: [],
       losses: { 'everything: the process of the innocents died': 1 },
     }
-    const rows = await settledRows(pool, settleMsMax)
+    const rows = await settledRows(keys, settleMsMax)
     const { deaths, peakMb } = await app.stop()
-    const runs = await allRuns(pool, runsFile)
+    const runs = runsById([...readRuns(runsFile), ...(await keys.committed())])
     return { innocents: lived, enemies: heard ?? silent(names), runs, app: { deaths, peakMb, peakMbMax }, rows }
   } finally {
     for (const end of ending.reverse()) await end()

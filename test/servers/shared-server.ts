@@ -1,6 +1,9 @@
 /** Whether a test file may ask for a server. All others run without any, and make up `npm run test:fast`. */
 export const SERVER_FILES: readonly string[] = ['**/*.pg.test.ts', '**/*.redis.test.ts', '**/*.system.test.ts']
 
+/** Long failovers, which only `npm run proof` runs. */
+export const PROOF_FILES = '**/*.proof.*test.ts'
+
 /** Set to "1" by the test runner: a missing server may be installed. A bare `vitest` only looks for one. */
 export const MAY_INSTALL = 'LATCHKEY_TEST_INSTALL'
 
@@ -32,4 +35,8 @@ export function announceMissing(why: string): void {
 /** Whether it needs the shared PostgreSQL. A file that needs Redis starts its own. */
 export function needsServer(file: string): boolean {
   return file.endsWith('.pg.test.ts') || file.endsWith('.system.test.ts')
+}
+
+export function needsRedis(file: string): boolean {
+  return file.endsWith('.redis.test.ts') || file.endsWith('.proof.test.ts')
 }

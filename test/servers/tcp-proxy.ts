@@ -13,8 +13,11 @@ export interface TcpProxy {
   cutAt(word: string, lost: 'request' | 'reply'): Promise<void>
   /** From the next message on that contains `word`, all that clients send arrives, and no reply comes back until the wire is mended. */
   muteAt(word: string): void
-  /** From now on nothing that is sent arrives, in either direction, and no connection is cut: as when a network is divided. */
-  silence(): void
+  /**
+   * From now on nothing that is sent arrives, in either direction, and no connection is cut: as when a network is divided. `from`: only on
+   * connections that come from this address.
+   */
+  silence(from?: string): void
   /** Cuts what was muted or silenced; new connections are whole. */
   mend(): void
   close(): Promise<void>
@@ -31,7 +34,7 @@ export async function startTcpProxy(targetUrl: string): Promise<TcpProxy> {
   const sockets = new Set<Socket>()
   let armed: Cut | undefined
   let muted = false
-  let silent = false
+  let silent: string | boolean = false
   let muteWord: string | undefined
   const takeCut = (message: Buffer): Cut | undefined => {
     if (armed === undefined || !message.includes(armed.word)) return undefined
@@ -42,7 +45,9 @@ export async function startTcpProxy(targetUrl: string): Promise<TcpProxy> {
   const server = createServer(client => {
     const upstream = connect(Number(target.port), target.hostname)
     for (const socket of [client, upstream]) track(socket, sockets)
-    join(client, upstream, { takeCut, isMuted: () => muted || silent, isSilent: () => silent })
+    const from = client.remoteAddress
+    const isSilent = () => silent === true || silent === from
+    join(client, upstream, { takeCut, isMuted: () => muted || isSilent(), isSilent })
     client.prependListener('data', message => {
       if (muteWord !== undefined && message.includes(muteWord)) muted = true
     })
@@ -64,8 +69,8 @@ export async function startTcpProxy(targetUrl: string): Promise<TcpProxy> {
     muteAt(word) {
       muteWord = word
     },
-    silence() {
-      silent = true
+    silence(from) {
+      silent = from ?? true
     },
     mend() {
       for (const socket of sockets) socket.destroy()

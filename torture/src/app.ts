@@ -6,15 +6,15 @@ import { randomUUID } from 'node:crypto'
 import { serve } from '@hono/node-server'
 import { type Context, Hono } from 'hono'
 import pg from 'pg'
-import { classifyNetworkFailure, createLatchkey, type GuardedExecution, notExecuted, outcomeUnknown } from 'latchkey'
+import { classifyNetworkFailure, type GuardedExecution, notExecuted, outcomeUnknown } from 'latchkey'
 import { idempotent, statusOf } from 'latchkey/http/hono'
-import { postgresStore } from 'latchkey/stores/postgres'
+import { keysInPostgres, keysInRedis, type KeysOptions, type RedisPlace } from './app-keys.ts'
 import { historyTelemetry } from './app-telemetry.ts'
 import { startWorkers } from './app-workers.ts'
 import { armFaultPoints, type Arming } from './arming.ts'
 import { type AppEvent, openHistory } from './history.ts'
 import type { Settlement } from './operator.ts'
-import { chargeTimeoutMs, keyOf, paymentsOperation, refundsOperation } from './payments.ts'
+import { chargeTimeoutMs, keyOf } from './payments.ts'
 import { type ChargeAnswer, providerClient } from './provider-client.ts'
 import { settleUnknowns } from './settle-unknowns.ts'
 import { type Asked, insertOrder, upsertTransfer } from './shop.ts'
@@ -23,6 +23,8 @@ export interface AppArgument {
   readonly name: string
   readonly directory: string
   readonly databaseUrl: string
+  /** Undefined: the keys are in the database. */
+  readonly redis?: RedisPlace
   readonly poolMax: number
   readonly providerUrl: string
   readonly receiptsUrl: string
@@ -46,19 +48,21 @@ const pool = new pg.Pool({
 pool.on('error', () => {})
 const provider = providerClient(argument.providerUrl, history)
 
-const latchkey = createLatchkey({
-  store: postgresStore({ pool }),
-  scope: (c: Context) => c.req.header('x-account') ?? '',
-  telemetry: historyTelemetry(history),
-  storeTimeoutMs: 1_500,
-})
+const options: KeysOptions = {
+  pool,
+  dedup,
+  money: { provider, leaseMs, history },
+  latchkey: {
+    scope: (c: Context) => c.req.header('x-account') ?? '',
+    telemetry: historyTelemetry(history),
+    storeTimeoutMs: 1_500,
+  },
+}
+const keys = argument.redis === undefined ? keysInPostgres(options) : keysInRedis(argument.redis, options)
+const { latchkey, createOrder, createPayment, createRefund, hasOutbox } = keys
 const guarded = { leaseMs, holdMsMax: 60_000, describe: keyOf }
-const createOrder = latchkey.atomic('orders.create', { describe: keyOf })
 const createTransfer = latchkey.guarded('transfers.create', { ...guarded, onFailure: 'rerun' })
 const createPayout = latchkey.guarded('payouts.create', { ...guarded, onFailure: 'hold' })
-const money = { provider, leaseMs, history }
-const createPayment = paymentsOperation(latchkey, { ...money, dedup })
-const createRefund = refundsOperation(latchkey, money)
 const { reconcile, onWebhook } = settleUnknowns({
   latchkey,
   phased: [createPayment, createRefund],
@@ -71,13 +75,15 @@ const { reconcile, onWebhook } = settleUnknowns({
 
 const onError = (error: Error, c: Context) => c.json({ error: error.message }, 500)
 const app = new Hono().onError(onError)
-app.post(
-  '/orders',
-  idempotent(createOrder, async (c: Context, { tx }) => {
-    const order = await insertOrder(tx, await c.req.json<Asked>())
-    return c.json({ order, nonce: randomUUID() }, 201)
-  }),
-)
+if (createOrder !== undefined) {
+  app.post(
+    '/orders',
+    idempotent(createOrder, async (c: Context, { tx }) => {
+      const order = await insertOrder(tx, await c.req.json<Asked>())
+      return c.json({ order, nonce: randomUUID() }, 201)
+    }),
+  )
+}
 app.post(
   '/transfers',
   idempotent(createTransfer, async (c: Context) => {
@@ -121,7 +127,7 @@ async function payOut({ key, account, amount }: Asked, execution: GuardedExecuti
 }
 
 armFaultPoints(history, argument.arming)
-const workers = startWorkers(latchkey, { receiptsUrl, reconcile })
+const workers = startWorkers(latchkey, { receiptsUrl: hasOutbox ? receiptsUrl : undefined, reconcile })
 const server = serve({ fetch: app.fetch, port: 0, hostname: '127.0.0.1' }, ({ port }) => {
   history.write({ type: 'started', detail: JSON.stringify(argument.arming ?? null) })
   process.send?.({ port })
@@ -133,6 +139,7 @@ async function stop(): Promise<void> {
   server.close()
   await workers.stop()
   await latchkey.close()
+  await keys.close()
   await pool.end()
   process.exit(0)
 }

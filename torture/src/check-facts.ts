@@ -5,6 +5,7 @@
  * The checker does not import Latchkey, so that it cannot share its mistakes.
  */
 import type { AppEvent, ClientEvent, NemesisEvent, ReceiptEvent, WebhookEvent } from './history.ts'
+import type { StoreKind } from './store-kind.ts'
 
 export interface BusinessRow {
   readonly id: number
@@ -17,7 +18,7 @@ export interface ReceiptRow {
   readonly key: string
 }
 
-/** One row of `latchkey.keys`. Its description is the client's key. */
+/** One of Latchkey's rows. Its description is the client's key. */
 export interface KeyRow {
   readonly key: string
   readonly operation: string
@@ -29,14 +30,14 @@ export interface KeyRow {
   readonly listed: boolean
 }
 
-/** One row of `latchkey.evidence`. */
+/** A piece of evidence that Latchkey stored. */
 export interface Proof {
   readonly key: string
   readonly source: 'webhook' | 'look-up' | 'ledger' | 'late-owner' | 'operator'
   readonly verdict: 'happened' | 'declined' | 'never-happened' | 'unknown'
   /** It settled its row. */
   readonly applied: boolean
-  /** When it was stored, by the database's clock. */
+  /** When it was stored, by the server's clock. */
   readonly at: number
   /** The epoch of the effect that it is about; null: it is about the whole operation. */
   readonly epoch: number | null
@@ -44,6 +45,7 @@ export interface Proof {
 
 /** The settings of the run. */
 export interface Terms {
+  readonly store: StoreKind
   /** How long "never happened" proves nothing. */
   readonly quarantineMs: number
   /** The provider recognises the keys of payments; of other kinds it never does. */
@@ -60,7 +62,7 @@ export interface Facts {
   readonly receipts: readonly ReceiptRow[]
   readonly keys: readonly KeyRow[]
   readonly proofs: readonly Proof[]
-  /** Each time that a row became unknown, by the database's clock. */
+  /** Each time that a row became unknown, by the server's clock. */
   readonly unknowns: readonly { readonly key: string; readonly since: number }[]
   /** Receipts whose message is parked, by key. */
   readonly parkedReceipts: readonly string[]

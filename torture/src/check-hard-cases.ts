@@ -8,10 +8,12 @@ const crashCases = [
   'deferred work resumed after a crash',
   'unknown entered by its owner',
   'unknown entered by the sweeper',
-  'commit unknown',
   'parked',
-  'outbox duplicate delivered',
 ] as const
+/** Of a store with transactions. */
+const commitCases = ['commit unknown', 'outbox duplicate delivered'] as const
+/** Of a store without. */
+const answerCases = ['reply to an answer lost', 'redis killed'] as const
 const settlingCases = [
   'settled by look-up',
   'settled by ledger',
@@ -29,22 +31,25 @@ const webhookCases = [
 ] as const
 
 type Counts<Cases extends readonly string[]> = Record<Cases[number], number>
-export type HardCase = (typeof crashCases | typeof settlingCases | typeof webhookCases)[number]
+type Cases = typeof crashCases | typeof commitCases | typeof answerCases | typeof settlingCases | typeof webhookCases
+export type HardCase = Cases[number]
 
 /** The cases that a run on these terms can meet. */
-export function hardCasesOf({ webhooks }: Pick<Terms, 'webhooks'>): readonly HardCase[] {
-  return [...crashCases, ...settlingCases, ...(webhooks ? webhookCases : [])]
+export function hardCasesOf({ store, webhooks }: Pick<Terms, 'store' | 'webhooks'>): readonly HardCase[] {
+  const ofStore = store === 'redis' ? answerCases : commitCases
+  return [...crashCases, ...ofStore, ...settlingCases, ...(webhooks ? webhookCases : [])]
 }
 
 export function countHardCases(evidence: Evidence): Partial<Record<HardCase, number>> {
   return {
     ...countCrashes(evidence),
+    ...(evidence.facts.terms.store === 'redis' ? countAnswers(evidence) : countCommits(evidence)),
     ...countSettling(evidence),
     ...(evidence.facts.terms.webhooks ? countWebhooks(evidence) : {}),
   }
 }
 
-function countCrashes({ apps, clients, facts, receipts }: Evidence): Counts<typeof crashCases> {
+function countCrashes({ apps, clients, facts }: Evidence): Counts<typeof crashCases> {
   const crashed = new Set(facts.keys.filter(({ crashes }) => crashes > 0).map(({ key }) => key))
   const metric = metricsOf(apps)
   const resumed = apps.filter(({ type, key = '' }) => type === 'resumed-midway' && crashed.has(key))
@@ -58,11 +63,18 @@ function countCrashes({ apps, clients, facts, receipts }: Evidence): Counts<type
     'deferred work resumed after a crash': resumed.filter(({ key }) => key?.startsWith('refunds')).length,
     'unknown entered by its owner': byOwner({ clients, facts }),
     'unknown entered by the sweeper': zombies.length,
-    'commit unknown': apps.filter(({ type, name }) => type === 'fault-point' && name === 'read after commit:before')
-      .length,
     parked: facts.keys.filter(({ parked }) => parked).length,
-    'outbox duplicate delivered': duplicates(receipts),
   }
+}
+
+function countCommits({ apps, receipts }: Evidence): Counts<typeof commitCases> {
+  const read = apps.filter(({ type, name }) => type === 'fault-point' && name === 'read after commit:before')
+  return { 'commit unknown': read.length, 'outbox duplicate delivered': duplicates(receipts) }
+}
+
+function countAnswers({ nemesis }: Evidence): Counts<typeof answerCases> {
+  const faults = (wanted: string) => nemesis.filter(({ kind }) => kind === wanted).length
+  return { 'reply to an answer lost': faults('answer-reply-swallowed'), 'redis killed': faults('redis-killed') }
 }
 
 function countSettling(evidence: Evidence): Counts<typeof settlingCases> {

@@ -62,7 +62,7 @@ const accepted = (key: string, id = key): ClientEvent[] => [
 /** An order, a transfer, two payments and a refund with receipts. */
 function cleanFacts(): Facts {
   return {
-    terms: { quarantineMs, dedup: true, webhooks: true },
+    terms: { store: 'postgres', quarantineMs, dedup: true, webhooks: true },
     orders: [{ id: 1, key: 'o-1' }],
     payments: [
       { id: 1, key: 'p-1' },
@@ -235,7 +235,7 @@ describe('the checker', () => {
   it('calls a run inconclusive in which a hard case did not occur, and names it', () => {
     const report = check({ ...cleanRun(), apps: [] })
     expect(report.verdict).toBe('inconclusive')
-    const missed = hardCasesOf({ webhooks: true }).filter(name => report.hardCases[name] === 0)
+    const missed = hardCasesOf({ store: 'postgres', webhooks: true }).filter(name => report.hardCases[name] === 0)
     expect(missed).toEqual([
       'stale write refused',
       'resumed mid-way after a crash',
@@ -248,8 +248,19 @@ describe('the checker', () => {
     ])
   })
 
+  it('asks for a killed server and a lost reply on Redis, and for no commit and no receipt', () => {
+    const onRedis = withFacts({ terms: { store: 'redis', quarantineMs, dedup: true, webhooks: true } })
+    const report = check(onRedis)
+    expect(report.verdict).toBe('inconclusive')
+    const missed = hardCasesOf({ store: 'redis', webhooks: true }).filter(name => report.hardCases[name] === 0)
+    expect(missed).toEqual(['reply to an answer lost', 'redis killed'])
+    const fault = (kind: string) => ({ type: 'fault', kind }) as const
+    const nemesis = [fault('answer-reply-swallowed'), fault('redis-killed')]
+    expect(check({ ...onRedis, nemesis }).verdict).toBe('passed')
+  })
+
   it('asks for no webhooks in a run without them', () => {
-    const without = withFacts({ terms: { quarantineMs, dedup: true, webhooks: false } })
+    const without = withFacts({ terms: { store: 'postgres', quarantineMs, dedup: true, webhooks: false } })
     expect(check({ ...without, webhooks: [] }).verdict).toBe('passed')
     expect(check({ ...cleanRun(), webhooks: [] }).verdict).toBe('inconclusive')
   })
@@ -262,7 +273,10 @@ describe('the checker', () => {
     expect(kindsOf(withApps(first, ended('payouts-1', 'd-5', 150, 'never-left'), second))).toEqual([])
     expect(kindsOf(withApps(first, ended('payouts-1', 'd-5', 100, 'never-left'), second))).toEqual([])
     expect(kindsOf(withApps(asked('payments-1', 'd-6', 100), asked('payments-1', 'd-6', 200)))).toEqual([])
-    const off = { ...cleanRun().facts, terms: { quarantineMs, dedup: false, webhooks: true } }
+    const off = {
+      ...cleanRun().facts,
+      terms: { store: 'postgres' as const, quarantineMs, dedup: false, webhooks: true },
+    }
     const repeated = withApps(asked('payments-1', 'd-6', 100), asked('payments-1', 'd-6', 200))
     expect(kindsOf({ ...repeated, facts: off })).toEqual(['called-in-doubt'])
   })

@@ -9,16 +9,18 @@ import { lostAnswerAmount } from '../../examples/payments/src/charge.ts'
 import { ask, type Ask, type Heard, look } from './ask.ts'
 import { type ClientEvent, type Kind, openHistory } from './history.ts'
 import { type Random, randomFrom } from './random.ts'
+import { kindsOf, type StoreKind } from './store-kind.ts'
 
 export interface ClientsArgument {
   readonly directory: string
   readonly seed: number
   readonly clients: number
+  readonly store: StoreKind
 }
 
 export type ToClients = { urls: string[] } | { poison: true } | { finish: true }
 
-const { directory, seed, clients }: ClientsArgument = JSON.parse(process.argv[2] ?? '{}')
+const { directory, seed, clients, store }: ClientsArgument = JSON.parse(process.argv[2] ?? '{}')
 const history = openHistory<ClientEvent>(directory, 'clients')
 const asked = new Map<string, Ask>()
 /** The status resources of accepted requests, by key. */
@@ -40,24 +42,9 @@ const avoidMs = 1_500
 const finalLimitMs = 150_000
 const finalPauseMs = 700
 
-const kinds: readonly Kind[] = [
-  'orders',
-  'orders',
-  'orders',
-  'payments',
-  'payments',
-  'payments',
-  'payments',
-  'transfers',
-  'payouts',
-  'refunds',
-  'refunds',
-  'refunds',
-]
-
 async function runClient(random: Random): Promise<void> {
   while (running) {
-    const next = newAsk(random, random.pick(kinds))
+    const next = newAsk(random, random.pick(kindsOf[store]))
     const other = random.chance(0.1) ? persist(next, random) : undefined
     await persist(next, random)
     await other

@@ -1,7 +1,10 @@
 /** The command line. Bad input is one clear sentence and exit code 2. */
 import { parseArgs } from 'node:util'
+import { type StoreKind, storeKinds } from './store-kind.ts'
 
 export interface Flags {
+  /** Where the keys are. The shop's own rows are in PostgreSQL in any case. */
+  readonly store: StoreKind
   readonly seconds: number
   readonly seed: number
   /** Whether the provider recognises our keys, and the effect declares `dedup`. */
@@ -17,11 +20,12 @@ export interface Flags {
 export class BadInput extends Error {}
 
 export const usage =
-  'npm run torture -- [--seconds N] [--seed N] [--dedup on|off] [--webhooks on|off] [--dir DIRECTORY] [--check DIRECTORY]'
+  'npm run torture -- [--store postgres|redis] [--seconds N] [--seed N] [--dedup on|off] [--webhooks on|off] [--dir DIRECTORY] [--check DIRECTORY]'
 
 export function readFlags(args: readonly string[]): Flags {
   const given = parse(args)
   return {
+    store: readStore(given.store),
     seconds: readNumber('--seconds', given.seconds, 1),
     seed: given.seed === undefined ? Date.now() % 1_000_000 : readNumber('--seed', given.seed, 0),
     dedup: readSwitch('--dedup', given.dedup),
@@ -33,6 +37,7 @@ export function readFlags(args: readonly string[]): Flags {
 
 function parse(args: readonly string[]) {
   const options = {
+    store: { type: 'string', default: 'postgres' },
     seconds: { type: 'string', default: '60' },
     seed: { type: 'string' },
     dedup: { type: 'string', default: 'on' },
@@ -45,6 +50,12 @@ function parse(args: readonly string[]) {
   } catch (error) {
     throw new BadInput(`${error instanceof Error ? error.message : String(error)}\nUsage: ${usage}`)
   }
+}
+
+function readStore(text: string): StoreKind {
+  const store = storeKinds.find(kind => kind === text)
+  if (store !== undefined) return store
+  throw new BadInput(`--store must be one of ${storeKinds.join(', ')} (got ${text})`)
 }
 
 function readSwitch(flag: string, text: string): boolean {

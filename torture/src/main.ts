@@ -1,12 +1,13 @@
 /**
- * `npm run torture -- --seconds 120 --seed 7`: real processes, a real PostgreSQL, and a nemesis that breaks them; then a
- * checker that knows nothing of Latchkey. Exit code 0: passed, 1: failed, 2: bad input, 3: inconclusive.
+ * `npm run torture -- --seconds 120 --seed 7`: real processes, a real PostgreSQL, or with `--store redis` a real Redis, and a nemesis that
+ * breaks them; then a checker that knows nothing of Latchkey. Exit code 0: passed, 1: failed, 2: bad input, 3: inconclusive.
  */
 import { mkdirSync, mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { installPostgres } from '../../test/servers/install-postgres.ts'
 import { findPostgres } from '../../test/servers/postgres.ts'
+import { findRedis, installMissingRedis } from '../../test/servers/redis/redis-binary.ts'
 import { check } from './check.ts'
 import { readEvidence } from './check-files.ts'
 import { BadInput, type Flags, readFlags } from './flags.ts'
@@ -25,8 +26,9 @@ async function torture(flags: Flags): Promise<number> {
   const directory = flags.check ?? openDirectory(flags.dir)
   if (flags.check === undefined) {
     const terms = `dedup ${flags.dedup ? 'on' : 'off'}, webhooks ${flags.webhooks ? 'on' : 'off'}`
-    console.log(`seed ${flags.seed}, ${flags.seconds} s, ${terms}, histories in ${directory}`)
+    console.log(`${flags.store}, seed ${flags.seed}, ${flags.seconds} s, ${terms}, histories in ${directory}`)
     needPostgres()
+    if (flags.store === 'redis') needRedis()
     await run(flags, directory)
   }
   const report = check(readEvidence(directory))
@@ -40,6 +42,12 @@ function needPostgres(): void {
   if (found.kind === 'found') return
   const installation = installPostgres()
   if (installation.kind === 'refused') throw new BadInput(`no PostgreSQL: ${found.why}; ${installation.why}`)
+}
+
+function needRedis(): void {
+  installMissingRedis()
+  const found = findRedis()
+  if (found.kind === 'missing') throw new BadInput(`no Redis: ${found.why}`)
 }
 
 function openDirectory(given: string | undefined): string {

@@ -1,11 +1,12 @@
 /** The nemesis: several loops at once, each of which draws from the seed what to break next and for how long. */
 import { setTimeout as delay } from 'node:timers/promises'
-import type { PostgresServer } from '../../test/servers/postgres.ts'
 import type { Provider } from '../../examples/payments/src/provider-process.ts'
 import type { Fault } from '../../examples/payments/src/charge.ts'
 import type { Fleet } from './fleet.ts'
+import type { KeyServer } from './keys/key-server.ts'
 import type { History, NemesisEvent } from './history.ts'
 import { type Random, randomFrom } from './random.ts'
+import type { StoreKind } from './store-kind.ts'
 import type { Wire } from './wire.ts'
 
 export interface Targets {
@@ -14,7 +15,8 @@ export interface Targets {
   readonly leaseMs: number
   readonly fleet: Fleet
   readonly wires: readonly Wire[]
-  readonly server: PostgresServer
+  readonly store: StoreKind
+  readonly keys: KeyServer
   readonly provider: Provider
   readonly log: History<NemesisEvent>
   readonly poison: () => void
@@ -28,9 +30,12 @@ const awakeMin = 3
 const aliveMin = 2
 
 /** Before a last write, and after it: then nothing may be refused. */
-const lateWrites = ['^finish:before', '^phase:before-commit', '^result:before', '^finish:']
+const lateWrites: Readonly<Record<StoreKind, readonly string[]>> = {
+  postgres: ['^finish:before', '^phase:before-commit', '^result:before', '^finish:'],
+  redis: ['^finish:before', '^result:before', '^finish:'],
+}
 
-/** Some transaction commits within this time, or the process is dead. */
+/** Some work ends within this time, or the process is dead. */
 const swallowLimitMs = 3_000
 const strikeLimitMs = 3_000
 
@@ -75,24 +80,24 @@ async function harmProcess({ fleet, leaseMs, log }: Targets, random: Random): Pr
 }
 
 /** Stops a process right before it writes its result: when it resumes, another process owns the row. */
-async function fallAsleep({ fleet }: Targets, random: Random): Promise<void> {
+async function fallAsleep({ fleet, store }: Targets, random: Random): Promise<void> {
   await delay(random.between(2_000, 6_000))
   const endMs = performance.now() + strikeLimitMs
   while (fleet.awake().length < awakeMin && performance.now() < endMs) await delay(100)
   const up = fleet.awake()
-  if (up.length >= awakeMin) fleet.stopAt(random.pick(up), random.pick(lateWrites))
+  if (up.length >= awakeMin) fleet.stopAt(random.pick(up), random.pick(lateWrites[store]))
 }
 
-async function harmWire({ wires, log }: Targets, random: Random): Promise<void> {
+async function harmWire({ wires, keys, log }: Targets, random: Random): Promise<void> {
   const app = random.between(0, wires.length - 1)
   const wire = wires[app]
   const report = (kind: string, detail = '') => log.write({ type: 'fault', kind, app, detail })
   const ms = random.between(300, 4_000)
-  switch (random.pick(['commit', 'commit', 'commit', 'cut', 'dark', 'replies', 'slow'] as const)) {
-    case 'commit': {
+  switch (random.pick(['last', 'last', 'last', 'cut', 'dark', 'replies', 'slow'] as const)) {
+    case 'last': {
       const then = random.pick(['cut', 'silence'] as const)
-      const swallowed = new Promise<void>(done => wire?.swallowCommit(then, done))
-      const reported = swallowed.then(() => report('commit-reply-swallowed', then))
+      const swallowed = new Promise<void>(done => wire?.swallowReply(then, done))
+      const reported = swallowed.then(() => report(`${keys.lastWord.name}-reply-swallowed`, then))
       await Promise.race([reported, delay(swallowLimitMs)])
       break
     }
@@ -171,17 +176,17 @@ function shuffledFaults(random: Random): Fault[] {
 }
 
 /** Spread over the run: each kill costs a few seconds in which nothing else happens. */
-async function killServer({ server, seed, seconds, log }: Targets, endMs: number): Promise<void> {
+async function killServer({ keys, store, seed, seconds, log }: Targets, endMs: number): Promise<void> {
   const random = randomFrom(seed, 'server')
   const times = Math.max(1, Math.floor(seconds / 28))
   const everyMs = (seconds * 1_000) / (times + 0.5)
   for (let killed = 0; killed < times; killed++) {
     const restMs = endMs - performance.now()
     await delay(Math.max(0, Math.min(restMs, everyMs * (0.7 + 0.5 * random.next()))))
-    await server.kill()
-    log.write({ type: 'fault', kind: 'postgres-killed' })
+    await keys.kill()
+    log.write({ type: 'fault', kind: `${store}-killed` })
     await delay(random.between(100, 1_500))
-    await server.restart()
+    await keys.restart()
   }
 }
 

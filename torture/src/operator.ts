@@ -1,10 +1,10 @@
 /** A person who reads the provider's ledger now and then, and settles what is found there, with a name and a reason. */
 import type { OperatorVerdict } from 'latchkey'
 import type { Charge } from '../../examples/payments/src/charge.ts'
-import { withClient } from './collect.ts'
+import type { KeyServer } from './keys/key-server.ts'
 
 export interface Looking {
-  readonly databaseUrl: string
+  readonly keys: Pick<KeyServer, 'oldestUnknown'>
   readonly charges: () => Promise<readonly Charge[]>
   /** An application process to send the verdict to. Undefined: none listens. */
   readonly url: () => string | undefined
@@ -15,16 +15,9 @@ export interface Settlement {
   readonly verdict: OperatorVerdict
 }
 
-/** The oldest: others may still be settled without a person. */
-const oldestUnknown = `select k.id, k.operation from latchkey.due d join latchkey.keys k on k.id = d.id
-  where k.state = 4 order by d.since limit 1`
-
 /** Settles only as `happened`: a person could conclude `never-happened` too early. Returns whether a row was settled. */
-export async function settleOne({ databaseUrl, charges, url }: Looking): Promise<boolean> {
-  const row = await withClient(databaseUrl, async client => {
-    const { rows } = await client.query<{ id: string; operation: string }>(oldestUnknown)
-    return rows[0]
-  }).catch(() => undefined)
+export async function settleOne({ keys, charges, url }: Looking): Promise<boolean> {
+  const row = await keys.oldestUnknown()
   const charge = (await charges()).find(({ reference = '' }) => row !== undefined && reference.endsWith(row.id))
   const to = url()
   if (row === undefined || charge === undefined || to === undefined) return false

@@ -19,13 +19,13 @@ export interface MoneyOptions {
   readonly history: History<AppEvent>
 }
 
-interface Moving extends MoneyOptions {
+export interface Moving extends MoneyOptions {
   readonly table: MoneyTable
   /** Whether the provider recognises the downstream key. */
   readonly dedup: boolean
 }
 
-const day = 24 * 3_600_000
+export const day = 24 * 3_600_000
 /** Short, so that a call to a slow provider is abandoned soon. */
 export const chargeTimeoutMs = 1_000
 
@@ -80,7 +80,7 @@ async function moveMoney(
 }
 
 /** A handler that kills its process, every time. */
-function die(history: History<AppEvent>, key: string): void {
+export function die(history: History<AppEvent>, key: string): void {
   history.write({ type: 'poisoned', key })
   process.kill(process.pid, 'SIGKILL')
 }

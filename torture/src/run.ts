@@ -4,24 +4,27 @@ import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import pg from 'pg'
-import { postgresStore } from 'latchkey/stores/postgres'
 import { startPostgres } from '../../test/servers/postgres.ts'
 import { startProvider } from '../../examples/payments/src/provider-process.ts'
 import { bundle } from '../../test/programs/bundle.ts'
+import type { RedisPlace } from './app-keys.ts'
 import { ledgerFile } from './check-files.ts'
 import type { ClientsArgument, ToClients } from './clients.ts'
-import { collectFacts, drain, unknownsTable, withClient } from './collect.ts'
+import { collectFacts, drain, withClient } from './collect.ts'
 import type { Flags } from './flags.ts'
 import { startFleet } from './fleet.ts'
 import { type NemesisEvent, openHistory } from './history.ts'
+import type { KeyServer } from './keys/key-server.ts'
+import { postgresKeys } from './keys/postgres-keys.ts'
+import { redisKeys } from './keys/redis-keys.ts'
 import { startMailman } from './mailman.ts'
 import { runNemesis } from './nemesis.ts'
 import { settleOne } from './operator.ts'
 import { randomFrom } from './random.ts'
 import { startReceipts } from './receipts.ts'
-import { shopTables } from './shop.ts'
-import { openWire } from './wire.ts'
+import { repeatableRows, shopTables } from './shop.ts'
+import type { StoreKind } from './store-kind.ts'
+import { openWire, type Wire } from './wire.ts'
 
 /** Small pools of different sizes, which heartbeats, workers and handlers have to share. */
 const poolSizes = [3, 5, 8, 12] as const
@@ -36,7 +39,7 @@ const drainLimitMs = 120_000
  */
 const quarantineMs = 25_000
 
-export async function run({ seed, seconds, dedup, webhooks }: Flags, directory: string): Promise<void> {
+export async function run({ store, seed, seconds, dedup, webhooks }: Flags, directory: string): Promise<void> {
   const ending: (() => unknown)[] = []
   const endAll = async () => {
     for (const end of ending.splice(0).reverse()) await end()
@@ -45,17 +48,13 @@ export async function run({ seed, seconds, dedup, webhooks }: Flags, directory: 
     const sources = ['app.ts', 'clock-off.ts'].map(name => new URL(name, import.meta.url))
     const programs = await bundle('torture', sources)
     ending.push(() => programs.remove())
-    const server = await startPostgres({ settings: { idle_in_transaction_session_timeout: '8s' } })
-    ending.push(() => server.stop())
-    await prepare(server.url)
+    const { databaseUrl, keys, wires } = await startServers(store, ending)
     const provider = await startProvider(join(directory, ledgerFile))
     ending.push(() => provider.stop())
     await provider.setIdempotency(dedup)
     const receipts = await startReceipts(directory, randomFrom(seed, 'receipts'))
     ending.push(() => receipts.close())
-    const wires = await Promise.all(poolSizes.map(() => openWire(server.url)))
-    ending.push(() => Promise.all(wires.map(wire => wire.close())))
-    const users = startClients({ directory, seed, clients })
+    const users = startClients({ directory, seed, clients, store })
     ending.push(() => users.kill())
     const log = openHistory<NemesisEvent>(directory, 'nemesis')
     const random = randomFrom(seed, 'fleet')
@@ -70,8 +69,9 @@ export async function run({ seed, seconds, dedup, webhooks }: Flags, directory: 
     const shared = { directory, providerUrl: provider.url, receiptsUrl: receipts.url, dedup, webhookSecret: secret }
     const fleet = await startFleet({
       programs,
-      arguments: wires.map(({ url: databaseUrl }, index) => {
-        const own = { name: String(index), databaseUrl, poolMax: poolSizes[index] ?? 4 }
+      arguments: wires.map(({ url }, index) => {
+        const places = store === 'redis' ? { databaseUrl, redis: redisPlace(url, index) } : { databaseUrl: url }
+        const own = { name: String(index), ...places, poolMax: poolSizes[index] ?? 4 }
         return { ...shared, ...own, leaseMs, quarantineMs }
       }),
       random,
@@ -84,30 +84,47 @@ export async function run({ seed, seconds, dedup, webhooks }: Flags, directory: 
     })
     ending.push(() => fleet.stop())
 
-    const looking = { databaseUrl: server.url, charges: () => provider.ledger(), url: () => urls[0] }
+    const looking = { keys, charges: () => provider.ledger(), url: () => urls[0] }
     const people = { poison: () => tell({ poison: true }), settleOne: () => settleOne(looking) }
-    await runNemesis({ seconds, seed, leaseMs, fleet, wires, server, provider, log, ...people })
+    await runNemesis({ seconds, seed, leaseMs, fleet, wires, store, keys, provider, log, ...people })
     console.log('the faults have stopped; sending every request again')
     receipts.calm()
     await fleet.calm()
     const finished = once(users, 'message')
     tell({ finish: true })
     await finished
-    const left = await drain(server.url, drainLimitMs)
+    const left = await drain(keys, drainLimitMs)
     if (left > 0) console.log(`${left} rows are still not at rest after ${drainLimitMs} ms`)
     await fleet.stop()
-    const terms = { quarantineMs, dedup, webhooks }
-    await collectFacts({ databaseUrl: server.url, directory, terms })
+    await collectFacts({ databaseUrl, keys, directory, terms: { store, quarantineMs, dedup, webhooks } })
   } finally {
     await endAll()
   }
 }
 
-async function prepare(databaseUrl: string): Promise<void> {
-  const pool = new pg.Pool({ connectionString: databaseUrl, max: 2 })
-  await postgresStore({ pool }).migrate()
-  await pool.end()
-  await withClient(databaseUrl, client => client.query(shopTables + unknownsTable))
+interface Servers {
+  /** Direct. */
+  readonly databaseUrl: string
+  readonly keys: KeyServer
+  /** To the keys, one for each application process. */
+  readonly wires: readonly Wire[]
+}
+
+async function startServers(store: StoreKind, ending: (() => unknown)[]): Promise<Servers> {
+  const database = await startPostgres({ settings: { idle_in_transaction_session_timeout: '8s' } })
+  ending.push(() => database.stop())
+  const tables = store === 'redis' ? shopTables + repeatableRows : shopTables
+  await withClient(database.url, client => client.query(tables))
+  const keys = store === 'redis' ? await redisKeys() : await postgresKeys(database)
+  ending.push(() => keys.stop())
+  const wires = await Promise.all(poolSizes.map(() => openWire(keys.url, keys.lastWord)))
+  ending.push(() => Promise.all(wires.map(wire => wire.close())))
+  return { databaseUrl: database.url, keys, wires }
+}
+
+/** Both clients share the rows. */
+function redisPlace(url: string, index: number): RedisPlace {
+  return { url, client: index % 2 === 0 ? 'ioredis' : 'node-redis' }
 }
 
 function startClients(argument: ClientsArgument): ChildProcess {

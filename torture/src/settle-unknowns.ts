@@ -6,10 +6,10 @@ import { createReconciler, type Reconciler, standardWebhooks, type EvidenceInput
 import type { WorkersHost } from 'latchkey/workers'
 import type { Charge, ChargeEvent } from '../../examples/payments/src/charge.ts'
 import type { ChargeAnswer, ProviderClient } from './provider-client.ts'
-import { type Asked, isBooksOnly, type OwnEntry, ownEntries } from './shop.ts'
+import { type Asked, isBooksOnly, type OwnEntry, ownEntries, recordEffect, upsertMoney } from './shop.ts'
 
 export interface Settling<C> {
-  readonly latchkey: WorkersHost<pg.PoolClient>
+  readonly latchkey: WorkersHost<unknown>
   readonly phased: readonly (PhasedOperation<Asked, C> | DeferredOperation<Asked, C>)[]
   readonly payouts: GuardedOperation<C>
   readonly provider: ProviderClient
@@ -43,12 +43,17 @@ export function settleUnknowns<C>(settling: Settling<C>): {
   return { reconcile, onWebhook }
 }
 
-function registerLookups<C>(reconcile: Reconciler, { phased, payouts, provider, quarantineMs }: Settling<C>): void {
+function registerLookups<C>(reconcile: Reconciler, settling: Settling<C>): void {
+  const { phased, payouts, provider, pool, quarantineMs } = settling
   const options = { quarantineMs, backoffMs, timeoutMs: 2_000 }
   for (const operation of phased) {
     reconcile.register<Asked>(operation, {
       ...options,
-      async lookup({ key, input, unknownForMs, signal }) {
+      async lookup({ id, key, input, effect, unknownForMs, signal }) {
+        if (effect.name === recordEffect) {
+          const table = operation.name === 'refunds.create' ? 'refunds' : 'payments'
+          return { kind: 'happened', value: await upsertMoney(pool, table, { ...input, id }) }
+        }
         if (isBooksOnly(input.key) && unknownForMs < searchLagMs) return { kind: 'still-unknown' }
         const found = await provider.find(key, signal)
         return found === undefined ? { kind: 'never-happened' } : { kind: 'happened', value: valueOf(found) }

@@ -14,6 +14,12 @@ create table accounts (account text primary key, receipts integer not null defau
 create table transfers (id serial, key text primary key, account text not null, runs integer not null default 1);
 `
 
+/** Where a store has no transactions with these tables, the row of a payment is written by an effect, which may be repeated. */
+export const repeatableRows = `
+create unique index on payments (reference);
+create unique index on refunds (reference);
+`
+
 type Queryable = Pick<pg.PoolClient, 'query'>
 
 export async function insertOrder(tx: Queryable, { key, account }: Asked): Promise<number> {
@@ -28,6 +34,17 @@ export async function insertMoney(tx: Queryable, table: MoneyTable, asked: Asked
   const { key, account, amount, id } = asked
   const text = `insert into ${table} (key, account, amount, reference) values ($1, $2, $3, $4) returning id`
   return idOf(await tx.query(text, [key, account, amount, referenceOf({ key, id })]))
+}
+
+/** The effect that writes the row of a payment, where there are no transactions. */
+export const recordEffect = 'record'
+
+/** The same row, however often it is written. */
+export async function upsertMoney(pool: Queryable, table: MoneyTable, asked: Asked & { id: string }): Promise<number> {
+  const { key, account, amount, id } = asked
+  const text = `insert into ${table} (key, account, amount, reference) values ($1, $2, $3, $4)
+    on conflict (reference) do update set amount = excluded.amount returning id`
+  return idOf(await pool.query(text, [key, account, amount, referenceOf({ key, id })]))
 }
 
 export async function markCharged(

@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { commit as lastWord } from './keys/postgres-keys.ts'
 import { openWire, type Wire } from './wire.ts'
 
 let server: Server
@@ -16,7 +17,7 @@ beforeAll(async () => {
     })
   }).listen(0, '127.0.0.1')
   await once(server, 'listening')
-  wire = await openWire(`postgres://user@127.0.0.1:${(server.address() as AddressInfo).port}/db`)
+  wire = await openWire(`postgres://user@127.0.0.1:${(server.address() as AddressInfo).port}/db`, lastWord)
 })
 afterEach(() => {
   wire.heal()
@@ -77,7 +78,7 @@ describe('a wire', () => {
   it.each(['cut', 'silence'] as const)('swallows the answer to a COMMIT that arrived: %s', async then => {
     const socket = await open()
     let swallowed = 0
-    wire.swallowCommit(then, () => (swallowed += 1))
+    wire.swallowReply(then, () => (swallowed += 1))
     expect(await answerTo(socket, 'BEGIN')).toBe('answer to BEGIN')
     if (then === 'cut') expect(await answerTo(socket, commit)).toBe('closed')
     else expect(await isSilent(socket, commit)).toBe(true)

@@ -1,8 +1,9 @@
 /**
- * A proxy between one application process and PostgreSQL, controlled by the nemesis: it can cut connections, drop data in one or
- * both directions, delay it, and lose the answer to a COMMIT that has reached the server.
+ * A proxy between one application process and the server that holds its keys, controlled by the nemesis: it can cut connections, drop data
+ * in one or both directions, delay it, and lose the reply to a last word, such as a COMMIT, that has reached the server.
  */
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
+import type { LastWord } from './keys/key-server.ts'
 
 export interface Wire {
   readonly url: string
@@ -12,10 +13,10 @@ export interface Wire {
   goDark(lost: 'both' | 'replies'): void
   slowDown(ms: number): void
   /**
-   * The next COMMIT reaches the server, and its answer goes nowhere: the connection ends (`cut`) or stays silent until it
+   * The next last word reaches the server, and its reply goes nowhere: the connection ends (`cut`) or stays silent until it
    * is healed (`silence`). `done` is called when it has happened.
    */
-  swallowCommit(then: 'cut' | 'silence', done: () => void): void
+  swallowReply(then: 'cut' | 'silence', done: () => void): void
   /** Everything passes again. */
   heal(): void
   close(): Promise<void>
@@ -38,15 +39,16 @@ interface Swallow {
 }
 
 interface State {
+  readonly lastWord: LastWord
   dark: 'no' | 'both' | 'replies'
   delayMs: number
   armed: Swallow | undefined
 }
 
-export async function openWire(targetUrl: string): Promise<Wire> {
+export async function openWire(targetUrl: string, lastWord: LastWord): Promise<Wire> {
   const target = new URL(targetUrl)
   const links = new Set<Link>()
-  const state: State = { dark: 'no', delayMs: 0, armed: undefined }
+  const state: State = { lastWord, dark: 'no', delayMs: 0, armed: undefined }
   const listener = createServer({ noDelay: true }, client => {
     const server = connect({ port: Number(target.port), host: target.hostname, noDelay: true })
     const link: Link = {
@@ -76,7 +78,7 @@ export async function openWire(targetUrl: string): Promise<Wire> {
     slowDown(ms) {
       state.delayMs = ms
     },
-    swallowCommit(then, done) {
+    swallowReply(then, done) {
       state.armed = { then, done }
     },
     heal() {
@@ -94,7 +96,7 @@ function join(link: Link, state: State, forget: () => void): void {
   const { client, server } = link
   client.on('data', bytes => {
     if (lost(link, state.dark === 'both')) return
-    if (state.armed !== undefined && asksToCommit(bytes)) {
+    if (state.armed !== undefined && state.lastWord.isIn(bytes)) {
       link.swallowing = state.armed
       state.armed = undefined
     }
@@ -126,11 +128,6 @@ function swallow(link: Link, { then, done }: Swallow): void {
   if (then === 'cut') end(link)
   else link.silent = true
   done()
-}
-
-/** A simple query message: `Q`, four bytes of length, the text. Drivers send COMMIT on its own. */
-function asksToCommit(bytes: Buffer): boolean {
-  return bytes[0] === 0x51 && bytes.subarray(5, 11).toString('latin1').toUpperCase() === 'COMMIT'
 }
 
 /** Timers of one length fire in order, so the bytes keep theirs. */

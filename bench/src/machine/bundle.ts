@@ -26,7 +26,7 @@ const sources = {
 } as const satisfies Programs
 /** What an application brings itself. */
 const external = [
-  ...['pg', 'libsql', 'hono', '@hono/node-server', 'express', 'fastify', 'koa'],
+  ...['pg', 'libsql', 'ioredis', 'hono', '@hono/node-server', 'express', 'fastify', 'koa'],
   ...['prom-client', '@opentelemetry/sdk-metrics'],
 ]
 

@@ -8,11 +8,13 @@ import { flood } from './flood.ts'
 import { growth } from './growth.ts'
 import { httpSections } from './http-sections.ts'
 import { outbox } from './outbox.ts'
+import { redis } from './redis.ts'
 import { rows } from './rows.ts'
 
 export const sections: readonly Section[] = [
   behaviour,
   ...httpSections,
+  redis,
   connections,
   flood,
   allocation,

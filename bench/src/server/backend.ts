@@ -4,6 +4,7 @@ import type { Store } from 'latchkey'
 import { memoryStore } from 'latchkey/stores/memory'
 import type { Insert } from './order.ts'
 import { postgresBackend } from './postgres-backend.ts'
+import { redisBackend } from './redis-backend.ts'
 import { sqliteBackend } from './sqlite-backend.ts'
 
 export interface Stored {
@@ -28,6 +29,7 @@ export interface Backend {
 export async function openBackend(store: string | undefined, place: string): Promise<Backend | undefined> {
   if (store === 'memory') return memoryBackend()
   if (store === 'sqlite') return sqliteBackend(place)
+  if (store === 'redis') return redisBackend(place)
   return store === 'postgres' ? postgresBackend(place) : undefined
 }
 

@@ -8,6 +8,9 @@ import {
 } from 'latchkey'
 import type { Backend } from './backend.ts'
 
+/** Where keys are. */
+export type Keys = Pick<Backend, 'store'>
+
 export const scope = 'bench'
 export const operationName = 'orders.create'
 
@@ -15,12 +18,12 @@ export type Options<Context> = Partial<
   Pick<LatchkeyOptions<unknown, Context>, 'telemetry' | 'encryption' | 'limits' | 'scope'>
 >
 
-export function latchkeyOn<Context>({ store }: Backend, options: Options<Context> = {}): Latchkey<unknown, Context> {
+export function latchkeyOn<Context>({ store }: Keys, options: Options<Context> = {}): Latchkey<unknown, Context> {
   // As where workers run: no statement of its own beside those of the requests, which are counted.
   return createLatchkey({ store, scope: (_context: Context) => scope, maintenance: false, ...options })
 }
 
-export function guardedOperation<Context>(backend: Backend, options?: Options<Context>): GuardedOperation<Context> {
+export function guardedOperation<Context>(backend: Keys, options?: Options<Context>): GuardedOperation<Context> {
   return latchkeyOn<Context>(backend, options).guarded(operationName, { onFailure: 'hold' })
 }
 

@@ -1,7 +1,7 @@
 /** The payments API: two tenants, operations of every kind, and the ways to settle an unknown outcome. */
 import { type Context, Hono } from 'hono'
 import { HTTPException } from 'hono/http-exception'
-import { createLatchkey, type Latchkey, type Telemetry } from 'latchkey'
+import { createLatchkey, type Latchkey, type LatchkeyWithoutTransactions, type Telemetry } from 'latchkey'
 import { idempotent, statusOf } from 'latchkey/http/hono'
 import { createWorkers, type Workers } from 'latchkey/workers'
 import { buildExport, type ExportInput } from './build-export.ts'
@@ -25,9 +25,9 @@ export interface Api {
 }
 
 /** Short for a playground: the work of a killed process is resumed after seconds, not after half a minute. */
-const leaseMs = 5_000
-const pace = { everyMs: 1_000 }
-const exportDeadlineMs = 3_600_000
+export const leaseMs = 5_000
+export const pace = { everyMs: 1_000 }
+export const exportDeadlineMs = 3_600_000
 
 export interface ApiParts<Tx> {
   readonly database: ShopDatabase<Tx>
@@ -98,7 +98,11 @@ function orderRoutes<Tx>(app: Hono<Env>, latchkey: Latchkey<Tx, Context<Env>>, d
 }
 
 /** Guarded: any handler. There is no look-up or webhook for it, so only a person can settle a lost answer. */
-function transferRoute<Tx>(app: Hono<Env>, latchkey: Latchkey<Tx, Context<Env>>, provider: ProviderClient): void {
+export function transferRoute(
+  app: Hono<Env>,
+  latchkey: LatchkeyWithoutTransactions<Context<Env>>,
+  provider: ProviderClient,
+): void {
   const createTransfer = latchkey.guarded('transfers.create', {
     onFailure: 'hold',
     leaseMs,
@@ -120,14 +124,13 @@ function transferRoute<Tx>(app: Hono<Env>, latchkey: Latchkey<Tx, Context<Env>>,
   )
 }
 
-function readRoutes<Tx>(app: Hono<Env>, { database, provider }: Pick<ApiParts<Tx>, 'database' | 'provider'>): void {
+/** Without a database there are no rows of the shop to read. */
+export function readRoutes<Tx>(
+  app: Hono<Env>,
+  { database, provider }: Pick<ApiParts<Tx>, 'provider'> & Partial<Pick<ApiParts<Tx>, 'database'>>,
+): void {
   const resources = {
-    orders: (account: string) => database.orders(account),
-    payments: async (account: string) =>
-      (await database.payments(account)).filter(({ direction }) => direction === 'in'),
-    payouts: async (account: string) =>
-      (await database.payments(account)).filter(({ direction }) => direction === 'out'),
-    exports: (account: string) => database.exports(account),
+    ...(database && shopResources(database)),
     ledger: async (account: string) => (await provider.charges()).filter(charge => charge.account === account),
   }
   for (const [name, read] of Object.entries(resources)) {
@@ -141,13 +144,24 @@ function readRoutes<Tx>(app: Hono<Env>, { database, provider }: Pick<ApiParts<Tx
   }
 }
 
-async function paymentInput(c: Context<Env>): Promise<PaymentInput> {
+type Resource = (account: string) => Promise<readonly { id: unknown }[]>
+
+function shopResources<Tx>(database: ShopDatabase<Tx>): Readonly<Record<string, Resource>> {
+  return {
+    orders: account => database.orders(account),
+    payments: async account => (await database.payments(account)).filter(({ direction }) => direction === 'in'),
+    payouts: async account => (await database.payments(account)).filter(({ direction }) => direction === 'out'),
+    exports: account => database.exports(account),
+  }
+}
+
+export async function paymentInput(c: Context<Env>): Promise<PaymentInput> {
   const { amount } = await c.req.json<{ amount?: unknown }>()
   if (typeof amount !== 'number') throw new HTTPException(400, { message: 'amount must be a number' })
   return { account: c.get('account'), amount }
 }
 
-async function authenticate(c: Context<Env>, next: () => Promise<void>): Promise<void> {
+export async function authenticate(c: Context<Env>, next: () => Promise<void>): Promise<void> {
   const token = c.req.header('authorization')?.replace(/^Bearer /, '') ?? ''
   const account = tokens[token]
   if (account === undefined)
@@ -156,12 +170,12 @@ async function authenticate(c: Context<Env>, next: () => Promise<void>): Promise
   await next()
 }
 
-function renderError(error: Error, c: Context): Response {
+export function renderError(error: Error, c: Context): Response {
   const status = error instanceof HTTPException ? error.status : 500
   return c.json({ error: error.message }, status)
 }
 
-function describe(input: unknown, member: string): string {
+export function describe(input: unknown, member: string): string {
   const value = typeof input === 'object' && input !== null ? Reflect.get(input, member) : undefined
   return `${member} ${String(value)}`
 }

@@ -7,7 +7,7 @@ export interface Flags {
   readonly dir: string | undefined
   /** 0: the kernel chooses. */
   readonly port: number
-  /** A PostgreSQL URL. Absent: SQLite. */
+  /** A PostgreSQL or Redis URL. Absent: SQLite. */
   readonly store: string | undefined
   /** A provider that is already running: its URL and that of its controls. Absent: one is started and restarted when it dies. */
   readonly provider: ProviderAddress | undefined
@@ -20,12 +20,14 @@ const quarantineMsDefault = 10_000
 
 export class BadInput extends Error {}
 
-export const usage = `npm start -- [--dir DIRECTORY] [--port PORT] [--store postgres://USER@HOST/DATABASE] [--provider URL,CONTROL-URL] [--quarantine MS]`
+export const usage = `npm start -- [--dir DIRECTORY] [--port PORT] [--store postgres://USER@HOST/DATABASE or redis://HOST:PORT] [--provider URL,CONTROL-URL] [--quarantine MS]`
 
 export function readFlags(args: readonly string[]): Flags {
   const { dir, port, store, provider, quarantine } = parse(args)
-  if (store !== undefined && !/^postgres(ql)?:\/\//.test(store)) {
-    throw new BadInput(`--store must be a PostgreSQL URL such as postgres://user@localhost/shop (got ${store})`)
+  if (store !== undefined && !/^postgres(ql)?:\/\//.test(store) && !isRedisUrl(store)) {
+    throw new BadInput(
+      `--store must be a URL of PostgreSQL, such as postgres://user@localhost/shop, or of Redis, such as redis://localhost:6379 (got ${store})`,
+    )
   }
   return {
     dir,
@@ -34,6 +36,10 @@ export function readFlags(args: readonly string[]): Flags {
     provider: readProvider(provider),
     quarantineMs: readQuarantine(quarantine),
   }
+}
+
+export function isRedisUrl(store: string): boolean {
+  return /^rediss?:\/\//.test(store) && URL.canParse(store)
 }
 
 type Given = Partial<Record<'dir' | 'port' | 'store' | 'provider' | 'quarantine', string>>

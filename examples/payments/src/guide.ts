@@ -5,6 +5,8 @@ import type { Provider } from './provider-process.ts'
 export interface Started {
   readonly url: string
   readonly store: string
+  /** What the store cannot carry. Undefined: it carries everything. */
+  readonly leftOut: string | undefined
   readonly directory: string
   readonly provider: Pick<Provider, 'pid' | 'controlUrl'>
 }
@@ -25,10 +27,15 @@ export function isCommand(line: string): boolean {
   return line.startsWith('curl ')
 }
 
-export function playgroundGuide({ url, store, directory, provider }: Started): Guide {
+export function playgroundGuide({ url, store, leftOut, directory, provider }: Started): Guide {
   const ran = provider.pid === undefined ? 'started elsewhere' : `pid ${provider.pid}`
   const about = `store: ${store} · provider: ${ran}, files in ${directory}`
-  return { url, about, steps: [...shopSteps(url, provider.controlUrl), ...bankSteps(url, provider.controlUrl)] }
+  const { controlUrl } = provider
+  const first = leftOut === undefined ? orderSteps(url) : paymentSteps(url)
+  const payouts = leftOut === undefined ? '/payouts' : '/ledger'
+  const missing = leftOut === undefined ? '' : `\nLeft out, because this store has no transactions: ${leftOut}.`
+  const steps = [...first, ...moneySteps(url, controlUrl), ...bankSteps(url, controlUrl, payouts)]
+  return { url, about: about + missing, steps }
 }
 
 export const purpose =
@@ -39,9 +46,8 @@ export function guideText({ url, about, steps }: Guide): string {
   return `\nLatchkey playground at ${url}\n${purpose}\n${about}\n\n${told.join('\n\n')}\n\nCtrl-C stops everything.\n`
 }
 
-function shopSteps(url: string, controlUrl: string): Step[] {
-  const { post, get, fault } = commandsFor(url, controlUrl)
-  const payment3 = post('/payments', 'payment-3', '{"amount":700}')
+function orderSteps(url: string): Step[] {
+  const { post, get } = commandsFor(url, '')
   return [
     {
       says: 'An order. Send it twice: there is one order, and the second answer is the same with Idempotent-Replayed: true.',
@@ -59,6 +65,32 @@ function shopSteps(url: string, controlUrl: string): Step[] {
       says: "A payment: recorded, charged, and receipted through the outbox. Send it twice: there is one charge in the provider's ledger.",
       does: [post('/payments', 'payment-1', '{"amount":500}'), get('/ledger')],
     },
+  ]
+}
+
+/** The same with payments, where there are no orders. */
+function paymentSteps(url: string): Step[] {
+  const { post, get } = commandsFor(url, '')
+  return [
+    {
+      says: "A payment. Send it twice: there is one charge in the provider's ledger, and the second answer is the same with Idempotent-Replayed: true.",
+      does: [post('/payments', 'payment-1', '{"amount":500}'), get('/ledger')],
+    },
+    {
+      says: 'The same key with another body: 422 key-reused, and nothing happens.',
+      does: [post('/payments', 'payment-1', '{"amount":501}')],
+    },
+    {
+      says: 'The same key from another tenant: a separate payment.',
+      does: [post('/payments', 'payment-1', '{"amount":500}', 'demo-globex')],
+    },
+  ]
+}
+
+function moneySteps(url: string, controlUrl: string): Step[] {
+  const { post, get, fault } = commandsFor(url, controlUrl)
+  const payment3 = post('/payments', 'payment-3', '{"amount":700}')
+  return [
     {
       says: 'The provider charges, but its answer is lost. Latchkey repeats the call with the same key: 201, and still one charge.',
       does: [
@@ -80,18 +112,19 @@ function shopSteps(url: string, controlUrl: string): Step[] {
   ]
 }
 
-function bankSteps(url: string, controlUrl: string): Step[] {
+/** `payouts`: where they are seen. */
+function bankSteps(url: string, controlUrl: string, payouts: string): Step[] {
   const { post, get, fault } = commandsFor(url, controlUrl)
   const settle = `{"verdict":{"kind":"happened","status":201,"json":{"transfer":"CHARGE","amount":${lostAnswerAmount}}},"by":"you","reason":"found in the ledger"}`
   return [
     {
       says: `A payout at a bank that does not recognise keys. The bank pays, but its answer is lost: 504 outcome-unknown. The call is not repeated. The
-   bank's signed webhook arrives within a second, a worker writes the receipt, and the retry gets the answer: paid once.`,
+   bank's signed webhook arrives within a second, a worker finishes the payout, and the retry gets the answer: paid once.`,
       does: [
         fault('{"kind":"lose-response","requests":1}'),
         post('/payouts', 'payout-1', '{"amount":800}'),
         post('/payouts', 'payout-1', '{"amount":800}'),
-        get('/payouts'),
+        get(payouts),
       ],
     },
     {

@@ -1,16 +1,18 @@
-/** `npm start`: the payments API and its provider, on SQLite or PostgreSQL. */
+/** `npm start`: the payments API and its provider, on SQLite, PostgreSQL or Redis. */
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { serve, type ServerType } from '@hono/node-server'
 import { type Api, paymentsApi } from './api.ts'
 import { openDirectory } from './directory.ts'
-import { BadInput, type Flags, readFlags } from './flags.ts'
-import { type Guide, guideText, playgroundGuide } from './guide.ts'
+import { BadInput, type Flags, isRedisUrl, readFlags } from './flags.ts'
+import { type Guide, guideText, playgroundGuide, type Started } from './guide.ts'
 import { logTelemetry } from './log.ts'
 import { postgresDatabase } from './postgres-database.ts'
 import { type ProviderAddress, providerClient } from './provider-client.ts'
 import type { Provider } from './provider-process.ts'
 import { superviseProvider } from './provider-supervisor.ts'
+import { leftOutOnRedis, redisApi, type RedisApiParts } from './redis-api.ts'
+import { redisKeys } from './redis-keys.ts'
 import type { ShopDatabase } from './shop-database.ts'
 import { openShutdown } from './shutdown.ts'
 import { sqliteDatabase } from './sqlite-database.ts'
@@ -27,13 +29,37 @@ try {
 
 async function start(flags: Flags): Promise<void> {
   const directory = openDirectory(flags.dir)
-  if (flags.store === undefined) return run(flags, directory, await sqliteDatabase(directory))
-  return run(flags, directory, await postgresDatabase(flags.store))
+  if (flags.store === undefined) return run(flags, directory, onDatabase(await sqliteDatabase(directory)))
+  if (isRedisUrl(flags.store)) return run(flags, directory, await onRedis(flags.store))
+  return run(flags, directory, onDatabase(await postgresDatabase(flags.store)))
 }
 
-async function run<Tx>(flags: Flags, directory: string, database: ShopDatabase<Tx>): Promise<void> {
-  shutdown.add(() => database.close())
-  const log = (line: string) => console.log(line)
+function log(line: string): void {
+  console.log(line)
+}
+
+/** The API on a store. */
+interface Shop extends Pick<Started, 'store' | 'leftOut'> {
+  open(parts: Omit<RedisApiParts, 'store'>): Api
+  close(): Promise<void>
+}
+
+function onDatabase<Tx>(database: ShopDatabase<Tx>): Shop {
+  return {
+    store: database.name,
+    leftOut: undefined,
+    open: parts => paymentsApi({ ...parts, database, onReceipt: log }),
+    close: () => database.close(),
+  }
+}
+
+async function onRedis(url: string): Promise<Shop> {
+  const { store, name, close } = await redisKeys(url)
+  return { store: name, leftOut: leftOutOnRedis, open: parts => redisApi({ ...parts, store }), close }
+}
+
+async function run(flags: Flags, directory: string, { open, close, ...shop }: Shop): Promise<void> {
+  shutdown.add(close)
   const provider = flags.provider
     ? runningProvider(flags.provider)
     : await superviseProvider(join(directory, 'provider-ledger.jsonl'), log)
@@ -42,14 +68,14 @@ async function run<Tx>(flags: Flags, directory: string, database: ShopDatabase<T
   const webhookSecret = `whsec_${randomBytes(32).toString('base64')}`
   const { quarantineMs } = flags
   let guide: Guide | undefined
-  const parts = { database, provider, telemetry: logTelemetry, onReceipt: log, webhookSecret, quarantineMs }
-  const api = paymentsApi({ ...parts, guide: () => guide })
+  const parts = { provider, telemetry: logTelemetry, webhookSecret, quarantineMs }
+  const api = open({ ...parts, guide: () => guide })
   shutdown.add(() => stopApi(api))
   api.workers.start()
   const { server, port } = await listen(api, flags.port)
   shutdown.add(() => void server.close())
   const url = `http://127.0.0.1:${port}`
-  guide = playgroundGuide({ url, store: database.name, directory, provider })
+  guide = playgroundGuide({ ...shop, url, directory, provider })
   await provider.setWebhook({ url: `${url}/webhooks/provider`, secret: webhookSecret })
   console.log(guideText(guide))
 }

@@ -1,6 +1,6 @@
 /** Routes for operators: list, inspect and settle unknown outcomes. */
 import type { Context, Hono } from 'hono'
-import type { Inspection, KeyRecord, Latchkey, OperatorVerdict } from 'latchkey'
+import type { Inspection, KeyRecord, LatchkeyWithoutTransactions, OperatorVerdict } from 'latchkey'
 import type { Env } from './api.ts'
 
 interface Settling {
@@ -9,7 +9,7 @@ interface Settling {
   readonly reason: string
 }
 
-export function operatorRoutes<Tx>(app: Hono<Env>, latchkey: Latchkey<Tx, Context<Env>>): void {
+export function operatorRoutes(app: Hono<Env>, latchkey: LatchkeyWithoutTransactions<Context<Env>>): void {
   app.get('/operator/unknown', async c => {
     const { records } = await latchkey.list({ state: 'unknown' })
     return c.json(records.map(({ fingerprint: _, claimId: __, outcome: ___, ...shown }) => shown))

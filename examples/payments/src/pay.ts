@@ -18,9 +18,9 @@ export interface Paying<Tx> {
 }
 
 /** The provider recognises a key for a day, so an interrupted charge is repeated within it. */
-const charging = { dedup: { windowMs: 24 * 3_600_000 }, timeoutMs: 5_000 }
+export const charging = { dedup: { windowMs: 24 * 3_600_000 }, timeoutMs: 5_000 }
 /** A bank that does not recognise keys: a call without an answer must not be repeated. Short, for a playground. */
-const transferring = { timeoutMs: 2_000 }
+export const transferring = { timeoutMs: 2_000 }
 
 export function pay<Tx>(x: PhasedExecution<Tx>, input: PaymentInput, paying: Paying<Tx>): Promise<Outcome> {
   return moveMoney(x, input, { ...paying, direction: 'in' })

@@ -10,7 +10,8 @@ import type { Payment, ShopDatabase } from './shop-database.ts'
 export interface Settling<Tx> {
   readonly latchkey: WorkersHost<Tx>
   readonly payments: readonly PhasedOperation<PaymentInput, never>[]
-  readonly database: ShopDatabase<Tx>
+  /** Absent: there are no rows of the shop to compare the provider's ledger with. */
+  readonly database?: ShopDatabase<Tx>
   readonly provider: ProviderClient
   readonly webhookSecret: string
   /** How long "not found" at the provider proves nothing. Seconds here; minutes at a real bank. */
@@ -43,6 +44,11 @@ export function settleUnknowns<Tx>(settling: Settling<Tx>): {
     verify: standardWebhooks({ secrets: [webhookSecret] }),
     evidence: ({ data }) => ({ downstreamKey: data.key, verdict: { kind: 'happened', value: data } }),
   })
+  if (database !== undefined) compareLedgers(reconcile, database, provider)
+  return { reconcile, onWebhook }
+}
+
+function compareLedgers<Tx>(reconcile: Reconciler, database: ShopDatabase<Tx>, provider: ProviderClient): void {
   reconcile.ledger<Payment, Charge>('provider', {
     everyMs: compareEveryMs,
     ours: () => ourPayments(database),
@@ -53,7 +59,6 @@ export function settleUnknowns<Tx>(settling: Settling<Tx>): {
         ? { downstreamKey: theirs.key, verdict: { kind: 'happened', value: theirs } }
         : undefined,
   })
-  return { reconcile, onWebhook }
 }
 
 async function* ourPayments<Tx>(database: ShopDatabase<Tx>): AsyncGenerator<{ key: string; value: Payment }> {

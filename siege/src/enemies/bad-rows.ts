@@ -1,4 +1,5 @@
-/** Rows that are damaged by SQL, some as a newer version would write them, and then retried in the batches of the innocents. */
+/** Rows that are damaged in the server, some as a newer version would write them, and then retried in the batches of the innocents. */
+import { Redis } from 'ioredis'
 import pg from 'pg'
 import { createLatchkey, singleTenant } from 'latchkey'
 import { memoryStore } from 'latchkey/stores/memory'
@@ -18,27 +19,48 @@ const spoils = [
   'outcome = null',
   `fingerprint = ''::bytea`,
 ]
+
+/** The same changes in Redis: commands on the row and on its outcome. */
+const redisSpoils: readonly (readonly [command: string, part: 'k' | 'o', ...args: (string | Buffer)[]])[] = [
+  ['HSET', 'k', 's', '99'],
+  ['HSET', 'k', 'r', '77'],
+  ['SET', 'o', Buffer.from('ff00ff00', 'hex')],
+  ['SET', 'o', ''],
+  ['SETRANGE', 'o', '0', Buffer.from([250])],
+  ['DEL', 'o'],
+  ['HSET', 'k', 'fp', ''],
+]
 const requests = 600
 const atOnce = 20
 
 export const badRows: Attack = async target => {
-  const { name, random, signal } = target
+  const { name, random, signal, store } = target
   const from = random.between(1, 1e9)
   const keys = spoils.map((_, index) => `spoilt-${from}-${index}`)
   for (const key of keys) await post(target, { route: 'transfers', key, account: name })
-  await spoil(target, keys)
+  const ids = keys.map(key => latchkey.identify({ scope: name, operation: operations.transfers, key }))
+  await (store === 'redis' ? spoilRedis(target, ids) : spoilPostgres(target, ids))
   await inParallel({ count: requests, atOnce, signal }, index =>
     post(target, { route: 'transfers', key: keys[index % keys.length] ?? '', account: name }),
   )
 }
 
-async function spoil({ databaseUrl, name }: Target, keys: readonly string[]): Promise<void> {
-  const client = new pg.Client({ connectionString: databaseUrl })
+async function spoilPostgres({ keysUrl }: Target, ids: readonly string[]): Promise<void> {
+  const client = new pg.Client({ connectionString: keysUrl })
   client.on('error', () => {})
   await client.connect()
   for (const [index, change] of spoils.entries()) {
-    const id = latchkey.identify({ scope: name, operation: operations.transfers, key: keys[index] ?? '' })
-    await client.query(`update latchkey.keys set ${change} where id = $1`, [id])
+    await client.query(`update latchkey.keys set ${change} where id = $1`, [ids[index]])
   }
   await client.end()
+}
+
+async function spoilRedis({ keysUrl }: Target, ids: readonly string[]): Promise<void> {
+  const client = new Redis(keysUrl)
+  client.on('error', () => {})
+  for (const [index, [command, part, ...args]] of redisSpoils.entries()) {
+    const hex = (ids[index] ?? '').replaceAll('-', '')
+    await client.call(command, `lk:{${hex.slice(0, 2)}}:${part}:${hex}`, ...args)
+  }
+  client.disconnect()
 }

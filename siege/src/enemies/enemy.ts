@@ -1,12 +1,14 @@
 /** The arguments of an enemy, and the request that most of them send. */
 import { type Agent, request } from 'node:http'
 import type { Random } from '../../../torture/src/random.ts'
-import type { Route } from '../operations.ts'
+import type { Route, StoreKind } from '../operations.ts'
 
 export interface Target {
   readonly url: string
   readonly http2Url: string
-  readonly databaseUrl: string
+  readonly store: StoreKind
+  /** Of the server that holds the keys. */
+  readonly keysUrl: string
   /** Unique to this enemy in this run: no two share a key or a tenant. */
   readonly name: string
   readonly random: Random

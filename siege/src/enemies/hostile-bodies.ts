@@ -1,15 +1,17 @@
 /** Bodies that are expensive to parse, to sort or to compare. */
+import { carried } from '../operations.ts'
 import { type Attack, inParallel, post } from './enemy.ts'
 
 const atOnce = 8
 
 export const hostileBodies: Attack = async target => {
-  const { random, name, signal } = target
+  const { random, name, signal, store } = target
+  const routes = carried(store, ['transfers', 'atomic', 'phased', 'deferred'])
   const from = random.between(1, 1e9)
   const bodies = makeBodies()
   await inParallel({ count: bodies.length, atOnce, signal }, index => {
     const { type, body } = bodies[index] ?? { type: '', body: '' }
-    const route = random.pick(['transfers', 'atomic', 'phased', 'deferred'] as const)
+    const route = random.pick(routes)
     return post(target, { route, key: `body-${from}-${index}`, account: name, body, headers: { 'content-type': type } })
   })
 }

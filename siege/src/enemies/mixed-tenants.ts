@@ -1,14 +1,14 @@
 /** One key in many tenants and operations at once, with different bodies: each must get its own answer. */
 import { Agent } from 'node:http'
-import type { Done } from '../operations.ts'
+import { carried, type Done } from '../operations.ts'
 import { type Attack, inParallel, post } from './enemy.ts'
 
 const tenants = 150
-const routes = ['transfers', 'hits', 'atomic', 'phased'] as const
 const atOnce = 100
 
 export const mixedTenants: Attack = async target => {
-  const { random, name, signal } = target
+  const { random, name, signal, store } = target
+  const routes = carried(store, ['transfers', 'hits', 'atomic', 'phased'])
   const key = `shared-${random.between(1, 1e9)}`
   const agent = new Agent({ keepAlive: true, maxSockets: atOnce })
   await inParallel({ count: tenants * routes.length * 2, atOnce, signal }, async index => {

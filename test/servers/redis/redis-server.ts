@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
-import { closeSync, mkdirSync, openSync, readFileSync } from 'node:fs'
+import { closeSync, mkdirSync, openSync, readFileSync, writeFileSync } from 'node:fs'
 import { createConnection } from 'node:net'
 import { join } from 'node:path'
 import { freePort } from '../free-port.ts'
@@ -45,10 +45,26 @@ const DEFAULTS: RedisSettings = {
 
 /** Starts a private Redis on a port the kernel chooses. It ends with this process, even if that is killed. */
 export async function startRedis(settings: RedisSettings = {}): Promise<RedisServer> {
+  const flags = Object.entries({ ...DEFAULTS, ...settings }).flatMap(([name, value]) => [`--${name}`, value])
+  return startWith(() => flags)
+}
+
+/** A sentinel. It keeps what it learns in the file that it is given, which begins with these lines. */
+export async function startSentinel(lines: readonly string[]): Promise<RedisServer> {
+  return startWith(directory => {
+    const file = join(directory, 'sentinel.conf')
+    writeFileSync(file, [`bind ${HOST}`, ...lines, ''].join('\n'))
+    return [file, '--sentinel']
+  })
+}
+
+/** `argumentsIn`: those of the server, beside its port and its directory. */
+async function startWith(argumentsIn: (directory: string) => readonly string[]): Promise<RedisServer> {
   const found = findRedis()
   if (found.kind === 'missing') throw new Error(`cannot start Redis: ${found.why}`)
   const directory = makeDirectory({})
-  const start = (port: number) => launch(found.redis, { directory: directory.path, port, settings })
+  const given = argumentsIn(directory.path)
+  const start = (port: number) => launch(found.redis, { directory: directory.path, port, given })
   try {
     return serverOf(await startOnFreePort(start), { start, remove: directory.remove })
   } catch (error) {
@@ -92,16 +108,15 @@ async function startOnFreePort(start: Start): Promise<Launched> {
   throw new Error(`Redis found its port taken ${PORT_TRIES} times in a row`)
 }
 
-type LaunchOptions = { directory: string; port: number; settings: RedisSettings }
+type LaunchOptions = { directory: string; port: number; given: readonly string[] }
 
-async function launch(redis: string, { directory, port, settings }: LaunchOptions): Promise<Launched | 'port-taken'> {
+async function launch(redis: string, { directory, port, given }: LaunchOptions): Promise<Launched | 'port-taken'> {
   const data = join(directory, 'data')
   mkdirSync(data, { recursive: true })
   const log = join(directory, 'server.log')
   const logFd = openSync(log, 'w')
-  const flags = Object.entries({ ...DEFAULTS, ...settings }).flatMap(([name, value]) => [`--${name}`, value])
   // A session of its own: Ctrl-C at the terminal ends the tests, and the server only after them.
-  const child = spawn(redis, ['--port', String(port), '--dir', data, ...flags], {
+  const child = spawn(redis, [...given, '--port', String(port), '--dir', data], {
     cwd: directory,
     detached: true,
     stdio: ['ignore', logFd, logFd],

@@ -306,7 +306,7 @@ export interface StoreFault {
 /** `warning`: it serves requests, and its operators should know this. */
 export type StoreCheck = { readonly kind: 'fit'; readonly warning?: string } | StoreFault
 
-/** What a store tells about waiting inside it, which no answer shows. Called for each batch, not for each call. */
+/** What a store tells about what goes on inside it, which no answer shows. Called for each batch, not for each call. */
 export interface StoreObserver {
   /** A batch left: how many calls share it, and how long the first of them has waited. */
   batch(size: number, waitedMs: number): void
@@ -314,6 +314,8 @@ export interface StoreObserver {
   connection(waitedMs: number): void
   /** A batch gave up waiting for the lock of a row. */
   lockTimeout(): void
+  /** Another server answers than before, or the same one was started again: what it had not kept or not yet been sent is gone. */
+  failover(): void
 }
 
 /** The core, which every store has, and the faculties beside it, which a store may leave out. */

@@ -55,6 +55,8 @@ export type Metric =
   | 'pool.wait'
   /** Counted: a batch gave up waiting for a row's lock, and its calls were sent one by one. */
   | 'lock_timeout'
+  /** Counted: another server answers than before, or the same one was started again. `detail`: the store. */
+  | 'store.failover'
 
 export interface Attributes {
   readonly operation?: string

@@ -112,6 +112,11 @@ export const catalogue: Readonly<Record<ExportedMetric, MetricEntry>> = {
   'worker.turn': counter('worker.turn', 'Turns of a worker that ended.', { detail: 'worker' }),
   'worker.failure': counter('worker.failure', 'Those that failed.', { detail: 'worker' }),
   lock_timeout: counter('lock_timeout', 'Batches that gave up waiting for the lock of a row.', perStore),
+  'store.failover': counter(
+    'store.failover',
+    'Servers of the store that were replaced, or started again: of Redis, which may have lost what was acknowledged last.',
+    perStore,
+  ),
   'execution.duration': seconds('execution.duration', 'From the claim to the end of the handler.', {
     buckets: executionSeconds,
     ...ofOperation,

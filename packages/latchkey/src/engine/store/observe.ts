@@ -1,4 +1,4 @@
-/** What a store tells about waiting inside it goes to the telemetry, if that listens. */
+/** What a store tells about what goes on inside it goes to the telemetry, if that listens. */
 import type { Store } from '../../ports/store.ts'
 import { isObserved, type Telemetry } from '../../ports/telemetry.ts'
 
@@ -13,5 +13,6 @@ export function observeStore(store: Pick<Store, 'name' | 'observe'>, telemetry: 
     },
     connection: waitedMs => telemetry.observe('pool.wait', waitedMs, about),
     lockTimeout: () => telemetry.count('lock_timeout', about),
+    failover: () => telemetry.count('store.failover', about),
   })
 }

@@ -86,6 +86,7 @@ export function openRedisStore(options: RedisStoreOptions & { readonly forwardMs
       faculties: ['steps', 'reconciliation', 'ledgers'],
       connections: undefined,
     },
+    observe: observer => fitness.observe(observer),
     steps: redisSteps(link),
     reconciliation: redisReconciliation(link),
     ledgers: redisLedgers(link),

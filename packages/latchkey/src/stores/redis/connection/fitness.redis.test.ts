@@ -91,6 +91,32 @@ describeRedis('the self-check of the redis store', common => {
     await expect.poll(refused, { timeout: 5_000 }).toBe('store-unsafe')
   })
 
+  it.each(clientKinds)('counts a server that was started again, and no mere reconnect, on $name', async kind => {
+    const server = await start({})
+    const { client } = await connect(server.url, kind)
+    const counts: string[] = []
+    const telemetry: Telemetry = {
+      ...silentTelemetry,
+      observe: () => {},
+      count: (metric, { detail }) => metric === 'store.failover' && void counts.push(detail ?? ''),
+    }
+    const latchkey = createLatchkey({ store: redisStore({ client }), scope: () => 'acme', telemetry })
+    const operation = latchkey.guarded('orders.create', { onFailure: 'hold' })
+    let keys = 0
+    const isServed = () =>
+      operation.run({ scope: 'acme', key: `k${(keys += 1)}`, input: {} }, () => true).catch(() => false)
+    expect(await isServed()).toBe(true)
+    const outside = await openIoredis(server.url)
+    closing.push(() => outside.close())
+    await outside.client.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes')
+    await expect.poll(isServed, { timeout: 5_000 }).toBe(true)
+    expect(counts).toEqual([])
+    await server.kill()
+    await server.restart()
+    await expect.poll(isServed, { timeout: 10_000 }).toBe(true)
+    expect(counts).toEqual(['redis'])
+  })
+
   it('checks again with every sweep', async () => {
     const server = await start({ maxmemory: '100mb', 'maxmemory-policy': 'noeviction' })
     const { client } = await connect(server.url)

@@ -4,7 +4,7 @@
  * brought another server.
  */
 import { errorText, isError, LatchkeyError } from '../../../ports/errors.ts'
-import type { StoreCheck, StoreFault } from '../../../ports/store.ts'
+import type { StoreCheck, StoreFault, StoreObserver } from '../../../ports/store.ts'
 import type { RedisClient } from '../../shared/redis/driver.ts'
 import { isReadOnly } from './errors.ts'
 import type { Link } from './link.ts'
@@ -29,6 +29,7 @@ export interface Fitness {
   ensure(): Promise<void> | undefined
   /** A call failed: whether it was by the server's role. */
   failed(error: unknown): void
+  observe(observer: StoreObserver): void
 }
 
 export interface FitnessOptions {
@@ -43,11 +44,15 @@ export function fitnessOf({ link, client, isCluster, allowEviction }: FitnessOpt
   // As the guide sets the server up, until it says otherwise.
   let durable = true
   let running: Promise<StoreCheck> | undefined
+  let observer: StoreObserver | undefined
+  /** Of the servers that answered last. Empty: none has yet. */
+  let runIds: ReadonlySet<string> = new Set()
   for (const event of ['ready', 'node-ready', '+node'] as const) client.on(event, () => (isFit = false))
 
   async function ask(): Promise<StoreCheck> {
     try {
       const infos = await readInfos(link, isCluster)
+      noteServers(new Set(infos.map(info => info.get('run_id') ?? '')))
       const fault = infos.map(info => faultOf(info, allowEviction)).find(each => each !== undefined)
       durable = infos.every(hasLog)
       isFit = fault === undefined
@@ -57,6 +62,13 @@ export function fitnessOf({ link, client, isCluster, allowEviction }: FitnessOpt
       if (fault !== undefined) return fault
       throw error
     }
+  }
+
+  /** A server has an id for as long as it runs. */
+  function noteServers(now: ReadonlySet<string>): void {
+    const isFirst = runIds.size === 0
+    for (const id of now) if (!isFirst && !runIds.has(id)) observer?.failover()
+    runIds = now
   }
 
   function check(): Promise<StoreCheck> {
@@ -83,6 +95,9 @@ export function fitnessOf({ link, client, isCluster, allowEviction }: FitnessOpt
     failed(error) {
       const cause = isError(error) ? error.cause : undefined
       if (isReadOnly(cause)) isFit = false
+    },
+    observe(given) {
+      observer = given
     },
   }
 }

@@ -1,0 +1,88 @@
+import { Redis } from 'ioredis'
+import { until } from '../processes.ts'
+import { startTcpProxy } from '../tcp-proxy.ts'
+import { type RedisServer, startRedis, startSentinel } from './redis-server.ts'
+
+export type RedisSentinels = {
+  readonly master: RedisServer
+  readonly replicas: readonly RedisServer[]
+  /** The name that sentinels know the master by. */
+  readonly name: string
+  readonly sentinels: readonly { readonly host: string; readonly port: number }[]
+  /** The master is cut off from its replicas, from the sentinels, and from clients that ask these for its address. Clients with its own address still reach it. */
+  divide(): void
+  mend(): void
+  /** One of the replicas has become the master. */
+  promoted(): Promise<boolean>
+  stop(): Promise<void>
+}
+
+const NAME = 'shop'
+const READY_LIMIT_MS = 30_000
+const DOWN_AFTER_MS = 1_000
+
+/** A master, two replicas of it, and three sentinels. The replicas and the sentinels see the master through a proxy. */
+export async function startSentinels(): Promise<RedisSentinels> {
+  const ending: (() => Promise<unknown>)[] = []
+  const stop = async () => {
+    for (const end of ending.splice(0).toReversed()) await end()
+  }
+  const running = (server: RedisServer) => {
+    ending.push(() => server.stop())
+    return server
+  }
+  try {
+    const master = running(await startRedis({ 'repl-diskless-sync-delay': '0' }))
+    const wire = await startTcpProxy(master.url)
+    ending.push(() => wire.close())
+    const following = { replicaof: `127.0.0.1 ${wire.port}`, 'repl-diskless-sync-delay': '0' }
+    const replicas = await Promise.all([1, 2].map(async () => running(await startRedis(following))))
+    const lines = [
+      `sentinel monitor ${NAME} 127.0.0.1 ${wire.port} 2`,
+      `sentinel down-after-milliseconds ${NAME} ${DOWN_AFTER_MS}`,
+      `sentinel failover-timeout ${NAME} 10000`,
+    ]
+    const sentinels = await Promise.all([1, 2, 3].map(async () => running(await startSentinel(lines))))
+    await ready(replicas, sentinels)
+    return {
+      master,
+      replicas,
+      name: NAME,
+      sentinels: sentinels.map(({ host, port }) => ({ host, port })),
+      divide: () => wire.silence(),
+      mend: () => wire.mend(),
+      async promoted() {
+        const infos = await Promise.all(replicas.map(replica => infoOf(replica, 'replication')))
+        return infos.some(info => info.includes('role:master'))
+      },
+      stop,
+    }
+  } catch (error) {
+    await stop()
+    throw error
+  }
+}
+
+/** The replicas have all that the master has, and each sentinel knows them and the two others. */
+async function ready(replicas: readonly RedisServer[], sentinels: readonly RedisServer[]): Promise<void> {
+  const known = `name=${NAME},status=ok,`
+  const isReady = async () => {
+    const followers = await Promise.all(replicas.map(replica => infoOf(replica, 'replication')))
+    if (!followers.every(info => info.includes('master_link_status:up'))) return false
+    const infos = await Promise.all(sentinels.map(server => infoOf(server, 'sentinel')))
+    return infos.every(info => info.includes(known) && info.includes('slaves=2,sentinels=3'))
+  }
+  if (!(await until(isReady, READY_LIMIT_MS)))
+    throw new Error(`the sentinels were not ready within ${READY_LIMIT_MS} ms`)
+}
+
+async function infoOf({ url }: RedisServer, section: string): Promise<string> {
+  const client = new Redis(url, { retryStrategy: () => null, lazyConnect: true })
+  client.on('error', () => {})
+  try {
+    await client.connect()
+    return String(await client.call('INFO', section))
+  } finally {
+    client.disconnect()
+  }
+}

@@ -1,0 +1,18 @@
+/** The stores that a run can be about, and what each of them carries. */
+import type { Kind } from './history.ts'
+
+export const storeKinds = ['postgres', 'redis'] as const
+export type StoreKind = (typeof storeKinds)[number]
+
+/** What clients ask for. A kind that is named more often is asked for more often. */
+export const kindsOf: Readonly<Record<StoreKind, readonly Kind[]>> = {
+  postgres: [
+    ...(['orders', 'orders', 'orders', 'payments', 'payments', 'payments', 'payments'] as const),
+    ...(['transfers', 'payouts', 'refunds', 'refunds', 'refunds'] as const),
+  ],
+  // Without transactions: no orders.
+  redis: [
+    ...(['payments', 'payments', 'payments', 'payments', 'transfers', 'transfers'] as const),
+    ...(['payouts', 'payouts', 'refunds', 'refunds', 'refunds'] as const),
+  ],
+}
