@@ -9,7 +9,7 @@ export interface RelayPolicy {
    * for large payloads.
    */
   readonly batch: number
-  /** How many deliveries of a batch run at once, each for another aggregate. Default 8. */
+  /** How many deliveries of a batch run at once, each for another aggregate. Default 8. Brokers have a `concurrency` of their own. */
   readonly concurrency: number
   /**
    * How long a silent relay holds its lane. Default 30,000; renewed while it works. Lower: the messages of a dead relay are delivered
@@ -60,7 +60,17 @@ export const policyChecks: ChecksOf<RelayPolicy> = {
   aggregate: oneOf('block', 'skip'),
 }
 
-export const targetsCheck: Check = recordOf(having('a target (httpTarget or functionTarget)', 'deliver'))
+const target = having('a target (httpTarget, functionTarget or one of a broker)', 'deliver')
+
+export const targetsCheck: Check = recordOf({
+  wants: `${target.wants}; its concurrency, if it has one, ${count.wants}`,
+  fits: value => target.fits(value) && hasSoundConcurrency(value),
+})
+
+function hasSoundConcurrency(value: unknown): boolean {
+  const concurrency: unknown = Reflect.get(Object(value), 'concurrency')
+  return concurrency === undefined || count.fits(concurrency)
+}
 
 const relayChecks: ChecksOf<RelayOptions> = {
   ...policyChecks,
