@@ -23,10 +23,9 @@ export function openPreparations({ policy, telemetry }: PreparationOptions): Pre
   const done = new WeakSet<Target>()
 
   async function prepare(target: Target): Promise<void> {
-    // Behind the first await, so that a failure is removed after it was entered.
-    await undefined
     try {
-      await target.prepare?.(timing)
+      // Not in this turn, so that a failure is removed after it was entered.
+      await Promise.resolve().then(() => target.prepare?.(timing))
       done.add(target)
     } catch (error) {
       begun.delete(target)
