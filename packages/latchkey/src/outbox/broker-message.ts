@@ -1,4 +1,6 @@
 /** What the targets of brokers share: what a message carries beside its payload. */
+import { shown } from '../ports/check-options.ts'
+import { misconfigured } from '../ports/errors.ts'
 import type { Message } from '../ports/outbox.ts'
 
 /** Enough to fill a batch of the relay: one commit of the store then covers as many confirms. */
@@ -9,7 +11,9 @@ export type Address = string | ((message: Message) => string)
 
 export function addressOf(address: Address | undefined, message: Message): string {
   if (address === undefined) return message.topic
-  return typeof address === 'string' ? address : address(message)
+  const found: unknown = typeof address === 'string' ? address : address(message)
+  if (typeof found === 'string' && found !== '') return found
+  throw misconfigured(`the address of a message to ${message.topic} must be a text (got ${shown(found)})`)
 }
 
 export interface BrokerHeaders {

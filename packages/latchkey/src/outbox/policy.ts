@@ -1,5 +1,6 @@
 /** How a relay works, with the defaults. */
-import { type Check, checkOptions, type ChecksOf } from '../ports/check-options.ts'
+import { type Check, checkOptions, type ChecksOf, shown } from '../ports/check-options.ts'
+import { misconfigured } from '../ports/errors.ts'
 import { anything, count, having, oneOf, recordOf, storedMs, waitedMs, wholeUpTo } from '../ports/option-kinds.ts'
 import type { RelayOptions } from './relay.ts'
 
@@ -60,17 +61,7 @@ export const policyChecks: ChecksOf<RelayPolicy> = {
   aggregate: oneOf('block', 'skip'),
 }
 
-const target = having('a target (httpTarget, functionTarget or one of a broker)', 'deliver')
-
-export const targetsCheck: Check = recordOf({
-  wants: `${target.wants}; its concurrency, if it has one, ${count.wants}`,
-  fits: value => target.fits(value) && hasSoundConcurrency(value),
-})
-
-function hasSoundConcurrency(value: unknown): boolean {
-  const concurrency: unknown = Reflect.get(Object(value), 'concurrency')
-  return concurrency === undefined || count.fits(concurrency)
-}
+export const targetsCheck: Check = recordOf(having('a target (httpTarget, functionTarget or a broker)', 'deliver'))
 
 const relayChecks: ChecksOf<RelayOptions> = {
   ...policyChecks,
@@ -82,9 +73,19 @@ const relayChecks: ChecksOf<RelayOptions> = {
 
 export function checkedPolicy(options: RelayOptions): RelayPolicy {
   checkOptions('createRelay', options, relayChecks)
+  checkConcurrency(options.targets)
   const policy = { ...defaults }
   for (const name of Object.keys(defaults) as (keyof RelayPolicy)[]) {
     if (options[name] !== undefined) Object.assign(policy, { [name]: options[name] })
   }
   return policy
+}
+
+function checkConcurrency(targets: RelayOptions['targets']): void {
+  for (const [topic, { concurrency }] of Object.entries(targets)) {
+    if (concurrency === undefined || count.fits(concurrency)) continue
+    throw misconfigured(
+      `createRelay: concurrency of the target for ${topic} must be ${count.wants} (got ${shown(concurrency)})`,
+    )
+  }
 }

@@ -328,7 +328,9 @@ it('refuses a wrong policy at construction', () => {
   const noTarget = { orders: {} as never }
   expect(() => relay(takesAll, { targets: noTarget })).toThrow(/orders/)
   const noDeliveries = { orders: { ...functionTarget(takesAll), concurrency: 0 } }
-  expect(() => relay(takesAll, { targets: noDeliveries })).toThrow(/concurrency, if it has one, a whole number from 1/)
+  expect(() => relay(takesAll, { targets: noDeliveries })).toThrow(
+    /concurrency of the target for orders must be a whole number from 1 .*got 0/,
+  )
 })
 
 /** Reads ahead, as stores do whose commits take a while. */

@@ -87,6 +87,21 @@ describeNats('a stream of NATS', own => {
       expect(await stored()).toEqual([])
     })
 
+    it.each([' m', 'm\r\nNats-Rollup: all'])(
+      'parks a message whose id %j the server would read otherwise',
+      async dedupId => {
+        await fixture.append(order('m', { dedupId }))
+        await drain(fixture, natsTarget(options()))
+        expect(await fixture.store.outbox.parked({ limit: 1 })).toMatchObject([{ dedupId, cause: 'invalid-id' }])
+      },
+    )
+
+    it('tries again what its application cannot address', async () => {
+      await fixture.append(order('m'))
+      const turns = await drain(fixture, natsTarget({ ...options(), subject: () => undefined as never }))
+      expect(turns).toMatchObject([{ failed: 1, parked: 0 }])
+    })
+
     it('lets no header of a message command the server', async () => {
       await fixture.append(order('m', { headers: { 'Nats-Msg-Id': 'other', 'nats-rollup': 'all', 'x-a': 'b' } }))
       await drain(fixture, natsTarget(options()))

@@ -39,6 +39,8 @@ const natsTargetChecks: ChecksOf<NatsTargetOptions<NatsHeaders>> = {
 const reservedHeader = /^nats-/i
 /** Anything else would be read as another subject, or end the line of the protocol. */
 const soundSubject = /^[^\s.*>]+(\.[^\s.*>]+)*$/u
+/** The client trims it, so that two ids could become one. */
+const soundId = /^\S(?:[^\r\n]*\S)?$/u
 
 export function natsTarget<Headers extends NatsHeaders>(options: NatsTargetOptions<Headers>): Target {
   checkOptions('natsTarget', options, natsTargetChecks)
@@ -51,6 +53,7 @@ export function natsTarget<Headers extends NatsHeaders>(options: NatsTargetOptio
   async function publish(message: Message): Promise<DeliveryResult> {
     const subject = addressOf(address, message)
     if (!soundSubject.test(subject)) return { kind: 'refused', error: 'invalid-subject' }
+    if (!soundId.test(message.dedupId)) return { kind: 'refused', error: 'invalid-id' }
     const sent = natsHeaders(headers(), message)
     if (sent === undefined) return { kind: 'refused', error: 'invalid-header' }
     const publishing = { msgID: message.dedupId, headers: sent, timeout: timeoutMs, expect: { streamName: stream } }

@@ -36,6 +36,7 @@ export async function openChannel(connection: RabbitmqConnection, onClose: () =>
   let closing: Pick<Extract<Confirm, { kind: 'closed' }>, 'code' | 'alone'> = { code: undefined, alone: false }
   let isClosed = false
   const close = () => {
+    if (isClosed) return
     isClosed = true
     onClose()
   }

@@ -10,6 +10,7 @@ import {
   type StoredMessage,
 } from '../../../test/outbox/broker.cases.ts'
 import { openFixture, type OutboxFixture } from '../../../test/outbox/fixture.ts'
+import { createRelay } from '../index.ts'
 import { rabbitmqTarget } from './index.ts'
 
 const exchange = 'publisher-orders'
@@ -104,6 +105,20 @@ describeRabbitmq('an exchange of RabbitMQ', server => {
       await channel.deleteQueue('publisher-full')
       expect(counts).toMatchObject([{ failed: 1, parked: 0 }])
       expect(await fixture.store.outbox.lag()).toMatchObject({ parked: 0 })
+    })
+
+    it('does not publish later what the relay gave up on while there was no connection', async () => {
+      await fixture.append(order('m'))
+      let recover = () => {}
+      const recovered = new Promise<void>(resolve => void (recover = resolve))
+      const connection = { createConfirmChannel: () => recovered.then(() => observer.createConfirmChannel()) }
+      const target = rabbitmqTarget({ connection, exchange })
+      const relay = createRelay({ outbox: fixture.store.outbox, targets: { orders: target }, timeoutMs: 50 })
+      expect(await relay.relayOnce()).toMatchObject({ failed: 1 })
+      recover()
+      fixture.makeDue()
+      expect(await drain(fixture, target)).toMatchObject([{ delivered: 1 }])
+      expect(await stored()).toMatchObject([{ id: 'm' }])
     })
 
     it('parks a message whose names are too long for the protocol', async () => {

@@ -39,6 +39,8 @@ const shortBytesMax = 255
 /** The server closes the channel for these: not allowed, no such exchange, too large. */
 const refusingCodes: ReadonlySet<number> = new Set([403, 404, 406])
 
+const notSent: Confirm = { kind: 'closed', code: undefined, alone: false }
+
 export function rabbitmqTarget(options: RabbitmqTargetOptions): Target {
   checkOptions('rabbitmqTarget', options, rabbitmqTargetChecks)
   const { connection, exchange, routingKey, concurrency = concurrencyDefault } = options
@@ -47,18 +49,21 @@ export function rabbitmqTarget(options: RabbitmqTargetOptions): Target {
       "rabbitmqTarget needs connection: await connect(url), and the name of an exchange ('' is the default one)",
     )
   }
-  let shared: Promise<PublishChannel> | undefined
+  let opening: Promise<PublishChannel> | undefined
+  let open: PublishChannel | undefined
   /** One at a time, so that it is known which message a channel was closed for. */
   let lastAlone: Promise<unknown> = Promise.resolve()
 
-  function sharedChannel(): Promise<PublishChannel> {
-    return (shared ??= openShared())
+  /** Undefined: the relay has given up while there was no connection. */
+  async function openFor({ signal }: DeliveryOptions): Promise<PublishChannel | undefined> {
+    const channel = await (opening ??= openShared())
+    return signal.aborted ? undefined : channel
   }
 
   async function openShared(): Promise<PublishChannel> {
-    const forget = () => void (shared = undefined)
+    const forget = () => void (opening = open = undefined)
     try {
-      return await openChannel(connection, forget)
+      return (open = await openChannel(connection, forget))
     } catch (error) {
       forget()
       throw error
@@ -66,7 +71,7 @@ export function rabbitmqTarget(options: RabbitmqTargetOptions): Target {
   }
 
   async function publishAlone(publication: Publication, signal: AbortSignal): Promise<Confirm> {
-    if (signal.aborted) return { kind: 'closed', code: undefined, alone: false }
+    if (signal.aborted) return notSent
     const channel = await openChannel(connection, () => {})
     const confirm = await channel.publish(publication)
     if (!channel.isClosed) await channel.close().catch(() => undefined)
@@ -74,7 +79,8 @@ export function rabbitmqTarget(options: RabbitmqTargetOptions): Target {
   }
 
   async function publish(publication: Publication, options: DeliveryOptions): Promise<Confirm> {
-    const confirm = await (await sharedChannel()).publish(publication)
+    const channel = open ?? (await openFor(options))
+    const confirm = (await channel?.publish(publication)) ?? notSent
     if (confirm.kind !== 'closed' || confirm.alone || !isRefusing(confirm.code)) return confirm
     // One of those that were unconfirmed is not accepted. Each is sent again, under its id and by itself.
     const next = lastAlone.then(() => publishAlone(publication, options.signal))
