@@ -8,6 +8,7 @@ import { flood } from './flood.ts'
 import { growth } from './growth.ts'
 import { httpSections } from './http-sections.ts'
 import { outbox } from './outbox.ts'
+import { publishers } from './publishers.ts'
 import { rows } from './rows.ts'
 
 export const sections: readonly Section[] = [
@@ -19,5 +20,6 @@ export const sections: readonly Section[] = [
   growth,
   rows,
   outbox,
+  publishers,
   fingerprint,
 ]
