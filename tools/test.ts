@@ -6,10 +6,13 @@
 //   x.test.ts          nothing but this machine: memory, SQLite, adapters in process. Seconds in all; this is --fast.
 //   x.pg.test.ts       PostgreSQL. One server is started for the run (and installed, where we may), a database per suite.
 //   x.redis.test.ts    Redis. Each suite starts its own server, which takes no time (installed, where we may).
+//   x.nats.test.ts     NATS with JetStream, as with Redis.
+//   x.kafka.test.ts    Kafka: the cluster in memory that kcat contains, as with Redis.
+//   x.rabbitmq.test.ts RabbitMQ. One server is started for the run (and installed, where we may), because it takes ten seconds.
 //   x.system.test.ts   several processes, crashes, long races; may use PostgreSQL.
 //   x.proof.….test.ts  one of the above that takes long, such as a whole crash matrix. Only --proof runs it.
-// Suites reach the servers through test/servers/describe-postgres.ts and test/servers/redis/describe-redis.ts. Where there is none they are skipped and listed
-// at the end; with CI=true that is a failure instead.
+// Suites reach the servers through test/servers/describe-postgres.ts and test/servers/<server>/describe-<server>.ts. Where there is none they are skipped and
+// listed at the end; with CI=true that is a failure instead.
 //
 // Our own options: --fast, --proof, --time-limit-minutes=20. Everything else goes to vitest, including names of files and folders.
 // The last line is `N passed, M failed`, and the exit code is 0 only if something passed and nothing failed.

@@ -12,6 +12,7 @@ import { postgresBatchMutants } from './postgres-batches.ts'
 import { postgresConnectionMutants } from './postgres-connections.ts'
 import { postgresEvidenceMutants } from './postgres-evidence.ts'
 import { postgresMutants } from './postgres.ts'
+import { publisherMutants } from './publishers.ts'
 import { reconcileMutants } from './reconcile.ts'
 import { redisMutants } from './redis.ts'
 import { sealedMutants } from './sealed.ts'
@@ -31,6 +32,7 @@ export const mutants: readonly Mutant[] = [
   ...sqliteEvidenceMutants,
   ...redisMutants,
   ...tieredMutants,
+  ...publisherMutants,
   ...memoryMutants,
   ...engineMutants,
   ...answerMutants,

@@ -1,7 +1,14 @@
 /** Whether a test file may ask for a server. All others run without any, and make up `npm run test:fast`. */
-export const SERVER_FILES: readonly string[] = ['**/*.pg.test.ts', '**/*.redis.test.ts', '**/*.system.test.ts']
+export const SERVER_FILES: readonly string[] = [
+  '**/*.pg.test.ts',
+  '**/*.redis.test.ts',
+  '**/*.nats.test.ts',
+  '**/*.rabbitmq.test.ts',
+  '**/*.kafka.test.ts',
+  '**/*.system.test.ts',
+]
 
-/** Long failovers, which only `npm run proof` runs. */
+/** Tests that take long, such as failovers: only `npm run proof` runs them. */
 export const PROOF_FILES = '**/*.proof.*test.ts'
 
 /** Set to "1" by the test runner: a missing server may be installed. A bare `vitest` only looks for one. */
@@ -32,11 +39,11 @@ export function announceMissing(why: string): void {
   process.env[MISSING_NAME] = why
 }
 
-/** Whether it needs the shared PostgreSQL. A file that needs Redis starts its own. */
+/** Whether it needs the shared PostgreSQL. A file that needs Redis, NATS or Kafka starts its own. */
 export function needsServer(file: string): boolean {
   return file.endsWith('.pg.test.ts') || file.endsWith('.system.test.ts')
 }
 
 export function needsRedis(file: string): boolean {
-  return file.endsWith('.redis.test.ts') || file.endsWith('.proof.test.ts')
+  return file.endsWith('.redis.test.ts')
 }

@@ -32,6 +32,7 @@ const PLUGS: Record<string, readonly string[] | 'every folder'> = {
   stores: 'every folder',
   consumers: 'every folder',
   http: ['fetch', 'hono', 'express', 'fastify', 'nest', 'koa'],
+  outbox: ['nats', 'rabbitmq', 'kafka'],
   telemetry: 'every folder',
 }
 

@@ -9,6 +9,7 @@ export interface Programs {
   readonly server: string
   readonly load: string
   readonly outbox: string
+  readonly publishers: string
   readonly fingerprint: string
   /** What that program measures: a file of the library. */
   readonly fingerprintCode: string
@@ -21,6 +22,7 @@ const sources = {
   server: '../server/server.ts',
   load: '../load/load-process.ts',
   outbox: '../outbox/process.ts',
+  publishers: '../publishers/process.ts',
   fingerprint: '../fingerprint/process.ts',
   fingerprintCode: '../../../packages/latchkey/src/engine/fingerprint/fingerprint.ts',
 } as const satisfies Programs
@@ -28,6 +30,7 @@ const sources = {
 const external = [
   ...['pg', 'libsql', 'ioredis', 'hono', '@hono/node-server', 'express', 'fastify', 'koa'],
   ...['prom-client', '@opentelemetry/sdk-metrics'],
+  ...['@nats-io/jetstream', '@nats-io/transport-node', 'amqplib', 'kafkajs'],
 ]
 
 export async function bundlePrograms(): Promise<Programs> {
@@ -51,6 +54,7 @@ export async function bundlePrograms(): Promise<Programs> {
     server: at('server'),
     load: at('load'),
     outbox: at('outbox'),
+    publishers: at('publishers'),
     fingerprint: at('fingerprint'),
     fingerprintCode: at('fingerprintCode'),
   }

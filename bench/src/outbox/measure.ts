@@ -39,7 +39,7 @@ interface Parts {
 }
 
 const warmUp = { messages: 20_000, singles: 500 }
-const payload = { order: 7, note: 'z'.repeat(100) }
+export const payload = { order: 7, note: 'z'.repeat(100) }
 
 export async function measureOutbox(order: OutboxOrder): Promise<OutboxResult> {
   const { url, repetitions, messages, singles } = order
@@ -82,7 +82,7 @@ async function drain({ pool, store, latchkey }: Parts, messages: number): Promis
 const appended = 100
 
 /** Some are appended as an application does it, and the others are copies of them, spread over the lanes alike. */
-async function fill(pool: pg.Pool, latchkey: Parts['latchkey'], messages: number): Promise<void> {
+export async function fill(pool: pg.Pool, latchkey: Parts['latchkey'], messages: number): Promise<void> {
   const client = await pool.connect()
   await client.query('begin')
   for (let n = 0; n < appended; n++) await latchkey.outbox.append(client, { topic: 'orders', payload })

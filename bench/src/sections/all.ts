@@ -9,6 +9,7 @@ import { growth } from './growth.ts'
 import { httpSections } from './http-sections.ts'
 import { outbox } from './outbox.ts'
 import { redis } from './redis.ts'
+import { publishers } from './publishers.ts'
 import { rows } from './rows.ts'
 
 export const sections: readonly Section[] = [
@@ -21,5 +22,6 @@ export const sections: readonly Section[] = [
   growth,
   rows,
   outbox,
+  publishers,
   fingerprint,
 ]

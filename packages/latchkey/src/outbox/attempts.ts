@@ -5,7 +5,7 @@ import type { Message } from '../ports/outbox.ts'
 
 export interface Attempts {
   /** Never rejects. */
-  deliver(target: Target, message: Message): Promise<DeliveryResult>
+  deliver(target: Pick<Target, 'deliver'>, message: Message): Promise<DeliveryResult>
   close(): void
 }
 
@@ -24,7 +24,7 @@ export function openAttempts({ clock, timeoutMs, lost }: AttemptsOptions): Attem
   lost.addEventListener('abort', giveUpAll, { once: true })
 
   /** Does not wait for a target that ignores its signal: what it delivers later is a duplicate with the same dedup id. */
-  function deliver(target: Target, message: Message): Promise<DeliveryResult> {
+  function deliver(target: Pick<Target, 'deliver'>, message: Message): Promise<DeliveryResult> {
     return new Promise(resolve => {
       const signal = lazySignal()
       const end = (result: DeliveryResult) => {

@@ -6,8 +6,10 @@ import type { Batch, DeliveryEnd, Message } from '../ports/outbox.ts'
 import { isSealedMessage } from '../ports/sealed-marks.ts'
 import { type Attempts, openAttempts } from './attempts.ts'
 import type { RelayPolicy } from './policy.ts'
+import type { Preparations } from './prepare.ts'
 
 export interface DeliveryContext {
+  readonly preparations: Preparations
   readonly targets: Readonly<Record<string, Target>>
   readonly clock: Clock
   readonly policy: RelayPolicy
@@ -19,12 +21,10 @@ export async function deliverBatch(
   { messages }: Batch,
   lost: AbortSignal,
 ): Promise<readonly DeliveryEnd[]> {
-  const lines = linesOf(messages)
-  const waiting = lines.values()
   const attempts = openAttempts({ clock: context.clock, timeoutMs: context.policy.timeoutMs, lost })
   const batch: BatchContext = { ...context, lost, attempts, ends: [] }
-  const workers = Math.min(context.policy.concurrency, lines.length)
-  await Promise.all(Array.from({ length: workers }, () => deliverLines(batch, waiting)))
+  const groups = byConcurrency(context, linesOf(messages))
+  await Promise.all([...groups].flatMap(([concurrency, lines]) => deliverGroup(batch, { concurrency, lines })))
   attempts.close()
   return batch.ends
 }
@@ -47,10 +47,33 @@ function linesOf(messages: readonly Message[]): Message[][] {
   return lines
 }
 
+/** By how many may be under way at once: as many as the most sparing target of a line takes. */
+function byConcurrency({ targets, policy }: DeliveryContext, lines: Message[][]): Map<number, Message[][]> {
+  const groups = new Map<number, Message[][]>()
+  for (const line of lines) {
+    const bounds = line.map(({ topic }) => targetOf(targets, topic)?.concurrency ?? policy.concurrency)
+    const concurrency = Math.min(...bounds)
+    const group = groups.get(concurrency)
+    if (group === undefined) groups.set(concurrency, [line])
+    else group.push(line)
+  }
+  return groups
+}
+
 interface BatchContext extends DeliveryContext {
   readonly lost: AbortSignal
   readonly attempts: Attempts
   readonly ends: DeliveryEnd[]
+}
+
+interface Group {
+  readonly concurrency: number
+  readonly lines: readonly Message[][]
+}
+
+function deliverGroup(batch: BatchContext, { concurrency, lines }: Group): Promise<void>[] {
+  const waiting = lines.values()
+  return Array.from({ length: Math.min(concurrency, lines.length) }, () => deliverLines(batch, waiting))
 }
 
 /** Takes one line after the other until none is left. */
@@ -70,7 +93,7 @@ async function deliverLines(batch: BatchContext, lines: Iterable<readonly Messag
 }
 
 async function deliverOne(batch: BatchContext, message: Message): Promise<DeliveryResult> {
-  const { targets, policy, attempts } = batch
+  const { targets, policy, attempts, preparations } = batch
   if (message.crashes >= policy.crashesMax) {
     return { kind: 'refused', error: `poison: ${message.crashes} relays crashed while delivering it` }
   }
@@ -80,7 +103,7 @@ async function deliverOne(batch: BatchContext, message: Message): Promise<Delive
   const target = targetOf(targets, message.topic)
   if (target === undefined) return { kind: 'failed', error: 'no-target' }
   faultPoint('relay:before-deliver')
-  const result = await attempts.deliver(target, message)
+  const result = await attempts.deliver(preparations.prepared(target), message)
   faultPoint('relay:after-deliver')
   return result
 }

@@ -1,5 +1,6 @@
 /** How a relay works, with the defaults. */
-import { type Check, checkOptions, type ChecksOf } from '../ports/check-options.ts'
+import { type Check, checkOptions, type ChecksOf, shown } from '../ports/check-options.ts'
+import { misconfigured } from '../ports/errors.ts'
 import { anything, count, having, oneOf, recordOf, storedMs, waitedMs, wholeUpTo } from '../ports/option-kinds.ts'
 import type { RelayOptions } from './relay.ts'
 
@@ -9,7 +10,7 @@ export interface RelayPolicy {
    * for large payloads.
    */
   readonly batch: number
-  /** How many deliveries of a batch run at once, each for another aggregate. Default 8. */
+  /** How many deliveries of a batch run at once, each for another aggregate. Default 8. Brokers have a `concurrency` of their own. */
   readonly concurrency: number
   /**
    * How long a silent relay holds its lane. Default 30,000; renewed while it works. Lower: the messages of a dead relay are delivered
@@ -60,7 +61,7 @@ export const policyChecks: ChecksOf<RelayPolicy> = {
   aggregate: oneOf('block', 'skip'),
 }
 
-export const targetsCheck: Check = recordOf(having('a target (httpTarget or functionTarget)', 'deliver'))
+export const targetsCheck: Check = recordOf(having('a target (httpTarget, functionTarget or a broker)', 'deliver'))
 
 const relayChecks: ChecksOf<RelayOptions> = {
   ...policyChecks,
@@ -72,9 +73,19 @@ const relayChecks: ChecksOf<RelayOptions> = {
 
 export function checkedPolicy(options: RelayOptions): RelayPolicy {
   checkOptions('createRelay', options, relayChecks)
+  checkConcurrency(options.targets)
   const policy = { ...defaults }
   for (const name of Object.keys(defaults) as (keyof RelayPolicy)[]) {
     if (options[name] !== undefined) Object.assign(policy, { [name]: options[name] })
   }
   return policy
+}
+
+function checkConcurrency(targets: RelayOptions['targets']): void {
+  for (const [topic, { concurrency }] of Object.entries(targets)) {
+    if (concurrency === undefined || count.fits(concurrency)) continue
+    throw misconfigured(
+      `createRelay: concurrency of the target for ${topic} must be ${count.wants} (got ${shown(concurrency)})`,
+    )
+  }
 }

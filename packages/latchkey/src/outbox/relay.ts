@@ -10,6 +10,7 @@ import type { Telemetry } from '../ports/telemetry.ts'
 import { deliverBatch } from './delivery.ts'
 import { type HeldLane, holdLane } from './hold-lane.ts'
 import { checkedPolicy, type RelayPolicy } from './policy.ts'
+import { openPreparations } from './prepare.ts'
 
 export interface RelayOptions extends Partial<RelayPolicy> {
   readonly outbox: Outbox<unknown>
@@ -52,7 +53,8 @@ const quickTurnMs = 1_000
 export function createRelay(options: RelayOptions): Relay {
   const policy = checkedPolicy(options)
   const { outbox, targets, clock = systemClock, telemetry = consoleTelemetry({ clock }) } = options
-  const context = { targets, clock, policy }
+  const preparations = openPreparations({ policy, telemetry })
+  const context = { targets, clock, policy, preparations }
 
   async function work(held: HeldLane, signal: AbortSignal | undefined): Promise<RelayTurn> {
     const { lease } = held
@@ -90,6 +92,7 @@ export function createRelay(options: RelayOptions): Relay {
 
   return {
     async relayOnce(signal) {
+      for (const target of Object.values(targets)) preparations.begin(target)
       const leaseId = clock.randomId()
       const askedAtMs = clock.monotonicMs()
       const lease = await outbox.leaseLane({ leaseId, leaseMs: policy.leaseMs })

@@ -14,9 +14,22 @@ export type DeliveryResult =
   /** It will never be accepted as it is: not tried again. */
   | { readonly kind: 'refused'; readonly error: string }
 
+/** What a target may have to know about the relay. */
+export interface RelayTiming {
+  /** The longest time between two attempts of one message, as long as a relay is running. */
+  readonly retryGapMs: number
+}
+
 export interface Target {
   /** Shown to operators: in logs, and beside parked messages. */
   readonly name: string
+  /** How many deliveries it takes at once, each of another aggregate. Default: as many as the relay's `concurrency`. */
+  readonly concurrency?: number
+  /**
+   * Called before the first delivery, which waits for it. When it rejects, nothing is delivered: messages fail, and it is called again for the
+   * next one. Default: there is nothing to prepare.
+   */
+  prepare?(timing: RelayTiming): Promise<void>
   /**
    * At least once: the same message may arrive again, with the same dedup id. Messages of one aggregate arrive one after the
    * other. A rejection counts as `failed`. Errors are short codes, without the payload.

@@ -153,7 +153,7 @@ const tables: readonly [owner: string, take: Take, right: Options, refusals: rea
       [{ relay: { agregate: 'skip' } }, 'unknown option relay.agregate: did you mean relay.aggregate?'],
       [
         { relay: { targets: { orders: {} } } },
-        'relay.targets.orders must be a target (httpTarget or functionTarget) with deliver (got an object)',
+        'relay.targets.orders must be a target (httpTarget, functionTarget or a broker) with deliver (got an object)',
       ],
       [{ reconciler: {} }, 'reconciler needs use: createReconciler(latchkey)'],
       [{ reconciler: { use: {} } }, 'reconciler.use must be what createReconciler returned'],

@@ -1,7 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
 import { createRelay, functionTarget, type RelayOptions, type RelayTurn } from '../../src/outbox/index.ts'
-import type { DeliveryOptions, DeliveryResult } from '../../src/ports/target.ts'
+import { misconfigured } from '../../src/ports/errors.ts'
+import type { DeliveryOptions, DeliveryResult, RelayTiming } from '../../src/ports/target.ts'
 import type { Batch, Message, Outbox } from '../../src/ports/outbox.ts'
 import { type OutboxFixture, message, openFixture } from './fixture.ts'
 
@@ -64,6 +65,74 @@ it('delivers several aggregates at once, within its bound, and each in order', a
   for (const aggregate of aggregates) {
     expect(seen.filter(text => text.startsWith(`${aggregate}-`))).toEqual([1, 2, 3].map(turn => `${aggregate}-${turn}`))
   }
+})
+
+it('gives a target as many deliveries at once as it takes, and the others as many as before', async () => {
+  const aggregates = Array.from({ length: 200 }, (_, index) => `g${index}`)
+  await fixture.append(...aggregates.map(aggregate => message(`wide-${aggregate}`, { aggregate })))
+  await fixture.append(
+    ...aggregates.map(aggregate => message(`narrow-${aggregate}`, { topic: 'mail', aggregate: `n${aggregate}` })),
+  )
+  // Their messages go to both.
+  await fixture.append(
+    ...['wide', 'narrow'].map(id => message(`${id}-x`, { topic: id === 'wide' ? 'orders' : 'mail', aggregate: 'x' })),
+  )
+  const counting = () => {
+    const seen = { running: 0, most: 0 }
+    const deliver: Deliver = async () => {
+      seen.running += 1
+      seen.most = Math.max(seen.most, seen.running)
+      await delay(2)
+      seen.running -= 1
+      return { kind: 'delivered' }
+    }
+    return { seen, target: functionTarget(deliver) }
+  }
+  const [wide, narrow] = [counting(), counting()]
+  const targets = { orders: { ...wide.target, concurrency: 20 }, mail: narrow.target }
+  await drain(relay(takesAll, { targets, concurrency: 3 }))
+  expect({ wide: wide.seen.most, narrow: narrow.seen.most }).toEqual({ wide: 20, narrow: 3 })
+})
+
+it('delivers to a target only after it was prepared, and tells it the longest gap between two attempts', async () => {
+  await fixture.append(message('m'))
+  const steps: unknown[] = []
+  const prepare = async (timing: RelayTiming) => {
+    await delay(20)
+    steps.push(timing)
+  }
+  const deliver: Deliver = ({ dedupId }) => (steps.push(dedupId), { kind: 'delivered' })
+  const targets = { orders: { ...functionTarget(deliver), prepare } }
+  await drain(relay(takesAll, { targets, timeoutMs: 1_000, backoffMsMax: 20_000, leaseMs: 300_000 }))
+  expect(steps).toEqual([{ retryGapMs: 321_000 }, 'm'])
+})
+
+it('prepares a target again after it failed, fails its messages until then, and tells why', async () => {
+  await fixture.append(message('m'), message('other', { topic: 'mail' }))
+  const seen: string[] = []
+  const deliver: Deliver = ({ dedupId }) => (seen.push(dedupId), { kind: 'delivered' })
+  let isWrong = true
+  const prepare = async () => {
+    if (isWrong) throw misconfigured('the stream forgets too soon')
+  }
+  const targets = { orders: { ...functionTarget(deliver), name: 'a stream', prepare }, mail: functionTarget(deliver) }
+  const report = vi.fn()
+  const turns = relay(takesAll, { targets, telemetry: { count() {}, observe() {}, report } })
+  await drain(turns)
+  expect(seen).toEqual(['other'])
+  expect(report).toHaveBeenCalledWith('an outbox target is not ready', {
+    detail: 'a stream: the stream forgets too soon',
+  })
+  isWrong = false
+  fixture.makeDue()
+  await drain(turns)
+  expect(seen).toEqual(['other', 'm'])
+})
+
+it('gives up on a target that is never prepared', async () => {
+  await fixture.append(message('m'))
+  const targets = { orders: { ...functionTarget(takesAll), prepare: () => new Promise<void>(() => {}) } }
+  expect(await drain(relay(takesAll, { targets, timeoutMs: 30 }))).toMatchObject([{ kind: 'worked', failed: 1 }])
 })
 
 it('tries again with growing waits, then parks with the history, and tells', async () => {
@@ -258,6 +327,10 @@ it('refuses a wrong policy at construction', () => {
   }
   const noTarget = { orders: {} as never }
   expect(() => relay(takesAll, { targets: noTarget })).toThrow(/orders/)
+  const noDeliveries = { orders: { ...functionTarget(takesAll), concurrency: 0 } }
+  expect(() => relay(takesAll, { targets: noDeliveries })).toThrow(
+    /concurrency of the target for orders must be a whole number from 1 .*got 0/,
+  )
 })
 
 /** Reads ahead, as stores do whose commits take a while. */

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { describeWith } from '../../../../test/servers/describe-postgres.ts'
 import { findRedis } from '../../../../test/servers/redis/redis-binary.ts'
 import type { RedisClient } from '../../src/stores/shared/redis/driver.ts'
-import { type RedisCluster, startRedisCluster } from '../redis/cluster.ts'
+import { type RedisCluster, startRedisCluster } from '../../../../test/servers/redis/redis-cluster.ts'
 import { claimRequest } from '../redis/requests.ts'
 import { act, bodyOf, cached, patientlyInFront, replay, watchedStore } from './fixture.ts'
 

@@ -13,7 +13,7 @@ import {
   startDivisibleCluster,
 } from '../../../../../test/servers/redis/redis-cluster.ts'
 import { keysOf } from '../../../src/stores/redis/connection/layout.ts'
-import type { RedisClient } from '../../../src/stores/redis/driver.ts'
+import type { RedisClient } from '../../../src/stores/shared/redis/driver.ts'
 import { redisStore } from '../../../src/stores/redis/index.ts'
 import { acknowledgedSince, countCost, lineOf, openLedger, startLoad } from './load.ts'
 
