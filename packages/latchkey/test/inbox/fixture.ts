@@ -5,7 +5,7 @@ import type { LatchkeyOptions } from '../../src/engine/latchkey.ts'
 import { inbox, type Inbox, type InboxMessage, type InboxOptions, parkedMessages } from '../../src/inbox/index.ts'
 import type { Store } from '../../src/ports/store.ts'
 import { silentTelemetry } from '../../src/ports/telemetry.ts'
-import { brief, latchkeyOn, type TestLatchkey } from '../engine/fixture.ts'
+import { latchkeyOn, type TestLatchkey } from '../engine/fixture.ts'
 
 /** One database, used by all tests of a suite: each has messages of its own. */
 export interface Ground {
@@ -45,7 +45,7 @@ export interface GuardedOver extends Partial<InboxOptions> {
 export function guardedInbox(store: Store, over: GuardedOver = {}): Guarded {
   const { onFailure = 'rerun', leaseMs = 30_000, latchkey = quiet(store), ...options } = over
   const consumer = over.consumer ?? newConsumer()
-  const operation = latchkey.guarded('orders.book', { ...brief, leaseMs, onFailure })
+  const operation = latchkey.guarded('orders.book', { leaseMs, onFailure })
   return { ...inbox(operation, { ...options, consumer }), latchkey, consumer, parked: parkedMessages(latchkey), runs: [] }
 }
 
