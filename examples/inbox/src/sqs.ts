@@ -46,5 +46,11 @@ export function createHandler(changeVisibility: ChangeVisibility) {
 function messageOf(record: SqsRecord): InboxMessage<Order> {
   const { id, type } = record.messageAttributes
   const data: Order = JSON.parse(record.body)
-  return { source: record.eventSourceARN, id: id?.stringValue, type: type?.stringValue, data, position: record.messageId }
+  return {
+    source: record.eventSourceARN,
+    id: id?.stringValue,
+    type: type?.stringValue,
+    data,
+    position: record.messageId,
+  }
 }

@@ -2,11 +2,11 @@ import pg from 'pg'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { postgresStore } from 'latchkey/stores/postgres'
 import { describePostgres } from '../../../test/servers/describe-postgres.ts'
-import type { SqsRecord } from '../src/sqs.ts'
+import type * as Example from '../src/sqs.ts'
 
 describePostgres('the SQS handler of the guide', database => {
   let pool: pg.Pool
-  let createHandler: typeof import('../src/sqs.ts').createHandler
+  let createHandler: typeof Example.createHandler
 
   beforeAll(async () => {
     pool = new pg.Pool({ connectionString: database.url, max: 2 })
@@ -17,7 +17,7 @@ describePostgres('the SQS handler of the guide', database => {
   })
   afterAll(() => pool.end())
 
-  function record(messageId: string, id: string | undefined, amount: number): SqsRecord {
+  function record(messageId: string, id: string | undefined, amount: number): Example.SqsRecord {
     return {
       ...{ messageId, receiptHandle: `handle ${messageId}`, eventSourceARN: 'arn:aws:sqs:eu-north-1:1:orders' },
       body: JSON.stringify({ order: id ?? messageId, amount }),

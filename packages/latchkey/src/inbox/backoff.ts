@@ -10,7 +10,11 @@ export interface Backoff {
 const waitMsMax = 30_000
 
 /** After the n-th attempt: the first, doubled with each, up to the longest. */
-export function backoffAfter(clock: Pick<Clock, 'random'>, attempt: number, { backoffMs, backoffMsMax }: Backoff): number {
+export function backoffAfter(
+  clock: Pick<Clock, 'random'>,
+  attempt: number,
+  { backoffMs, backoffMsMax }: Backoff,
+): number {
   const doublings = Math.min(Math.max(attempt, 1) - 1, 30)
   return jittered(clock, Math.min(backoffMs * 2 ** doublings, backoffMsMax))
 }

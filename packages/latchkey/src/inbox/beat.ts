@@ -6,7 +6,8 @@ export type OnBeat = () => unknown
 
 /** What it throws or rejects with is reported: a lease of the broker that runs out costs a delivery that finds the row at work. */
 export function harmlessBeat(telemetry: Telemetry, operation: string, onBeat: OnBeat): () => void {
-  const failed = (error: unknown) => telemetry.report('onBeat failed, so the message may be delivered again', { operation, error })
+  const failed = (error: unknown) =>
+    telemetry.report('onBeat failed, so the message may be delivered again', { operation, error })
   return () => {
     try {
       Promise.resolve(onBeat()).catch(failed)

@@ -145,7 +145,13 @@ const beatsPerLease = 3
 
 /** Guarded work beats with the lease of its row: first the store, then the broker. Other work has no such lease, and beats as often. */
 async function answerTo<C>(
-  { operation: { kind, name, [engine]: { settings, shared } } }: InboxParts<C>,
+  {
+    operation: {
+      kind,
+      name,
+      [engine]: { settings, shared },
+    },
+  }: InboxParts<C>,
   { run, onBeat }: Delivery,
   { request, attempt }: Asked,
 ): Promise<Answer | InputRefused> {

@@ -146,11 +146,7 @@ const definedChecks: ChecksOf<DefinedInboxOptions<unknown>> = { ...inboxChecks, 
 const receiveChecks: ChecksOf<ReceiveOptions> = { onBeat: callable }
 const redrivenChecks: ChecksOf<RedrivenOptions> = { limit: count }
 
-function partsOf<C>(
-  operation: DeclaredOperation<C>,
-  options: InboxOptions,
-  checks: typeof inboxChecks,
-): InboxParts<C> {
+function partsOf<C>(operation: DeclaredOperation<C>, options: InboxOptions, checks: typeof inboxChecks): InboxParts<C> {
   const owner = ownerOf(operation)
   checkOptions(owner, options, checks)
   const { consumer, attemptsMax = 10, backoffMs = 1_000, backoffMsMax = 600_000, onUnknown = 'retry' } = options
@@ -166,7 +162,9 @@ function partsOf<C>(
 function checkFit<C>(owner: string, { kind, [engine]: { settings, shared } }: DeclaredOperation<C>): void {
   shared.inbox.require(owner)
   if (settings.onStoreDown === 'run-unprotected') {
-    throw misconfigured(`${owner}: onStoreDown must be 'refuse': a message waits at its broker, and runs when the store is back`)
+    throw misconfigured(
+      `${owner}: onStoreDown must be 'refuse': a message waits at its broker, and runs when the store is back`,
+    )
   }
   if (kind === 'guarded' && settings.onFailure === 'store') {
     throw misconfigured(
@@ -174,7 +172,9 @@ function checkFit<C>(owner: string, { kind, [engine]: { settings, shared } }: De
     )
   }
   if (settings.keyAgeMsMax !== undefined) {
-    throw misconfigured(`${owner}: keyAgeMsMax reads the time of a UUIDv7, and the key of a message is its source and id. Leave it out`)
+    throw misconfigured(
+      `${owner}: keyAgeMsMax reads the time of a UUIDv7, and the key of a message is its source and id. Leave it out`,
+    )
   }
 }
 

@@ -58,7 +58,8 @@ export function readMessage(owner: string, given: InboxMessage): ReadMessage {
 function contentOf(owner: string, { data }: InboxMessage): Pick<ReadMessage, 'form' | 'payload'> {
   if (data instanceof Uint8Array) return { form: 'bytes', payload: data }
   const text: string | undefined = JSON.stringify(data)
-  if (text === undefined) throw misconfigured(`${owner}: the data of a message must be bytes or JSON (got ${typeof data})`)
+  if (text === undefined)
+    throw misconfigured(`${owner}: the data of a message must be bytes or JSON (got ${typeof data})`)
   return { form: 'json', payload: Buffer.from(text) }
 }
 

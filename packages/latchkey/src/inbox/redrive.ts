@@ -32,7 +32,10 @@ export async function redrive<C>(
 }
 
 async function take<C>({ operation, consumer }: InboxParts<C>): Promise<TakenInboxMessage | undefined> {
-  const { name, [engine]: { settings, shared } } = operation
+  const {
+    name,
+    [engine]: { settings, shared },
+  } = operation
   try {
     return await shared.inbox.call(parked => parked.take({ consumer, operation: name, leaseMs: settings.leaseMs }))
   } catch (error) {
@@ -67,7 +70,10 @@ function runAgain<C>(
   runner: (message: InboxMessage) => Runner,
   taken: TakenInboxMessage,
 ): Promise<Ended> {
-  const { name, [engine]: { settings, shared } } = parts.operation
+  const {
+    name,
+    [engine]: { settings, shared },
+  } = parts.operation
   const given = messageOf(taken.message)
   const onBeat = () => shared.inbox.call(parked => parked.renew(taken, settings.leaseMs))
   const message = readMessage(`inbox of ${name}`, given)

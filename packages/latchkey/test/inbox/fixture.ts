@@ -46,7 +46,13 @@ export function guardedInbox(store: Store, over: GuardedOver = {}): Guarded {
   const { onFailure = 'rerun', leaseMs = 30_000, latchkey = quiet(store), ...options } = over
   const consumer = over.consumer ?? newConsumer()
   const operation = latchkey.guarded('orders.book', { leaseMs, onFailure })
-  return { ...inbox(operation, { ...options, consumer }), latchkey, consumer, parked: parkedMessages(latchkey), runs: [] }
+  return {
+    ...inbox(operation, { ...options, consumer }),
+    latchkey,
+    consumer,
+    parked: parkedMessages(latchkey),
+    runs: [],
+  }
 }
 
 export function order(id: string | undefined, data: unknown = { order: 1 }): InboxMessage {

@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { inbox, parkedMessages } from '../../src/inbox/index.ts'
 import { LatchkeyError } from '../../src/ports/errors.ts'
 import type { Store } from '../../src/ports/store.ts'
@@ -9,9 +9,6 @@ import { present } from '../present.ts'
 import { act, guardedInbox, newConsumer, order, quiet } from './fixture.ts'
 
 describe('a delivery while the store is away', () => {
-  let close: (() => Promise<unknown>) | undefined
-  afterEach(async () => void (await close?.()))
-
   it('runs nothing, says that the store is down, and runs when it is back', async () => {
     const faulty = faultyStore()
     const { receive, runs } = guardedInbox(faulty.store)
@@ -107,9 +104,9 @@ describe('a delivery while the store is away', () => {
     expect(ended).toMatchObject([{ result: { kind: 'done' } }])
     expect(await redriven(() => void (runs += 1))).toEqual([])
     isDown = false
-    await expect.poll(() => redriven(() => void (runs += 1)), { timeout: 10_000 }).toMatchObject([
-      { result: { kind: 'duplicate' } },
-    ])
+    await expect
+      .poll(() => redriven(() => void (runs += 1)), { timeout: 10_000 })
+      .toMatchObject([{ result: { kind: 'duplicate' } }])
     expect(runs).toBe(1)
   })
 

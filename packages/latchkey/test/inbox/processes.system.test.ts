@@ -158,9 +158,7 @@ describePostgres('processes that receive messages', database => {
       expect(await opened.redriven(() => {})).toEqual([])
       let runs = 0
       const again = () => opened.redriven(() => void (runs += 1))
-      await expect
-        .poll(again, { timeout: limitMs, interval: 200 })
-        .toMatchObject([{ result: { kind: 'done' } }])
+      await expect.poll(again, { timeout: limitMs, interval: 200 }).toMatchObject([{ result: { kind: 'done' } }])
       expect(runs).toBe(1)
       expect((await parked.list({ consumer })).messages).toEqual([])
       await latchkey.close()

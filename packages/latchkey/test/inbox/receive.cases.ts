@@ -48,7 +48,14 @@ function itRunsOnce(ground: () => Ground): void {
 
   it('takes a message for the same whatever its headers, its position and the order of its JSON are', async () => {
     const { receive } = guardedInbox(ground().store)
-    const first = { source: 's', id: '1', type: 't', data: { a: 1, b: 2 }, headers: { 'x-try': '1' }, position: 's/0/1' }
+    const first = {
+      source: 's',
+      id: '1',
+      type: 't',
+      data: { a: 1, b: 2 },
+      headers: { 'x-try': '1' },
+      position: 's/0/1',
+    }
     expect(await receive(first, () => {})).toEqual({ kind: 'done' })
     const again = { ...first, data: { b: 2, a: 1 }, headers: { 'x-try': '2' }, position: 's/0/9' }
     expect(await receive(again, () => {})).toEqual({ kind: 'duplicate' })
@@ -159,31 +166,34 @@ function itRetries(ground: () => Ground): void {
 }
 
 function itCountsAttempts(ground: () => Ground): void {
-  it.each(['guarded', 'atomic'] as const)('parks a %s message that failed as often as it may, and runs the next', async kind => {
-    const { store } = ground()
-    const latchkey = quiet(store)
-    const consumer = newConsumer()
-    const options = { consumer, attemptsMax: 3, backoffMs: 100 }
-    const opened =
-      kind === 'guarded'
-        ? inbox(latchkey.guarded('orders.book', { onFailure: 'rerun' }), options)
-        : inbox(latchkey.atomic('orders.book'), options)
-    const results = []
-    for (let n = 0; n < 3; n++) results.push(await opened.receive(order('poison'), fails))
-    expect(results).toMatchObject([
-      { kind: 'retry', cause: 'failed' },
-      { kind: 'retry', cause: 'failed' },
-      { kind: 'parked', cause: 'attempts', error: { message: 'the ledger is closed' } },
-    ])
-    const waits = results.map(result => (result.kind === 'retry' ? result.afterMs : 0))
-    expect(waits[0]).toBeGreaterThanOrEqual(100)
-    expect(waits[0]).toBeLessThanOrEqual(125)
-    expect(waits[1]).toBeGreaterThanOrEqual(200)
-    expect(waits[1]).toBeLessThanOrEqual(250)
-    expect(await opened.receive(order('next'), () => {})).toEqual({ kind: 'done' })
-    const { messages } = await parkedMessages(latchkey).list({ consumer })
-    expect(messages).toMatchObject([{ messageId: 'poison', cause: 'attempts', attempts: 3 }])
-  })
+  it.each(['guarded', 'atomic'] as const)(
+    'parks a %s message that failed as often as it may, and runs the next',
+    async kind => {
+      const { store } = ground()
+      const latchkey = quiet(store)
+      const consumer = newConsumer()
+      const options = { consumer, attemptsMax: 3, backoffMs: 100 }
+      const opened =
+        kind === 'guarded'
+          ? inbox(latchkey.guarded('orders.book', { onFailure: 'rerun' }), options)
+          : inbox(latchkey.atomic('orders.book'), options)
+      const results = []
+      for (let n = 0; n < 3; n++) results.push(await opened.receive(order('poison'), fails))
+      expect(results).toMatchObject([
+        { kind: 'retry', cause: 'failed' },
+        { kind: 'retry', cause: 'failed' },
+        { kind: 'parked', cause: 'attempts', error: { message: 'the ledger is closed' } },
+      ])
+      const waits = results.map(result => (result.kind === 'retry' ? result.afterMs : 0))
+      expect(waits[0]).toBeGreaterThanOrEqual(100)
+      expect(waits[0]).toBeLessThanOrEqual(125)
+      expect(waits[1]).toBeGreaterThanOrEqual(200)
+      expect(waits[1]).toBeLessThanOrEqual(250)
+      expect(await opened.receive(order('next'), () => {})).toEqual({ kind: 'done' })
+      const { messages } = await parkedMessages(latchkey).list({ consumer })
+      expect(messages).toMatchObject([{ messageId: 'poison', cause: 'attempts', attempts: 3 }])
+    },
+  )
 }
 
 function itRunsDefinitions(ground: () => Ground): void {

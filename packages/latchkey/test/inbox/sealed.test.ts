@@ -46,7 +46,9 @@ it('does not run a parked message that cannot be opened', async () => {
   expect((await blind.parked.inspect(id)).message).toMatchObject({ unreadable: expect.stringContaining('key a') })
   await blind.parked.redrive(id, act)
   let runs = 0
-  expect(await blind.redriven(() => void (runs += 1))).toMatchObject([{ result: { kind: 'parked', cause: 'attempts' } }])
+  expect(await blind.redriven(() => void (runs += 1))).toMatchObject([
+    { result: { kind: 'parked', cause: 'attempts' } },
+  ])
   expect(runs).toBe(0)
   const seeing = opened(store, fromAToB)
   await seeing.parked.redrive(id, act)

@@ -67,14 +67,20 @@ it('counts and reports what it parks, without the id of the message', async () =
   const { receive } = guardedInbox(memoryStore(), { latchkey: quiet(memoryStore(), { telemetry }) })
   await receive(order('secret-7'), () => {})
   await receive(order('secret-7', { order: 2 }), () => {})
-  expect(telemetry.told).toContainEqual(['parked', expect.objectContaining({ operation: 'orders.book', detail: 'mismatch' })])
+  expect(telemetry.told).toContainEqual([
+    'parked',
+    expect.objectContaining({ operation: 'orders.book', detail: 'mismatch' }),
+  ])
   expect(JSON.stringify(telemetry.told)).toContain('a message was parked')
   expect(JSON.stringify(telemetry.told)).not.toContain('secret-7')
 })
 
 it('describes a row by its message', async () => {
   const own = quiet(memoryStore())
-  const operation = own.guarded('orders.book', { onFailure: 'rerun', describe: data => `order ${JSON.stringify(data)}` })
+  const operation = own.guarded('orders.book', {
+    onFailure: 'rerun',
+    describe: data => `order ${JSON.stringify(data)}`,
+  })
   await inbox(operation, { consumer: 'c' }).receive(order('1'), () => {})
   expect((await own.list({ scope: 'c' })).records).toMatchObject([{ description: 'order {"order":1}' }])
 })

@@ -30,7 +30,10 @@ export function parkedMessage(name: string, over: Partial<NewParkedInboxMessage>
   }
 }
 
-export function take(inbox: ParkedInbox, over: { consumer?: string; operation?: string } = {}) {
+export function take(
+  inbox: ParkedInbox,
+  over: { consumer?: string; operation?: string } = {},
+): Promise<TakenInboxMessage | undefined> {
   return inbox.take({ consumer, operation, leaseMs, ...over })
 }
 

@@ -81,7 +81,9 @@ export const parkedInboxCases: readonly StoreCase[] = [
       }
       assert.deepEqual(found, ids(all.messages))
       assert.deepEqual(ids((await inbox.list({ limit: 10, cause: 'mismatch' })).messages), [uuidOf('parked c')])
-      assert.deepEqual(ids((await inbox.list({ limit: 10, consumer: 'shipping' })).messages), [uuidOf('parked of another')])
+      assert.deepEqual(ids((await inbox.list({ limit: 10, consumer: 'shipping' })).messages), [
+        uuidOf('parked of another'),
+      ])
       assert.deepEqual((await inbox.list({ limit: 10, consumer: 'nobody' })).messages, [])
       assert.equal((await inbox.list({ limit: 10 })).messages.length, 6)
     },

@@ -36,7 +36,7 @@ export const redriveInboxCases: readonly StoreCase[] = [
       await one.redrive(parkedMessage('second').id, act)
       const two = inboxIn(await harness.open())
       const found = await Promise.all(Array.from({ length: 20 }, (_, n) => take(n % 2 === 0 ? one : two)))
-      const names = found.flatMap(each => (each === undefined ? [] : [each.message.messageId]))
+      const names = found.flatMap(each => (each === undefined ? [] : [String(each.message.messageId)]))
       assert.deepEqual(names.toSorted(), ['first', 'second'])
     },
   },
@@ -72,7 +72,10 @@ export const redriveInboxCases: readonly StoreCase[] = [
       const end = { kind: 'parked', cause: 'mismatch', attempts: 13 } as const
       assert.equal(await inbox.settle(await taken(inbox), end), 'written')
       const { message } = await inbox.inspect(id)
-      assert.deepEqual([message?.cause, message?.attempts, message?.times, message?.redrive], ['mismatch', 13, 2, undefined])
+      assert.deepEqual(
+        [message?.cause, message?.attempts, message?.times, message?.redrive],
+        ['mismatch', 13, 2, undefined],
+      )
       await harness.advance(hourMs)
       assert.equal(await take(inbox), undefined)
       assert.equal(await inbox.waiting(), 1)

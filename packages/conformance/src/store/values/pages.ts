@@ -94,7 +94,8 @@ export const valueCases: readonly StoreCase[] = [
       await completed(store, 'small', answer('small'), 'a small one')
       await completed(store, 'large', answer(large))
       const expected = ['description a small one', 'outcome 5 small', 'outcome 100000 llllll']
-      for (const add of [withEvidence, withSteps, withMessage, withParked]) expected.push(...(await add(harness, store)))
+      for (const add of [withEvidence, withSteps, withMessage, withParked])
+        expected.push(...(await add(harness, store)))
       for (const limit of [1, 2, 1_000]) {
         assert.deepEqual((await all(store, limit)).map(text).toSorted(), expected.toSorted(), `pages of ${limit}`)
       }

@@ -56,7 +56,8 @@ export async function openParked(
 /** A message that cannot be opened is given out as such: it is not run. */
 async function openMessage(ring: Keyring, message: ParkedInboxMessage): Promise<ParkedInboxMessage> {
   const opened = await openParked(ring, message)
-  if (opened.kind === 'unreadable') return { ...message, headers: {}, payload: new Uint8Array(), unreadable: opened.why }
+  if (opened.kind === 'unreadable')
+    return { ...message, headers: {}, payload: new Uint8Array(), unreadable: opened.why }
   return { ...message, headers: opened.headers, payload: opened.payload }
 }
 

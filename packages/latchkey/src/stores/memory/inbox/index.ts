@@ -15,7 +15,7 @@ import type {
 } from '../../../ports/faculties/inbox.ts'
 import type { Act, OwnerResult } from '../../../ports/store.ts'
 import { pageSize } from '../../shared/listing.ts'
-import { actDetail, parkedCountMax, seqAfter } from '../../shared/parked-row.ts'
+import { actDetail, parkedCountMax, seqAfter } from '../../shared/inbox/parked-row.ts'
 import type { Tables } from '../tables.ts'
 
 /** Marked when it has a `dueAtMs`. */

@@ -10,7 +10,7 @@ import {
   parkedPage,
   type ParkedRow,
   seqAfter,
-} from '../../shared/parked-row.ts'
+} from '../../shared/inbox/parked-row.ts'
 import type { RawNumber } from '../../shared/record-row.ts'
 import type { RunStatement } from '../connection/statement.ts'
 import { readable } from '../sql/columns.ts'
@@ -101,8 +101,8 @@ function isTaken({ now }: Dialect): string {
 function parkStatement({ inboxParked, now }: Dialect): string {
   return `insert into ${inboxParked} as p (id, consumer, operation, source, message_id, type, content_type, position, cause, key_id, attempts,
       is_json, headers, payload, first_parked_at, parked_at)
-    values ($1::uuid, $2::text, $3::text, $4::text, $5::text, $6::text, $7::text, $8::text, $9::text, $10::uuid, $11::integer,
-      $12::boolean, $13::text, $14::bytea, ${now}, ${now})
+    select $1::uuid, $2::text, $3::text, $4::text, $5::text, $6::text, $7::text, $8::text, $9::text, $10::uuid, $11::integer,
+      $12::boolean, $13::text, $14::bytea, n.at, n.at from (select ${now} as at) n
     on conflict (id) do update set cause = excluded.cause, attempts = excluded.attempts, times = p.times + 1,
       parked_at = excluded.parked_at
     returning p.id`

@@ -1,7 +1,13 @@
 /** Rows of the tables that hold values of the application's, as SQL drivers give them, to values and back. */
 import { LatchkeyError } from '../../../ports/errors.ts'
 import type { Outcome } from '../../../ports/outcome.ts'
-import type { StoredMessage, StoredOutcome, StoredParked, StoredText, StoredValue } from '../../../ports/faculties/values.ts'
+import type {
+  StoredMessage,
+  StoredOutcome,
+  StoredParked,
+  StoredText,
+  StoredValue,
+} from '../../../ports/faculties/values.ts'
 import { headersFrom } from '../outbox/message.ts'
 import { headersToText } from '../outcome-codec.ts'
 import { packOutcome, unpackOutcome } from '../packed-outcome.ts'
@@ -135,7 +141,8 @@ function valuesToReplace(
 ): Replacement['values'] {
   if (before.kind === 'text' && after.kind === 'text') return [before.text, after.text]
   if (before.kind === 'ref' && after.kind === 'ref') return [before.ref, after.ref]
-  if (before.kind === 'message' && after.kind === 'message') return [...partsOf(before.message), ...partsOf(after.message)]
+  if (before.kind === 'message' && after.kind === 'message')
+    return [...partsOf(before.message), ...partsOf(after.message)]
   if (before.kind === 'parked' && after.kind === 'parked') return [...partsOf(before), ...partsOf(after)]
   if (before.kind === 'outcome' && after.kind === 'outcome') {
     // Also a larger one than a request would put there: it was there before, and grows by a few dozen bytes.

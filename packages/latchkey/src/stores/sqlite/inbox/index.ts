@@ -24,7 +24,7 @@ import {
   parkedPage,
   type ParkedRow,
   seqAfter,
-} from '../../shared/parked-row.ts'
+} from '../../shared/inbox/parked-row.ts'
 import type { Database } from '../connection/database.ts'
 import type { Handle } from '../connection/handle.ts'
 import type { SqliteParameter } from '../driver.ts'

@@ -6,10 +6,10 @@ import type {
   ParkedCause,
   ParkedInboxMessage,
   ParkedInboxPage,
-} from '../../ports/faculties/inbox.ts'
-import { pageSize } from './listing.ts'
-import { headersFrom } from './outbox/message.ts'
-import type { RawNumber } from './record-row.ts'
+} from '../../../ports/faculties/inbox.ts'
+import { pageSize } from '../listing.ts'
+import { headersFrom } from '../outbox/message.ts'
+import type { RawNumber } from '../record-row.ts'
 
 /** Counted no further: whether there are many is enough. */
 export const parkedCountMax = 100_000
