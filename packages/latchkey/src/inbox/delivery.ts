@@ -28,6 +28,7 @@ export interface AttemptUnderWay {
   readonly budget: number
   /** 0: it was not granted, or its kind does not count here. */
   number: number
+  /** Its handler was called, or would have been. */
   started: boolean
 }
 
@@ -50,6 +51,7 @@ export function handlerRunner<X extends Execution, C>(
 ): Runner {
   return (request, attempt) =>
     execute(request, async execution => {
+      attempt.started = true
       // The attempts of an atomic row are counted when they fail: its fence also rises when it expires.
       if (kind === 'guarded') attempt.number = execution.attempt
       // Its owners have died on it as often as it may be tried.
@@ -96,7 +98,7 @@ export async function deliver<C>(parts: InboxParts<C>, delivery: Delivery): Prom
   const { message, spent } = delivery
   if (message.key === undefined) return { kind: 'park', cause: 'missing-key', rowId: undefined, attempts: 0 }
   const attempt: AttemptUnderWay = { budget: spent + parts.attemptsMax, number: 0, started: false }
-  const request = { ...requestOf(parts, message, message.key), onStart: () => void (attempt.started = true) }
+  const request = requestOf(parts, message, message.key)
   const answer = await answerTo(parts, delivery, { request, attempt })
   const verdict = verdictOn(parts, answer, attempt)
   if (verdict.kind === 'done' || verdict.kind === 'duplicate') return verdict

@@ -1,8 +1,9 @@
-import { afterAll, beforeAll } from 'vitest'
+import { afterAll, beforeAll, expect, it } from 'vitest'
 import pg from 'pg'
 import { describePostgres } from '../../../../test/servers/describe-postgres.ts'
 import { postgresStore } from '../../src/stores/postgres/index.ts'
-import type { Ground } from './fixture.ts'
+import { inbox } from '../../src/inbox/index.ts'
+import { type Ground, newConsumer, order, quiet } from './fixture.ts'
 import { itReceives } from './receive.cases.ts'
 import { itRedrives } from './redrive.cases.ts'
 
@@ -24,4 +25,19 @@ describePostgres('an inbox on PostgreSQL', database => {
   afterAll(() => pool.end())
   itReceives(() => ground)
   itRedrives(() => ground)
+
+  it.each(['refuse', 'wait'] as const)(
+    'takes a constraint that fails at the commit for a failure of the message, and not for an outage (%s)',
+    async onInProgress => {
+      await pool.query(`create table if not exists paid (label text unique deferrable initially deferred)`)
+      await pool.query('insert into paid values ($1)', [onInProgress])
+      const operation = quiet(ground.store).atomic('orders.pay', { onInProgress })
+      const { receive } = inbox(operation, { consumer: newConsumer(), attemptsMax: 2 })
+      const deliver = () =>
+        receive(order('1'), ({ tx }) => (tx as pg.PoolClient).query('insert into paid values ($1)', [onInProgress]))
+      expect(await deliver()).toMatchObject({ kind: 'retry', cause: 'failed' })
+      expect(await deliver()).toMatchObject({ kind: 'parked', cause: 'attempts' })
+      expect(await receive(order('2'), () => {})).toEqual({ kind: 'done' })
+    },
+  )
 })

@@ -167,7 +167,7 @@ function itRetries(ground: () => Ground): void {
 
 function itCountsAttempts(ground: () => Ground): void {
   it.each(['guarded', 'atomic'] as const)(
-    'parks a %s message that failed as often as it may, and runs the next',
+    'parks a message that failed as often as it may, and runs the next (%s)',
     async kind => {
       const { store } = ground()
       const latchkey = quiet(store)
