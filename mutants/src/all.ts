@@ -3,6 +3,7 @@ import { auditMutants } from './audit.ts'
 import { clientTextMutants } from './client-text.ts'
 import { engineMutants } from './engine.ts'
 import { httpMutants } from './http.ts'
+import { inboxMutants } from './inbox.ts'
 import { limitMutants } from './limits.ts'
 import { loadMutants, unreadableMutants } from './load.ts'
 import { memoryMutants } from './memory.ts'
@@ -48,4 +49,5 @@ export const mutants: readonly Mutant[] = [
   ...sealedMutants,
   ...auditMutants,
   ...limitMutants,
+  ...inboxMutants,
 ]

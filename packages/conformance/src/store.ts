@@ -24,9 +24,11 @@ import { lostClaimCases } from './store/keys/lost-claims.ts'
 import { lookupCases } from './store/reconcile/look-ups.ts'
 import { operatorCases } from './store/keys/operators.ts'
 import { ownerCases } from './store/keys/owners.ts'
+import { parkedInboxCases } from './store/inbox/parked.ts'
 import { parkingCases } from './store/keys/parking.ts'
 import { phaseCases } from './store/steps/phases.ts'
 import { quarantineCases } from './store/reconcile/quarantine.ts'
+import { redriveInboxCases } from './store/inbox/redrive.ts'
 import { reservationCases } from './store/atomic/reservations.ts'
 import { resumingCases } from './store/steps/resuming.ts'
 import { settlingEffectCases } from './store/reconcile/open-effects.ts'
@@ -70,6 +72,7 @@ export const storeCases: readonly StoreCase[] = [
   ...needing(['erasure'], erasureCases),
   ...needing(['auditRecords'], [...auditedEndCases, ...auditedTransactionCases, ...auditedLineCases]),
   ...needing(['quotas'], [...leasedTokenCases, ...usageCases]),
+  ...needing(['inbox'], [...parkedInboxCases, ...redriveInboxCases]),
 ]
 
 /** Fits `it` of vitest, jest and mocha, and `test` of node:test. */

@@ -154,10 +154,28 @@ export type {
   TakenLines,
 } from './ports/faculties/audit-records.ts'
 export type { ErasedBatch, Erasure, ErasureLeft } from './ports/faculties/erasure.ts'
+export type {
+  DiscardResult,
+  InboxAct,
+  InboxInspection,
+  InboxRedrive,
+  ListedInboxMessage,
+  NewParkedInboxMessage,
+  ParkedCause,
+  ParkedInbox,
+  ParkedInboxHead,
+  ParkedInboxListing,
+  ParkedInboxMessage,
+  ParkedInboxPage,
+  RedriveEnd,
+  RedriveResult,
+  TakenInboxMessage,
+} from './ports/faculties/inbox.ts'
 export type { Leased, Quotas, ScopeRows, Tokens } from './ports/faculties/quotas.ts'
 export type {
   StoredMessage,
   StoredOutcome,
+  StoredParked,
   StoredRef,
   StoredText,
   StoredValue,

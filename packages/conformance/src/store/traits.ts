@@ -16,6 +16,7 @@ const members: Readonly<Record<Faculty, keyof Store>> = {
   erasure: 'erasure',
   auditRecords: 'auditRecords',
   quotas: 'quotas',
+  inbox: 'inbox',
 }
 
 // `as`: Object.keys widens the names of our own table to string.

@@ -20,6 +20,8 @@ export interface ExecuteRequest {
   readonly onGrant?: ((from: GrantedFrom) => void) | undefined
   /** Called right before the handler or the definition runs: it is never called twice for one caller. */
   readonly onStart?: (() => void) | undefined
+  /** Called after each renewal of the lease, while the handler runs. It does not throw. Only guarded work has a lease that is renewed. */
+  readonly onBeat?: (() => void) | undefined
   /** For operators, at most 80 characters. */
   readonly description: string | undefined
   /** May this caller have what the row holds? Asked before anything of a row is returned or run. Absent: yes. */

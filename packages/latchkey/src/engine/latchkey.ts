@@ -10,6 +10,7 @@ import { type AuditOptions, recordingStore, type Trail, trailOf } from './audit/
 import { identify, type IdentityParts, type Scope } from './request.ts'
 import { checkCarried, type Declaration } from './store/carry.ts'
 import { type Erase, eraser } from './store/erase.ts'
+import { type InboxHost, inboxHost } from './store/inbox.ts'
 import { engine } from './internal.ts'
 import { atomicOperation } from './kinds/atomic.ts'
 import { deferredOperation, type DeferredOptions } from './kinds/deferred.ts'
@@ -183,6 +184,8 @@ export interface Internals<Tx> {
   readonly trail: Trail | undefined
   /** Sweeping and reaping, which workers take over where they run. */
   readonly maintenance: Maintenance
+  /** Messages that consumers have parked. */
+  readonly inbox: InboxHost
   /** Aborted when `close` is called. */
   readonly closing: AbortSignal
 }
@@ -306,7 +309,12 @@ function coreOf<Tx, C>(options: LatchkeyOptions<Tx, C>): { core: Core<Tx>; ring:
 
 function sharedOf<Tx, C>(core: Core<Tx>, { scope, http = {} }: LatchkeyOptions<Tx, C>): Shared<C> {
   const { clock, telemetry } = core
-  return { scope, http, neverStored: neverStoredOf(http), clock, telemetry, expiryOf: id => expiryOf(core, id) }
+  return {
+    ...{ scope, http, clock, telemetry },
+    neverStored: neverStoredOf(http),
+    expiryOf: id => expiryOf(core, id),
+    inbox: inboxHost(core),
+  }
 }
 
 function internalsOf<Tx, C>(
@@ -315,7 +323,8 @@ function internalsOf<Tx, C>(
 ): Omit<Internals<Tx>, 'phased' | 'kinds' | 'retentionOf'> {
   const { store, clock, telemetry, trail, maintenance, draining } = core
   const overdue = overdueResumer(core, shared)
-  return { store, clock, telemetry, overdue, trail, maintenance, closing: draining.signal }
+  const { inbox } = shared
+  return { store, clock, telemetry, overdue, trail, maintenance, inbox, closing: draining.signal }
 }
 
 function neverStoredOf({ neverStore }: Pick<HttpOptions, 'neverStore'>): NeverStored | undefined {

@@ -7,6 +7,7 @@ import type { ProblemAnswer, ProblemDetails } from '../wire/render-problem.ts'
 import type { engine } from './internal.ts'
 import type { JsonOf, Storable } from './json-of.ts'
 import type { NeverStored } from './rules/judge.ts'
+import type { InboxHost } from './store/inbox.ts'
 import type { Answer, ExecuteRequest, Work } from './answer.ts'
 import type { AtomicExecution, Execution, GuardedExecution } from './execution.ts'
 import type { RequestOwner, Scope } from './request.ts'
@@ -58,6 +59,8 @@ export interface Shared<Context> {
   readonly telemetry: Telemetry
   /** When a stored answer expires, by its row. Undefined: it is not known now. Never rejects. */
   expiryOf(id: string): Promise<number | undefined>
+  /** For consumers. */
+  readonly inbox: InboxHost
 }
 
 /** What adapters need of an operation. `W`: what they hand in to be run. */

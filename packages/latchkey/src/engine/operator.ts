@@ -115,7 +115,8 @@ function checkId(id: string): string {
   )
 }
 
-function checkAct(name: string, { by, reason }: Act): void {
+/** Refused before anything is asked of the store. */
+export function checkAct(name: string, { by, reason }: Act): void {
   if (by?.trim() && reason?.trim()) return
   throw new LatchkeyError(
     'misconfigured',

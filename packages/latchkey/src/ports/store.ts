@@ -21,6 +21,7 @@
  */
 import type { AuditRecords } from './faculties/audit-records.ts'
 import type { Erasure } from './faculties/erasure.ts'
+import type { ParkedInbox } from './faculties/inbox.ts'
 import type { Outcome } from './outcome.ts'
 import type { Outbox } from './outbox.ts'
 import type { Quotas } from './faculties/quotas.ts'
@@ -186,6 +187,7 @@ export type Faculty =
   | 'erasure'
   | 'auditRecords'
   | 'quotas'
+  | 'inbox'
 
 /** What a store promises. It is checked when an operation is declared, and by the conformance suite. */
 export interface StoreTraits {
@@ -349,6 +351,8 @@ export interface Store<Tx = unknown> {
   readonly auditRecords?: AuditRecords<Tx> | undefined
   /** Faculty `quotas`, for limits over all processes, of open keys and of stored bytes. Absent: a scope has the limits of each process only. */
   readonly quotas?: Quotas | undefined
+  /** Faculty `inbox`: messages that consumers have parked. Absent: `inbox()` of `latchkey/inbox` refuses the store. */
+  readonly inbox?: ParkedInbox | undefined
 
   claim(request: ClaimRequest): Promise<ClaimResult>
   /** none, or an expired row → `pending`, due now, recovery `resume`. Needs the faculty `steps`; a store without it refuses. */
@@ -419,6 +423,7 @@ export interface FullStore<Tx> extends Store<Tx> {
   readonly erasure: Erasure
   readonly auditRecords: AuditRecords<Tx>
   readonly quotas: Quotas
+  readonly inbox: ParkedInbox
 }
 
 /** A store on which atomic operations and phases are type errors. Return it from a store without transactions. */

@@ -47,6 +47,8 @@ export type Metric =
   | 'outbox.waiting'
   | 'outbox.held_back'
   | 'outbox.parked'
+  /** Observed by the sweeper: messages of consumers that are parked now and wait for an operator, counted up to 100,000. */
+  | 'inbox.parked'
   /** Observed when it changes: 1 while the circuit of the store is open and calls are refused, else 0. `detail`: the store. */
   | 'circuit.open'
   /** Observed by the store, whose name is the `detail`: see `StoreObserver`. */

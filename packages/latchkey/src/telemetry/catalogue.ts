@@ -100,6 +100,13 @@ export const catalogue: Readonly<Record<ExportedMetric, MetricEntry>> = {
   'outbox.waiting': gauge('outbox.waiting', 'Messages that wait, up to 100,000.', { unit: '{message}' }),
   'outbox.held_back': gauge('outbox.held_back', 'Those that an open transaction holds back.', { unit: '{message}' }),
   'outbox.parked': gauge('outbox.parked', 'Messages that are parked now.', { unit: '{message}' }),
+  'inbox.parked': gauge(
+    'inbox.parked',
+    'Messages that consumers have parked and that wait for a person, up to 100,000.',
+    {
+      unit: '{message}',
+    },
+  ),
   'circuit.open': gauge('circuit.open', '1 while calls of the store are refused because it failed.', {
     unit: '',
     ...perStore,

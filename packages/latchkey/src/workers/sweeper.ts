@@ -4,7 +4,7 @@ import { isObserved, type Telemetry } from '../ports/telemetry.ts'
 import type { TurnResult } from './loop.ts'
 
 export interface SweepOptions {
-  readonly store: Pick<Store, 'sweep' | 'list'>
+  readonly store: Pick<Store, 'sweep' | 'list' | 'inbox'>
   readonly telemetry: Telemetry
   readonly batch: number
 }
@@ -27,4 +27,7 @@ async function observeParked(store: SweepOptions['store'], telemetry: Telemetry)
   if (!isObserved(telemetry)) return
   const { records } = await store.list({ parked: true, limit: parkedCountMax })
   telemetry.observe('parked.rows', records.length, {})
+  // A role that consumes no messages may have no right on them, and sweeps all the same.
+  const waiting = await store.inbox?.waiting().catch(() => undefined)
+  if (waiting !== undefined) telemetry.observe('inbox.parked', waiting, {})
 }

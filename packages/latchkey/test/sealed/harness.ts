@@ -7,7 +7,7 @@ import { underA } from './keys.ts'
 
 /** Values are replaced in the store below, by `rewrap`. */
 export const sealedSelection: StoreSelection = {
-  faculties: ['transactions', 'steps', 'phases', 'outbox', 'reconciliation', 'ledgers', 'erasure', 'quotas'],
+  faculties: ['transactions', 'steps', 'phases', 'outbox', 'reconciliation', 'ledgers', 'erasure', 'quotas', 'inbox'],
   elsewhere: ['outbox'],
 }
 

@@ -21,7 +21,7 @@ const advanceSql = `
     parked_at_ms = parked_at_ms - ?1, gone_at_ms = gone_at_ms - ?1`
 const advanceSteps = `
   UPDATE latchkey_steps SET opened_at_ms = opened_at_ms - ?1, repeat_until_ms = repeat_until_ms - ?1`
-const advanceNotes = ['evidence', 'audit', 'received', 'audit_records'].map(
+const advanceNotes = ['evidence', 'audit', 'received', 'audit_records', 'inbox_audit'].map(
   table => `UPDATE latchkey_${table} SET at_ms = at_ms - ?1`,
 )
 const advanceQueues = [
@@ -31,6 +31,8 @@ const advanceQueues = [
      looked_until_ms = looked_until_ms - ?1`,
   `UPDATE latchkey_ledger_runs SET began_at_ms = began_at_ms - ?1, held_until_ms = held_until_ms - ?1,
      retry_at_ms = retry_at_ms - ?1, finished_at_ms = finished_at_ms - ?1`,
+  `UPDATE latchkey_inbox_parked SET first_parked_at_ms = first_parked_at_ms - ?1, parked_at_ms = parked_at_ms - ?1,
+     due_at_ms = due_at_ms - ?1, locked_until_ms = locked_until_ms - ?1`,
   'UPDATE latchkey_limit_buckets SET filled_at_ms = filled_at_ms - ?1, full_at_ms = full_at_ms - ?1',
 ]
 

@@ -1,6 +1,7 @@
 import { afterEach, expect, it } from 'vitest'
 import { silentTelemetry } from '../../src/ports/telemetry.ts'
 import type { Workers } from '../../src/workers/index.ts'
+import { present } from '../present.ts'
 import { sweepOnce } from '../../src/workers/sweeper.ts'
 import { claimRequest } from '../claim-request.ts'
 import { eventually } from '../engine/fixture.ts'
@@ -78,4 +79,15 @@ it('observes how many rows are parked when nothing is left to sweep, and asks fo
   expect(telemetry.told).toContainEqual(['parked.rows', 1, {}])
   const list = () => Promise.reject(new Error('nobody asked'))
   expect(await sweepOnce({ store: { ...store, list }, telemetry: silentTelemetry, batch: 10 })).toBe('idle')
+})
+
+it('observes how many messages of consumers are parked, and sweeps all the same where it may not count them', async () => {
+  const { store, telemetry } = scene()
+  await sweepOnce({ store, telemetry, batch: 10 })
+  expect(telemetry.told).toContainEqual(['inbox.parked', 0, {}])
+  const refused = () => Promise.reject(new Error('permission denied for table inbox_parked'))
+  const { store: other, telemetry: quiet } = scene()
+  const inbox = { ...present(other.inbox), waiting: refused }
+  expect(await sweepOnce({ store: { ...other, inbox }, telemetry: quiet, batch: 10 })).toBe('idle')
+  expect(quiet.told).toContainEqual(['parked.rows', 0, {}])
 })

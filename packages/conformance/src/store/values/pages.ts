@@ -4,6 +4,7 @@ import type { Outcome, Store, StoredValue } from 'latchkey'
 import { append, message, openFixture } from '../../outbox/fixture.ts'
 import type { StoreCase, StoreHarness } from '../../store-harness.ts'
 import { answer, bytes, identity, notKnown, own, recordOf, retentionMs } from '../fixture.ts'
+import { inboxIn, parkedMessage } from '../inbox/fixture.ts'
 import { openReconciling } from '../reconcile/fixture.ts'
 import { finishEffect, ownPhased, work } from '../steps/fixture.ts'
 
@@ -25,6 +26,7 @@ async function all({ values }: Store, limit: number): Promise<readonly StoredVal
 function text(value: StoredValue): string {
   if (value.kind === 'text') return `${value.column} ${value.text}`
   if (value.kind === 'ref') return `ref ${value.source} ${value.ref}`
+  if (value.kind === 'parked') return `parked ${Buffer.from(value.payload)}`
   const body = value.kind === 'outcome' ? value.outcome.body : value.message.payload
   return `${value.kind} ${body?.byteLength} ${Buffer.from(body ?? [])
     .toString()
@@ -74,6 +76,12 @@ async function withMessage(harness: StoreHarness, store: Store): Promise<readonl
   return ['message 5 hello']
 }
 
+async function withParked(_harness: StoreHarness, store: Store): Promise<readonly string[]> {
+  if (store.inbox === undefined) return []
+  for (const name of ['one', 'two']) await store.inbox.park(parkedMessage(name, { payload: bytes(name) }))
+  return ['parked one', 'parked two']
+}
+
 /** Larger than a store puts into the row of its key. */
 const large = 'l'.repeat(100_000)
 
@@ -86,7 +94,8 @@ export const valueCases: readonly StoreCase[] = [
       await completed(store, 'small', answer('small'), 'a small one')
       await completed(store, 'large', answer(large))
       const expected = ['description a small one', 'outcome 5 small', 'outcome 100000 llllll']
-      for (const add of [withEvidence, withSteps, withMessage]) expected.push(...(await add(harness, store)))
+      for (const add of [withEvidence, withSteps, withMessage, withParked])
+        expected.push(...(await add(harness, store)))
       for (const limit of [1, 2, 1_000]) {
         assert.deepEqual((await all(store, limit)).map(text).toSorted(), expected.toSorted(), `pages of ${limit}`)
       }
@@ -129,6 +138,27 @@ export const valueCases: readonly StoreCase[] = [
       assert.equal((await recordOf(store, identity('a').id)).description, 'second')
       assert.equal(await values.replace(value, { ...value, text: 'third' }), 'changed')
       assert.equal((await recordOf(store, identity('a').id)).description, 'second')
+    },
+  },
+  {
+    name: 'replaces the contents of a parked message, and not those that have changed',
+    needs: ['inbox'],
+    async run(harness) {
+      const store = await harness.open()
+      const { values } = store
+      assert.ok(values)
+      const inbox = inboxIn(store)
+      const message = parkedMessage('sealed')
+      await inbox.park(message)
+      const value = (await all(store, 100)).find(each => each.kind === 'parked')
+      assert.ok(value?.kind === 'parked')
+      assert.equal(value.id, message.id)
+      const after = { ...value, headers: { '': '' }, payload: bytes('other') }
+      assert.equal(await values.replace(value, after), 'replaced')
+      assert.equal(await values.replace(value, after), 'changed')
+      const found = await inbox.inspect(message.id)
+      assert.deepEqual(found.message?.headers, { '': '' })
+      assert.equal(Buffer.from(found.message?.payload ?? []).toString(), 'other')
     },
   },
   {

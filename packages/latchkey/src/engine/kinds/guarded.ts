@@ -99,7 +99,14 @@ class GuardedRun<Tx, C> implements OwnedRow<C>, Ending {
     this.claiming = claiming
     this.request = request
     this.claim = won.claim
-    this.lease = holdLease(core, { claim: won.claim, leaseMs, holdMsMax, claimedAtMs, operation })
+    this.lease = holdLease(core, {
+      claim: won.claim,
+      leaseMs,
+      holdMsMax,
+      claimedAtMs,
+      operation,
+      onBeat: request.onBeat,
+    })
     this.context = execution(request, { attempt: won.attempt, fence: won.claim.fence, lease: this.lease })
   }
 

@@ -21,6 +21,8 @@ export interface LeaseOptions {
   /** Monotonic time from before the claim was sent. */
   readonly claimedAtMs: number
   readonly operation: string
+  /** Called after each renewal. It does not throw. */
+  readonly onBeat?: (() => void) | undefined
 }
 
 export function holdLease<Tx>(core: Core<Tx>, options: LeaseOptions): Lease {
@@ -92,8 +94,12 @@ class HeldLease<Tx> implements Lease, Deadline {
     calls
       .call('heartbeat', () => store.heartbeat(claim, leaseMs))
       .then(result => {
-        if (result !== 'claim-lost') this.renewedAtMs = sentAtMs
-        else if (!this.ended) this.lose('the claim was taken over while the handler ran')
+        if (result === 'claim-lost') {
+          if (!this.ended) this.lose('the claim was taken over while the handler ran')
+          return
+        }
+        this.renewedAtMs = sentAtMs
+        if (!this.ended) this.options.onBeat?.()
       })
       // The store may be back for the next beat; until then the fence protects the row.
       .catch(() => {})

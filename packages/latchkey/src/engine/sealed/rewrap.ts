@@ -10,12 +10,14 @@ import type { Store } from '../../ports/store.ts'
 import type {
   StoredMessage,
   StoredOutcome,
+  StoredParked,
   StoredRef,
   StoredText,
   StoredValue,
   Values,
 } from '../../ports/faculties/values.ts'
 import { batchChecks } from '../option-checks.ts'
+import { openParked, sealParked } from './inbox.ts'
 import type { Keyring } from './keyring.ts'
 import { openMessage, sealMessage } from './outbox.ts'
 import { openOutcome, sealOutcome } from './outcome.ts'
@@ -100,6 +102,8 @@ function keyOf(value: Exclude<StoredValue, StoredRef>): string | undefined {
       return isSealedOutcome(value.outcome) && value.outcome.body ? keyNameOf(value.outcome.body) : undefined
     case 'message':
       return isSealedMessage(value.message) ? keyNameOf(value.message.payload) : undefined
+    case 'parked':
+      return isSealedMessage(value) ? keyNameOf(value.payload) : undefined
   }
 }
 
@@ -108,6 +112,7 @@ async function sealedAgain(ring: Keyring, value: StoredValue): Promise<StoredVal
   const reading: Keyring = { ...ring, plainValues: 'read' }
   if (value.kind === 'ref') return { ...value, ref: hashedRef(ring, value) }
   if (value.kind === 'text') return textAgain(reading, value)
+  if (value.kind === 'parked') return parkedAgain(reading, value)
   return value.kind === 'outcome' ? outcomeAgain(reading, value) : messageAgain(reading, value)
 }
 
@@ -123,6 +128,13 @@ async function outcomeAgain(ring: Keyring, value: StoredOutcome): Promise<Stored
   const opened = await openOutcome(ring, value.id, value.outcome)
   if (opened.kind === 'unreadable') return undefined
   return { ...value, outcome: await sealOutcome(ring, { id: value.id, fence: opened.fence }, opened.outcome) }
+}
+
+async function parkedAgain(ring: Keyring, value: StoredParked): Promise<StoredParked | undefined> {
+  const opened = await openParked(ring, value)
+  if (opened.kind === 'unreadable') return undefined
+  const { headers, payload } = opened
+  return { ...value, ...(await sealParked(ring, { id: value.id, headers, payload })) }
 }
 
 /** The aggregate stays as it stands in the store: another one would be another place in the order. */

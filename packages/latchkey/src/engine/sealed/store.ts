@@ -4,6 +4,7 @@
  * stay readable.
  */
 import type { ClaimRequest, EnqueueRequest, Faculty, Store } from '../../ports/store.ts'
+import { sealedInbox } from './inbox.ts'
 import type { Keyring } from './keyring.ts'
 import { sealedOutbox } from './outbox.ts'
 import { sealOutcome } from './outcome.ts'
@@ -18,7 +19,7 @@ const ofBelow: readonly Faculty[] = ['values', 'auditRecords']
 
 export function sealedStore<Tx>(store: Store<Tx>, ring: Keyring): Store<Tx> {
   const openRecord = recordOpener(ring)
-  const { transactor, steps, phases, outbox, reconciliation, check, observe } = store
+  const { transactor, steps, phases, outbox, reconciliation, inbox, check, observe } = store
   const sealDescription = <R extends Described>(request: R) => describe(ring, request)
   const isDense = store.traits.fence === 'dense'
   return {
@@ -31,6 +32,7 @@ export function sealedStore<Tx>(store: Store<Tx>, ring: Keyring): Store<Tx> {
     phases: phases && sealedPhases(phases, ring),
     outbox: outbox && sealedOutbox(outbox, ring),
     reconciliation: reconciliation && sealedReconciliation(reconciliation, ring),
+    inbox: inbox && sealedInbox(inbox, ring),
     // They read and write no value of the application's.
     ledgers: store.ledgers,
     erasure: store.erasure,

@@ -41,7 +41,17 @@ export interface StoredRef {
   readonly ref: string
 }
 
-export type StoredValue = StoredOutcome | StoredText | StoredMessage | StoredRef
+/** What a consumer has parked. */
+export interface StoredParked {
+  readonly kind: 'parked'
+  readonly at: string
+  /** Of the parked message. */
+  readonly id: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly payload: Uint8Array
+}
+
+export type StoredValue = StoredOutcome | StoredText | StoredMessage | StoredRef | StoredParked
 
 export interface ValuePage {
   readonly values: readonly StoredValue[]

@@ -9,6 +9,7 @@ import { memoryAuditRecords } from './audit/index.ts'
 import { recordingTables } from './audit/trail.ts'
 import { everyFaculty, everyKind } from '../shared/faculties.ts'
 import { eraseMarked, memoryErasure } from './erasure/index.ts'
+import { memoryInbox } from './inbox/index.ts'
 import { claim } from './keys/claim.ts'
 import { complete } from './keys/complete.ts'
 import { enqueue } from './keys/enqueue.ts'
@@ -101,6 +102,7 @@ function assembled(parts: StoreParts): MemoryStore {
       () => (recording ??= recordsLines ? store : assembled({ ...parts, recordsLines: true })),
     ),
     quotas: memoryQuotas(tables),
+    inbox: memoryInbox(tables),
 
     claim: async request => claim(tables, request),
     enqueue: async request => enqueue(tables, request),

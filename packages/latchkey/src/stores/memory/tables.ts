@@ -3,6 +3,7 @@ import type { Clock } from '../../ports/clock.ts'
 import type { LedgerCounts } from '../../ports/reconciliation.ts'
 import type { LedgerTimes } from '../shared/ledger-run.ts'
 import type { StoredBucket } from '../shared/token-bucket.ts'
+import { emptyInbox, type InboxTables } from './inbox/index.ts'
 import type { Row } from './keys/row.ts'
 import { emptyOutbox, type OutboxTables, type StoredMessage } from './outbox/lanes.ts'
 import { type NewLine, type Trail, trail } from './audit/trail.ts'
@@ -32,6 +33,7 @@ export interface Tables extends Writable {
   readonly erasures: Map<string, number>
   /** Of limits that are shared. */
   readonly buckets: Map<string, StoredBucket>
+  readonly inbox: InboxTables
   readonly outbox: OutboxTables
   readonly trail: Trail
 }
@@ -60,6 +62,7 @@ export function createTables(clock: Clock): Tables {
     ledgers: new Map(),
     erasures: new Map(),
     buckets: new Map(),
+    inbox: emptyInbox(),
     outbox,
     trail: lines,
     now: steadyTime(clock),

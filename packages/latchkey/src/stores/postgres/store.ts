@@ -12,6 +12,7 @@ import type { Observed } from '../shared/observed.ts'
 import type { ClientOf, PgPool } from './driver.ts'
 import type { PostgresJs } from './postgres-js/driver.ts'
 import { eraseMarked, postgresErasure } from './erasure/index.ts'
+import { postgresInbox } from './inbox/index.ts'
 import { claimCall } from './keys/claim.ts'
 import { completeCall } from './keys/complete.ts'
 import { enqueueCall } from './keys/enqueue.ts'
@@ -155,6 +156,7 @@ function assembled<Pool extends PgPool>(parts: StoreParts<Pool>): PostgresStore<
       () => (recording ??= sql.recordsLines ? store : assembled({ ...parts, sql: recordingDialect(sql) })),
     ),
     quotas: postgresQuotas(sql, run),
+    inbox: postgresInbox(sql, run),
     ...calls,
     ...failCalls(sql, run),
     ...releaseCalls(sql, run),

@@ -14,4 +14,5 @@ export const everyFaculty: readonly Faculty[] = [
   'erasure',
   'auditRecords',
   'quotas',
+  'inbox',
 ]

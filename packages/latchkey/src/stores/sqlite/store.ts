@@ -11,6 +11,7 @@ import { openTransactions, type OpenTransactions } from './atomic/open-transacti
 import type { SqliteTx } from './atomic/transaction.ts'
 import type { SqliteDatabase } from './driver.ts'
 import { eraseMarked, sqliteErasure } from './erasure/index.ts'
+import { sqliteInbox } from './inbox/index.ts'
 import { claim, notGranted } from './keys/claim.ts'
 import { completeMany } from './keys/complete.ts'
 import { enqueue, notQueued } from './keys/enqueue.ts'
@@ -137,6 +138,7 @@ function assembled(parts: StoreParts): SqliteStore {
     erasure: sqliteErasure(database),
     auditRecords: sqliteAuditRecords(database, () => (recording ??= recordsLines ? store : recordingOf(parts))),
     quotas: sqliteQuotas(database),
+    inbox: sqliteInbox(database),
 
     // A duplicate is answered without the write lock, also while another key's transaction is open.
     claim: request =>

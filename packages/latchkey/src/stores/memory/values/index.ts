@@ -2,6 +2,7 @@
 import { pageStart } from '../../shared/stored-values/pages.ts'
 import { receivedId, type ValueTableName, valueTableNames } from '../../shared/stored-values/rows.ts'
 import type { StoredValue, ValuePage, Values } from '../../../ports/faculties/values.ts'
+import type { StoredParkedMessage } from '../inbox/index.ts'
 import type { StoredMessage } from '../outbox/lanes.ts'
 import type { NamedEvidence } from '../reconcile/evidence-and-audit.ts'
 import type { Received, Tables } from '../tables.ts'
@@ -52,6 +53,8 @@ function held(tables: Tables, table: ValueTableName): readonly Held[] {
       return [...tables.outbox.downstreamIds].map(([position, text]) => ofDownstreamId(tables, position, text))
     case 'received':
       return [...tables.received].map(([name, message]) => ofReceived(tables, name, message))
+    case 'inbox_parked':
+      return [...tables.inbox.parked.values()].map(message => ofParked(tables, message))
     case 'outcomes':
       return []
   }
@@ -173,6 +176,18 @@ function ofMessage({ outbox }: Tables, message: StoredMessage): Held {
     replace(after) {
       if (after.kind !== 'message') return false
       outbox.replace({ ...message, payload: after.message.payload, headers: after.message.headers })
+      return true
+    },
+  }
+}
+
+function ofParked({ inbox }: Tables, message: StoredParkedMessage): Held {
+  const { id, headers, payload } = message
+  return {
+    value: { kind: 'parked', at: `inbox_parked/${id}/0`, id, headers, payload },
+    replace(after) {
+      if (after.kind !== 'parked') return false
+      inbox.parked.set(id, { ...message, headers: after.headers, payload: after.payload })
       return true
     },
   }

@@ -19,6 +19,7 @@ import { scopeIndex } from './steps/0010-scope-index.ts'
 import { erasureTables } from './steps/0011-erasure.ts'
 import { auditRecordTables } from './steps/0012-audit-records.ts'
 import { limitBuckets } from './steps/0013-limit-buckets.ts'
+import { inboxTables } from './steps/0014-inbox.ts'
 
 /**
  * The statements that create and change Latchkey's tables, for applications that run them with their own tool. Run each once, in order and
@@ -50,6 +51,7 @@ export function migrationsOf(sql: Dialect): readonly Migration[] {
     sharedFrom(9, schema, { version: 11, name: 'erasure', sql: erasureTables(schema) }),
     sharedFrom(9, schema, { version: 12, name: 'audit-records', sql: auditRecordTables(sql) }),
     sharedFrom(9, schema, { version: 13, name: 'limit-buckets', sql: limitBuckets(schema) }),
+    sharedFrom(9, schema, { version: 14, name: 'inbox', sql: inboxTables(schema) }),
   ]
 }
 

@@ -14,6 +14,8 @@ export interface Dialect {
   readonly auditSink: string
   readonly erasures: string
   readonly buckets: string
+  readonly inboxParked: string
+  readonly inboxAudit: string
   readonly inputs: string
   readonly steps: string
   readonly waiting: string
@@ -52,6 +54,8 @@ export function dialect(schema: string, now: string = serverClock): Dialect {
     auditSink: `${quoted}.audit_sink`,
     erasures: `${quoted}.erasures`,
     buckets: `${quoted}.limit_buckets`,
+    inboxParked: `${quoted}.inbox_parked`,
+    inboxAudit: `${quoted}.inbox_audit`,
     inputs: `${quoted}.inputs`,
     steps: `${quoted}.steps`,
     waiting: `${quoted}.waiting`,

@@ -67,6 +67,8 @@ function pageStatements(sql: Dialect): Readonly<Record<ValueTableName, string>> 
       from ${delivered} t ${byNumber('t.id')}`,
     received: `select '${firstId}' as id, 0 as number, t.source, t.ref from ${sql.received} t
       where (t.source, t.ref) > ($1::text, $2::text) order by t.source, t.ref limit $3::integer`,
+    inbox_parked: `select t.id, 0 as number, t.headers, t.payload as body from ${sql.inboxParked} t
+      where t.id > $1::uuid and $2::bigint is not null order by t.id limit $3::integer`,
   }
 }
 
@@ -98,6 +100,8 @@ function replaceStatements(sql: Dialect): Readonly<Record<string, string>> {
         select from ${sql.received} r where r.source = t.source and r.ref = $4::text) returning 1`,
     'outbox.message': `update ${outbox} t set headers = $5::text, payload = $6::bytea
       where $1::uuid is not null and t.id = $2::bigint and t.headers = $3::text and t.payload = $4::bytea returning 1`,
+    'inbox_parked.parked': `update ${sql.inboxParked} t set headers = $5::text, payload = $6::bytea
+      where t.id = $1::uuid and $2::bigint is not null and t.headers = $3::text and t.payload = $4::bytea returning 1`,
     'outbox_delivered.downstream-id': `update ${delivered} t set downstream_id = $4::text
       where $1::uuid is not null and t.id = $2::bigint and t.downstream_id = $3::text returning 1`,
   }

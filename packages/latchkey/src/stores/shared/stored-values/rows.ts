@@ -1,7 +1,13 @@
 /** Rows of the tables that hold values of the application's, as SQL drivers give them, to values and back. */
 import { LatchkeyError } from '../../../ports/errors.ts'
 import type { Outcome } from '../../../ports/outcome.ts'
-import type { StoredMessage, StoredOutcome, StoredText, StoredValue } from '../../../ports/faculties/values.ts'
+import type {
+  StoredMessage,
+  StoredOutcome,
+  StoredParked,
+  StoredText,
+  StoredValue,
+} from '../../../ports/faculties/values.ts'
 import { headersFrom } from '../outbox/message.ts'
 import { headersToText } from '../outcome-codec.ts'
 import { packOutcome, unpackOutcome } from '../packed-outcome.ts'
@@ -20,6 +26,7 @@ export const valueTableNames = [
   'outbox',
   'outbox_delivered',
   'received',
+  'inbox_parked',
 ] as const
 export type ValueTableName = (typeof valueTableNames)[number]
 
@@ -53,6 +60,7 @@ const valuesIn: Readonly<Record<ValueTableName, (row: ValueRow) => readonly Unpl
   outbox: message,
   outbox_delivered: row => text({ ...row, id: String(row.number) }, 'downstream-id'),
   received: ref,
+  inbox_parked: parked,
 }
 
 export function valuesOf(table: ValueTableName, row: ValueRow): readonly StoredValue[] {
@@ -93,6 +101,10 @@ function message({ topic = '', aggregate, dedup_id: dedupId = '', headers, body 
   return [{ kind: 'message', message: found }]
 }
 
+function parked({ id, headers, body }: ValueRow): readonly Unplaced[] {
+  return [{ kind: 'parked', id, headers: headersFrom(headers), payload: body ?? new Uint8Array() }]
+}
+
 function ref({ source = '', ref: name }: ValueRow): readonly Unplaced[] {
   return name === null || name === undefined ? [] : [{ kind: 'ref', source, ref: name }]
 }
@@ -129,7 +141,9 @@ function valuesToReplace(
 ): Replacement['values'] {
   if (before.kind === 'text' && after.kind === 'text') return [before.text, after.text]
   if (before.kind === 'ref' && after.kind === 'ref') return [before.ref, after.ref]
-  if (before.kind === 'message' && after.kind === 'message') return [...partsOf(before), ...partsOf(after)]
+  if (before.kind === 'message' && after.kind === 'message')
+    return [...partsOf(before.message), ...partsOf(after.message)]
+  if (before.kind === 'parked' && after.kind === 'parked') return [...partsOf(before), ...partsOf(after)]
   if (before.kind === 'outcome' && after.kind === 'outcome') {
     // Also a larger one than a request would put there: it was there before, and grows by a few dozen bytes.
     if (table === 'keys') return [before.raw ?? null, packOutcome(after.outcome, fence)]
@@ -142,6 +156,6 @@ function columnsOf({ outcome }: StoredOutcome): Replacement['values'] {
   return [headersToText(outcome.headers), outcome.body ?? null]
 }
 
-function partsOf({ message: { headers, payload } }: StoredMessage): Replacement['values'] {
+function partsOf({ headers, payload }: StoredMessage['message'] | StoredParked): Replacement['values'] {
   return [JSON.stringify(headers), payload]
 }

@@ -18,6 +18,7 @@ import { scopeIndex } from './0007-scope-index.ts'
 import { erasureTables } from './0008-erasure.ts'
 import { auditRecordTables } from './0009-audit-records.ts'
 import { limitBuckets } from './0010-limit-buckets.ts'
+import { inboxTables } from './0011-inbox.ts'
 
 /** Milliseconds since 1970 on the store's own clock, one instant per statement. Rounded: the product is a float. */
 export const nowMsSql: string = `CAST(ROUND(unixepoch('subsec') * 1000) AS INTEGER)`
@@ -82,6 +83,11 @@ INSERT INTO latchkey_migrations VALUES (5, 'keys in order of arrival, with small
     version: 10,
     name: 'limits over processes',
     sql: limitBuckets,
+  },
+  {
+    version: 11,
+    name: 'messages that consumers have parked',
+    sql: inboxTables,
   },
 ]
 

@@ -14,6 +14,7 @@ const applied: Readonly<Record<number, string>> = {
   8: 'a70d2812b017e91fd3f2683e04f19f03efe0383c59a415bc9fb621d346c848fa',
   9: '19d3fefc2f2027028db54d24bf4a710db303fa3d15bf6adb857a9b877073452e',
   10: 'c2301da9d22d343c3ea4b2d066c9baaf16e6ba7bfff77e04ff656f15c9d5b07c',
+  11: 'e268fe4cd717399d51afd35c2744b2b8160b2ac902276b0c0057deb594d445eb',
 }
 
 it.each(sqliteMigrations)('gives step $version to every file in the same words', ({ version, sql }) => {

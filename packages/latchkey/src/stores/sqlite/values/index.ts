@@ -32,6 +32,8 @@ const pages: Readonly<Record<ValueTableName, string>> = {
     WHERE ?1 IS NOT NULL AND d.id > ?2 ORDER BY d.id LIMIT ?3`,
   received: `SELECT '' AS id, 0 AS number, source, ref FROM latchkey_received
     WHERE (source, ref) > (?1, ?2) ORDER BY source, ref LIMIT ?3`,
+  inbox_parked: `SELECT id, 0 AS number, headers, payload AS body FROM latchkey_inbox_parked
+    WHERE id > ?1 AND ?2 IS NOT NULL ORDER BY id LIMIT ?3`,
 }
 
 function page(handle: Handle, { limit, after }: { limit: number; after?: string | undefined }): ValuePage {
@@ -62,6 +64,8 @@ const replacements: Readonly<Record<string, string>> = {
   'received.ref': `UPDATE OR IGNORE latchkey_received SET ref = ?4 WHERE source = ?1 AND ?2 IS NOT NULL AND ref = ?3`,
   'outbox.message': `UPDATE latchkey_outbox SET headers = ?5, payload = ?6
     WHERE ?1 IS NOT NULL AND id = ?2 AND headers = ?3 AND payload = ?4`,
+  'inbox_parked.parked': `UPDATE latchkey_inbox_parked SET headers = ?5, payload = ?6
+    WHERE id = ?1 AND ?2 IS NOT NULL AND headers = ?3 AND payload = ?4`,
   'outbox_delivered.downstream-id': `UPDATE latchkey_outbox_delivered SET downstream_id = ?4
     WHERE ?1 IS NOT NULL AND id = ?2 AND downstream_id = ?3`,
 }
