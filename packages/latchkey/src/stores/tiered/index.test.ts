@@ -1,4 +1,6 @@
 import { describe, expect, it } from 'vitest'
+import { createLatchkey } from 'latchkey'
+import { withoutTransactions } from '../../../test/memory/fixture.ts'
 import { memoryStore } from '../memory/index.ts'
 import { tieredStore } from './index.ts'
 
@@ -21,6 +23,21 @@ describe('tieredStore', () => {
     [{ store, cache, operations, ttl: 1 }, 'unknown option ttl'],
   ])('refuses %j', (options, message) => {
     expect(() => tieredStore(options as never)).toThrow(message)
+  })
+
+  it('has the type of the store below, so that what it cannot carry does not compile', () => {
+    // Never called: the compiler reads it.
+    const declare = () => {
+      const full = createLatchkey({ store: tieredStore({ store, cache, operations }), scope: () => 'acme' })
+      void full
+        .atomic('order')
+        .run({ scope: 'acme', key: 'k', input: 1 }, async ({ tx }) => tx.table<string>('orders').get('1'))
+      const below = withoutTransactions(store)
+      const plain = createLatchkey({ store: tieredStore({ store: below, cache, operations }), scope: () => 'acme' })
+      // @ts-expect-error: there are no transactions.
+      plain.atomic('order')
+    }
+    expect(declare).toBeTypeOf('function')
   })
 
   it('has the traits and the faculties of the store below, and its own methods', () => {

@@ -179,7 +179,12 @@ describeRedis('PostgreSQL with a cache in front', own =>
       expect((await under(fromAToB).rewrap()).rewritten).toBeGreaterThan(0)
       // A process that has met it may remember it until its period ends.
       await pause(periodMs)
-      expect(await ask(under(underB))).toBe('paid')
+      const now = under(underB)
+      // More than once: on a busy machine the cache may answer too late, and the database is asked.
+      for (let times = 0; times < 10; times += 1) {
+        expect(await ask(now).catch(String)).toBe('paid')
+        await pause(20)
+      }
     })
 
     it('has nothing of a tenant any more when it is erased', async () => {
