@@ -5,13 +5,8 @@ import { type ISocketFactory, Kafka, logLevel, Partitioners } from 'kafkajs'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { describeKafka } from '../../../../../test/servers/kafka/describe-kafka.ts'
 import { findKafka } from '../../../../../test/servers/kafka/kafka-server.ts'
-import {
-  describeBrokerCases,
-  drain,
-  type OpenBroker,
-  order,
-  type StoredMessage,
-} from '../../../test/outbox/broker.cases.ts'
+import { drain, type OpenBroker, order, type StoredMessage } from '../../../test/outbox/broker-fixture.ts'
+import { describeBrokerCases } from '../../../test/outbox/broker.cases.ts'
 import { openFixture, type OutboxFixture } from '../../../test/outbox/fixture.ts'
 import { kafkaTarget } from './index.ts'
 
