@@ -23,6 +23,12 @@ const PARTS: readonly Part[] = [
   { name: 'story', command: npm('story', '--quiet'), minutesMax: 5 },
   { name: 'long suites', command: npm('test', '--proof'), minutesMax: 20 },
   { name: 'clients', command: npm('test', 'test/clients'), minutesMax: 5 },
+  // Thirty lost requests and confirms on each broker.
+  {
+    name: 'publishers',
+    command: ['env', 'LATCHKEY_CUTS=30', ...npm('test', 'packages/latchkey/src/outbox')],
+    minutesMax: 10,
+  },
   { name: 'simulation', command: npm('simulate', '--seeds', '20000'), minutesMax: 15 },
   ...RUNTIMES,
   { name: 'siege', command: npm('siege', '--seconds', '60', '--seed', '1'), minutesMax: 5 },

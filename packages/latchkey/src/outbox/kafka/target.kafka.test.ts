@@ -5,13 +5,8 @@ import { type ISocketFactory, Kafka, logLevel, Partitioners } from 'kafkajs'
 import { beforeEach, describe, expect, it } from 'vitest'
 import { describeKafka } from '../../../../../test/servers/kafka/describe-kafka.ts'
 import { findKafka } from '../../../../../test/servers/kafka/kafka-server.ts'
-import {
-  describeBrokerCases,
-  drain,
-  type OpenBroker,
-  order,
-  type StoredMessage,
-} from '../../../test/outbox/broker.cases.ts'
+import { drain, type OpenBroker, order, type StoredMessage } from '../../../test/outbox/broker-fixture.ts'
+import { describeBrokerCases } from '../../../test/outbox/broker.cases.ts'
 import { openFixture, type OutboxFixture } from '../../../test/outbox/fixture.ts'
 import { kafkaTarget } from './index.ts'
 
@@ -122,31 +117,51 @@ interface KcatRecord {
 function faultySockets(topic: string, faults: Fault[]): ISocketFactory {
   return ({ host, port, onConnect }) => {
     const socket = connect({ host, port }, onConnect)
-    let pending: Fault | undefined
+    /** By the id of the request: several are under way at once. */
+    const pending = new Map<number, Fault>()
+    let received = Buffer.alloc(0)
     const { write, emit } = socket
     socket.write = (data: Uint8Array, ...rest: never[]): boolean => {
-      const at = faults.findIndex(({ word }) => Buffer.from(data).includes(word))
-      const [fault] = at === -1 ? [] : faults.splice(at, 1)
-      if (fault?.does === 'lose request') return (void socket.destroy(new Error('the wire was cut')), false)
+      const request = Buffer.from(data)
+      const at = faults.findIndex(({ word }) => request.includes(word))
+      const fault = faults[at]
       // A message that is refused is refused as often as it is sent.
-      if (fault?.does === 'refuse') faults.push(fault)
-      pending = fault
+      if (fault !== undefined && fault.does !== 'refuse') faults.splice(at, 1)
+      if (fault?.does === 'lose request') {
+        socket.destroy(new Error('the wire was cut'))
+        return false
+      }
+      if (fault !== undefined) pending.set(request.readInt32BE(requestIdAt), fault)
       return Reflect.apply(write, socket, [data, ...rest])
     }
     socket.emit = (event: string | symbol, ...args: unknown[]): boolean => {
-      if (event !== 'data' || pending === undefined) return Reflect.apply(emit, socket, [event, ...args])
-      const fault = pending
-      pending = undefined
-      if (fault.does === 'lose reply') return (void socket.destroy(new Error('the wire was cut')), true)
-      return Reflect.apply(emit, socket, [event, refusing(args[0] as Buffer, topic)])
+      if (event !== 'data') return Reflect.apply(emit, socket, [event, ...args])
+      received = Buffer.concat([received, args[0] as Buffer])
+      for (let answer = firstAnswer(received); answer !== undefined; answer = firstAnswer(received)) {
+        received = received.subarray(answer.byteLength)
+        const fault = pending.get(answer.readInt32BE(answerIdAt))
+        if (fault?.does === 'lose reply') return Boolean(socket.destroy(new Error('the wire was cut')))
+        if (fault?.does === 'refuse') refuse(answer, topic)
+        Reflect.apply(emit, socket, [event, answer])
+      }
+      return true
     }
     return socket
   }
 }
 
-/** The answer to a produce request, with an error at the first partition of the topic: name, count of partitions, partition, error. */
-function refusing(answer: Buffer, topic: string): Buffer {
-  const changed = Buffer.from(answer)
-  changed.writeInt16BE(messageTooLarge, answer.indexOf(topic) + topic.length + 8)
-  return changed
+/** Behind the length, the kind of request and its version. */
+const requestIdAt = 8
+/** Behind the length. */
+const answerIdAt = 4
+
+/** Undefined: it has not arrived in full. */
+function firstAnswer(received: Buffer): Buffer | undefined {
+  const end = received.byteLength < 4 ? Number.POSITIVE_INFINITY : received.readInt32BE(0) + 4
+  return end > received.byteLength ? undefined : Buffer.from(received.subarray(0, end))
+}
+
+/** An error at the first partition of the topic: name, count of partitions, partition, error. */
+function refuse(answer: Buffer, topic: string): void {
+  answer.writeInt16BE(messageTooLarge, answer.indexOf(topic) + topic.length + 8)
 }

@@ -2,13 +2,8 @@ import { type Channel, type ChannelModel, connect, type RecoveringChannelModel }
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { describeRabbitmq } from '../../../../../test/servers/rabbitmq/describe-rabbitmq.ts'
 import { startTcpProxy } from '../../../../../test/servers/tcp-proxy.ts'
-import {
-  describeBrokerCases,
-  drain,
-  type OpenBroker,
-  order,
-  type StoredMessage,
-} from '../../../test/outbox/broker.cases.ts'
+import { drain, type OpenBroker, order, type StoredMessage } from '../../../test/outbox/broker-fixture.ts'
+import { describeBrokerCases } from '../../../test/outbox/broker.cases.ts'
 import { openFixture, type OutboxFixture } from '../../../test/outbox/fixture.ts'
 import { createRelay } from '../index.ts'
 import { rabbitmqTarget } from './index.ts'
