@@ -13,7 +13,7 @@ const crashCases = [
 /** Of a store with transactions. */
 const commitCases = ['commit unknown', 'outbox duplicate delivered'] as const
 /** Of a store without. */
-const answerCases = ['reply to an answer lost', 'redis killed'] as const
+const answerCases = ['stale answer refused', 'reply to an answer lost', 'redis killed'] as const
 const settlingCases = [
   'settled by look-up',
   'settled by ledger',
@@ -72,9 +72,15 @@ function countCommits({ apps, receipts }: Evidence): Counts<typeof commitCases> 
   return { 'commit unknown': read.length, 'outbox duplicate delivered': duplicates(receipts) }
 }
 
-function countAnswers({ nemesis }: Evidence): Counts<typeof answerCases> {
+function countAnswers({ apps, nemesis }: Evidence): Counts<typeof answerCases> {
   const faults = (wanted: string) => nemesis.filter(({ kind }) => kind === wanted).length
-  return { 'reply to an answer lost': faults('answer-reply-swallowed'), 'redis killed': faults('redis-killed') }
+  return {
+    // A transfer has no steps: its owner is refused at its answer, or never.
+    'stale answer refused': metricsOf(apps)('claim_lost').filter(({ operation }) => operation === 'transfers.create')
+      .length,
+    'reply to an answer lost': faults('answer-reply-swallowed'),
+    'redis killed': faults('redis-killed'),
+  }
 }
 
 function countSettling(evidence: Evidence): Counts<typeof settlingCases> {

@@ -248,15 +248,17 @@ describe('the checker', () => {
     ])
   })
 
-  it('asks for a killed server and a lost reply on Redis, and for no commit and no receipt', () => {
+  it('asks for a stale answer, a killed server and a lost reply on Redis, and for no commit and no receipt', () => {
     const onRedis = withFacts({ terms: { store: 'redis', quarantineMs, dedup: true, webhooks: true } })
     const report = check(onRedis)
     expect(report.verdict).toBe('inconclusive')
     const missed = hardCasesOf({ store: 'redis', webhooks: true }).filter(name => report.hardCases[name] === 0)
-    expect(missed).toEqual(['reply to an answer lost', 'redis killed'])
+    expect(missed).toEqual(['stale answer refused', 'reply to an answer lost', 'redis killed'])
     const fault = (kind: string) => ({ type: 'fault', kind }) as const
     const nemesis = [fault('answer-reply-swallowed'), fault('redis-killed')]
-    expect(check({ ...onRedis, nemesis }).verdict).toBe('passed')
+    expect(check({ ...onRedis, nemesis }).verdict).toBe('inconclusive')
+    const apps = [...onRedis.apps, metric('claim_lost', 'transfers.create')]
+    expect(check({ ...onRedis, nemesis, apps }).verdict).toBe('passed')
   })
 
   it('asks for no webhooks in a run without them', () => {

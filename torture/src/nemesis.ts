@@ -32,7 +32,7 @@ const aliveMin = 2
 /** Before a last write, and after it: then nothing may be refused. */
 const lateWrites: Readonly<Record<StoreKind, readonly string[]>> = {
   postgres: ['^finish:before', '^phase:before-commit', '^result:before', '^finish:'],
-  redis: ['^finish:before', '^result:before', '^finish:'],
+  redis: ['^finish:before', '^finish:before', '^result:before'],
 }
 
 /** Some work ends within this time, or the process is dead. */

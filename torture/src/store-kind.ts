@@ -12,7 +12,7 @@ export const kindsOf: Readonly<Record<StoreKind, readonly Kind[]>> = {
   ],
   // Without transactions: no orders.
   redis: [
-    ...(['payments', 'payments', 'payments', 'payments', 'transfers', 'transfers'] as const),
-    ...(['payouts', 'payouts', 'refunds', 'refunds', 'refunds'] as const),
+    ...(['payments', 'payments', 'payments', 'payments', 'transfers', 'transfers', 'transfers'] as const),
+    ...(['transfers', 'payouts', 'payouts', 'refunds', 'refunds', 'refunds'] as const),
   ],
 }
