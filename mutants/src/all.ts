@@ -1,6 +1,7 @@
 import { answerMutants } from './answers.ts'
 import { auditMutants } from './audit.ts'
 import { clientTextMutants } from './client-text.ts'
+import { consumerMutants } from './consumers.ts'
 import { engineMutants } from './engine.ts'
 import { httpMutants } from './http.ts'
 import { inboxMutants } from './inbox.ts'
@@ -34,6 +35,7 @@ export const mutants: readonly Mutant[] = [
   ...redisMutants,
   ...tieredMutants,
   ...publisherMutants,
+  ...consumerMutants,
   ...memoryMutants,
   ...engineMutants,
   ...answerMutants,

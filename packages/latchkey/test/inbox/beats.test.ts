@@ -50,7 +50,8 @@ it('renews the lease of the broker while a phased message runs, and stops with i
   const onBeat = () => void (beats += 1)
   const twoBeats = () => expect.poll(() => beats, { timeout: limitMs }).toBeGreaterThanOrEqual(2)
   const phased = latchkey.phased('orders.ship', { version: 1, leaseMs: 300 }, async x => {
-    await x.effect('wait', { timeoutMs: limitMs }, async () => twoBeats())
+    // What poll resolves with is no JSON.
+    await x.effect('wait', { timeoutMs: limitMs }, async () => (await twoBeats(), null))
     return json(201, {})
   })
   const { receive } = inbox(phased, { consumer, input: ({ data }) => data })

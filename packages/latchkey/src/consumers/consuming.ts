@@ -1,0 +1,78 @@
+/** What consumers of all brokers share: deliveries under way, the pause while the store is down, marked messages, and the end. */
+import type { InboxMessage, InboxResult } from '../inbox/index.ts'
+import { sleep } from '../ports/clock.ts'
+import type { Receiver } from './receiver.ts'
+
+/** One delivery. */
+export interface Delivery {
+  readonly message: InboxMessage
+  /** Renews the broker's lease. */
+  renew(): unknown
+  /** Tells the broker. What it rejects with is reported: the message comes again, and the row decides. */
+  settle(result: InboxResult): unknown
+}
+
+export interface Consuming {
+  /** Begins a delivery. Resolves as soon as there is room for another one, or `stop` was called. */
+  take(delivery: Delivery): Promise<void>
+  /** Aborted when `stop` begins. */
+  readonly stopping: AbortSignal
+  /** The store is down: take nothing for so long. Zero: it is not. */
+  pauseMs(): number
+  stop(options?: StopOptions): Promise<{ drained: boolean }>
+}
+
+export interface StopOptions {
+  /** For what is under way. Default 10 s. What has not ended by then comes again. */
+  readonly timeoutMs?: number
+}
+
+const drainMs = 10_000
+/** How often a consumer looks for messages that operators have marked. */
+const redriveEveryMs = 5_000
+
+export function startConsuming(receiver: Receiver, concurrency: number): Consuming {
+  const { clock, telemetry, operation } = receiver
+  const stopping = new AbortController()
+  const underWay = new Set<Promise<void>>()
+  const stopped = new Promise<void>(resolve => stopping.signal.addEventListener('abort', () => resolve()))
+  let pausedUntilMs = 0
+
+  async function run({ message, renew, settle }: Delivery): Promise<void> {
+    try {
+      const result = await receiver.receive(message, renew)
+      if (result.kind === 'retry' && result.cause === 'store-down') pausedUntilMs = clock.monotonicMs() + result.afterMs
+      await settle(result)
+    } catch (error) {
+      telemetry.report('a delivery was not settled, so the message comes again', { operation, error })
+    }
+  }
+
+  async function redriveAgainAndAgain(): Promise<void> {
+    while (!stopping.signal.aborted) {
+      await receiver.redriven().catch((error: unknown) => {
+        telemetry.report('marked messages were not run', { operation, error })
+      })
+      await sleep(clock, redriveEveryMs, stopping.signal)
+    }
+  }
+
+  const redriving = redriveAgainAndAgain()
+  return {
+    stopping: stopping.signal,
+    pauseMs: () => Math.max(0, pausedUntilMs - clock.monotonicMs()),
+    async take(delivery) {
+      const running = run(delivery).finally(() => underWay.delete(running))
+      underWay.add(running)
+      if (underWay.size >= concurrency) await Promise.race([...underWay, stopped])
+    },
+    async stop({ timeoutMs = drainMs } = {}) {
+      stopping.abort()
+      const ended = Promise.all([...underWay, redriving]).then(() => true)
+      const waited = new AbortController()
+      const drained = await Promise.race([ended, sleep(clock, timeoutMs, waited.signal).then(() => false)])
+      waited.abort()
+      return { drained }
+    },
+  }
+}

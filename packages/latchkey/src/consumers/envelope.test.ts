@@ -1,0 +1,69 @@
+import { describe, expect, it } from 'vitest'
+import { type Envelope, messageOf } from './envelope.ts'
+
+function envelope(headers: Record<string, string>, body: string, id?: string): Envelope {
+  return {
+    header: name => headers[name],
+    headers,
+    bytes: Buffer.from(body),
+    source: 'ORDERS',
+    id,
+    contentType: headers['content-type'],
+    position: 'ORDERS/7',
+  }
+}
+
+const event = {
+  specversion: '1.0',
+  ...{ source: '/shop', id: 'e-1', type: 'order.placed', datacontenttype: 'application/json' },
+}
+
+describe('a message of a broker', () => {
+  it('has the source and the id of a CloudEvent in its headers', () => {
+    const headers = {
+      'ce-source': '/shop',
+      'ce-id': 'e-1',
+      'ce-type': 'order.placed',
+      'content-type': 'application/json',
+    }
+    expect(messageOf(envelope(headers, '{"order":7}', 'broker-1'), {})).toEqual({
+      ...{ source: '/shop', id: 'e-1', type: 'order.placed', contentType: 'application/json', data: { order: 7 } },
+      ...{ headers, position: 'ORDERS/7' },
+    })
+  })
+
+  it('has those of a CloudEvent that is its body', () => {
+    const headers = { 'content-type': 'application/cloudevents+json; charset=utf-8' }
+    const read = (more: object) => messageOf(envelope(headers, JSON.stringify({ ...event, ...more }), 'broker-1'), {})
+    expect(read({ data: { order: 7 } })).toMatchObject({
+      ...{ source: '/shop', id: 'e-1', type: 'order.placed', contentType: 'application/json', data: { order: 7 } },
+    })
+    expect(read({ data_base64: 'AAE=' }).data).toEqual(Buffer.from([0, 1]))
+    expect(read({}).data).toBe(null)
+  })
+
+  it('has the id of its broker otherwise, and where that is unique', () => {
+    expect(messageOf(envelope({}, 'x', 'broker-1'), {})).toMatchObject({ source: 'ORDERS', id: 'broker-1' })
+    // An id is unique within its source only.
+    expect(messageOf(envelope({ 'ce-id': 'e-1' }, 'x', 'broker-1'), {})).toMatchObject({
+      source: 'ORDERS',
+      id: 'broker-1',
+    })
+  })
+
+  it('has no id where its producer gave none: its position is one by choice only', () => {
+    expect(messageOf(envelope({}, 'x'), {}).id).toBeUndefined()
+    expect(messageOf(envelope({}, 'x'), { identity: 'position' })).toMatchObject({ source: 'ORDERS', id: 'ORDERS/7' })
+  })
+
+  it('is bytes unless a content type says JSON', () => {
+    expect(messageOf(envelope({}, '{"order":7}', 'm'), {}).data).toEqual(Buffer.from('{"order":7}'))
+    expect(messageOf(envelope({}, '{"order":7}', 'm'), { contentType: 'application/json' }).data).toEqual({ order: 7 })
+    expect(messageOf(envelope({ 'content-type': 'application/json' }, '{"order":', 'm'), {}).data).toEqual(
+      Buffer.from('{"order":'),
+    )
+    expect(messageOf(envelope({ 'content-type': 'application/cloudevents+json' }, '7', 'm'), {})).toMatchObject({
+      ...{ source: 'ORDERS', id: 'm', data: 7 },
+    })
+  })
+})

@@ -1,0 +1,94 @@
+/** What a delivery of any broker becomes: a message with the identity that its producer gave it. */
+import type { InboxMessage } from '../inbox/index.ts'
+
+/** A delivery as its broker has it. */
+export interface Envelope {
+  /** The first value of a header, whatever its case. */
+  readonly header: (name: string) => string | undefined
+  readonly headers: Readonly<Record<string, string>>
+  readonly bytes: Uint8Array
+  /** Without CloudEvents: where the broker's own message id is unique, and that id. */
+  readonly source: string
+  readonly id: string | undefined
+  readonly contentType: string | undefined
+  /** Where the broker has it. Never the same for a message that is sent twice. */
+  readonly position: string
+}
+
+export interface EnvelopeOptions {
+  /**
+   * What makes two deliveries the same message. `message` (default): the `source` and `id` of CloudEvents, else the producer's message id. `position`: where
+   * the broker has it, for producers that set no id; a message that is sent twice then runs twice.
+   */
+  readonly identity?: 'message' | 'position'
+  /** Of messages that name no content type. Default: none, and their data are bytes. With `application/json`, data are parsed. */
+  readonly contentType?: string
+}
+
+export function messageOf(envelope: Envelope, { identity = 'message', contentType }: EnvelopeOptions): InboxMessage {
+  const { headers, position } = envelope
+  const found = structuredEvent(envelope) ?? binaryEvent(envelope, contentType)
+  const id = identity === 'position' ? { source: envelope.source, id: position } : idOf(found, envelope)
+  return { ...id, type: found.type, contentType: found.contentType, data: found.data, headers, position }
+}
+
+interface Content {
+  readonly source: string | undefined
+  readonly id: string | undefined
+  readonly type: string | undefined
+  readonly contentType: string | undefined
+  readonly data: unknown
+}
+
+/** Both of CloudEvents, or neither: an id is unique within its source only. */
+function idOf({ source, id }: Content, envelope: Envelope): Pick<InboxMessage, 'source' | 'id'> {
+  if (source !== undefined && id !== undefined) return { source, id }
+  return { source: envelope.source, id: envelope.id }
+}
+
+const structuredType = 'application/cloudevents+json'
+
+/** CloudEvents, structured: the event is the body. What is not one in spite of its content type is read as any other. */
+function structuredEvent({ contentType, bytes }: Envelope): Content | undefined {
+  if (!isType(contentType, structuredType)) return undefined
+  const event = parsed(bytes)
+  if (typeof event !== 'object' || event === null) return undefined
+  const text = (name: string): string | undefined => {
+    const value: unknown = Reflect.get(event, name)
+    return typeof value === 'string' ? value : undefined
+  }
+  const inBase64 = text('data_base64')
+  const data: unknown = inBase64 === undefined ? (Reflect.get(event, 'data') ?? null) : Buffer.from(inBase64, 'base64')
+  return { source: text('source'), id: text('id'), type: text('type'), contentType: text('datacontenttype'), data }
+}
+
+/** CloudEvents, binary: attributes are headers. Also of a message that is no event. */
+function binaryEvent({ header, contentType: named, bytes }: Envelope, otherwise: string | undefined): Content {
+  const contentType = named ?? otherwise
+  const value = isJson(contentType) ? parsed(bytes) : undefined
+  return {
+    source: header('ce-source'),
+    id: header('ce-id'),
+    type: header('ce-type'),
+    contentType,
+    // What is not JSON in spite of its content type is for the handler to refuse.
+    data: value === undefined ? bytes : value,
+  }
+}
+
+function isType(contentType: string | undefined, type: string): boolean {
+  return contentType?.split(';', 1)[0]?.trim().toLowerCase() === type
+}
+
+function isJson(contentType: string | undefined): boolean {
+  const type = contentType?.split(';', 1)[0]?.trim().toLowerCase() ?? ''
+  return type === 'application/json' || type.endsWith('+json')
+}
+
+function parsed(bytes: Uint8Array): unknown {
+  try {
+    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
+  } catch {
+    return undefined
+  }
+}

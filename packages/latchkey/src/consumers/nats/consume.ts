@@ -1,0 +1,179 @@
+/** `consume`: a durable consumer of JetStream, whose messages are requests of an operation. */
+import type { Execution } from '../../engine/execution.ts'
+import type { DefinedOperation, Operation } from '../../engine/operation.ts'
+import type { DefinedInboxOptions, InboxHandler, InboxOptions, InboxResult } from '../../inbox/index.ts'
+import { checkOptions, type ChecksOf } from '../../ports/check-options.ts'
+import { sleep } from '../../ports/clock.ts'
+import { misconfigured } from '../../ports/errors.ts'
+import { anything, callable, count, having, oneOf, text, waitedMs } from '../../ports/option-kinds.ts'
+import { type Consuming, type Delivery, startConsuming, type StopOptions } from '../consuming.ts'
+import { type EnvelopeOptions, messageOf } from '../envelope.ts'
+import { type Consumed, type Receiver, receiverOf } from '../receiver.ts'
+import type { NatsConsumer, NatsConsumerInfo, NatsMessage, NatsMessages } from './driver.ts'
+
+export interface NatsConsumeOptions extends Omit<InboxOptions, 'consumer'>, EnvelopeOptions {
+  /**
+   * A durable consumer: `await jetstream(connection).consumers.get('ORDERS', 'billing')`. `ack_policy` explicit, `ack_wait` at least the operation's
+   * `leaseMs`, no `max_deliver`.
+   */
+  readonly from: NatsConsumer
+  /** The scope of its keys. Default: the name of the durable consumer. Once messages were received, it must not change. */
+  readonly consumer?: string
+  /** How many messages run at the same time. Default 1, which keeps their order as long as none is retried. */
+  readonly concurrency?: number
+}
+
+export interface NatsDefinedConsumeOptions<Input>
+  extends NatsConsumeOptions, Pick<DefinedInboxOptions<Input>, 'input'> {}
+
+export interface NatsSubscription {
+  /** Takes no more messages, and waits for those under way. What has not ended by then is delivered again. */
+  stop(options?: StopOptions): Promise<{ drained: boolean }>
+}
+
+/** Resolves when the consumer was found fit, and messages are pulled. */
+export async function consume<X extends Execution, C, Data>(
+  operation: Operation<X, C>,
+  options: NatsConsumeOptions,
+  handler: InboxHandler<X, Data>,
+): Promise<NatsSubscription>
+export async function consume<Input, C>(
+  operation: DefinedOperation<Input, C>,
+  options: NatsDefinedConsumeOptions<Input>,
+): Promise<NatsSubscription>
+export async function consume<X extends Execution, Input, C>(
+  operation: Consumed<X, Input, C>,
+  options: NatsConsumeOptions | NatsDefinedConsumeOptions<Input>,
+  handler?: InboxHandler<X>,
+): Promise<NatsSubscription> {
+  const owner = `consume ${operation.name}`
+  checkOptions(owner, options, consumeChecks)
+  const { from, concurrency = 1, identity, contentType, consumer, ...inboxOptions } = options
+  if (from === undefined) {
+    throw misconfigured(`${owner}: from is missing: await jetstream(connection).consumers.get('ORDERS', 'billing')`)
+  }
+  const info = await from.info()
+  const receiver = receiverOf(operation, { ...inboxOptions, consumer: consumer ?? info.name }, handler)
+  checkFit(owner, info, receiver.leaseMs)
+  const consuming = startConsuming(receiver, concurrency)
+  const envelope: EnvelopeOptions = {
+    ...(identity === undefined ? {} : { identity }),
+    ...(contentType === undefined ? {} : { contentType }),
+  }
+  const deliveryOf = (message: NatsMessage): Delivery => ({
+    message: messageOf(envelopeOf(info.stream_name, message), envelope),
+    renew: () => message.working(),
+    settle: result => settle(message, result),
+  })
+  const pulling = pullAgainAndAgain({ from, concurrency, consuming, receiver, deliveryOf })
+  return {
+    async stop(given) {
+      const { drained } = await consuming.stop(given)
+      await pulling
+      return { drained }
+    },
+  }
+}
+
+const consumeChecks: ChecksOf<NatsDefinedConsumeOptions<unknown>> = {
+  from: having('a consumer of JetStream', 'info', 'consume'),
+  consumer: anything,
+  concurrency: count,
+  identity: oneOf('message', 'position'),
+  contentType: text,
+  attemptsMax: count,
+  backoffMs: waitedMs,
+  backoffMsMax: waitedMs,
+  onUnknown: oneOf('retry', 'park'),
+  input: callable,
+}
+
+/** What would lose messages, or deliver them again while they run. */
+function checkFit(owner: string, { name, config }: NatsConsumerInfo, leaseMs: number): void {
+  const { ack_policy: ackPolicy, ack_wait: ackWait = 0, max_deliver: maxDeliver = -1 } = config
+  const ackWaitMs = ackWait / 1_000_000
+  if (ackPolicy !== 'explicit') {
+    throw misconfigured(
+      `${owner}: the consumer ${name} has ack_policy ${ackPolicy ?? 'none'}: with any other than explicit, messages are acknowledged that did not run`,
+    )
+  }
+  if (ackWaitMs < leaseMs) {
+    throw misconfigured(
+      `${owner}: the consumer ${name} has an ack_wait of ${ackWaitMs} ms, and the operation a leaseMs of ${leaseMs}: make ack_wait at least as long, or messages are delivered again while they run`,
+    )
+  }
+  if (maxDeliver > 0) {
+    throw misconfigured(
+      `${owner}: the consumer ${name} has max_deliver ${maxDeliver}: a message that was delivered as often is never delivered again, and nobody is told. Make it -1: Latchkey counts attempts and parks the message`,
+    )
+  }
+}
+
+function envelopeOf(stream: string, { data, headers, seq }: NatsMessage): Parameters<typeof messageOf>[0] {
+  const all: Record<string, string> = {}
+  for (const [name, values] of headers ?? []) all[name] = values[0] ?? ''
+  const lower = new Map(Object.entries(all).map(([name, value]) => [name.toLowerCase(), value]))
+  const header = (name: string) => lower.get(name)
+  return {
+    header,
+    headers: all,
+    bytes: data,
+    source: stream,
+    id: header('nats-msg-id'),
+    contentType: header('content-type'),
+    position: `${stream}/${seq}`,
+  }
+}
+
+/** After the outcome, or the parked copy, is durable. */
+async function settle(message: NatsMessage, result: InboxResult): Promise<void> {
+  if (result.kind === 'retry') return message.nak(result.afterMs)
+  // Without a reason: servers before 2.10.4 take one for an unknown command, and deliver the message again.
+  if (result.kind === 'parked') return message.term()
+  // Confirmed, so that one that was lost is known here, and not only by its redelivery.
+  await message.ackAck()
+}
+
+interface Pull {
+  readonly from: NatsConsumer
+  readonly concurrency: number
+  readonly consuming: Consuming
+  readonly receiver: Receiver
+  deliveryOf(message: NatsMessage): Delivery
+}
+
+/** After a failure of the connection, or of the consumer. */
+const againAfterMs = 1_000
+
+async function pullAgainAndAgain(pull: Pull): Promise<void> {
+  const { consuming, receiver } = pull
+  const { clock, telemetry, operation } = receiver
+  while (!consuming.stopping.aborted) {
+    try {
+      await sleep(clock, consuming.pauseMs(), consuming.stopping)
+      await pullOnce(pull)
+    } catch (error) {
+      telemetry.report('pulling messages failed, and is tried again', { operation, error })
+      await sleep(clock, againAfterMs, consuming.stopping)
+    }
+  }
+}
+
+/** Until the subscription ends, the store is down, or `stop` was called. */
+async function pullOnce({ from, concurrency, consuming, deliveryOf }: Pull): Promise<void> {
+  const { stopping } = consuming
+  if (stopping.aborted) return
+  const messages: NatsMessages = await from.consume({ max_messages: concurrency })
+  const stop = () => messages.stop()
+  stopping.addEventListener('abort', stop, { once: true })
+  if (stopping.aborted) stop()
+  try {
+    for await (const message of messages) {
+      await consuming.take(deliveryOf(message))
+      if (consuming.pauseMs() > 0) return
+    }
+  } finally {
+    stopping.removeEventListener('abort', stop)
+    stop()
+  }
+}

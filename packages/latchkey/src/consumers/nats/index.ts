@@ -1,0 +1,5 @@
+/** Consumers of NATS JetStream. */
+export { consume, type NatsConsumeOptions, type NatsDefinedConsumeOptions, type NatsSubscription } from './consume.ts'
+export type { NatsConsumer, NatsConsumerInfo, NatsMessage, NatsMessageHeaders, NatsMessages } from './driver.ts'
+export type { EnvelopeOptions } from '../envelope.ts'
+export type { StopOptions } from '../consuming.ts'
