@@ -4,6 +4,7 @@ import type { Mutant, NamedTest } from './mutant.ts'
 const folder = 'packages/latchkey/src/consumers'
 const onNats = (test: string): NamedTest => ({ path: `${folder}/nats/consume.nats.test.ts`, test })
 const killed = (test: string): NamedTest => ({ path: 'packages/latchkey/test/consumers/kills.nats.test.ts', test })
+const onRabbitmq = (test: string): NamedTest => ({ path: `${folder}/rabbitmq/consume.rabbitmq.test.ts`, test })
 
 export const consumerMutants: readonly Mutant[] = [
   {
@@ -15,7 +16,7 @@ export const consumerMutants: readonly Mutant[] = [
         replace: "await settle({ kind: 'done' })\n      const result = await receiver.receive(message, renew)",
       },
     ],
-    caughtBy: [killed('run each message at least once where it may run again')],
+    caughtBy: [killed('run each message at least once, and once more only where a process died')],
   },
   {
     name: 'consumers: a position is taken for an identity',
@@ -42,5 +43,28 @@ export const consumerMutants: readonly Mutant[] = [
     name: 'consumers: stop does not wait for what is under way',
     patches: [{ file: `${folder}/consuming.ts`, find: '[...underWay, redriving]', replace: '[redriving]' }],
     caughtBy: [onNats('finishes what is under way when it is stopped, and takes nothing more')],
+  },
+  {
+    name: 'consumers: a message is acknowledged before its copy waits',
+    patches: [
+      {
+        file: `${folder}/rabbitmq/consume.ts`,
+        find: "if (result.kind === 'retry') await waiting.put(message, result.afterMs)\n  channel.ack(message)",
+        replace:
+          "channel.ack(message)\n  if (result.kind === 'retry' && result.afterMs < 0) await waiting.put(message, result.afterMs)",
+      },
+    ],
+    caughtBy: [onRabbitmq('knows a message again that has waited, whichever queue it comes by')],
+  },
+  {
+    name: 'consumers: a message that has waited has another identity',
+    patches: [
+      {
+        file: `${folder}/rabbitmq/envelope.ts`,
+        find: 'headers[exchangeHeader] ?? fields.exchange',
+        replace: 'fields.exchange',
+      },
+    ],
+    caughtBy: [onRabbitmq('knows a message again that has waited, whichever queue it comes by')],
   },
 ]

@@ -17,6 +17,8 @@ export interface Consuming {
   take(delivery: Delivery): Promise<void>
   /** Aborted when `stop` begins. */
   readonly stopping: AbortSignal
+  /** Resolves when nothing is under way any more, or `stop` has waited long enough. */
+  readonly ended: Promise<void>
   /** The store is down: take nothing for so long. Zero: it is not. */
   pauseMs(): number
   stop(options?: StopOptions): Promise<{ drained: boolean }>
@@ -36,6 +38,8 @@ export function startConsuming(receiver: Receiver, concurrency: number): Consumi
   const stopping = new AbortController()
   const underWay = new Set<Promise<void>>()
   const stopped = new Promise<void>(resolve => stopping.signal.addEventListener('abort', () => resolve()))
+  let end = () => {}
+  const ended = new Promise<void>(resolve => (end = resolve))
   let pausedUntilMs = 0
 
   async function run({ message, renew, settle }: Delivery): Promise<void> {
@@ -60,6 +64,7 @@ export function startConsuming(receiver: Receiver, concurrency: number): Consumi
   const redriving = redriveAgainAndAgain()
   return {
     stopping: stopping.signal,
+    ended,
     pauseMs: () => Math.max(0, pausedUntilMs - clock.monotonicMs()),
     async take(delivery) {
       const running = run(delivery).finally(() => underWay.delete(running))
@@ -68,10 +73,11 @@ export function startConsuming(receiver: Receiver, concurrency: number): Consumi
     },
     async stop({ timeoutMs = drainMs } = {}) {
       stopping.abort()
-      const ended = Promise.all([...underWay, redriving]).then(() => true)
+      const settled = Promise.all([...underWay, redriving]).then(() => true)
       const waited = new AbortController()
-      const drained = await Promise.race([ended, sleep(clock, timeoutMs, waited.signal).then(() => false)])
+      const drained = await Promise.race([settled, sleep(clock, timeoutMs, waited.signal).then(() => false)])
       waited.abort()
+      end()
       return { drained }
     },
   }

@@ -11,8 +11,8 @@ export interface Envelope {
   readonly source: string
   readonly id: string | undefined
   readonly contentType: string | undefined
-  /** Where the broker has it. Never the same for a message that is sent twice. */
-  readonly position: string
+  /** Where the broker has it. Never the same for a message that is sent twice. Undefined: the broker knows no positions. */
+  readonly position: string | undefined
 }
 
 export interface EnvelopeOptions {

@@ -1,0 +1,177 @@
+/** `consume`: a queue of RabbitMQ, whose messages are requests of an operation. */
+import type { Execution } from '../../engine/execution.ts'
+import type { DefinedOperation, Operation } from '../../engine/operation.ts'
+import type { DefinedInboxOptions, InboxHandler, InboxOptions, InboxResult } from '../../inbox/index.ts'
+import { checkOptions, type ChecksOf } from '../../ports/check-options.ts'
+import { sleep } from '../../ports/clock.ts'
+import { misconfigured } from '../../ports/errors.ts'
+import { anything, callable, count, having, listOf, oneOf, text, waitedMs } from '../../ports/option-kinds.ts'
+import { type Consuming, type Delivery, startConsuming, type StopOptions } from '../consuming.ts'
+import { type EnvelopeOptions, messageOf } from '../envelope.ts'
+import { type Consumed, type Receiver, receiverOf } from '../receiver.ts'
+import type { RabbitmqChannel, RabbitmqConnection, RabbitmqMessage } from './driver.ts'
+import { envelopeOf } from './envelope.ts'
+import { openWaitQueues, waitMsDefault, type WaitQueues } from './wait-queues.ts'
+
+export interface RabbitmqConsumeOptions extends Omit<InboxOptions, 'consumer'>, Pick<EnvelopeOptions, 'contentType'> {
+  /** `await connect(url, { recovery: true })` of `amqplib`. The consumer opens a channel on it, again after one was closed. */
+  readonly connection: RabbitmqConnection
+  /** Must exist, durable. Beside it, the consumer creates the queues in which messages wait: `<queue>.wait.<ms>`. */
+  readonly queue: string
+  /** The scope of its keys. Default: the queue. Once messages were received, it must not change. */
+  readonly consumer?: string
+  /** How many messages run at the same time. Default 1, which keeps their order as long as none is retried and no other process consumes. */
+  readonly concurrency?: number
+  /** How long messages can wait before they come again; delays are rounded up to these. Default 1 s, 10 s, 1 min and 10 min. */
+  readonly waitMs?: readonly number[]
+}
+
+export interface RabbitmqDefinedConsumeOptions<Input>
+  extends RabbitmqConsumeOptions, Pick<DefinedInboxOptions<Input>, 'input'> {}
+
+export interface RabbitmqSubscription {
+  /** Takes no more messages, and waits for those under way. What has not ended by then is delivered again. */
+  stop(options?: StopOptions): Promise<{ drained: boolean }>
+}
+
+/** Resolves when messages are delivered. */
+export async function consume<X extends Execution, C, Data>(
+  operation: Operation<X, C>,
+  options: RabbitmqConsumeOptions,
+  handler: InboxHandler<X, Data>,
+): Promise<RabbitmqSubscription>
+export async function consume<Input, C>(
+  operation: DefinedOperation<Input, C>,
+  options: RabbitmqDefinedConsumeOptions<Input>,
+): Promise<RabbitmqSubscription>
+export async function consume<X extends Execution, Input, C>(
+  operation: Consumed<X, Input, C>,
+  options: RabbitmqConsumeOptions | RabbitmqDefinedConsumeOptions<Input>,
+  handler?: InboxHandler<X>,
+): Promise<RabbitmqSubscription> {
+  const owner = `consume ${operation.name}`
+  checkOptions(owner, options, consumeChecks)
+  const { connection, queue, concurrency = 1, waitMs = waitMsDefault, contentType, consumer, ...inboxOptions } = options
+  if (connection === undefined || queue === undefined || waitMs.length === 0) {
+    throw misconfigured(
+      `${owner} needs connection: await connect(url), the name of a queue, and at least one of waitMs`,
+    )
+  }
+  const receiver = receiverOf(operation, { ...inboxOptions, consumer: consumer ?? queue }, handler)
+  const envelope = contentType === undefined ? {} : { contentType }
+  const place = { connection, queue, concurrency, waitMs, receiver, envelope }
+  // Before anything is taken: a queue that is missing is an error of the caller's.
+  const first = await openSession(place)
+  const consuming = startConsuming(receiver, concurrency)
+  const running = runSessions(place, consuming, first)
+  return {
+    async stop(given) {
+      const { drained } = await consuming.stop(given)
+      await running
+      return { drained }
+    },
+  }
+}
+
+const consumeChecks: ChecksOf<RabbitmqDefinedConsumeOptions<unknown>> = {
+  connection: having('a connection of amqplib', 'createConfirmChannel'),
+  queue: text,
+  consumer: anything,
+  concurrency: count,
+  waitMs: listOf(waitedMs),
+  contentType: text,
+  attemptsMax: count,
+  backoffMs: waitedMs,
+  backoffMsMax: waitedMs,
+  onUnknown: oneOf('retry', 'park'),
+  input: callable,
+}
+
+interface Queue {
+  readonly connection: RabbitmqConnection
+  readonly queue: string
+  readonly concurrency: number
+  readonly waitMs: readonly number[]
+  readonly receiver: Receiver
+  readonly envelope: EnvelopeOptions
+}
+
+/** A channel, for as long as it lasts. */
+interface Session {
+  readonly channel: RabbitmqChannel
+  readonly waiting: WaitQueues
+  readonly closed: Promise<void>
+  readonly isClosed: () => boolean
+}
+
+async function openSession({ connection, queue, concurrency, waitMs, receiver }: Queue): Promise<Session> {
+  const channel = await connection.createConfirmChannel()
+  let isClosed = false
+  const closed = new Promise<void>(resolve => {
+    channel.on('close', () => {
+      isClosed = true
+      resolve()
+    })
+  })
+  channel.on('error', error => {
+    receiver.telemetry.report('the channel was closed, and is opened again', { operation: receiver.operation, error })
+  })
+  await channel.checkQueue(queue)
+  await channel.prefetch(concurrency)
+  const waiting = await openWaitQueues(channel, queue, waitMs)
+  return { channel, waiting, closed, isClosed: () => isClosed }
+}
+
+const againAfterMs = 1_000
+
+async function runSessions(queue: Queue, consuming: Consuming, first: Session): Promise<void> {
+  const { clock, telemetry, operation } = queue.receiver
+  let session: Session | undefined = first
+  while (!consuming.stopping.aborted) {
+    try {
+      session ??= await openSession(queue)
+      await runSession(queue, consuming, session)
+    } catch (error) {
+      telemetry.report('the queue is not consumed, which is tried again', { operation, error })
+    }
+    if (session?.isClosed() !== false) session = undefined
+    if (session === undefined) await sleep(clock, againAfterMs, consuming.stopping)
+  }
+  await consuming.ended
+  // What was not settled goes back to its queue.
+  if (session?.isClosed() === false) await session.channel.close().catch(() => undefined)
+}
+
+/** Until the channel is closed, the store is down, or `stop` was called. */
+async function runSession({ queue, receiver, envelope }: Queue, consuming: Consuming, session: Session): Promise<void> {
+  const { channel, closed } = session
+  await sleep(receiver.clock, consuming.pauseMs(), consuming.stopping)
+  if (consuming.stopping.aborted || session.isClosed()) return
+  let interrupt = () => {}
+  const interrupted = new Promise<void>(resolve => (interrupt = resolve))
+  consuming.stopping.addEventListener('abort', interrupt, { once: true })
+  const deliveryOf = (message: RabbitmqMessage): Delivery => ({
+    message: messageOf(envelopeOf(queue, message), envelope),
+    // A delivery has no lease here: it lasts as long as its channel.
+    renew: () => undefined,
+    async settle(result) {
+      await settle(session, message, result)
+      if (consuming.pauseMs() > 0) interrupt()
+    },
+  })
+  const { consumerTag } = await channel.consume(queue, message => {
+    // The queue was deleted.
+    if (message === null) return interrupt()
+    void consuming.take(deliveryOf(message))
+  })
+  await Promise.race([closed, interrupted])
+  consuming.stopping.removeEventListener('abort', interrupt)
+  if (!session.isClosed()) await channel.cancel(consumerTag)
+}
+
+/** After the outcome, or the parked copy, is durable. Exactly once for each: a second acknowledgement closes the channel. */
+async function settle({ channel, waiting }: Session, message: RabbitmqMessage, result: InboxResult): Promise<void> {
+  // First the copy: a process that dies in between leaves two, and the row decides.
+  if (result.kind === 'retry') await waiting.put(message, result.afterMs)
+  channel.ack(message)
+}

@@ -1,0 +1,15 @@
+/** Consumers of RabbitMQ. */
+export {
+  consume,
+  type RabbitmqConsumeOptions,
+  type RabbitmqDefinedConsumeOptions,
+  type RabbitmqSubscription,
+} from './consume.ts'
+export type {
+  RabbitmqChannel,
+  RabbitmqConnection,
+  RabbitmqMessage,
+  RabbitmqProperties,
+  RabbitmqQueueOptions,
+} from './driver.ts'
+export type { StopOptions } from '../consuming.ts'

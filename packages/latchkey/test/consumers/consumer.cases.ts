@@ -1,0 +1,158 @@
+/** What a consumer must do on every broker, with a real one. */
+import { afterEach, beforeEach, expect, it, vi } from 'vitest'
+import { createLatchkey, type Latchkey } from '../../src/index.ts'
+import type { GuardedOperation } from '../../src/engine/operation.ts'
+import { type InboxHandler, type InboxMessage, type InboxOptions, parkedMessages } from '../../src/inbox/index.ts'
+import type { GuardedExecution } from '../../src/engine/execution.ts'
+import { silentTelemetry } from '../../src/ports/telemetry.ts'
+import { memoryStore, type MemoryTx } from '../../src/stores/memory/index.ts'
+
+export interface Subscription {
+  stop(options?: { readonly timeoutMs?: number }): Promise<{ drained: boolean }>
+}
+
+export interface Order {
+  readonly order: string
+}
+
+/** An empty queue of the broker, for each test. */
+export interface ConsumerBroker {
+  /** As a CloudEvent of a shop. Without an id: a message that nobody can recognise. */
+  publish(id: string | undefined, data: Order): Promise<void>
+  consume(
+    operation: GuardedOperation<unknown>,
+    options: Partial<InboxOptions>,
+    handler: InboxHandler<GuardedExecution, Order>,
+  ): Promise<Subscription>
+  /** Messages that the broker has: waiting, delayed, or delivered and not settled. */
+  waiting(): Promise<number>
+}
+
+export const eventually = (check: () => unknown) => vi.waitFor(check, { timeout: 20_000, interval: 50 })
+
+export interface ConsumerCases {
+  readonly latchkey: () => Latchkey<MemoryTx, unknown>
+  readonly start: (
+    handler: (message: InboxMessage<Order>, attempt: number) => unknown,
+    options?: Partial<InboxOptions>,
+  ) => Promise<Subscription>
+  readonly allSettled: () => Promise<void>
+}
+
+export function defineConsumerCases(broker: () => ConsumerBroker): ConsumerCases {
+  let latchkey: Latchkey<MemoryTx, unknown>
+  const open: Subscription[] = []
+  beforeEach(() => {
+    const store = memoryStore()
+    latchkey = createLatchkey({ store, scope: () => 'acme', telemetry: silentTelemetry, maintenance: false })
+  })
+  afterEach(async () => {
+    for (const each of open.splice(0)) await each.stop({ timeoutMs: 1_000 })
+    await latchkey.close()
+  })
+  const start: ConsumerCases['start'] = async (handler, options = {}) => {
+    const operation = latchkey.guarded('orders.book', { onFailure: 'rerun', leaseMs: 10_000 })
+    const started = await broker().consume(operation, { backoffMs: 20, ...options }, (x, message) =>
+      handler(message, x.attempt),
+    )
+    open.push(started)
+    return started
+  }
+  const allSettled = async () => void (await eventually(async () => expect(await broker().waiting()).toBe(0)))
+  const cases = { latchkey: () => latchkey, start, allSettled }
+  defineRuns(broker, cases)
+  defineStops(broker, cases)
+  return cases
+}
+
+function defineRuns(broker: () => ConsumerBroker, { latchkey, start, allSettled }: ConsumerCases): void {
+  const publish = (id: string | undefined, order = id ?? 'none') => broker().publish(id, { order })
+
+  it('runs each message once, however often its producer sends it', async () => {
+    const ids = Array.from({ length: 20 }, (_, index) => `m-${index}`)
+    for (const id of [...ids, ...ids]) await publish(id)
+    const ran: string[] = []
+    await start(({ data }) => ran.push(data.order))
+    await allSettled()
+    expect(ran).toEqual(ids)
+  })
+
+  it('parks a message without an id, and one with the id of another, and goes on', async () => {
+    await publish(undefined)
+    await publish('m-1')
+    await publish('m-1', 'another')
+    await publish('m-2')
+    const ran: string[] = []
+    await start(({ data }) => ran.push(data.order))
+    await allSettled()
+    expect(ran).toEqual(['m-1', 'm-2'])
+    const { messages } = await parkedMessages(latchkey()).list({ limit: 10 })
+    expect(messages.map(({ cause }) => cause)).toEqual(['missing-key', 'mismatch'])
+  })
+
+  it('has a message that failed delivered again, after its wait, and parks it in the end', async () => {
+    await publish('m-1')
+    await publish('m-2')
+    const runs: { readonly order: string; readonly attempt: number; readonly atMs: number }[] = []
+    await start(
+      ({ data: { order } }, attempt) => {
+        runs.push({ order, attempt, atMs: performance.now() })
+        if (order === 'm-1') throw new Error('out of stock')
+      },
+      { attemptsMax: 3, backoffMs: 300 },
+    )
+    await allSettled()
+    const failed = runs.filter(({ order }) => order === 'm-1')
+    expect(failed.map(({ attempt }) => attempt)).toEqual([1, 2, 3])
+    const [first = 0, second = 0, third = 0] = failed.map(({ atMs }) => atMs)
+    // The server counts from when it hears of it.
+    expect(second - first).toBeGreaterThan(290)
+    expect(third - second).toBeGreaterThan(590)
+    expect(runs.filter(({ order }) => order === 'm-2')).toHaveLength(1)
+    expect((await parkedMessages(latchkey()).list({ limit: 10 })).messages).toMatchObject([{ cause: 'attempts' }])
+  })
+
+  it('runs a parked message that an operator has marked', async () => {
+    await publish(undefined, 'repaired')
+    const ran: string[] = []
+    await start(({ data }) => ran.push(data.order))
+    await allSettled()
+    const parked = parkedMessages(latchkey())
+    await eventually(async () => expect((await parked.list({ limit: 10 })).messages).toHaveLength(1))
+    const [message] = (await parked.list({ limit: 10 })).messages
+    await parked.redrive(message?.id ?? '', { by: 'ops', reason: 'it was checked' }, { as: 'repaired-1' })
+    await eventually(() => expect(ran).toEqual(['repaired']))
+    await eventually(async () => expect((await parked.list({ limit: 10 })).messages).toEqual([]))
+  })
+}
+
+function defineStops(broker: () => ConsumerBroker, { start }: ConsumerCases): void {
+  it('finishes what is under way when it is stopped, and takes nothing more', async () => {
+    for (const order of ['m-1', 'm-2', 'm-3']) await broker().publish(order, { order })
+    let release = () => {}
+    const ran: string[] = []
+    const subscription = await start(({ data }) => {
+      ran.push(data.order)
+      return new Promise<void>(resolve => (release = resolve))
+    })
+    await eventually(() => expect(ran).toEqual(['m-1']))
+    const stopped = subscription.stop()
+    release()
+    expect(await stopped).toEqual({ drained: true })
+    expect(ran).toEqual(['m-1'])
+    await eventually(async () => expect(await broker().waiting()).toBe(2))
+  })
+
+  it('does not wait longer than it may for what is under way', async () => {
+    await broker().publish('m-1', { order: 'm-1' })
+    let isRunning = false
+    let release = () => {}
+    const subscription = await start(() => {
+      isRunning = true
+      return new Promise<void>(resolve => (release = resolve))
+    })
+    await eventually(() => expect(isRunning).toBe(true))
+    expect(await subscription.stop({ timeoutMs: 100 })).toEqual({ drained: false })
+    release()
+  })
+}
