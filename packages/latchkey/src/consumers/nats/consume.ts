@@ -1,53 +1,44 @@
 /** `consume`: a durable consumer of JetStream, whose messages are requests of an operation. */
 import type { Execution } from '../../engine/execution.ts'
 import type { DefinedOperation, Operation } from '../../engine/operation.ts'
-import type { DefinedInboxOptions, InboxHandler, InboxOptions, InboxResult } from '../../inbox/index.ts'
+import type { InboxHandler, InboxResult } from '../../inbox/index.ts'
 import { checkOptions, type ChecksOf } from '../../ports/check-options.ts'
 import { sleep } from '../../ports/clock.ts'
 import { misconfigured } from '../../ports/errors.ts'
-import { anything, callable, count, having, oneOf, text, waitedMs } from '../../ports/option-kinds.ts'
-import { type Consuming, type Delivery, startConsuming, type StopOptions } from '../consuming.ts'
+import { having, oneOf } from '../../ports/option-kinds.ts'
+import { type Consuming, type Delivery, startConsuming } from '../consuming.ts'
 import { type EnvelopeOptions, messageOf } from '../envelope.ts'
+import { consumeChecks, type ConsumeOptions, type InputOptions, type Subscription } from '../options.ts'
 import { type Consumed, type Receiver, receiverOf } from '../receiver.ts'
 import type { NatsConsumer, NatsConsumerInfo, NatsMessage, NatsMessages } from './driver.ts'
 
-export interface NatsConsumeOptions extends Omit<InboxOptions, 'consumer'>, EnvelopeOptions {
+export interface NatsConsumeOptions extends ConsumeOptions, Pick<EnvelopeOptions, 'identity'> {
   /**
    * A durable consumer: `await jetstream(connection).consumers.get('ORDERS', 'billing')`. `ack_policy` explicit, `ack_wait` at least the operation's
    * `leaseMs`, no `max_deliver`.
    */
   readonly from: NatsConsumer
-  /** The scope of its keys. Default: the name of the durable consumer. Once messages were received, it must not change. */
-  readonly consumer?: string
-  /** How many messages run at the same time. Default 1, which keeps their order as long as none is retried. */
-  readonly concurrency?: number
 }
 
-export interface NatsDefinedConsumeOptions<Input>
-  extends NatsConsumeOptions, Pick<DefinedInboxOptions<Input>, 'input'> {}
-
-export interface NatsSubscription {
-  /** Takes no more messages, and waits for those under way. What has not ended by then is delivered again. */
-  stop(options?: StopOptions): Promise<{ drained: boolean }>
-}
+export interface NatsDefinedConsumeOptions<Input> extends NatsConsumeOptions, InputOptions<Input> {}
 
 /** Resolves when the consumer was found fit, and messages are pulled. */
 export async function consume<X extends Execution, C, Data>(
   operation: Operation<X, C>,
   options: NatsConsumeOptions,
   handler: InboxHandler<X, Data>,
-): Promise<NatsSubscription>
+): Promise<Subscription>
 export async function consume<Input, C>(
   operation: DefinedOperation<Input, C>,
   options: NatsDefinedConsumeOptions<Input>,
-): Promise<NatsSubscription>
+): Promise<Subscription>
 export async function consume<X extends Execution, Input, C>(
   operation: Consumed<X, Input, C>,
   options: NatsConsumeOptions | NatsDefinedConsumeOptions<Input>,
   handler?: InboxHandler<X>,
-): Promise<NatsSubscription> {
+): Promise<Subscription> {
   const owner = `consume ${operation.name}`
-  checkOptions(owner, options, consumeChecks)
+  checkOptions(owner, options, natsChecks)
   const { from, concurrency = 1, identity, contentType, consumer, ...inboxOptions } = options
   if (from === undefined) {
     throw misconfigured(`${owner}: from is missing: await jetstream(connection).consumers.get('ORDERS', 'billing')`)
@@ -75,17 +66,10 @@ export async function consume<X extends Execution, Input, C>(
   }
 }
 
-const consumeChecks: ChecksOf<NatsDefinedConsumeOptions<unknown>> = {
+const natsChecks: ChecksOf<NatsDefinedConsumeOptions<unknown>> = {
+  ...consumeChecks,
   from: having('a consumer of JetStream', 'info', 'consume'),
-  consumer: anything,
-  concurrency: count,
   identity: oneOf('message', 'position'),
-  contentType: text,
-  attemptsMax: count,
-  backoffMs: waitedMs,
-  backoffMsMax: waitedMs,
-  onUnknown: oneOf('retry', 'park'),
-  input: callable,
 }
 
 /** What would lose messages, or deliver them again while they run. */

@@ -1,56 +1,47 @@
 /** `consume`: a queue of RabbitMQ, whose messages are requests of an operation. */
 import type { Execution } from '../../engine/execution.ts'
 import type { DefinedOperation, Operation } from '../../engine/operation.ts'
-import type { DefinedInboxOptions, InboxHandler, InboxOptions, InboxResult } from '../../inbox/index.ts'
+import type { InboxHandler, InboxResult } from '../../inbox/index.ts'
 import { checkOptions, type ChecksOf } from '../../ports/check-options.ts'
 import { sleep } from '../../ports/clock.ts'
 import { misconfigured } from '../../ports/errors.ts'
-import { anything, callable, count, having, listOf, oneOf, text, waitedMs } from '../../ports/option-kinds.ts'
-import { type Consuming, type Delivery, startConsuming, type StopOptions } from '../consuming.ts'
+import { having, listOf, text, waitedMs } from '../../ports/option-kinds.ts'
+import { type Consuming, type Delivery, startConsuming } from '../consuming.ts'
 import { type EnvelopeOptions, messageOf } from '../envelope.ts'
+import { consumeChecks, type ConsumeOptions, type InputOptions, type Subscription } from '../options.ts'
 import { type Consumed, type Receiver, receiverOf } from '../receiver.ts'
 import type { RabbitmqChannel, RabbitmqConnection, RabbitmqMessage } from './driver.ts'
 import { envelopeOf } from './envelope.ts'
 import { openWaitQueues, waitMsDefault, type WaitQueues } from './wait-queues.ts'
 
-export interface RabbitmqConsumeOptions extends Omit<InboxOptions, 'consumer'>, Pick<EnvelopeOptions, 'contentType'> {
+export interface RabbitmqConsumeOptions extends ConsumeOptions {
   /** `await connect(url, { recovery: true })` of `amqplib`. The consumer opens a channel on it, again after one was closed. */
   readonly connection: RabbitmqConnection
   /** Must exist, durable. Beside it, the consumer creates the queues in which messages wait: `<queue>.wait.<ms>`. */
   readonly queue: string
-  /** The scope of its keys. Default: the queue. Once messages were received, it must not change. */
-  readonly consumer?: string
-  /** How many messages run at the same time. Default 1, which keeps their order as long as none is retried and no other process consumes. */
-  readonly concurrency?: number
   /** How long messages can wait before they come again; delays are rounded up to these. Default 1 s, 10 s, 1 min and 10 min. */
   readonly waitMs?: readonly number[]
 }
 
-export interface RabbitmqDefinedConsumeOptions<Input>
-  extends RabbitmqConsumeOptions, Pick<DefinedInboxOptions<Input>, 'input'> {}
-
-export interface RabbitmqSubscription {
-  /** Takes no more messages, and waits for those under way. What has not ended by then is delivered again. */
-  stop(options?: StopOptions): Promise<{ drained: boolean }>
-}
+export interface RabbitmqDefinedConsumeOptions<Input> extends RabbitmqConsumeOptions, InputOptions<Input> {}
 
 /** Resolves when messages are delivered. */
 export async function consume<X extends Execution, C, Data>(
   operation: Operation<X, C>,
   options: RabbitmqConsumeOptions,
   handler: InboxHandler<X, Data>,
-): Promise<RabbitmqSubscription>
+): Promise<Subscription>
 export async function consume<Input, C>(
   operation: DefinedOperation<Input, C>,
   options: RabbitmqDefinedConsumeOptions<Input>,
-): Promise<RabbitmqSubscription>
+): Promise<Subscription>
 export async function consume<X extends Execution, Input, C>(
   operation: Consumed<X, Input, C>,
   options: RabbitmqConsumeOptions | RabbitmqDefinedConsumeOptions<Input>,
   handler?: InboxHandler<X>,
-): Promise<RabbitmqSubscription> {
+): Promise<Subscription> {
   const owner = `consume ${operation.name}`
-  checkOptions(owner, options, consumeChecks)
+  checkOptions(owner, options, rabbitmqChecks)
   const { connection, queue, concurrency = 1, waitMs = waitMsDefault, contentType, consumer, ...inboxOptions } = options
   if (connection === undefined || queue === undefined || waitMs.length === 0) {
     throw misconfigured(
@@ -73,18 +64,11 @@ export async function consume<X extends Execution, Input, C>(
   }
 }
 
-const consumeChecks: ChecksOf<RabbitmqDefinedConsumeOptions<unknown>> = {
+const rabbitmqChecks: ChecksOf<RabbitmqDefinedConsumeOptions<unknown>> = {
+  ...consumeChecks,
   connection: having('a connection of amqplib', 'createConfirmChannel'),
   queue: text,
-  consumer: anything,
-  concurrency: count,
   waitMs: listOf(waitedMs),
-  contentType: text,
-  attemptsMax: count,
-  backoffMs: waitedMs,
-  backoffMsMax: waitedMs,
-  onUnknown: oneOf('retry', 'park'),
-  input: callable,
 }
 
 interface Queue {

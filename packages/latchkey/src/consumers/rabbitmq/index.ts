@@ -1,10 +1,5 @@
 /** Consumers of RabbitMQ. */
-export {
-  consume,
-  type RabbitmqConsumeOptions,
-  type RabbitmqDefinedConsumeOptions,
-  type RabbitmqSubscription,
-} from './consume.ts'
+export { consume, type RabbitmqConsumeOptions, type RabbitmqDefinedConsumeOptions } from './consume.ts'
 export type {
   RabbitmqChannel,
   RabbitmqConnection,
@@ -13,3 +8,4 @@ export type {
   RabbitmqQueueOptions,
 } from './driver.ts'
 export type { StopOptions } from '../consuming.ts'
+export type { ConsumeOptions, InputOptions, Subscription } from '../options.ts'
