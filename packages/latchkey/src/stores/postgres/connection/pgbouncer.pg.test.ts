@@ -3,11 +3,10 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import pg from 'pg'
 import { describePgBouncer } from '../../../../../../test/servers/pgbouncer.ts'
 import { checkStoreModel } from '../../../../test/properties/store-properties.ts'
-import { runStoreCases } from '@latchkey/conformance'
 import { postgresHarness } from '../../../../test/postgres/fixture.ts'
 import { postgresStore } from '../index.ts'
 
-describePgBouncer('the postgres store behind PgBouncer in transaction mode conforms:', database => {
+describePgBouncer('the postgres store behind PgBouncer in transaction mode', database => {
   let pool: pg.Pool
   beforeAll(() => {
     pool = new pg.Pool({ connectionString: database.url, max: 30 })
@@ -40,8 +39,6 @@ describePgBouncer('the postgres store behind PgBouncer in transaction mode confo
       expect((await pool.query('select name from pg_prepared_statements')).rows).toEqual([])
     }
   })
-
-  runStoreCases(() => postgresHarness(pool), it, { elsewhere: ['outbox'] })
 
   it(
     'agrees with the model, whatever callers do',

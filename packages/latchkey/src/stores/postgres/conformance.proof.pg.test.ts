@@ -1,0 +1,4 @@
+import { describePostgres } from '../../../../../test/servers/describe-postgres.ts'
+import { itConforms } from '../../../test/postgres/conformance.cases.ts'
+
+describePostgres('the postgres store without batching conforms:', database => itConforms(database, false))
