@@ -67,4 +67,15 @@ export const consumerMutants: readonly Mutant[] = [
     ],
     caughtBy: [onRabbitmq('knows a message again that has waited, whichever queue it comes by')],
   },
+  {
+    name: 'consumers: a delivery that was not settled keeps its place',
+    patches: [
+      {
+        file: `${folder}/rabbitmq/consume.ts`,
+        find: 'abandon: () => channel.close().catch(() => undefined)',
+        replace: 'abandon: () => undefined',
+      },
+    ],
+    caughtBy: [onRabbitmq('goes on when a copy that waits is refused')],
+  },
 ]

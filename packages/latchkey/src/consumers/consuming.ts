@@ -8,8 +8,10 @@ export interface Delivery {
   readonly message: InboxMessage
   /** Renews the broker's lease. */
   renew(): unknown
-  /** Tells the broker. What it rejects with is reported: the message comes again, and the row decides. */
+  /** Tells the broker. What it rejects with is reported. */
   settle(result: InboxResult): unknown
+  /** It was not settled. Sees to it that the message comes again; the row decides then. */
+  abandon(): unknown
 }
 
 export interface Consuming {
@@ -42,13 +44,14 @@ export function startConsuming(receiver: Receiver, concurrency: number): Consumi
   const ended = new Promise<void>(resolve => (end = resolve))
   let pausedUntilMs = 0
 
-  async function run({ message, renew, settle }: Delivery): Promise<void> {
+  async function run({ message, renew, settle, abandon }: Delivery): Promise<void> {
     try {
       const result = await receiver.receive(message, renew)
       if (result.kind === 'retry' && result.cause === 'store-down') pausedUntilMs = clock.monotonicMs() + result.afterMs
       await settle(result)
     } catch (error) {
       telemetry.report('a delivery was not settled, so the message comes again', { operation, error })
+      await abandon()
     }
   }
 

@@ -8,6 +8,7 @@ function envelope(headers: Record<string, string>, body: string, id?: string): E
     bytes: Buffer.from(body),
     source: 'ORDERS',
     id,
+    type: undefined,
     contentType: headers['content-type'],
     position: 'ORDERS/7',
   }

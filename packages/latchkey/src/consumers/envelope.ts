@@ -7,9 +7,10 @@ export interface Envelope {
   readonly header: (name: string) => string | undefined
   readonly headers: Readonly<Record<string, string>>
   readonly bytes: Uint8Array
-  /** Without CloudEvents: where the broker's own message id is unique, and that id. */
+  /** Without CloudEvents: where the broker's own message id is unique, that id, and what kind of message it is. */
   readonly source: string
   readonly id: string | undefined
+  readonly type: string | undefined
   readonly contentType: string | undefined
   /** Where the broker has it. Never the same for a message that is sent twice. Undefined: the broker knows no positions. */
   readonly position: string | undefined
@@ -29,7 +30,14 @@ export function messageOf(envelope: Envelope, { identity = 'message', contentTyp
   const { headers, position } = envelope
   const found = structuredEvent(envelope) ?? binaryEvent(envelope, contentType)
   const id = identity === 'position' ? { source: envelope.source, id: position } : idOf(found, envelope)
-  return { ...id, type: found.type, contentType: found.contentType, data: found.data, headers, position }
+  return {
+    ...id,
+    type: found.type ?? envelope.type,
+    contentType: found.contentType,
+    data: found.data,
+    headers,
+    position,
+  }
 }
 
 interface Content {

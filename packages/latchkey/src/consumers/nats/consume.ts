@@ -55,6 +55,8 @@ export async function consume<X extends Execution, Input, C>(
     message: messageOf(envelopeOf(info.stream_name, message), envelope),
     renew: () => message.working(),
     settle: result => settle(message, result),
+    // It comes again after `ack_wait`.
+    abandon: () => undefined,
   })
   const pulling = pullAgainAndAgain({ from, concurrency, consuming, receiver, deliveryOf })
   return {
@@ -104,6 +106,7 @@ function envelopeOf(stream: string, { data, headers, seq }: NatsMessage): Parame
     bytes: data,
     source: stream,
     id: header('nats-msg-id'),
+    type: undefined,
     contentType: header('content-type'),
     position: `${stream}/${seq}`,
   }

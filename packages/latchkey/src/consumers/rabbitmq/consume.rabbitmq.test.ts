@@ -7,6 +7,7 @@ import { consume } from './index.ts'
 
 const exchange = 'consumer-orders'
 const queue = 'consumer-orders-billing'
+const copies = 'consumer-orders-copies'
 /** As short as the tests' backoff. */
 const waitMs = [20, 300, 600, 1_000]
 
@@ -77,6 +78,58 @@ describeRabbitmq('a consumer of RabbitMQ', server => {
       { attemptsMax: 5 },
     )
     await eventually(() => expect(sources).toEqual([exchange, exchange, exchange]))
+  })
+
+  it('tells the type of a message, and sends a copy that waits to nobody else', async () => {
+    await channel.assertQueue(copies, { durable: true })
+    const options = {
+      messageId: 'm-1',
+      type: 'order.placed',
+      contentType: 'application/json',
+      headers: { CC: [copies] },
+    }
+    channel.sendToQueue(queue, Buffer.from('{"order":"m-1"}'), options)
+    await channel.waitForConfirms()
+    const types: (string | undefined)[] = []
+    await start(({ type }, attempt) => {
+      types.push(type)
+      if (attempt === 1) throw new Error('not yet')
+    })
+    await eventually(() => expect(types).toEqual(['order.placed', 'order.placed']))
+    expect((await channel.deleteQueue(copies)).messageCount).toBe(1)
+  })
+
+  it('goes on when a copy that waits is refused', async () => {
+    await publish('m-1', { order: 'm-1' })
+    await publish('m-2', { order: 'm-2' })
+    const ran: string[] = []
+    const refusing = await connect(server.url)
+    refusing.on('error', () => {})
+    const create = refusing.createConfirmChannel.bind(refusing)
+    let refusals = 0
+    // The server refuses a message when a queue is full.
+    refusing.createConfirmChannel = async () => {
+      const opened = await create()
+      const send = opened.sendToQueue.bind(opened)
+      opened.sendToQueue = (to, content, given, confirm) => {
+        refusals += 1
+        if (refusals > 1) return send(to, content, given, confirm)
+        confirm?.(new Error('message nacked'), {} as never)
+        return true
+      }
+      return opened
+    }
+    const subscription = await start(
+      ({ data: { order } }, attempt) => {
+        ran.push(order)
+        if (order === 'm-1' && attempt === 1) throw new Error('not yet')
+      },
+      { connection: refusing } as never,
+    )
+    await eventually(() => expect(ran.toSorted()).toEqual(['m-1', 'm-1', 'm-2']))
+    await eventually(async () => expect(await broker.waiting()).toBe(0))
+    await subscription.stop()
+    await refusing.close()
   })
 
   it('runs nothing twice when the connection is lost between the copy that waits and its acknowledgement', async () => {

@@ -117,8 +117,10 @@ async function runSessions(queue: Queue, consuming: Consuming, first: Session): 
       await runSession(queue, consuming, session)
     } catch (error) {
       telemetry.report('the queue is not consumed, which is tried again', { operation, error })
+      await session?.channel.close().catch(() => undefined)
+      session = undefined
     }
-    if (session?.isClosed() !== false) session = undefined
+    if (session?.isClosed() === true) session = undefined
     if (session === undefined) await sleep(clock, againAfterMs, consuming.stopping)
   }
   await consuming.ended
@@ -142,6 +144,8 @@ async function runSession({ queue, receiver, envelope }: Queue, consuming: Consu
       await settle(session, message, result)
       if (consuming.pauseMs() > 0) interrupt()
     },
+    // A delivery that stays open would hold its place for ever. All that are open on the channel come again.
+    abandon: () => channel.close().catch(() => undefined),
   })
   const { consumerTag } = await channel.consume(queue, message => {
     // The queue was deleted.

@@ -4,8 +4,11 @@ import type { RabbitmqMessage } from './driver.ts'
 
 /** Of a copy: the exchange that its message came by. A queue of waiting messages has another one. */
 const exchangeHeader = 'x-latchkey-exchange'
-/** Written by the server when a message leaves a queue for another. It drops a message that it finds there a second time. */
-const traceHeader = /^x-(first-|last-)?death/
+/**
+ * The server writes the first when a message leaves a queue for another, and drops one that it finds there a second time. It reads further addresses from `CC`,
+ * to which the message has gone already.
+ */
+const notCopied = /^(x-(first-|last-)?death|b?cc$)/i
 
 export function envelopeOf(queue: string, { content, fields, properties }: RabbitmqMessage): Envelope {
   const headers = textsOf(properties.headers)
@@ -22,6 +25,7 @@ export function envelopeOf(queue: string, { content, fields, properties }: Rabbi
     bytes: content,
     source: exchange === '' ? queue : exchange,
     id: textOf(properties.messageId),
+    type: textOf(properties.type),
     contentType: textOf(properties.contentType),
     // AMQP has no positions: two messages without an id can only be told apart by what they contain.
     position: undefined,
@@ -29,7 +33,7 @@ export function envelopeOf(queue: string, { content, fields, properties }: Rabbi
 }
 
 export function copyOptions({ fields, properties }: RabbitmqMessage): object {
-  const kept = Object.entries(properties.headers ?? {}).filter(([name]) => !traceHeader.test(name))
+  const kept = Object.entries(properties.headers ?? {}).filter(([name]) => !notCopied.test(name))
   const headers = { [exchangeHeader]: fields.exchange, ...Object.fromEntries(kept) }
   return { ...properties, headers, persistent: true }
 }
