@@ -1,9 +1,9 @@
 /** `@opentelemetry/api`, by what is called of it: so that it need not be installed where it is not used. */
 
 export interface OtelMeter {
-  createCounter(name: string, options?: InstrumentOptions): OtelCounter
   createHistogram(name: string, options?: InstrumentOptions): OtelHistogram
-  createObservableGauge(name: string, options?: InstrumentOptions): OtelGauge
+  createObservableCounter(name: string, options?: InstrumentOptions): OtelObservable
+  createObservableGauge(name: string, options?: InstrumentOptions): OtelObservable
 }
 
 export interface InstrumentOptions {
@@ -14,15 +14,12 @@ export interface InstrumentOptions {
 
 type Attributes = Record<string, string>
 
-export interface OtelCounter {
-  add(value: number, attributes?: Attributes): void
-}
-
 export interface OtelHistogram {
   record(value: number, attributes?: Attributes): void
 }
 
-export interface OtelGauge {
+/** Read when metrics are collected. */
+export interface OtelObservable {
   addCallback(callback: (result: OtelResult) => void): void
 }
 

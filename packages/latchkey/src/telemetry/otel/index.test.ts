@@ -47,6 +47,14 @@ describe('metrics', () => {
     expect(read.size).toBe(Object.keys(catalogue).length)
   })
 
+  it('are shared by the Latchkeys of a meter', async () => {
+    const { reader, meter } = metered()
+    for (const telemetry of [otelTelemetry({ meter }), otelTelemetry({ meter })]) {
+      telemetry.count('reserve.created', { operation: 'pay' })
+    }
+    expect((await reader.read()).get('api.idempotency.reserve.created.count')?.dataPoints).toMatchObject([{ value: 2 }])
+  })
+
   it('have the names that dashboards of idempotent APIs know', async () => {
     const named = ['created', 'replay', 'in_progress', 'key_misuse', 'failed_retry', 'unknown']
     const others = ['store.error', 'zombie_key', 'ttl_pruned']
@@ -59,7 +67,7 @@ describe('metrics', () => {
   it('say what they need', () => {
     const given = (options: unknown) => () => otelTelemetry(options as Parameters<typeof otelTelemetry>[0])
     expect(given({})).toThrow("otelTelemetry needs meter: metrics.getMeter('latchkey')")
-    expect(given({ meter: {} })).toThrow('meter must be a meter of OpenTelemetry with createCounter')
+    expect(given({ meter: {} })).toThrow('meter must be a meter of OpenTelemetry with createHistogram')
     expect(given({ meter: metered().meter, tracer: {} })).toThrow('tracer must be a tracer of OpenTelemetry')
   })
 })
