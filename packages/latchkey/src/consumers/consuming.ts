@@ -45,13 +45,8 @@ export function startConsuming(receiver: Receiver, concurrency: number): Consumi
   const stopping = new AbortController()
   const underWay = new Set<Promise<void>>()
   let running = 0
-  // Not a race against `stop`: each race would leave something behind at a promise that lives as long as the consumer.
-  const waiting = new Set<() => void>()
-  const makeRoom = () => {
-    for (const resume of waiting) resume()
-    waiting.clear()
-  }
-  stopping.signal.addEventListener('abort', makeRoom)
+  const room = openRoom()
+  stopping.signal.addEventListener('abort', room.made)
   const isFull = () => running >= concurrency || underWay.size >= concurrency + unsettledMax
   let end = () => {}
   const ended = new Promise<void>(resolve => (end = resolve))
@@ -61,7 +56,7 @@ export function startConsuming(receiver: Receiver, concurrency: number): Consumi
     try {
       const result = await receive(message, renew)
       if (result.kind === 'retry' && result.cause === 'store-down') pausedUntilMs = clock.monotonicMs() + result.afterMs
-      makeRoom()
+      room.made()
       await settle(result)
     } catch (error) {
       telemetry.report('a delivery was not settled, so the message comes again', { operation, error })
@@ -95,10 +90,10 @@ export function startConsuming(receiver: Receiver, concurrency: number): Consumi
     async take(delivery) {
       const settled = run(delivery).finally(() => {
         underWay.delete(settled)
-        makeRoom()
+        room.made()
       })
       underWay.add(settled)
-      while (isFull() && !stopping.signal.aborted) await new Promise<void>(resolve => waiting.add(resolve))
+      while (isFull() && !stopping.signal.aborted) await room.next()
     },
     async stop({ timeoutMs = drainMs } = {}) {
       stopping.abort()
@@ -108,6 +103,18 @@ export function startConsuming(receiver: Receiver, concurrency: number): Consumi
       waited.abort()
       end()
       return { drained }
+    },
+  }
+}
+
+/** Not a race of promises: each race would leave something behind at the one of them that lives as long as the consumer. */
+function openRoom(): { next(): Promise<void>; made(): void } {
+  const waiting = new Set<() => void>()
+  return {
+    next: () => new Promise<void>(resolve => waiting.add(resolve)),
+    made() {
+      for (const resume of waiting) resume()
+      waiting.clear()
     },
   }
 }
