@@ -1,5 +1,4 @@
 /** What a delivery of any broker becomes: a message with the identity that its producer gave it. */
-import { isUtf8 } from 'node:buffer'
 import type { InboxMessage } from '../inbox/index.ts'
 
 /** A delivery as its broker has it. */
@@ -94,12 +93,9 @@ function isJson(contentType: string | undefined): boolean {
   return type === 'application/json' || type.endsWith('+json')
 }
 
-/** Undefined: it is not JSON. Checked and then read: a TextDecoder that does both at once takes three times as long. */
 function parsed(bytes: Uint8Array): unknown {
-  if (!isUtf8(bytes)) return undefined
-  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8')
   try {
-    return JSON.parse(text.startsWith('\uFEFF') ? text.slice(1) : text)
+    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
   } catch {
     return undefined
   }
