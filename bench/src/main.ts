@@ -69,7 +69,7 @@ async function runSections(
   elapsed: string[],
 ): Promise<Map<string, SectionResult>> {
   const measured = new Map<string, SectionResult>()
-  for (const section of sections.filter(({ name }) => only.includes(name))) {
+  for (const section of sections.filter(({ name, partOf = name }) => only.includes(name) || only.includes(partOf))) {
     const startedAt = performance.now()
     const result = await section.run(context)
     measured.set(section.name, result)

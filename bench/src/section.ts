@@ -17,6 +17,8 @@ export interface SectionResult {
 
 export interface Section {
   readonly name: string
+  /** It is also run when this one is asked for. */
+  readonly partOf?: string
   /** What is measured, in a sentence. */
   readonly what: string
   run(context: Context): Promise<SectionResult>

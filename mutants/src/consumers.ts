@@ -12,8 +12,8 @@ export const consumerMutants: readonly Mutant[] = [
     patches: [
       {
         file: `${folder}/consuming.ts`,
-        find: 'const result = await receiver.receive(message, renew)',
-        replace: "await settle({ kind: 'done' })\n      const result = await receiver.receive(message, renew)",
+        find: 'const result = await receive(message, renew)',
+        replace: "await settle({ kind: 'done' })\n      const result = await receive(message, renew)",
       },
     ],
     caughtBy: [killed('run each message at least once, and once more only where a process died')],

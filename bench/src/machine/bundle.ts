@@ -9,6 +9,7 @@ export interface Programs {
   readonly server: string
   readonly load: string
   readonly outbox: string
+  readonly consumers: string
   readonly publishers: string
   readonly fingerprint: string
   /** What that program measures: a file of the library. */
@@ -22,6 +23,7 @@ const sources = {
   server: '../server/server.ts',
   load: '../load/load-process.ts',
   outbox: '../outbox/process.ts',
+  consumers: '../consumers/process.ts',
   publishers: '../publishers/process.ts',
   fingerprint: '../fingerprint/process.ts',
   fingerprintCode: '../../../packages/latchkey/src/engine/fingerprint/fingerprint.ts',
@@ -54,6 +56,7 @@ export async function bundlePrograms(): Promise<Programs> {
     server: at('server'),
     load: at('load'),
     outbox: at('outbox'),
+    consumers: at('consumers'),
     publishers: at('publishers'),
     fingerprint: at('fingerprint'),
     fingerprintCode: at('fingerprintCode'),

@@ -3,6 +3,7 @@ import type { Section } from '../section.ts'
 import { allocation } from './allocation.ts'
 import { behaviour } from './behaviour.ts'
 import { connections } from './connections.ts'
+import { consumers } from './consumers.ts'
 import { fingerprint } from './fingerprint.ts'
 import { flood } from './flood.ts'
 import { growth } from './growth.ts'
@@ -22,6 +23,7 @@ export const sections: readonly Section[] = [
   growth,
   rows,
   outbox,
+  consumers,
   publishers,
   fingerprint,
 ]

@@ -37,6 +37,7 @@ const servers: Readonly<Record<BrokerName, Server>> = {
 
 export const publishers: Section = {
   name: 'publishers',
+  partOf: 'consumers',
   what: 'the relay to NATS, RabbitMQ and Kafka in batches over one that publishes message by message',
   async run(context) {
     const measured = new Map<BrokerName, PublisherResult>()

@@ -3,12 +3,13 @@ import { type Context, Hono } from 'hono'
 import { HTTPException } from 'hono/http-exception'
 import { createLatchkey, type Latchkey, type LatchkeyWithoutTransactions, type Telemetry } from 'latchkey'
 import { idempotent, statusOf } from 'latchkey/http/hono'
+import type { Target } from 'latchkey/outbox'
 import { createWorkers, type Workers } from 'latchkey/workers'
 import { buildExport, type ExportInput } from './build-export.ts'
 import type { Guide } from './guide.ts'
 import { homePage } from './home-page.ts'
 import { operatorRoutes } from './operator-routes.ts'
-import { pay, payOut, type PaymentInput, receiptTarget } from './pay.ts'
+import { pay, payOut, type PaymentInput } from './pay.ts'
 import type { ProviderClient } from './provider-client.ts'
 import { settleUnknowns } from './settle-unknowns.ts'
 import type { ShopDatabase } from './shop-database.ts'
@@ -37,11 +38,11 @@ export interface ApiParts<Tx> {
   readonly quarantineMs: number
   /** What is there to try. Undefined until the server listens. */
   readonly guide: () => Guide | undefined
-  /** A line for every receipt that the outbox delivered. */
-  readonly onReceipt: (line: string) => void
+  /** Where the outbox delivers receipts. */
+  readonly receipts: Target
 }
 
-export function paymentsApi<Tx>({ telemetry, onReceipt, guide, ...parts }: ApiParts<Tx>): Api {
+export function paymentsApi<Tx>({ telemetry, receipts, guide, ...parts }: ApiParts<Tx>): Api {
   const { database, provider } = parts
   const latchkey = createLatchkey({ store: database.store, telemetry, scope: (c: Context<Env>) => [c.get('account')] })
   const amount = { leaseMs, describe: (input: unknown) => describe(input, 'amount') }
@@ -75,7 +76,8 @@ export function paymentsApi<Tx>({ telemetry, onReceipt, guide, ...parts }: ApiPa
     sweeper: pace,
     resumer: pace,
     reconciler: { use: reconcile, ...pace },
-    relay: { targets: { receipts: receiptTarget(onReceipt) } },
+    // The lane of a relay that was killed is free again as soon as its work.
+    relay: { targets: { receipts }, leaseMs },
   })
   return { app, latchkey, workers }
 }
@@ -152,6 +154,8 @@ function shopResources<Tx>(database: ShopDatabase<Tx>): Readonly<Record<string, 
     payments: async account => (await database.payments(account)).filter(({ direction }) => direction === 'in'),
     payouts: async account => (await database.payments(account)).filter(({ direction }) => direction === 'out'),
     exports: account => database.exports(account),
+    // Without a broker there is no ledger, and this stays empty.
+    bookings: account => database.bookings(account),
   }
 }
 

@@ -1,5 +1,6 @@
 /** What to try on the playground: commands to paste, and what each of them does. Printed at the start, and shown at `GET /`. */
 import { lostAnswerAmount } from './charge.ts'
+import type { Bookkeeping } from './ledger/book-payments.ts'
 import type { Provider } from './provider-process.ts'
 
 export interface Started {
@@ -9,6 +10,8 @@ export interface Started {
   readonly leftOut: string | undefined
   readonly directory: string
   readonly provider: Pick<Provider, 'pid' | 'controlUrl'>
+  /** Undefined: without a broker. */
+  readonly books: Pick<Bookkeeping, 'broker' | 'ledger'> | undefined
 }
 
 export interface Guide {
@@ -27,14 +30,23 @@ export function isCommand(line: string): boolean {
   return line.startsWith('curl ')
 }
 
-export function playgroundGuide({ url, store, leftOut, directory, provider }: Started): Guide {
+export function playgroundGuide({ url, store, leftOut, directory, provider, books }: Started): Guide {
   const ran = provider.pid === undefined ? 'started elsewhere' : `pid ${provider.pid}`
-  const about = `store: ${store} · provider: ${ran}, files in ${directory}`
+  const booked =
+    books === undefined
+      ? ''
+      : `\nbroker: ${books.broker} · ledger: pid ${books.ledger.pid}, controlled at ${books.ledger.controlUrl}`
+  const about = `store: ${store} · provider: ${ran}, files in ${directory}${booked}`
   const { controlUrl } = provider
   const first = leftOut === undefined ? orderSteps(url) : paymentSteps(url)
   const payouts = leftOut === undefined ? '/payouts' : '/ledger'
   const missing = leftOut === undefined ? '' : `\nLeft out, because this store has no transactions: ${leftOut}.`
-  const steps = [...first, ...moneySteps(url, controlUrl), ...bankSteps(url, controlUrl, payouts)]
+  const steps = [
+    ...first,
+    ...moneySteps(url, controlUrl),
+    ...bankSteps(url, controlUrl, payouts),
+    ...ledgerSteps(url, books),
+  ]
   return { url, about: about + missing, steps }
 }
 
@@ -150,6 +162,28 @@ function bankSteps(url: string, controlUrl: string, payouts: string): Step[] {
         get('/operator/unknown'),
         get('/ledger'),
         `curl -s ${url}/operator/unknown/ID/settle -H 'Authorization: Bearer demo-acme' -d '${settle}'`,
+      ],
+    },
+  ]
+}
+
+function ledgerSteps(url: string, books: Started['books']): Step[] {
+  if (books === undefined) return []
+  const { controlUrl } = books.ledger
+  const { post, get, fault } = commandsFor(url, controlUrl)
+  const payment4 = post('/payments', 'payment-4', '{"amount":1000}')
+  return [
+    {
+      says: 'The ledger, a process of its own, takes every payment and payout from the broker and books it: one booking each.',
+      does: [get('/bookings')],
+    },
+    {
+      says: `Kill the ledger between a booking and its acknowledgement. It restarts after a second, and the broker delivers the message again five
+   seconds after the first time: latchkey reserve.replay is printed, and there is still one booking.`,
+      does: [
+        fault('{"kind":"late-ack","ms":20000,"messages":1}'),
+        `${payment4}; sleep 2; kill -9 $(curl -s ${controlUrl}/pid)`,
+        get('/bookings'),
       ],
     },
   ]

@@ -1,17 +1,19 @@
-/** `npm start`: the payments API and its provider, on SQLite, PostgreSQL or Redis. */
+/** `npm start`: the payments API and its provider, on SQLite, PostgreSQL or Redis; with a broker its ledger, too. */
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { serve, type ServerType } from '@hono/node-server'
-import { type Api, paymentsApi } from './api.ts'
+import { type Api, type ApiParts, paymentsApi } from './api.ts'
 import { openDirectory } from './directory.ts'
 import { BadInput, type Flags, isRedisUrl, readFlags } from './flags.ts'
 import { type Guide, guideText, playgroundGuide, type Started } from './guide.ts'
+import { bookPayments } from './ledger/book-payments.ts'
 import { logTelemetry } from './log.ts'
+import { receiptTarget } from './pay.ts'
 import { postgresDatabase } from './postgres-database.ts'
 import { type ProviderAddress, providerClient } from './provider-client.ts'
 import type { Provider } from './provider-process.ts'
 import { superviseProvider } from './provider-supervisor.ts'
-import { leftOutOnRedis, redisApi, type RedisApiParts } from './redis-api.ts'
+import { leftOutOnRedis, redisApi } from './redis-api.ts'
 import { redisKeys } from './redis-keys.ts'
 import type { ShopDatabase } from './shop-database.ts'
 import { openShutdown } from './shutdown.ts'
@@ -40,7 +42,7 @@ function log(line: string): void {
 
 /** The API on a store. */
 interface Shop extends Pick<Started, 'store' | 'leftOut'> {
-  open(parts: Omit<RedisApiParts, 'store'>): Api
+  open(parts: Omit<ApiParts<never>, 'database'>): Api
   close(): Promise<void>
 }
 
@@ -48,7 +50,7 @@ function onDatabase<Tx>(database: ShopDatabase<Tx>): Shop {
   return {
     store: database.name,
     leftOut: undefined,
-    open: parts => paymentsApi({ ...parts, database, onReceipt: log }),
+    open: parts => paymentsApi({ ...parts, database }),
     close: () => database.close(),
   }
 }
@@ -60,6 +62,9 @@ async function onRedis(url: string): Promise<Shop> {
 
 async function run(flags: Flags, directory: string, { open, close, ...shop }: Shop): Promise<void> {
   shutdown.add(close)
+  const { broker, store } = flags
+  const books = broker === undefined ? undefined : await bookPayments({ broker, store, directory }, log)
+  shutdown.add(() => books?.stop())
   const provider = flags.provider
     ? runningProvider(flags.provider)
     : await superviseProvider(join(directory, 'provider-ledger.jsonl'), log)
@@ -68,14 +73,15 @@ async function run(flags: Flags, directory: string, { open, close, ...shop }: Sh
   const webhookSecret = `whsec_${randomBytes(32).toString('base64')}`
   const { quarantineMs } = flags
   let guide: Guide | undefined
-  const parts = { provider, telemetry: logTelemetry, webhookSecret, quarantineMs }
+  const receipts = books?.receipts ?? receiptTarget(log)
+  const parts = { provider, telemetry: logTelemetry, webhookSecret, quarantineMs, receipts }
   const api = open({ ...parts, guide: () => guide })
   shutdown.add(() => stopApi(api))
   api.workers.start()
   const { server, port } = await listen(api, flags.port)
   shutdown.add(() => void server.close())
   const url = `http://127.0.0.1:${port}`
-  guide = playgroundGuide({ ...shop, url, directory, provider })
+  guide = playgroundGuide({ ...shop, url, directory, provider, books })
   await provider.setWebhook({ url: `${url}/webhooks/provider`, secret: webhookSecret })
   console.log(guideText(guide))
 }

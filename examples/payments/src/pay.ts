@@ -5,11 +5,16 @@
 import { json, type Outcome, type PhasedExecution } from 'latchkey'
 import { functionTarget, type Target } from 'latchkey/outbox'
 import type { ProviderClient } from './provider-client.ts'
-import type { Payment, ShopDatabase } from './shop-database.ts'
+import type { Booking, Payment, ShopDatabase } from './shop-database.ts'
 
 export interface PaymentInput {
   readonly account: string
   readonly amount: number
+}
+
+/** A message of the outbox. */
+export interface Receipt extends Omit<Booking, 'id'> {
+  readonly charge: string
 }
 
 export interface Paying<Tx> {
@@ -49,12 +54,13 @@ async function moveMoney<Tx>(
   const charge = answer.id
   await x.phase('receipt', async tx => {
     await database.markCharged(tx, { id, charge })
-    await x.outbox.append(tx, { topic: 'receipts', aggregate: account, payload: { payment: id, charge, amount } })
+    const payload: Receipt = { payment: id, charge, amount, account, direction }
+    await x.outbox.append(tx, { topic: 'receipts', aggregate: account, payload })
   })
   return json(201, { payment: id, charge, amount })
 }
 
-/** Delivers receipts. A duplicate has the same id, so a consumer remembers the ids it has seen. */
+/** Delivers receipts without a broker. A duplicate has the same id, so a consumer remembers the ids it has seen. */
 export function receiptTarget(onReceipt: (line: string) => void): Target {
   return functionTarget(({ payload, dedupId }) => onReceipt(`receipt ${dedupId}: ${Buffer.from(payload).toString()}`), {
     name: 'receipts',

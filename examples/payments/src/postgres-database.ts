@@ -2,14 +2,16 @@
 import pg from 'pg'
 import { postgresStore } from 'latchkey/stores/postgres'
 import { BadInput } from './flags.ts'
-import type { Export, Order, Payment, ShopDatabase } from './shop-database.ts'
+import type { Booking, Export, Order, Payment, ShopDatabase } from './shop-database.ts'
 
 const tables = `
   create table if not exists orders (id serial primary key, account text not null, sku text not null);
   create table if not exists payments (id serial primary key, account text not null, amount integer not null,
     direction text not null, reference text collate "C" not null unique, charge text);
   create table if not exists exports (id serial primary key, account text not null,
-    parts integer not null default 0, finished boolean not null default false)`
+    parts integer not null default 0, finished boolean not null default false);
+  create table if not exists bookings (id serial primary key, account text not null, amount integer not null,
+    direction text not null, payment integer not null)`
 
 export async function postgresDatabase(url: string): Promise<ShopDatabase<pg.PoolClient>> {
   const pool = new pg.Pool({ connectionString: url, max: 10 })
@@ -55,6 +57,11 @@ export async function postgresDatabase(url: string): Promise<ShopDatabase<pg.Poo
       one<Export>(tx, 'update exports set finished = true where id = $1 returning id, account, parts, finished', [id]),
     exports: account =>
       rows<Export>('select id, account, parts, finished from exports where account = $1 order by id', account),
+    async insertBooking(tx, { account, amount, direction, payment }) {
+      const text = 'insert into bookings (account, amount, direction, payment) values ($1, $2, $3, $4)'
+      await tx.query(text, [account, amount, direction, payment])
+    },
+    bookings: account => rows<Booking>('select * from bookings where account = $1 order by id', account),
     close: () => pool.end(),
   }
 }

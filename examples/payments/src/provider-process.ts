@@ -1,7 +1,5 @@
 /** Starting and stopping the payment provider. */
-import { type ChildProcess, fork } from 'node:child_process'
-import { once } from 'node:events'
-import { fileURLToPath } from 'node:url'
+import { startProcess } from './child-process.ts'
 import { type ProviderAddress, type ProviderClient, providerClient } from './provider-client.ts'
 
 export interface Provider extends ProviderClient, ProviderAddress {
@@ -15,28 +13,11 @@ export interface Provider extends ProviderClient, ProviderAddress {
 /** `at`: where it listened before. Default: ports that the kernel chooses. */
 export async function startProvider(ledgerPath: string, at?: ProviderAddress): Promise<Provider> {
   const ports = at === undefined ? [] : [new URL(at.url).port, new URL(at.controlUrl).port]
-  const child = fork(fileURLToPath(new URL('./provider.ts', import.meta.url)), [ledgerPath, ...ports], {
-    execArgv: ['--import', 'tsx'],
-  })
-  const ended = once(child, 'exit').then(([code]) => {
-    throw new Error(`the payment provider did not start: it exited with code ${code}`)
-  })
-  const [message]: unknown[] = await Promise.race([once(child, 'message'), ended])
+  const program = new URL('./provider.ts', import.meta.url)
+  const { message, ...started } = await startProcess('payment provider', program, [ledgerPath, ...ports])
   const { port, controlPort } = portsOf(message)
   const address = { url: `http://127.0.0.1:${port}/charges`, controlUrl: `http://127.0.0.1:${controlPort}` }
-  return {
-    ...providerClient(address),
-    ...address,
-    pid: child.pid,
-    exited: once(child, 'exit'),
-    stop: () => stop(child),
-  }
-}
-
-async function stop(child: ChildProcess): Promise<void> {
-  if (child.exitCode !== null || child.signalCode !== null) return
-  child.kill('SIGTERM')
-  await once(child, 'exit')
+  return { ...providerClient(address), ...address, ...started }
 }
 
 function portsOf(message: unknown): { port: number; controlPort: number } {

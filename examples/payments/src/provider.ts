@@ -17,9 +17,10 @@
  * Started by fork with the ledger's path and its two ports, 0 for any. It reports its ports to the parent, and exits with it.
  */
 import { once } from 'node:events'
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { setTimeout as delay } from 'node:timers/promises'
 import { type AskedFor, type Charge, type Fault, lostAnswerAmount, type WebhookTarget } from './charge.ts'
+import { answer, answeringErrors, listen, readBody } from './loopback-server.ts'
 import { faultSwitch, parseFault } from './provider-faults.ts'
 import { openLedger } from './provider-ledger.ts'
 import { parseWebhookTarget, sendWebhook } from './provider-webhooks.ts'
@@ -27,9 +28,6 @@ import { parseWebhookTarget, sendWebhook } from './provider-webhooks.ts'
 /** `late` charges after this at the latest: a client that waited so long is gone. */
 const patienceMs = 60_000
 const defaultDelayMs = 1_000
-const listenAgainMs = 50
-/** Whoever has the port for longer keeps it. */
-const listenLimitMs = 20_000
 const askedMax = 1_000
 
 const ledgerPath = process.argv[2]
@@ -182,35 +180,6 @@ function goDown(fault: Fault): void {
 
 function wantedPort(argument: number): number {
   return Number(process.argv[argument] ?? 0)
-}
-
-/** On a port that was ours before, another process's connection may be in the way for a moment. */
-async function listen(on: Server, wanted: number): Promise<number> {
-  const untilMs = performance.now() + listenLimitMs
-  for (;;) {
-    on.listen(wanted, '127.0.0.1')
-    const failure = await once(on, 'listening').catch((error: unknown) => error)
-    const address = on.address()
-    if (typeof address === 'object' && address !== null) return address.port
-    if (wanted === 0 || performance.now() > untilMs) throw failure
-    await delay(listenAgainMs)
-  }
-}
-
-function answeringErrors(handle: (request: IncomingMessage, response: ServerResponse) => Promise<void>) {
-  return (request: IncomingMessage, response: ServerResponse): void => {
-    handle(request, response).catch((error: unknown) => response.writeHead(500).end(String(error)))
-  }
-}
-
-async function readBody(request: IncomingMessage): Promise<string> {
-  const chunks: Uint8Array[] = []
-  for await (const chunk of request) chunks.push(chunk)
-  return Buffer.concat(chunks).toString()
-}
-
-function answer(response: ServerResponse, status: number, value: unknown): void {
-  response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(value))
 }
 
 function stop(): void {

@@ -25,7 +25,7 @@ import { charging, type PaymentInput, transferring } from './pay.ts'
 import type { ProviderClient } from './provider-client.ts'
 import { settleUnknowns } from './settle-unknowns.ts'
 
-export interface RedisApiParts extends Omit<ApiParts<never>, 'database' | 'onReceipt'> {
+export interface RedisApiParts extends Omit<ApiParts<never>, 'database' | 'receipts'> {
   readonly store: RedisStore
 }
 

@@ -26,6 +26,15 @@ export interface Export {
   readonly finished: boolean
 }
 
+/** A payment in the books of the ledger. Two of one payment would both be there: nothing but Latchkey keeps them apart. */
+export interface Booking {
+  readonly id: number
+  readonly account: string
+  readonly amount: number
+  readonly direction: 'in' | 'out'
+  readonly payment: number
+}
+
 export interface ShopDatabase<Tx> {
   readonly store: Store<Tx>
   /** One line for the person who started the playground. */
@@ -44,5 +53,7 @@ export interface ShopDatabase<Tx> {
   addExportPart(tx: Tx, id: number): Promise<void>
   finishExport(tx: Tx, id: number): Promise<Export>
   exports(account: string): Promise<readonly Export[]>
+  insertBooking(tx: Tx, booking: Omit<Booking, 'id'>): Promise<void>
+  bookings(account: string): Promise<readonly Booking[]>
   close(): Promise<void>
 }

@@ -2,14 +2,16 @@
 import { join } from 'node:path'
 import Database from 'libsql'
 import { type SqliteTx, sqliteStore } from 'latchkey/stores/sqlite'
-import type { Export, Order, Payment, ShopDatabase } from './shop-database.ts'
+import type { Booking, Export, Order, Payment, ShopDatabase } from './shop-database.ts'
 
 const tables = `
   create table if not exists orders (id integer primary key, account text not null, sku text not null) strict;
   create table if not exists payments (id integer primary key, account text not null, amount integer not null,
     direction text not null, reference text not null unique, charge text) strict;
   create table if not exists exports (id integer primary key, account text not null,
-    parts integer not null default 0, finished integer not null default 0) strict`
+    parts integer not null default 0, finished integer not null default 0) strict;
+  create table if not exists bookings (id integer primary key, account text not null, amount integer not null,
+    direction text not null, payment integer not null) strict`
 
 export async function sqliteDatabase(directory: string): Promise<ShopDatabase<SqliteTx>> {
   const path = join(directory, 'shop.db')
@@ -62,6 +64,13 @@ export async function sqliteDatabase(directory: string): Promise<ShopDatabase<Sq
         account,
       )
       return found.map(row => ({ ...row, finished: row.finished === 1 }))
+    },
+    async insertBooking(tx, { account, amount, direction, payment }) {
+      const text = 'insert into bookings (account, amount, direction, payment) values (?, ?, ?, ?)'
+      tx.run(text, [account, amount, direction, payment])
+    },
+    async bookings(account) {
+      return rows<Booking>('select * from bookings where account = ? order by id', account)
     },
     async close() {
       reader.close()

@@ -15,6 +15,8 @@ export interface Playground {
   line(text: string, n?: number): string
   /** Sends a signal to the whole group, as a terminal does on Ctrl-C. */
   interrupt(signal?: NodeJS.Signals): void
+  /** kill -9 of the API alone: no shutdown code runs. Returns when it is gone. */
+  kill(): Promise<void>
   readonly exited: Promise<number | null>
   /** Ctrl-C, once. */
   stop(): Promise<number | null>
@@ -44,6 +46,10 @@ export async function startPlayground(...flags: string[]): Promise<Playground> {
       return found
     },
     interrupt,
+    async kill() {
+      child.kill('SIGKILL')
+      await exited
+    },
     exited,
     stop() {
       interrupt()

@@ -1,6 +1,7 @@
 // npm run story                         eight failure scenarios, run against the payments API and its provider, with their results
 // npm run story -- --quiet              one line per scene
 // npm run story -- --store postgres://… on PostgreSQL, in an empty database
+// npm run story -- --broker nats://…    with a ledger that books the payments, and a ninth scene, in which it is killed
 //
 // Exits with 0 if every scene ended with exactly the intended charges, and with 1 otherwise.
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -8,9 +9,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { client } from './client.ts'
+import { openBooks } from './books.ts'
 import { playScene, type Performance } from './play-scene.ts'
 import type { Scene } from './scene.ts'
 import { scenes } from './scenes.ts'
+import { killedLedger } from './scenes/killed-ledger.ts'
 import { countLine, openScreen, type Screen } from './screen.ts'
 import { openStage, type Stage } from './stage.ts'
 
@@ -21,7 +24,7 @@ const lastBeginMs = 90_000
 const storyLimitMs = 170_000
 const firstAmount = 1_400
 
-const { quiet, store } = readFlags()
+const { quiet, store, broker } = readFlags()
 const directory = mkdtempSync(join(tmpdir(), 'latchkey-story-'))
 const screen = openScreen({ quiet, stream: process.stdout })
 const limit = setTimeout(() => {
@@ -33,19 +36,22 @@ process.once('exit', () => rmSync(directory, { recursive: true, force: true, max
 for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => process.exit(1))
 
 screen.tell('starting the provider and the API')
-const stage = await openStage({ directory, store, quarantineMs })
+const stage = await openStage({ directory, store, broker, quarantineMs })
+const books = broker === undefined ? undefined : await openBooks(broker, stage)
 try {
-  process.exitCode = await tellStory(stage, screen)
+  process.exitCode = await tellStory(stage, screen, books === undefined ? scenes : [...scenes, killedLedger(books)])
 } finally {
+  await books?.close()
   await stage.stop()
   clearTimeout(limit)
 }
 
-function readFlags(): { quiet: boolean; store: string | undefined } {
+function readFlags(): { quiet: boolean; store: string | undefined; broker: string | undefined } {
   try {
-    const options = { quiet: { type: 'boolean', default: false }, store: { type: 'string' } } as const
-    const { values } = parseArgs({ options })
-    return { quiet: values.quiet, store: values.store }
+    const text = { type: 'string' } as const
+    const options = { quiet: { type: 'boolean', default: false }, store: text, broker: text } as const
+    const { quiet, store, broker } = parseArgs({ options }).values
+    return { quiet, store, broker }
   } catch (error) {
     console.error(error instanceof Error ? error.message : error)
     process.exit(2)
@@ -57,23 +63,27 @@ function notPlayed(scene: Scene): Performance {
   return { scene, facts: [], complaints, seconds: 0 }
 }
 
-async function tellStory(on: Stage, { tell, saw, happened, ...shown }: Screen): Promise<number> {
+async function tellStory(
+  on: Stage,
+  { tell, saw, happened, ...shown }: Screen,
+  played: readonly Scene[],
+): Promise<number> {
   const startedMs = performance.now()
   let amount = firstAmount
   const theatre = { stage: on, client: client(() => on.url), newAmount: () => (amount += 1), tell, saw, happened }
   const performances: Performance[] = []
-  for (const [index, scene] of scenes.entries()) {
+  for (const [index, scene] of played.entries()) {
     shown.open(index + 1, scene)
     const inTime = performance.now() - startedMs < lastBeginMs
-    const played = inTime ? await playScene(theatre, scene) : notPlayed(scene)
-    performances.push(played)
-    await shown.close(played, index + 1)
+    const performed = inTime ? await playScene(theatre, scene) : notPlayed(scene)
+    performances.push(performed)
+    await shown.close(performed, index + 1)
   }
   const failed = performances.filter(({ complaints }) => complaints.length > 0).length
-  const facts = performances.flatMap(played => played.facts)
+  const facts = performances.flatMap(performed => performed.facts)
   const strangers = (await on.provider.ledger()).length - facts.flatMap(({ charges }) => charges).length
   const seconds = ((performance.now() - startedMs) / 1_000).toFixed(0)
-  shown.print(`\n${scenes.length} scenes in ${seconds} s: ${countLine(facts)}; ${failed} failed`)
+  shown.print(`\n${played.length} scenes in ${seconds} s: ${countLine(facts)}; ${failed} failed`)
   if (strangers > 0) shown.print(`charges in the ledger without a scene: ${strangers}`)
   return failed === 0 && strangers === 0 ? 0 : 1
 }

@@ -1,4 +1,4 @@
-/** The processes of the story: the provider, and the API, which is killed and restarted on the same files and port. */
+/** The processes of the story: the provider, and the API with its ledger, which is killed and restarted on the same files and port. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
@@ -8,6 +8,8 @@ import { until } from './waiting.ts'
 
 export interface Stage {
   readonly url: string
+  /** Where the ledger is controlled. Empty without a broker. */
+  readonly ledgerUrl: string
   readonly provider: Provider
   /** kill -9: no shutdown code runs. */
   killApi(): Promise<void>
@@ -19,6 +21,8 @@ export interface StageOptions {
   readonly directory: string
   /** A PostgreSQL URL. Absent: SQLite. */
   readonly store: string | undefined
+  /** A NATS URL. Absent: no ledger. */
+  readonly broker: string | undefined
   readonly quarantineMs: number
 }
 
@@ -29,10 +33,14 @@ export async function openStage(options: StageOptions): Promise<Stage> {
   const provider = await startProvider(join(options.directory, 'provider-ledger.jsonl'))
   let api: ChildProcess | undefined
   let url = ''
+  let ledgerUrl = ''
   const stage: Stage = {
     provider,
     get url() {
       return url
+    },
+    get ledgerUrl() {
+      return ledgerUrl
     },
     async killApi() {
       if (api !== undefined) await end(api, 'SIGKILL')
@@ -40,7 +48,7 @@ export async function openStage(options: StageOptions): Promise<Stage> {
     async startApi() {
       const port = url === '' ? '0' : new URL(url).port
       api = launch(provider, options, port)
-      url = await printedUrl(api)
+      ;({ url, ledgerUrl } = await printedUrls(api))
     },
     async stop() {
       if (api !== undefined) await end(api, 'SIGTERM')
@@ -56,10 +64,15 @@ export async function openStage(options: StageOptions): Promise<Stage> {
   }
 }
 
-function launch(provider: Provider, { directory, store, quarantineMs }: StageOptions, port: string): ChildProcess {
+function launch(
+  provider: Provider,
+  { directory, store, broker, quarantineMs }: StageOptions,
+  port: string,
+): ChildProcess {
   const main = fileURLToPath(new URL('../main.ts', import.meta.url))
   const flags = ['--dir', directory, '--port', port, '--provider', `${provider.url},${provider.controlUrl}`]
   if (store !== undefined) flags.push('--store', store)
+  if (broker !== undefined) flags.push('--broker', broker)
   flags.push('--quarantine', String(quarantineMs))
   // The channel carries no messages. It closes when the story ends, however it ends, and the API exits with it.
   return spawn(process.execPath, ['--import', 'tsx', '--conditions=latchkey-source', main, ...flags], {
@@ -68,7 +81,7 @@ function launch(provider: Provider, { directory, store, quarantineMs }: StageOpt
 }
 
 /** Both streams are read to the end: a full pipe would stop the API. */
-async function printedUrl(api: ChildProcess): Promise<string> {
+async function printedUrls(api: ChildProcess): Promise<{ url: string; ledgerUrl: string }> {
   let text = ''
   const collect = (chunk: unknown) => {
     text = (text + String(chunk)).slice(-20_000)
@@ -81,11 +94,11 @@ async function printedUrl(api: ChildProcess): Promise<string> {
     () => {
       if (hasEnded(api)) throw new Error(`the API did not start:\n${text}`)
       found ??= /playground at (http:\/\/127\.0\.0\.1:\d+)/.exec(text)?.[1]
-      return found !== undefined
+      return found !== undefined && text.includes('Ctrl-C stops')
     },
     startLimitMs,
   )
-  return found ?? ''
+  return { url: found ?? '', ledgerUrl: /controlled at (\S+)/.exec(text)?.[1] ?? '' }
 }
 
 async function end(child: ChildProcess, signal: 'SIGKILL' | 'SIGTERM'): Promise<void> {

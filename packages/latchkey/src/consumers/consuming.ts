@@ -15,7 +15,10 @@ export interface Delivery {
 }
 
 export interface Consuming {
-  /** Begins a delivery. Resolves as soon as there is room for another one, or `stop` was called. */
+  /**
+   * Begins a delivery. Resolves as soon as there is room for another one, or `stop` was called. A message whose outcome is durable makes room: the next
+   * one need not wait until the broker has confirmed its acknowledgement.
+   */
   take(delivery: Delivery): Promise<void>
   /** Aborted when `stop` begins. */
   readonly stopping: AbortSignal
@@ -32,6 +35,8 @@ export interface StopOptions {
 }
 
 const drainMs = 10_000
+/** A broker that confirms nothing any more must not collect messages here. */
+const unsettledMax = 64
 /** How often a consumer looks for messages that operators have marked. */
 const redriveEveryMs = 5_000
 
@@ -39,19 +44,32 @@ export function startConsuming(receiver: Receiver, concurrency: number): Consumi
   const { clock, telemetry, operation } = receiver
   const stopping = new AbortController()
   const underWay = new Set<Promise<void>>()
-  const stopped = new Promise<void>(resolve => stopping.signal.addEventListener('abort', () => resolve()))
+  let running = 0
+  const room = openRoom()
+  stopping.signal.addEventListener('abort', room.made)
+  const isFull = () => running >= concurrency || underWay.size >= concurrency + unsettledMax
   let end = () => {}
   const ended = new Promise<void>(resolve => (end = resolve))
   let pausedUntilMs = 0
 
   async function run({ message, renew, settle, abandon }: Delivery): Promise<void> {
     try {
-      const result = await receiver.receive(message, renew)
+      const result = await receive(message, renew)
       if (result.kind === 'retry' && result.cause === 'store-down') pausedUntilMs = clock.monotonicMs() + result.afterMs
+      room.made()
       await settle(result)
     } catch (error) {
       telemetry.report('a delivery was not settled, so the message comes again', { operation, error })
       await abandon()
+    }
+  }
+
+  async function receive(message: InboxMessage, renew: () => unknown): Promise<InboxResult> {
+    running += 1
+    try {
+      return await receiver.receive(message, renew)
+    } finally {
+      running -= 1
     }
   }
 
@@ -70,9 +88,12 @@ export function startConsuming(receiver: Receiver, concurrency: number): Consumi
     ended,
     pauseMs: () => Math.max(0, pausedUntilMs - clock.monotonicMs()),
     async take(delivery) {
-      const running = run(delivery).finally(() => underWay.delete(running))
-      underWay.add(running)
-      if (underWay.size >= concurrency) await Promise.race([...underWay, stopped])
+      const settled = run(delivery).finally(() => {
+        underWay.delete(settled)
+        room.made()
+      })
+      underWay.add(settled)
+      while (isFull() && !stopping.signal.aborted) await room.next()
     },
     async stop({ timeoutMs = drainMs } = {}) {
       stopping.abort()
@@ -82,6 +103,18 @@ export function startConsuming(receiver: Receiver, concurrency: number): Consumi
       waited.abort()
       end()
       return { drained }
+    },
+  }
+}
+
+/** Not a race of promises: each race would leave something behind at the one of them that lives as long as the consumer. */
+function openRoom(): { next(): Promise<void>; made(): void } {
+  const waiting = new Set<() => void>()
+  return {
+    next: () => new Promise<void>(resolve => waiting.add(resolve)),
+    made() {
+      for (const resume of waiting) resume()
+      waiting.clear()
     },
   }
 }

@@ -57,6 +57,16 @@ describe('a message of a broker', () => {
     expect(messageOf(envelope({}, 'x'), { identity: 'position' })).toMatchObject({ source: 'ORDERS', id: 'ORDERS/7' })
   })
 
+  it('is bytes where it is no UTF-8, and JSON also after a byte order mark', () => {
+    const json = { 'content-type': 'application/json' }
+    const read = (bytes: Uint8Array) => messageOf({ ...envelope(json, '', 'm'), bytes }, {}).data
+    const invalid = Buffer.from([0x22, 0xff, 0x22])
+    expect(read(invalid)).toBe(invalid)
+    expect(read(Buffer.from('\uFEFF{"order":7}'))).toEqual({ order: 7 })
+    // A view into a larger buffer.
+    expect(read(Buffer.from('xx{"order":7}xx').subarray(2, 13))).toEqual({ order: 7 })
+  })
+
   it('is bytes unless a content type says JSON', () => {
     expect(messageOf(envelope({}, '{"order":7}', 'm'), {}).data).toEqual(Buffer.from('{"order":7}'))
     expect(messageOf(envelope({}, '{"order":7}', 'm'), { contentType: 'application/json' }).data).toEqual({ order: 7 })

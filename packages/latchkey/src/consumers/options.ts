@@ -5,7 +5,8 @@ import { anything, callable, count, oneOf, text, waitedMs } from '../ports/optio
 import type { StopOptions } from './consuming.ts'
 import type { EnvelopeOptions } from './envelope.ts'
 
-export interface ConsumeOptions extends Omit<InboxOptions, 'consumer'>, Pick<EnvelopeOptions, 'contentType'> {
+export interface ConsumeOptions
+  extends Omit<InboxOptions, 'consumer' | 'beatMs'>, Pick<EnvelopeOptions, 'contentType'> {
   /** The scope of its keys. Default: the name that the broker has for it. Once messages were received, it must not change. */
   readonly consumer?: string
   /** How many messages run at the same time. Default 1, which keeps their order as long as none is retried and no other process consumes. */

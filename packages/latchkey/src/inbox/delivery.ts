@@ -20,6 +20,8 @@ export interface InboxParts<C> {
   readonly attemptsMax: number
   readonly backoff: Backoff
   readonly onUnknown: 'retry' | 'park'
+  /** Undefined: with the lease. */
+  readonly beatMs: number | undefined
 }
 
 /** What is known of an attempt while it runs. */
@@ -153,6 +155,7 @@ async function answerTo<C>(
       name,
       [engine]: { settings, shared },
     },
+    beatMs = settings.leaseMs / beatsPerLease,
   }: InboxParts<C>,
   { run, onBeat }: Delivery,
   { request, attempt }: Asked,
@@ -160,7 +163,7 @@ async function answerTo<C>(
   if (onBeat === undefined) return run(request, attempt)
   const beat = harmlessBeat(shared.telemetry, name, onBeat)
   if (kind === 'guarded') return run({ ...request, onBeat: beat }, attempt)
-  const stop = beatEvery(shared.clock, settings.leaseMs / beatsPerLease, beat)
+  const stop = beatEvery(shared.clock, beatMs, beat)
   try {
     return await run(request, attempt)
   } finally {

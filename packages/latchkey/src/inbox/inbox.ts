@@ -29,6 +29,11 @@ export interface InboxOptions {
    * is parked, and taken again by `redriven` once its row is settled, so that it holds up no other message.
    */
   readonly onUnknown?: 'retry' | 'park'
+  /**
+   * How often `onBeat` is called for an atomic operation, which has no lease. Default 10 s. Choose a third of the broker's lease where that is shorter
+   * than 30 s.
+   */
+  readonly beatMs?: number
 }
 
 export interface DefinedInboxOptions<Input> extends InboxOptions {
@@ -141,6 +146,7 @@ const inboxChecks: ChecksOf<InboxOptions> = {
   backoffMs: waitedMs,
   backoffMsMax: waitedMs,
   onUnknown: oneOf('retry', 'park'),
+  beatMs: waitedMs,
 }
 const definedChecks: ChecksOf<DefinedInboxOptions<unknown>> = { ...inboxChecks, input: callable }
 const receiveChecks: ChecksOf<ReceiveOptions> = { onBeat: callable }
@@ -149,13 +155,18 @@ const redrivenChecks: ChecksOf<RedrivenOptions> = { limit: count }
 function partsOf<C>(operation: DeclaredOperation<C>, options: InboxOptions, checks: typeof inboxChecks): InboxParts<C> {
   const owner = ownerOf(operation)
   checkOptions(owner, options, checks)
-  const { consumer, attemptsMax = 10, backoffMs = 1_000, backoffMsMax = 600_000, onUnknown = 'retry' } = options
+  const { consumer, attemptsMax = 10, backoffMs = 1_000, backoffMsMax = 600_000, onUnknown = 'retry', beatMs } = options
   if (consumer === undefined) throw misconfigured(`${owner}: needs consumer, the name of its group or durable consumer`)
   if (backoffMsMax < backoffMs) {
     throw misconfigured(`${owner}: backoffMsMax must be at least backoffMs, ${backoffMs} (got ${backoffMsMax})`)
   }
   checkFit(owner, operation)
-  return { operation, consumer, attemptsMax, backoff: { backoffMs, backoffMsMax }, onUnknown }
+  if (beatMs !== undefined && operation.kind !== 'atomic') {
+    throw misconfigured(
+      `${owner}: beatMs is for atomic operations; a ${operation.kind} one beats every third of its leaseMs`,
+    )
+  }
+  return { operation, consumer, attemptsMax, backoff: { backoffMs, backoffMsMax }, onUnknown, beatMs }
 }
 
 /** What an operation may be for requests, and not for messages. */

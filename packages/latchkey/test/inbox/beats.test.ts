@@ -61,6 +61,18 @@ it('renews the lease of the broker while a phased message runs, and stops with i
   expect(beats).toBe(before)
 })
 
+it('beats for an atomic message as often as it is told, and for no other kind', async () => {
+  const latchkey = quiet(memoryStore())
+  const options = { consumer: newConsumer(), beatMs: 20 }
+  let beats = 0
+  const handler = () => expect.poll(() => beats, { timeout: limitMs }).toBeGreaterThanOrEqual(3)
+  const { receive } = inbox(latchkey.atomic('orders.book'), options)
+  expect(await receive(order('1'), handler, { onBeat: () => void (beats += 1) })).toEqual({ kind: 'done' })
+  expect(() => inbox(latchkey.guarded('orders.charge', { onFailure: 'hold' }), options)).toThrow(
+    'a guarded one beats every third of its leaseMs',
+  )
+})
+
 it('goes on with a message whose onBeat fails, and reports it', async () => {
   const telemetry = recordingTelemetry()
   const operation = quiet(memoryStore(), { telemetry }).guarded('orders.book', { ...brief, onFailure: 'hold' })

@@ -51,19 +51,32 @@ describeNats('a consumer of NATS', own => {
     expect(messages).toMatchObject([{ consumer: 'billing', source: 'ORDERS', position: 'ORDERS/1' }])
   })
 
+  /** Two and a half times `ack_wait`, and within the limit of a transaction. */
+  const forLong = () => new Promise<void>(resolve => setTimeout(resolve, 1_500))
+
   it('is not delivered a message again while it runs, however long that takes', async () => {
     const operation = latchkey().guarded('orders.book', { onFailure: 'rerun', leaseMs: 600 })
     const from = await durable({ ack_wait: nanos(600) })
     let runs = 0
     // There is room for a second delivery.
-    const started = await consume(operation, { from, concurrency: 2 }, async () => {
+    const started = await consume(operation, { from, concurrency: 2 }, () => {
       runs += 1
-      await new Promise(resolve => setTimeout(resolve, 2_000))
+      return forLong()
     })
     await broker.publish('m-1', { order: 'm-1' })
     await allSettled()
     await started.stop()
     expect(runs).toBe(1)
+    const { delivered } = await manager.consumers.info('ORDERS', 'billing')
+    expect(delivered.consumer_seq).toBe(1)
+  })
+
+  it('renews a message of an atomic operation however short its ack_wait is', async () => {
+    const from = await durable({ ack_wait: nanos(600) })
+    const started = await consume(latchkey().atomic('orders.book'), { from, concurrency: 2 }, forLong)
+    await broker.publish('m-1', { order: 'm-1' })
+    await allSettled()
+    await started.stop()
     const { delivered } = await manager.consumers.info('ORDERS', 'billing')
     expect(delivered.consumer_seq).toBe(1)
   })

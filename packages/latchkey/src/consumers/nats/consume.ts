@@ -14,8 +14,8 @@ import type { NatsConsumer, NatsConsumerInfo, NatsMessage, NatsMessages } from '
 
 export interface NatsConsumeOptions extends ConsumeOptions, Pick<EnvelopeOptions, 'identity'> {
   /**
-   * A durable consumer: `await jetstream(connection).consumers.get('ORDERS', 'billing')`. `ack_policy` explicit, `ack_wait` at least the operation's
-   * `leaseMs`, no `max_deliver`.
+   * A durable consumer: `await jetstream(connection).consumers.get('ORDERS', 'billing')`. `ack_policy` explicit, no `max_deliver`, and `ack_wait`
+   * at least the `leaseMs` of an operation that has one.
    */
   readonly from: NatsConsumer
 }
@@ -44,8 +44,11 @@ export async function consume<X extends Execution, Input, C>(
     throw misconfigured(`${owner}: from is missing: await jetstream(connection).consumers.get('ORDERS', 'billing')`)
   }
   const info = await from.info()
-  const receiver = receiverOf(operation, { ...inboxOptions, consumer: consumer ?? info.name }, handler)
-  checkFit(owner, info, receiver.leaseMs)
+  // It has no lease to beat with, and none that `ack_wait` could be too short for.
+  const isAtomic = operation.kind === 'atomic'
+  const beat = isAtomic ? { beatMs: Math.ceil(ackWaitMsOf(info) / beatsPerAckWait) } : {}
+  const receiver = receiverOf(operation, { ...inboxOptions, ...beat, consumer: consumer ?? info.name }, handler)
+  checkFit(owner, info, isAtomic ? 0 : receiver.leaseMs)
   const consuming = startConsuming(receiver, concurrency)
   const envelope: EnvelopeOptions = {
     ...(identity === undefined ? {} : { identity }),
@@ -74,10 +77,20 @@ const natsChecks: ChecksOf<NatsDefinedConsumeOptions<unknown>> = {
   identity: oneOf('message', 'position'),
 }
 
+/** Two renewals may be lost. */
+const beatsPerAckWait = 3
+/** Of a server that does not tell: its default. */
+const ackWaitDefault = 30_000_000_000
+
+function ackWaitMsOf({ config }: NatsConsumerInfo): number {
+  return (config.ack_wait ?? ackWaitDefault) / 1_000_000
+}
+
 /** What would lose messages, or deliver them again while they run. */
-function checkFit(owner: string, { name, config }: NatsConsumerInfo, leaseMs: number): void {
-  const { ack_policy: ackPolicy, ack_wait: ackWait = 0, max_deliver: maxDeliver = -1 } = config
-  const ackWaitMs = ackWait / 1_000_000
+function checkFit(owner: string, info: NatsConsumerInfo, leaseMs: number): void {
+  const { name, config } = info
+  const { ack_policy: ackPolicy, max_deliver: maxDeliver = -1 } = config
+  const ackWaitMs = ackWaitMsOf(info)
   if (ackPolicy !== 'explicit') {
     throw misconfigured(
       `${owner}: the consumer ${name} has ack_policy ${ackPolicy ?? 'none'}: with any other than explicit, messages are acknowledged that did not run`,
