@@ -81,22 +81,25 @@ interface Placing {
   readonly databases: Database[]
 }
 
-async function placeOf(
-  { id, store }: Subject,
-  { context, directory, databases }: Placing,
-): Promise<Place | { missing: string }> {
-  if (store === 'postgres') {
-    const server = await context.postgres()
-    const database = await createDatabaseOn(server.url)
-    databases.push(database)
-    return { place: database.url, databaseUs: () => postgresUs(server.pid, server.dataDir) }
-  }
-  if (store === 'redis') {
-    const redis = await context.redis()
+async function placeOf({ id, store }: Subject, placing: Placing): Promise<Place | { missing: string }> {
+  if (store === 'postgres') return inPostgres(placing)
+  if (store === 'redis' || store === 'tiered') {
+    const redis = await placing.context.redis()
     if ('missing' in redis) return redis
-    return { place: redis.freshDatabase(), databaseUs: () => processUs(redis.pid) }
+    const place = redis.freshDatabase()
+    if (store === 'redis') return { place, databaseUs: () => processUs(redis.pid) }
+    // The time of the database alone: the cache is there to spare it.
+    const database = await inPostgres(placing)
+    return { ...database, place: `${database.place} ${place}` }
   }
-  return { place: join(directory, `${id}.db`), databaseUs: () => 0 }
+  return { place: join(placing.directory, `${id}.db`), databaseUs: () => 0 }
+}
+
+async function inPostgres({ context, databases }: Placing): Promise<Place> {
+  const server = await context.postgres()
+  const database = await createDatabaseOn(server.url)
+  databases.push(database)
+  return { place: database.url, databaseUs: () => postgresUs(server.pid, server.dataDir) }
 }
 
 async function startPlayer(

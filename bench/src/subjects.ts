@@ -18,7 +18,7 @@ export interface Subject {
   readonly name: string
   readonly frame: Frame
   readonly guard: Guard
-  readonly store: 'memory' | 'sqlite' | 'postgres' | 'redis' | undefined
+  readonly store: 'memory' | 'sqlite' | 'postgres' | 'redis' | 'tiered' | undefined
   readonly option?: Option
   /** A peer's file in bench/peers. */
   readonly peer?: string
@@ -39,6 +39,7 @@ const onPlain: readonly Subject[] = [
   { id: 'sqlite', name: 'Latchkey on SQLite', guard: 'guarded', store: 'sqlite', ...plain },
   { id: 'memory', name: 'Latchkey in memory', guard: 'guarded', store: 'memory', ...plain },
   { id: 'redis', name: 'Latchkey on Redis', guard: 'guarded', store: 'redis', ...plain },
+  { id: 'tiered', name: 'Latchkey on PostgreSQL behind Redis', guard: 'guarded', store: 'tiered', ...plain },
   { id: 'naive', name: 'naive: pool of 10, INSERT and UPDATE', guard: 'naive', store: 'postgres', ...plain },
   { id: 'floor', name: 'floor: the leanest durable guard', guard: 'floor', store: 'postgres', ...plain },
   {

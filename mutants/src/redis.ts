@@ -10,17 +10,17 @@ const replicates = (test: string): NamedTest => ({ path: `${folder}/replicas.red
 export const redisMutants: readonly Mutant[] = [
   {
     name: 'redis: complete without the fence',
-    patches: [{ file: `${folder}/keys/complete.ts`, find: ' or found[2] ~= ownFence', replace: '' }],
+    patches: [{ file: `${folder}/keys/complete.ts`, find: ' or fence ~= ownFence', replace: '' }],
     caughtBy: [conforms('refuses every write with the wrong fence to a row that is in_progress')],
   },
   {
     name: 'redis: complete without the claim id',
-    patches: [{ file: `${folder}/keys/complete.ts`, find: ' or found[3] ~= ownClaim', replace: '' }],
+    patches: [{ file: `${folder}/keys/complete.ts`, find: ' or claim ~= ownClaim', replace: '' }],
     caughtBy: [conforms('refuses every write with the wrong claimId to a row that is in_progress')],
   },
   {
     name: 'redis: an owner without the fence',
-    patches: [{ file: `${folder}/keys/owner.ts`, find: 'fence == ownFence and ', replace: '' }],
+    patches: [{ file: `${folder}/keys/owner.ts`, find: 'fence == tonumber(ownFence) and ', replace: '' }],
     caughtBy: [conforms('refuses every write with the wrong fence to a row that is unknown')],
   },
   {
@@ -39,7 +39,7 @@ export const redisMutants: readonly Mutant[] = [
     patches: [
       {
         file: `${folder}/keys/claim.ts`,
-        find: "and redis.call('HGET', row, 'ca') == call then",
+        find: 'and call == ownCall then',
         replace: 'and false then',
       },
     ],
@@ -47,7 +47,7 @@ export const redisMutants: readonly Mutant[] = [
   },
   {
     name: 'redis: an expiry is not compared',
-    patches: [{ file: `${folder}/keys/row.ts`, find: 'and tonumber(expires) <= now', replace: 'and false' }],
+    patches: [{ file: `${folder}/keys/row.ts`, find: 'and expires <= now', replace: 'and false' }],
     caughtBy: [conforms('grants over an expired row as over none, with the next fence')],
   },
   {
@@ -55,11 +55,50 @@ export const redisMutants: readonly Mutant[] = [
     patches: [
       {
         file: `${folder}/keys/claim.ts`,
-        find: 'math.max(highest + 1, time[1] * 1000000 + time[2])',
-        replace: 'highest + 1',
+        find: 'local seed = time[1] * 1000000 + time[2]',
+        replace: 'local seed = 1',
       },
     ],
     caughtBy: [keeps('raises the fence of an identity over the loss of everything')],
+  },
+  {
+    name: 'redis: a fence below the highest of its bucket',
+    patches: [{ file: `${folder}/keys/claim.ts`, find: 'tonumber(highest) >= seed', replace: 'false' }],
+    caughtBy: [keeps('raises the fence while the clock of the server stands behind what was granted')],
+  },
+  {
+    name: 'redis: one bad row fails the calls of its turn',
+    patches: [
+      {
+        file: `${folder}/connection/script.ts`,
+        find: 'local isDecided, reply = pcall(decide, ',
+        replace: 'local isDecided, reply = true, decide(',
+      },
+    ],
+    caughtBy: [keeps('decides the other calls of a turn where one key holds something else')],
+  },
+  {
+    name: 'redis: calls of a turn are not parted where a server asks for it',
+    patches: [
+      { file: `${folder}/connection/together.ts`, find: '!byBucket && isCrossSlot', replace: 'false && isCrossSlot' },
+    ],
+    caughtBy: [
+      {
+        path: `${folder}/cluster.redis.test.ts`,
+        test: 'parts the calls of a turn by their buckets where the client of one server reaches a cluster',
+      },
+    ],
+  },
+  {
+    name: 'redis: a grant without a replica, among calls of one turn',
+    patches: [
+      {
+        file: `${folder}/keys/claim.ts`,
+        find: 'if (lack !== undefined) return unanswered',
+        replace: 'if (false) return unanswered',
+      },
+    ],
+    caughtBy: [replicates('grants no claim that the replica does not have, and leaves the key free')],
   },
   {
     name: 'redis: the eviction policy is not checked',
@@ -85,7 +124,11 @@ export const redisMutants: readonly Mutant[] = [
   {
     name: 'redis: scripts that the server forgot are not sent again',
     patches: [
-      { file: `${folder}/connection/link.ts`, find: 'if (!isNoScript(error)) throw error', replace: 'throw error' },
+      {
+        file: `${folder}/connection/link.ts`,
+        find: 'if (!isNoScript(error)) throw storeError(error)',
+        replace: 'throw storeError(error)',
+      },
     ],
     caughtBy: [keeps('loads its scripts again where the server has forgotten them')],
   },

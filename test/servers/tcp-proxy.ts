@@ -10,7 +10,7 @@ export interface TcpProxy {
    * The next message from a client that contains `word` is lost together with its connection: `request` before it reaches
    * the server, `reply` after the server has answered it. Resolves when the wire is cut.
    */
-  cutAt(word: string, lost: 'request' | 'reply'): Promise<void>
+  cutAt(word: string | Buffer, lost: 'request' | 'reply'): Promise<void>
   /** From the next message on that contains `word`, all that clients send arrives, and no reply comes back until the wire is mended. */
   muteAt(word: string): void
   /**
@@ -24,7 +24,7 @@ export interface TcpProxy {
 }
 
 interface Cut {
-  readonly word: string
+  readonly word: string | Buffer
   readonly lost: 'request' | 'reply'
   done(): void
 }

@@ -1,9 +1,9 @@
-/** Latchkey on Redis beside other libraries on the same Redis, and the memory that a completed key takes there. */
+/** Latchkey on Redis beside other libraries on the same Redis, the memory that a completed key takes there, and Redis as a cache of PostgreSQL. */
 import { Redis } from 'ioredis'
 import { redisStore } from 'latchkey/stores/redis'
 import type { Context } from '../context.ts'
 import { faultsOf, markdownTable, scenarioTable, settingsOf, withSpread } from '../report/table.ts'
-import { measureScenario, type Scenario } from '../scenario.ts'
+import { measureScenario, type Run, type Scenario } from '../scenario.ts'
 import type { Section } from '../section.ts'
 import { guardedOperation, scope } from '../server/operations.ts'
 import { figure } from '../statistics.ts'
@@ -21,18 +21,27 @@ const newKeys: Scenario = {
 
 const replays: Scenario = {
   name: 'redis',
-  subjects: ['bare', 'redis', 'node-idempotency-redis', 'powertools-redis'],
+  subjects: ['bare', 'redis', 'node-idempotency-redis', 'powertools-redis', 'postgres', 'tiered'],
   connections: [64],
   seconds: 1,
   starts: 2,
   replayedKeys: 1_000,
 }
 
+/** Steadier than throughput where other programs use the machine. */
+const cpu = (run: Run) => run.appUs + run.databaseUs
+
 const newKeyFigures: Readonly<Record<string, Comparison>> = {
   'redis over bare': { of: 'redis', over: 'bare', what: 'throughput on Redis over the bare server' },
   ...Object.fromEntries(
     peers.map(peer => [`redis over ${peer}`, { of: 'redis', over: peer, what: `throughput over ${peer}` }]),
   ),
+  'cpu over node-idempotency-redis': {
+    of: 'redis',
+    over: 'node-idempotency-redis',
+    by: cpu,
+    what: 'processor time of application and Redis per request, over node-idempotency-redis',
+  },
   'app over bare': {
     of: 'redis',
     over: 'bare',
@@ -54,11 +63,23 @@ const replayFigures: Readonly<Record<string, Comparison>> = {
     over: 'powertools-redis',
     what: 'throughput of replays over powertools-redis',
   },
+  'replays: cpu over node-idempotency-redis': {
+    of: 'redis',
+    over: 'node-idempotency-redis',
+    by: cpu,
+    what: 'processor time of application and Redis per replay, over node-idempotency-redis',
+  },
+  'tiered database over postgres': {
+    of: 'tiered',
+    over: 'postgres',
+    by: run => run.databaseUs,
+    what: "the database's processor time per replay, behind a cache in Redis over PostgreSQL alone",
+  },
 }
 
 export const redis: Section = {
   name: 'redis',
-  what: 'new keys and replays on Redis over other libraries on the same Redis, and bytes per completed key',
+  what: 'new keys and replays on Redis over other libraries on the same Redis, bytes per completed key, and Redis as a cache of PostgreSQL',
   async run(context) {
     const fresh = await measureScenario(newKeys, context)
     const again = await measureScenario(replays, context)

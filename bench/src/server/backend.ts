@@ -6,6 +6,7 @@ import type { Insert } from './order.ts'
 import { postgresBackend } from './postgres-backend.ts'
 import { redisBackend } from './redis-backend.ts'
 import { sqliteBackend } from './sqlite-backend.ts'
+import { tieredBackend } from './tiered-backend.ts'
 
 export interface Stored {
   readonly rows: number
@@ -30,6 +31,7 @@ export async function openBackend(store: string | undefined, place: string): Pro
   if (store === 'memory') return memoryBackend()
   if (store === 'sqlite') return sqliteBackend(place)
   if (store === 'redis') return redisBackend(place)
+  if (store === 'tiered') return tieredBackend(place)
   return store === 'postgres' ? postgresBackend(place) : undefined
 }
 

@@ -3,6 +3,7 @@ import { Redis } from 'ioredis'
 import pg from 'pg'
 import { createLatchkey, singleTenant } from 'latchkey'
 import { memoryStore } from 'latchkey/stores/memory'
+import { outcomePlace, rowKey } from '../../../test/servers/redis/scan-rows.ts'
 import { operations } from '../operations.ts'
 import { type Attack, inParallel, post, type Target } from './enemy.ts'
 
@@ -20,15 +21,16 @@ const spoils = [
   `fingerprint = ''::bytea`,
 ]
 
-/** The same changes in Redis: commands on the row and on its outcome. */
-const redisSpoils: readonly (readonly [command: string, part: 'k' | 'o', ...args: (string | Buffer)[]])[] = [
-  ['HSET', 'k', 's', '99'],
-  ['HSET', 'k', 'r', '77'],
-  ['SET', 'o', Buffer.from('ff00ff00', 'hex')],
-  ['SET', 'o', ''],
-  ['SETRANGE', 'o', '0', Buffer.from([250])],
-  ['DEL', 'o'],
-  ['HSET', 'k', 'fp', ''],
+/** The same changes in Redis. `at`: where the outcome begins. */
+const redisSpoils: readonly ((row: Buffer, at: number) => Buffer)[] = [
+  row => row.fill(99, 1, 2),
+  row => row.fill(77, 2, 3),
+  (row, at) => Buffer.concat([row.subarray(0, at), Buffer.from('ff00ff00', 'hex')]),
+  (row, at) => Buffer.concat([row.subarray(0, at), Buffer.from([0])]),
+  (row, at) => row.fill(250, at, at + 1),
+  (row, at) => row.subarray(0, at),
+  // The fingerprint: behind the call, which a finished row has not.
+  row => row.fill(0, 70, 70 + row.readUInt16LE(68)),
 ]
 const requests = 600
 const atOnce = 20
@@ -58,9 +60,10 @@ async function spoilPostgres({ keysUrl }: Target, ids: readonly string[]): Promi
 async function spoilRedis({ keysUrl }: Target, ids: readonly string[]): Promise<void> {
   const client = new Redis(keysUrl)
   client.on('error', () => {})
-  for (const [index, [command, part, ...args]] of redisSpoils.entries()) {
-    const hex = (ids[index] ?? '').replaceAll('-', '')
-    await client.call(command, `lk:{${hex.slice(0, 2)}}:${part}:${hex}`, ...args)
+  for (const [index, spoil] of redisSpoils.entries()) {
+    const key = rowKey((ids[index] ?? '').replaceAll('-', ''))
+    const row = await client.getBuffer(key)
+    if (row !== null) await client.set(key, spoil(row, outcomePlace(row)))
   }
   client.disconnect()
 }

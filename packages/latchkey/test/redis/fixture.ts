@@ -1,6 +1,7 @@
 /** The store conformance harness over a Redis server: a prefix for each case, and a clock that a key of the case puts forward. */
 import type { Damage, SpoilableHarness } from '@latchkey/conformance'
 import type { Redis } from 'ioredis'
+import { outcomePlace } from '../../../../test/servers/redis/scan-rows.ts'
 import { hexOf, keysOf, type Part } from '../../src/stores/redis/connection/layout.ts'
 import type { RedisClient } from '../../src/stores/shared/redis/driver.ts'
 import { openRedisStore, type RedisStore, type RedisStoreOptions } from '../../src/stores/redis/store.ts'
@@ -22,19 +23,25 @@ export function redisHarness(client: RedisClient, outside: Redis): RedisHarness 
   const forward = `${prefix}:forward`
   const keyOf = (id: string, part: Part) => keysOf(prefix, hexOf(id), [part])[0] ?? ''
 
-  async function spoilOutcome(id: string, change: (packed: Buffer) => Buffer): Promise<void> {
-    const packed = await outside.getBuffer(keyOf(id, 'outcome'))
-    if (packed === null) throw new Error(`${id} has no outcome to spoil`)
-    await outside.set(keyOf(id, 'outcome'), change(packed))
+  async function spoil(id: string, change: (row: Buffer) => Buffer): Promise<void> {
+    const row = await outside.getBuffer(keyOf(id, 'row'))
+    if (row === null) throw new Error(`${id} has no row to spoil`)
+    await outside.set(keyOf(id, 'row'), change(row))
   }
 
+  const spoilByte = (id: string, at: number, value: number) =>
+    outside.setrange(keyOf(id, 'row'), at, Buffer.from([value]))
+
+  const spoilOutcome = (id: string, change: (outcome: Buffer) => Buffer) =>
+    spoil(id, row => Buffer.concat([row.subarray(0, outcomePlace(row)), change(row.subarray(outcomePlace(row)))]))
+
   const spoilers: Readonly<Record<Damage, (id: string) => Promise<unknown>>> = {
-    state: id => outside.hset(keyOf(id, 'row'), 's', 7),
-    recovery: id => outside.hset(keyOf(id, 'row'), 'r', 9),
+    state: id => spoilByte(id, 1, 7),
+    recovery: id => spoilByte(id, 2, 9),
     'outcome-format': id => spoilOutcome(id, packed => Buffer.concat([Buffer.from([0xf0]), packed.subarray(1)])),
     'outcome-cut': id => spoilOutcome(id, packed => packed.subarray(0, 2)),
     'outcome-headers': id => spoilOutcome(id, withBadHeaders),
-    'outcome-missing': id => outside.del(keyOf(id, 'outcome')),
+    'outcome-missing': id => spoilOutcome(id, () => Buffer.alloc(0)),
     step: id => outside.eval(spoilStep, 1, keyOf(id, 'journal')),
   }
 

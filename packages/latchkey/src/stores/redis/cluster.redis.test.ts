@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { describeWith } from '../../../../../test/servers/describe-postgres.ts'
 import { findRedis } from '../../../../../test/servers/redis/redis-binary.ts'
 import { type RedisCluster, startRedisCluster } from '../../../../../test/servers/redis/redis-cluster.ts'
+import { startRedis } from '../../../../../test/servers/redis/redis-server.ts'
 import { everyCall } from '../../../test/redis/every-call.ts'
 import { claimRequest, hourMs, outcome, own } from '../../../test/redis/requests.ts'
 import type { RedisClient } from '../shared/redis/driver.ts'
@@ -53,6 +54,23 @@ describeWith('the redis store on a cluster', found.kind === 'missing' ? found.wh
       expect(await client.dbsize()).toBeGreaterThan(20)
       client.disconnect()
     }
+  })
+
+  it('parts the calls of a turn by their buckets where the client of one server reaches a cluster', async () => {
+    // As a proxy in front of a cluster does: it knows where keys are, and takes no script over several slots.
+    const alone = await startRedis({ 'cluster-enabled': 'yes' })
+    const client = new Redis(alone.url)
+    await client.call('CLUSTER', 'ADDSLOTSRANGE', 0, 16_383)
+    await expect.poll(() => client.call('CLUSTER', 'INFO'), { timeout: 10_000 }).toContain('cluster_state:ok')
+    const store = redisStore({ client })
+    const keys = Array.from({ length: 20 }, (_, n) => `parted/${n}/`)
+    const asked = await Promise.allSettled(keys.map(key => store.claim(claimRequest(key))))
+    const claims = asked.flatMap(each => (each.status === 'fulfilled' && each.value.kind === 'won' ? [each.value] : []))
+    expect(claims).toHaveLength(keys.length)
+    const written = await Promise.all(claims.map(({ claim }) => store.complete(claim, outcome('done'), hourMs)))
+    expect(new Set(written)).toEqual(new Set(['written']))
+    client.disconnect()
+    await alone.stop()
   })
 
   describe.each([0, 1])('on client %i', which => {

@@ -7,6 +7,7 @@ import { clientKinds, type OpenClient, openIoredis } from '../../../test/redis/c
 import { claimRequest, hourMs, outcome, own } from '../../../test/redis/requests.ts'
 import type { Claim } from '../../ports/store.ts'
 import { redisStore, type RedisStore } from './index.ts'
+import { uuidBytes } from './keys/packed-row.ts'
 
 const closing: (() => Promise<unknown>)[] = []
 afterEach(async () => {
@@ -76,7 +77,7 @@ describeRedis('the redis store', common => {
       const store = redisStore({ client: (await connect(proxy.through(common.server.url))).client })
       await own(store, `before ${lost}`)
       const request = claimRequest(`lost ${lost}`)
-      const cut = proxy.cutAt(request.claimId, lost)
+      const cut = proxy.cutAt(uuidBytes(request.claimId), lost)
       const result = await store.claim(request)
       await cut
       expect(result).toMatchObject({ kind: 'won', attempt: 1, crashes: 0, from: 'none' })
@@ -103,7 +104,7 @@ describeRedis('the redis store', common => {
     const store = redisStore({ client: (await connect(proxy.through(common.server.url), clientKinds[1])).client })
     await own(store, 'before node-redis')
     const request = claimRequest('lost to node-redis')
-    const cut = proxy.cutAt(request.claimId, 'reply')
+    const cut = proxy.cutAt(uuidBytes(request.claimId), 'reply')
     await expect(store.claim(request)).rejects.toMatchObject({ code: 'store-unavailable', sent: undefined })
     await cut
     const direct = redisStore({ client: (await connect(common.server.url)).client })

@@ -7,8 +7,8 @@ import { isIoredis, senderOf } from '../shared/redis/sender.ts'
 import { fitnessOf } from './connection/fitness.ts'
 import { openLink } from './connection/link.ts'
 import { type ReplicaOptions, replicasOf } from './connection/replicas.ts'
-import { claim } from './keys/claim.ts'
-import { complete } from './keys/complete.ts'
+import { claimer } from './keys/claim.ts'
+import { completer } from './keys/complete.ts'
 import { enqueue } from './keys/enqueue.ts'
 import { fail, park } from './keys/fail.ts'
 import { heartbeat } from './keys/heartbeat.ts'
@@ -57,19 +57,23 @@ export function openRedisStore(options: RedisStoreOptions & { readonly forwardMs
   const link = openLink({
     sender: senderOf(client),
     prefix,
+    isCluster: isCluster(client),
     replicas: replicas && replicasOf(client, replicas),
     forwardMs,
   })
   const fitness = fitnessOf({ link, client, isCluster: isCluster(client), allowEviction })
+  const claim = claimer(link, error => fitness.failed(error))
+  const complete = completer(link)
 
   /** Nothing is granted by a server that is not known to keep it. */
-  async function grant<T>(run: () => Promise<T>): Promise<T> {
+  function grant<T>(run: () => Promise<T>): Promise<T> {
     const checked = fitness.ensure()
-    if (checked !== undefined) await checked
-    return run().catch((error: unknown) => {
-      fitness.failed(error)
-      throw error
-    })
+    return checked === undefined ? run() : checked.then(run)
+  }
+
+  function rethrow(error: unknown): never {
+    fitness.failed(error)
+    throw error
   }
 
   return {
@@ -91,11 +95,11 @@ export function openRedisStore(options: RedisStoreOptions & { readonly forwardMs
     reconciliation: redisReconciliation(link),
     ledgers: redisLedgers(link),
 
-    claim: request => grant(() => claim(link, request)),
-    enqueue: request => grant(() => enqueue(link, request)),
+    claim: request => grant(() => claim(request)),
+    enqueue: request => grant(() => enqueue(link, request).catch(rethrow)),
     read: id => readRecord(link, id),
     heartbeat: (owned, leaseMs) => heartbeat(link, owned, leaseMs),
-    complete: (owned, outcome, retentionMs) => complete(link, { claim: owned, outcome, retentionMs }),
+    complete,
     fail: (owned, failure) => fail(link, owned, failure),
     release: (id, claimId) => release(link, id, claimId),
     releaseMany: claims => releaseMany(link, claims),

@@ -10,6 +10,9 @@ export const isOutOfMemory = (error: unknown): boolean => startsWith(error, 'OOM
 /** A replica, or a master without enough of them. */
 export const isReadOnly = (error: unknown): boolean => startsWith(error, 'READONLY') || startsWith(error, 'NOREPLICAS')
 
+/** The keys of a script are on several servers, and it was not begun. */
+export const isCrossSlot = (error: unknown): boolean => startsWith(error, 'CROSSSLOT')
+
 /** Both clients begin the message of an error that the server sent with the server's word. */
 function startsWith(error: unknown, word: string): boolean {
   return errorText(error).startsWith(word)
@@ -17,7 +20,7 @@ function startsWith(error: unknown, word: string): boolean {
 
 /** The server refused the call as it was: nothing of it ran. Anything else may have been executed, and its reply was lost. */
 function wasRefused(error: unknown): boolean {
-  return /^(OOM|READONLY|NOREPLICAS|NOAUTH|NOPERM|WRONGPASS|LOADING|MASTERDOWN|CLUSTERDOWN|MISCONF)\b/.test(
+  return /^(OOM|READONLY|NOREPLICAS|NOAUTH|NOPERM|WRONGPASS|LOADING|MASTERDOWN|CLUSTERDOWN|MISCONF|CROSSSLOT)\b/.test(
     errorText(error),
   )
 }

@@ -1,8 +1,8 @@
 /**
  * The keys in Redis.
  *
- *   lk:{ab}:k:<id>   hash     the row: its fields are in keys/row.ts
- *   lk:{ab}:o:<id>   string   its outcome. In a key of its own: a value above 64 bytes would turn the compact hash into a large one
+ *   lk:{ab}:k:<name> string   the row with its outcome, packed as in keys/packed-row.ts. Its name is short, because there are many: the other fifteen
+ *                             bytes of the id in base64
  *   lk:{ab}:i:<id>   hash     the input and the steps of phased work
  *   lk:{ab}:v:<id>   hash     evidence
  *   lk:{ab}:a:<id>   list     what operators did
@@ -22,7 +22,7 @@
  */
 import { createHash } from 'node:crypto'
 
-const ofIdentity = { row: 'k', outcome: 'o', journal: 'i', evidence: 'v', audit: 'a' } as const
+const ofIdentity = { row: 'k', journal: 'i', evidence: 'v', audit: 'a' } as const
 const ofName = { effect: 'd', message: 'r', ledger: 'g' } as const
 const ofBucket = {
   leases: 'l',
@@ -43,7 +43,7 @@ const singles: Readonly<Record<Single, string>> = { ...ofIdentity, ...ofName }
 
 /** All that a transition of a row may touch. */
 export const rowParts: readonly Part[] = [
-  ...(['row', 'outcome', 'journal', 'evidence', 'audit'] as const),
+  ...(['row', 'journal', 'evidence', 'audit'] as const),
   ...(['leases', 'queue', 'unknowns', 'lookups', 'parked', 'expiries', 'floor'] as const),
 ]
 
@@ -52,7 +52,30 @@ export const buckets: readonly string[] = Array.from({ length: 256 }, (_, n) => 
 /** `hex`: an id without its hyphens, or the two digits of a bucket where no part is of one identity. */
 export function keysOf(prefix: string, hex: string, parts: readonly Part[]): string[] {
   const tag = `${prefix}:{${hex.slice(0, 2)}}:`
-  return parts.map(part => (isIndex(part) ? tag + ofBucket[part] : `${tag}${singles[part]}:${hex}`))
+  return parts.map(part => (isIndex(part) ? tag + ofBucket[part] : `${tag}${singles[part]}:${nameOf(part, hex)}`))
+}
+
+/** The keys of one row after the other, for scripts that decide many. `id`: begins with the sixteen bytes of an id. */
+export function rowKeysOf(prefix: string, parts: readonly Part[]): (ids: readonly Buffer[]) => string[] {
+  // Those of a bucket are the same for all its rows.
+  const ofBuckets = buckets.map(bucket => ({
+    tag: `${prefix}:{${bucket}}:${ofIdentity.row}:`,
+    indexes: keysOf(prefix, bucket, parts.slice(1)),
+  }))
+  return ids => {
+    const keys: string[] = []
+    for (const id of ids) {
+      const bucket = ofBuckets[id[0] ?? 0]
+      if (bucket !== undefined) keys.push(bucket.tag + id.toString('base64url', 1, idBytes), ...bucket.indexes)
+    }
+    return keys
+  }
+}
+
+const idBytes = 16
+
+function nameOf(part: Single, hex: string): string {
+  return part === 'row' ? Buffer.from(hex.slice(2), 'hex').toString('base64url') : hex
 }
 
 function isIndex(part: Part): part is Index {

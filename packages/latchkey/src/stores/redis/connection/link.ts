@@ -2,9 +2,11 @@
 import type { RedisArgument, Reply } from '../../shared/redis/driver.ts'
 import type { Sender } from '../../shared/redis/sender.ts'
 import { isNoScript, storeError } from './errors.ts'
-import { buckets, hexOf, keysOf } from './layout.ts'
+import { buckets, hexOf, keysOf, rowKeysOf } from './layout.ts'
 import { hasWritten, type Replicas } from './replicas.ts'
-import { type LoadedScript, loadScript, type Script } from './script.ts'
+import { listOf } from './reply.ts'
+import { type LoadedScript, loadScript, type Script, type ScriptForMany } from './script.ts'
+import { type CallsTogether, gatherCalls, type RunForMany } from './together.ts'
 
 export interface Link {
   /** `id`: of an identity, in uuid spelling. */
@@ -13,19 +15,23 @@ export interface Link {
   runAt(script: Script, hex: string, args?: RedisArgument[]): Promise<Reply>
   /** In each bucket, in their order. */
   runInAll(script: Script, args?: RedisArgument[]): Promise<readonly Reply[]>
+  /** Calls of one kind: those of one turn of the event loop share a script. */
+  together<Item, Result>(calls: CallsTogether<Item, Result>): (item: Item) => Promise<Result>
 }
 
 export interface LinkOptions {
   readonly sender: Sender
   readonly prefix: string
+  /** A script may have keys of one bucket only. */
+  readonly isCluster: boolean
   readonly replicas?: Replicas | undefined
   readonly forwardMs: string | undefined
 }
 
-export function openLink({ sender, prefix, replicas, forwardMs }: LinkOptions): Link {
-  const loaded = new Map<Script, LoadedScript>()
+export function openLink({ sender, prefix, isCluster, replicas, forwardMs }: LinkOptions): Link {
+  const loaded = new Map<Script | ScriptForMany, LoadedScript>()
 
-  function load(script: Script): LoadedScript {
+  function load(script: Script | ScriptForMany): LoadedScript {
     const known = loaded.get(script) ?? loadScript(script, forwardMs)
     loaded.set(script, known)
     return known
@@ -33,38 +39,59 @@ export function openLink({ sender, prefix, replicas, forwardMs }: LinkOptions): 
 
   async function runAt(script: Script, hex: string, args: RedisArgument[] = []): Promise<Reply> {
     const ready = load(script)
-    const keys = keysOf(prefix, hex, ready.parts)
+    const { reply, asked } = await send(ready, keysOf(prefix, hex, ready.parts), args)
+    const lack = hasWritten(reply) ? await asked : undefined
+    if (lack !== undefined) throw lack
+    return reply
+  }
+
+  function forMany(script: ScriptForMany): RunForMany {
+    const ready = load(script)
+    const keysOfRows = rowKeysOf(prefix, ready.parts)
+    return async calls => {
+      const { reply, asked } = await send(ready, keysOfRows(calls), [Buffer.concat(calls)])
+      const replies = listOf(reply)
+      return { replies, lack: asked !== undefined && replies.some(isWritten) ? await asked : undefined }
+    }
+  }
+
+  /** A script that the server does not know has not run: its text goes after it, and the server knows it from then on. */
+  async function send(script: LoadedScript, keys: string[], args: RedisArgument[]): Promise<Sent> {
     try {
-      return await send(ready, keys, args)
+      return await withProof(script, sender.bySha(script, keys, args))
+    } catch (error) {
+      if (!isNoScript(error)) throw storeError(error)
+    }
+    try {
+      return await withProof(script, sender.byText(script, keys, args))
     } catch (error) {
       throw storeError(error)
     }
   }
 
-  /** A script that the server does not know has not run: its text goes after it, and the server knows it from then on. */
-  async function send(script: LoadedScript, keys: string[], args: RedisArgument[]): Promise<Reply> {
-    try {
-      return await proven(script, sender.bySha(script, keys, args))
-    } catch (error) {
-      if (!isNoScript(error)) throw error
-      return proven(script, sender.byText(script, keys, args))
-    }
-  }
-
-  async function proven({ isReplicated }: LoadedScript, sent: Promise<unknown>): Promise<Reply> {
+  async function withProof({ isReplicated }: LoadedScript, sent: Promise<unknown>): Promise<Sent> {
     // Not awaited before the reply, and a rejection of it is not left alone where the reply is one.
     const asked = isReplicated ? replicas?.proof() : undefined
     asked?.catch(() => {})
     // Scripts return nothing else.
-    const reply = (await sent) as Reply
-    const lack = asked !== undefined && hasWritten(reply) ? await asked : undefined
-    if (lack !== undefined) throw lack
-    return reply
+    return { reply: (await sent) as Reply, asked }
   }
 
   return {
     runAt,
     run: (script, id, args) => runAt(script, hexOf(id), args),
     runInAll: (script, args) => Promise.all(buckets.map(bucket => runAt(script, bucket, args))),
+    together: gatherCalls({ forMany, inOneWrite: sender.inOneWrite, isCluster }),
   }
+}
+
+/** Of one call among many: what was seen or refused is a list, or 0. */
+function isWritten(reply: Reply): boolean {
+  return typeof reply === 'number' && reply !== 0
+}
+
+interface Sent {
+  readonly reply: Reply
+  /** Whether replicas have it, where that counts. */
+  readonly asked: ReturnType<Replicas['proof']> | undefined
 }

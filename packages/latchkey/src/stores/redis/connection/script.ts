@@ -5,7 +5,7 @@
  * writes. So each transition is one script, with the time read from the server inside it.
  */
 import { createHash } from 'node:crypto'
-import type { Part } from './layout.ts'
+import type { Index, Part } from './layout.ts'
 
 export interface Script {
   /**
@@ -22,6 +22,19 @@ export interface Script {
   readonly body: string
 }
 
+/**
+ * Many calls in one script, each with keys of its own: the calls of one turn of the event loop cost the server and the client little more than one. The
+ * body decides one call. What goes wrong with one is its own error: the others are decided.
+ */
+export interface ScriptForMany extends Omit<Script, 'parts' | 'args'> {
+  /** The row comes first. */
+  readonly parts: readonly ['row', ...Index[]]
+  /** How the arguments of one call are packed, for `struct.unpack`, and their names. The sixteen bytes of the id come first. */
+  readonly each: { readonly format: string; readonly args: readonly string[] }
+  /** What all calls share. It knows the time. */
+  readonly shared: string
+}
+
 export interface LoadedScript {
   readonly text: string
   /** By it the server knows the script: two versions of the library have two names. */
@@ -31,19 +44,36 @@ export interface LoadedScript {
 }
 
 /** `forwardMs`: a Lua expression that is added to the time, for tests. */
-export function loadScript(
-  { flags, parts, args, body, isReplicated }: Script,
-  forwardMs: string | undefined,
-): LoadedScript {
+export function loadScript(script: Script | ScriptForMany, forwardMs: string | undefined): LoadedScript {
+  const { flags, parts, isReplicated = false } = script
   const text = [
     flags === '' ? '#!lua' : `#!lua flags=${flags}`,
-    names('KEYS', parts),
-    names('ARGV', args),
     `local time = redis.call('TIME')`,
     `local now = time[1] * 1000 + math.floor(time[2] / 1000)${forwardMs === undefined ? '' : ` + ${forwardMs}`}`,
-    body,
+    'each' in script ? linesForMany(script) : linesOf(script),
   ].join('\n')
-  return { text, sha: createHash('sha1').update(text).digest('hex'), parts, isReplicated: isReplicated === true }
+  return { text, sha: createHash('sha1').update(text).digest('hex'), parts, isReplicated }
+}
+
+function linesOf({ parts, args, body }: Script): string {
+  return [names('KEYS', parts), names('ARGV', args), body].join('\n')
+}
+
+function linesForMany({ parts, each, shared, body }: ScriptForMany): string {
+  const keys = parts.map((_, at) => `KEYS[first + ${at}]`).join(', ')
+  const args = each.args.join(', ')
+  return `${shared}
+local function decide(${parts.join(', ')}, ${args})
+${body}
+end
+local replies, place = {}, 1
+for first = 1, #KEYS, ${parts.length} do
+  local ${args}
+  ${args}, place = struct.unpack('${each.format}', ARGV[1], place)
+  local isDecided, reply = pcall(decide, ${keys}, ${args})
+  replies[#replies + 1] = isDecided and reply or { -1, type(reply) == 'table' and reply.err or tostring(reply) }
+end
+return replies`
 }
 
 function names(list: 'KEYS' | 'ARGV', ours: readonly string[]): string {

@@ -4,16 +4,18 @@ import { errorText, isError, LatchkeyError } from '../../../ports/errors.ts'
 import type { ClaimRequest, ClaimResult, GrantedFrom, TakeOver } from '../../../ports/store.ts'
 import { recoveryCodes, stateCodes } from '../../shared/codes.ts'
 import { grantedFrom } from '../../shared/grant.ts'
+import type { RedisArgument, Reply } from '../../shared/redis/driver.ts'
 import { isOutOfMemory } from '../connection/errors.ts'
+import { hexOf } from '../connection/layout.ts'
 import type { Link } from '../connection/link.ts'
 import { isShortOfReplicas } from '../connection/replicas.ts'
 import { listOf, numberOf, textOf } from '../connection/reply.ts'
-import { givenLua, optional, optionalMs, type Script, wholeMs } from '../connection/script.ts'
-import type { RedisArgument, Reply } from '../../shared/redis/driver.ts'
+import { givenLua, optional, optionalMs, type Script, type ScriptForMany, wholeMs } from '../connection/script.ts'
 import { stepsLua } from '../lua/steps.ts'
 import { journalFrom } from '../steps/journal.ts'
+import { fenceOffset, packTail, quickLua, renewLua, rowLua, saveLua, uuidBytes } from './packed-row.ts'
 import { release } from './release.ts'
-import { bufferOf, knownRecoveryLua, lifeLua, memberOf, readFieldsLua, readRecord, recordFrom } from './row.ts'
+import { bufferOf, knownRecoveryLua, lifeLua, readRecord, recordFrom } from './row.ts'
 
 const { pending, in_progress: inProgress, completed, failed_retryable: failedRetryable } = stateCodes
 const { rerun, resume } = recoveryCodes
@@ -23,85 +25,155 @@ const { rerun, resume } = recoveryCodes
  * everything was lost; the floor keeps it rising while the clock of the server is set back.
  */
 export const nextFenceLua: string = `
-local function nextFence(before)
-  local highest = tonumber(redis.call('GET', floor) or 0)
-  local fence = before and before + 1 or math.max(highest + 1, time[1] * 1000000 + time[2])
-  if fence > highest then redis.call('SET', floor, string.format('%.0f', fence)) end
+local function nextFence(before, floor)
+  local fence = before and before + 1 or time[1] * 1000000 + time[2]
+  local highest = tonumber(redis.call('SET', floor, fence, 'GET') or 0)
+  if highest < fence then return fence end
+  if not before then fence = highest + 1 end
+  redis.call('SET', floor, math.max(fence, highest))
   return fence
 end`
+
+/** As many bytes of rows are returned by one script; who would get more asks alone. */
+const returnedBytesMax = 1_048_576
+
+/**
+ * The usual cases: there is no row, or one that is completed or in progress. 0: the other script decides. A number: granted with this fence. A list:
+ * the row that was seen.
+ */
+const claimNewScript: ScriptForMany = {
+  flags: '',
+  isReplicated: true,
+  parts: ['row', 'leases', 'expiries', 'floor'],
+  each: {
+    format: '<c16c16BdddI4c0',
+    args: ['id', 'claimId', 'recovery', 'leaseMs', 'expiresInMs', 'tombstoneMs', 'tail'],
+  },
+  shared: `${quickLua}
+local returned = 0
+-- As in nextFence, for a row that is not there.
+local seed = time[1] * 1000000 + time[2]
+local seedText = whole(seed)`,
+  body: `
+local leaseEnd, expires = now + leaseMs, now + expiresInMs
+local packed = redis.call('SET', row, packHead(${inProgress}, recovery, 1, 0, seed, now, expires, leaseEnd, tombstoneMs, claimId) .. tail, 'NX', 'GET')
+if packed then
+  local isKnown, state, _, _, _, _, _, expires, at, _, owner = headOf(packed)
+  local isSeen = isKnown and (state == ${completed} and expires > now or state == ${inProgress} and at > now and owner ~= claimId)
+  returned = returned + #packed
+  if not isSeen or returned > ${returnedBytesMax} then return 0 end
+  return { now, packed }
+end
+local fence = seed
+local highest = redis.call('SET', floor, seedText, 'GET')
+if highest and tonumber(highest) >= seed then
+  fence = highest + 1
+  redis.call('SET', floor, whole(fence))
+  redis.call('SETRANGE', row, ${fenceOffset}, struct.pack('<d', fence))
+end
+redis.call('ZADD', leases, whole(leaseEnd), id)
+redis.call('ZADD', expiries, whole(expires), id)
+return fence`,
+}
 
 /** What the row is once it is granted, and who gets it. Every comparison is in the script. */
 const claimScript: Script = {
   flags: '',
   isReplicated: true,
-  parts: ['row', 'outcome', 'journal', 'leases', 'queue', 'expiries', 'floor'],
+  parts: ['row', 'journal', 'leases', 'queue', 'expiries', 'floor'],
   args: [
-    ...['id', 'claimId', 'fingerprint', 'recovery', 'leaseMs', 'expiresInMs', 'tombstoneMs', 'description'],
-    ...['scope', 'operation', 'takeOver', 'version', 'input', 'deadlineInMs', 'call'],
+    ...['id', 'claimId', 'ownFingerprint', 'ownRecovery', 'leaseMs', 'expiresInMs', 'tombstoneMs', 'description'],
+    ...['ownScope', 'ownOperation', 'takeOver', 'version', 'input', 'deadlineInMs', 'ownCall'],
   ],
-  body: `${givenLua}${lifeLua}${knownRecoveryLua}${stepsLua}${nextFenceLua}
-local found = ${readFieldsLua}
-local state = found[1]
-
+  body: `${givenLua}${rowLua}${saveLua}${renewLua}${lifeLua}${knownRecoveryLua}${stepsLua}${nextFenceLua}
 -- In the order of the port: a key that is reused for another request is never granted, not even over a dead lease.
 local function whyGranted()
-  if takeOver ~= '' and takeOver ~= found[4] .. ' ' .. found[5] then return nil end
-  if found[13] or found[3] ~= fingerprint or not isKnown(found[2]) then return nil end
-  if state == '${pending}' and tonumber(found[9]) <= now then return 'pending' end
-  if state == '${failedRetryable}' and tonumber(found[9]) <= now then return 'failed_retryable' end
-  if state ~= '${inProgress}' or tonumber(found[8]) > now then return nil end
-  if found[2] == '${rerun}' or found[2] == '${resume}' and not isStuck() then return 'dead-lease' end
+  if takeOver ~= '' and takeOver ~= string.format('%.0f ', fence) .. claim then return nil end
+  if more.pk or fingerprint ~= ownFingerprint or not isKnown(recovery) then return nil end
+  if state == ${pending} and at <= now then return 'pending' end
+  if state == ${failedRetryable} and at <= now then return 'failed_retryable' end
+  if state ~= ${inProgress} or at > now then return nil end
+  if recovery == ${rerun} or recovery == ${resume} and not isStuck() then return 'dead-lease' end
 end
 
+local isPhased = tonumber(ownRecovery) == ${resume}
+
 -- The client has sent this call again, because the reply to the first was lost on its way: the lease is written again, and nothing else.
-if state == '${inProgress}' and found[5] == claimId and redis.call('HGET', row, 'ca') == call then
-  redis.call('HSET', row, 'lu', now + leaseMs)
-  redis.call('ZADD', leases, now + leaseMs, id)
-  local first = found[6] == '1' and 'none' or 'failed_retryable'
-  return { 1, found[4], found[6], found[7], first, readJournal() }
+if state == ${inProgress} and claim == claimId and call == ownCall then
+  renew(leaseMs)
+  return { 1, fence, attempts, crashes, attempts == 1 and 'none' or 'failed_retryable', isPhased and readJournal() }
 end
 
 local from, isNew = 'none', true
 if state then
-  local over, gone = lifeOf(found)
+  local over, gone = lifeOf()
   isNew = over and not gone
   from = isNew and 'expired' or whyGranted()
-  if not from then return { 0, now, found, state == '${completed}' and redis.call('GET', outcome) } end
+  if not from then return { 0, now, packed } end
+  redis.call('ZREM', queue, id)
 end
 
-local fence = nextFence(state and found[4])
-local attempts, crashes = 1, 0
+fence = nextFence(fence, floor)
 if isNew then
   -- What an earlier generation of the row left behind is not of this one.
-  if state then redis.call('DEL', row, outcome, journal) else redis.call('DEL', outcome, journal) end
-  redis.call('HSET', row, 'cd', now)
+  redis.call('DEL', journal)
+  attempts, crashes, created, more = 1, 0, now, {}
 else
-  attempts = found[6] + 1
-  crashes = found[7] + (state == '${inProgress}' and 1 or 0)
-  redis.call('PERSIST', row)
-  redis.call('HDEL', row, 'du', 'tb')
+  redis.call('PERSIST', journal)
+  attempts, crashes = attempts + 1, crashes + (state == ${inProgress} and 1 or 0)
 end
-redis.call('HSET', row, 's', ${inProgress}, 'r', recovery, 'fp', fingerprint, 'f', fence, 'c', claimId, 'at', attempts,
-  'cr', crashes, 'lu', now + leaseMs, 'ex', now + expiresInMs, 'sc', scope, 'op', operation, 'ca', call)
-if tombstoneMs ~= '' then redis.call('HSET', row, 'tb', tombstoneMs) end
-if given(description) then redis.call('HSET', row, 'de', given(description)) end
-redis.call('ZADD', leases, now + leaseMs, id)
-redis.call('ZADD', expiries, now + expiresInMs, id)
-if state then redis.call('ZREM', queue, id) end
+more.de = given(description) or more.de
+state, recovery, at, expires, tombstone = ${inProgress}, tonumber(ownRecovery), now + leaseMs, now + expiresInMs, tonumber(tombstoneMs) or 0
+claim, call, fingerprint, scope, operation = claimId, ownCall, ownFingerprint, ownScope, ownOperation
+save()
+redis.call('ZADD', leases, at, id)
+redis.call('ZADD', expiries, expires, id)
 if version ~= '' then keepInput(version, input, deadlineInMs) end
-local isGuarded = from == 'none' and version == ''
-return { 1, string.format('%.0f', fence), attempts, crashes, from, not isGuarded and readJournal() }`,
+return { 1, fence, attempts, crashes, from, isPhased and readJournal() }`,
 }
 
-export async function claim(link: Link, request: ClaimRequest): Promise<ClaimResult> {
-  const { id } = request.identity
-  try {
-    return resultOf(request, await link.run(claimScript, id, argumentsOf(request)))
-  } catch (error) {
+/** With the name of the call: see `nextCall`. */
+interface Asked {
+  readonly request: ClaimRequest
+  readonly call: string
+}
+
+/** `failed` is told of every error. */
+export function claimer(link: Link, failed: (error: unknown) => void): (request: ClaimRequest) => Promise<ClaimResult> {
+  const alone = async (asked: Asked): Promise<ClaimResult> => {
+    try {
+      const reply = await link.run(claimScript, asked.request.identity.id, argumentsOf(asked))
+      return resultOf(asked.request, reply)
+    } catch (error) {
+      return unanswered(asked.request, error)
+    }
+  }
+
+  async function unanswered(request: ClaimRequest, error: unknown): Promise<ClaimResult> {
+    failed(error)
     if (isShortOfReplicas(error)) throw await undone(link, request, error)
     const cause = isError(error) ? error.cause : undefined
     if (!isOutOfMemory(cause)) throw error
     return seenWithoutMemory(link, request, error)
+  }
+
+  const together = link.together<Asked, ClaimResult>({
+    script: claimNewScript,
+    pack: packedClaim,
+    resultOf(asked, reply, lack) {
+      if (reply === 0) return alone(asked)
+      const { identity, claimId } = asked.request
+      if (typeof reply !== 'number') return { kind: 'seen', record: recordFrom(identity.id, reply) }
+      if (lack !== undefined) return unanswered(asked.request, lack)
+      return { kind: 'won', claim: { id: identity.id, fence: reply, claimId }, attempt: 1, crashes: 0, from: 'none' }
+    },
+    failed: ({ request }, error) => unanswered(request, error),
+  })
+
+  return request => {
+    const asked = { request, call: nextCall() }
+    // Phased work has a journal, which is written with the grant.
+    return request.recovery === 'resume' ? alone(asked) : together(asked)
   }
 }
 
@@ -133,11 +205,27 @@ function nextCall(): string {
   return `${thisProcess}${calls.toString(36)}`
 }
 
-function argumentsOf(request: ClaimRequest): RedisArgument[] {
+const packedHead = 61
+
+/** In the order of the script. */
+function packedClaim({ request, call }: Asked): Buffer {
+  const { identity, claimId, recovery, leaseMs, expiresInMs, tombstoneMs = 0 } = request
+  const bytes = packTail(request, { call, before: packedHead })
+  bytes.write(hexOf(identity.id), 0, 'hex')
+  bytes.write(hexOf(claimId), 16, 'hex')
+  bytes.writeUInt8(recoveryCodes[recovery], 32)
+  bytes.writeDoubleLE(Math.ceil(leaseMs), 33)
+  bytes.writeDoubleLE(Math.ceil(expiresInMs), 41)
+  bytes.writeDoubleLE(Math.ceil(tombstoneMs), 49)
+  bytes.writeUInt32LE(bytes.length - packedHead, 57)
+  return bytes
+}
+
+function argumentsOf({ request, call }: Asked): RedisArgument[] {
   const { identity, claimId, fingerprint, recovery, leaseMs, expiresInMs, tombstoneMs, description, work } = request
   return [
-    memberOf(identity.id),
-    claimId,
+    uuidBytes(identity.id),
+    uuidBytes(claimId),
     bufferOf(fingerprint),
     String(recoveryCodes[recovery]),
     wholeMs(leaseMs),
@@ -146,26 +234,23 @@ function argumentsOf(request: ClaimRequest): RedisArgument[] {
     optional(description),
     identity.scope,
     identity.operation,
-    takeOverText(request.takeOver),
+    takeOverBytes(request.takeOver),
     work === undefined ? '' : String(work.version),
     work?.input ?? '',
     optionalMs(work?.deadlineInMs),
-    nextCall(),
+    call,
   ]
 }
 
-/** As the row spells its own grant; `none` is a text that no grant has. */
-function takeOverText(takeOver: TakeOver | undefined): string {
+/** As the script spells the grant of the row; `none` is a text that no grant has. */
+function takeOverBytes(takeOver: TakeOver | undefined): RedisArgument {
   if (takeOver === undefined || takeOver === 'none') return takeOver ?? ''
-  return `${takeOver.fence} ${takeOver.claimId}`
+  return Buffer.concat([Buffer.from(`${takeOver.fence} `), uuidBytes(takeOver.claimId)])
 }
 
 function resultOf({ identity, claimId }: ClaimRequest, reply: Reply): ClaimResult {
   const [granted, ...rest] = listOf(reply)
-  if (granted === 0) {
-    const record = recordFrom(identity.id, rest)
-    if (record !== undefined) return { kind: 'seen', record }
-  }
+  if (granted === 0) return { kind: 'seen', record: recordFrom(identity.id, rest) }
   const [fence, attempts, crashes, from, journal] = rest
   const won = {
     kind: 'won',

@@ -3,33 +3,33 @@ import type { Outcome } from '../../../ports/outcome.ts'
 import type { Claim, OwnerResult } from '../../../ports/store.ts'
 import { recoveryCodes, stateCodes } from '../../shared/codes.ts'
 import { packOutcome } from '../../shared/packed-outcome.ts'
+import { hexOf } from '../connection/layout.ts'
 import type { Link } from '../connection/link.ts'
-import { numberOf } from '../connection/reply.ts'
-import { type Script, wholeMs } from '../connection/script.ts'
-import { graceMs } from '../lua/transitions.ts'
-import { ownerArgs, ownerArguments, ownerResult, ownerScript } from './owner.ts'
+import { type Script, type ScriptForMany, wholeMs } from '../connection/script.ts'
+import { ownerArguments, ownerResult, ownerScript } from './owner.ts'
+import { graceMs, quickLua } from './packed-row.ts'
 
 const { in_progress: inProgress, completed, unknown } = stateCodes
 
-/** The usual case, which leaves no doubt about what the row was before. 0: the other script finds out. */
-const completeInTimeScript: Script = {
+/** The usual case, which leaves no doubt about what the row was before. 0: the other script finds out, and knows what to do with a journal. */
+const completeInTimeScript: ScriptForMany = {
   flags: 'allow-oom',
   isReplicated: true,
-  parts: ['row', 'outcome', 'leases', 'expiries'],
-  args: [...ownerArgs, 'retentionMs', 'answer'],
+  parts: ['row', 'leases', 'expiries'],
+  each: { format: '<c16c16ddI4c0', args: ['id', 'ownClaim', 'ownFence', 'retentionMs', 'answer'] },
+  shared: quickLua,
   body: `
-local found = redis.call('HMGET', row, 's', 'f', 'c', 'ex', 'tb')
-if found[1] ~= '${inProgress}' or found[2] ~= ownFence or found[3] ~= ownClaim then return 0 end
-local expires = tonumber(found[4])
+local packed = redis.call('GET', row)
+if not packed then return 0 end
+local isKnown, state, recovery, attempts, crashes, fence, created, expires, _, tombstone, claim = headOf(packed)
+if not isKnown or state ~= ${inProgress} or fence ~= ownFence or claim ~= ownClaim then return 0 end
+if recovery == ${recoveryCodes.resume} then return 0 end
 if expires < now + retentionMs then
   expires = now + retentionMs
-  redis.call('ZADD', expiries, expires, id)
+  redis.call('ZADD', expiries, whole(expires), id)
 end
-local goesAt = expires + (tonumber(found[5]) or 0) + ${graceMs}
-redis.call('HSET', row, 's', ${completed}, 'cm', now, 'ex', expires)
-redis.call('HDEL', row, 'lu', 'ca')
-redis.call('PEXPIREAT', row, goesAt)
-redis.call('SET', outcome, answer, 'PXAT', string.format('%.0f', goesAt))
+local head = packHead(${completed}, recovery, attempts, crashes, fence, created, expires, now, tombstone, claim)
+redis.call('SET', row, head .. '\\0' .. factsOf(packed) .. answer, 'PXAT', whole(expires + tombstone + ${graceMs}))
 redis.call('ZREM', leases, id)
 return 1`,
 }
@@ -38,26 +38,54 @@ return 1`,
 const completeLateScript: Script = ownerScript(
   ['retentionMs', 'answer'],
   `
-local settles = state == '${unknown}' and not (recovery == '${recoveryCodes.resume}' and openEffect())
-if isOwner and (state == '${inProgress}' or settles) then
+local settles = state == ${unknown} and not (recovery == ${recoveryCodes.resume} and openEffect())
+if isOwner and (state == ${inProgress} or settles) then
   if settles then noteLateOwner(ownClaim, 'happened', 1) end
   toCompleted(answer, retentionMs)
   return 1
 end
 -- Its own answer is there already: the reply to the first write was lost. An answer by evidence is not its own.
-if isOwner and state == '${completed}' and not byEvidence then return 1 end
+if isOwner and state == ${completed} and not more.by then return 1 end
 noteLateOwner(ownClaim, 'happened', 0)
 return 0`,
 )
 
 export interface Completion {
   readonly claim: Claim
-  readonly outcome: Outcome
   readonly retentionMs: number
+  readonly answer: Buffer
 }
 
-export async function complete(link: Link, { claim, outcome, retentionMs }: Completion): Promise<OwnerResult> {
-  const args = [...ownerArguments(claim), wholeMs(retentionMs), packOutcome(outcome, claim.fence)]
-  if (numberOf(await link.run(completeInTimeScript, claim.id, args)) === 1) return 'written'
-  return ownerResult(await link.run(completeLateScript, claim.id, args))
+/** A larger answer would keep the others of its script waiting: it is sent alone. */
+const sharedBytesMax = 65_536
+
+export function completer(link: Link): (claim: Claim, outcome: Outcome, retentionMs: number) => Promise<OwnerResult> {
+  const alone = async ({ claim, retentionMs, answer }: Completion) => {
+    const args = [...ownerArguments(claim), wholeMs(retentionMs), answer]
+    return ownerResult(await link.run(completeLateScript, claim.id, args))
+  }
+  const together = link.together<Completion, OwnerResult>({
+    script: completeInTimeScript,
+    pack: packedCompletion,
+    resultOf(completion, reply, lack) {
+      if (reply !== 1) return alone(completion)
+      if (lack !== undefined) throw lack
+      return 'written'
+    },
+  })
+  return (claim, outcome, retentionMs) => {
+    const completion = { claim, retentionMs, answer: packOutcome(outcome, claim.fence) }
+    return completion.answer.length > sharedBytesMax ? alone(completion) : together(completion)
+  }
+}
+
+/** In the order of the script. */
+function packedCompletion({ claim, retentionMs, answer }: Completion): Buffer {
+  const head = Buffer.allocUnsafe(52)
+  head.write(hexOf(claim.id), 0, 'hex')
+  head.write(hexOf(claim.claimId), 16, 'hex')
+  head.writeDoubleLE(claim.fence, 32)
+  head.writeDoubleLE(Math.ceil(retentionMs), 40)
+  head.writeUInt32LE(answer.length, 48)
+  return Buffer.concat([head, answer])
 }

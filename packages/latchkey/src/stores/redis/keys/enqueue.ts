@@ -6,35 +6,33 @@ import { listOf } from '../connection/reply.ts'
 import { givenLua, optional, optionalMs, type Script, wholeMs } from '../connection/script.ts'
 import { stepsLua } from '../lua/steps.ts'
 import { nextFenceLua } from './claim.ts'
-import { bufferOf, lifeLua, memberOf, readFieldsLua, recordFrom } from './row.ts'
+import { rowLua, saveLua, uuidBytes } from './packed-row.ts'
+import { bufferOf, lifeLua, recordFrom } from './row.ts'
 
-const { pending, completed } = stateCodes
+const { pending } = stateCodes
 
 const enqueueScript: Script = {
   flags: '',
   isReplicated: true,
-  parts: ['row', 'outcome', 'journal', 'queue', 'expiries', 'floor'],
+  parts: ['row', 'journal', 'queue', 'expiries', 'floor'],
   args: [
-    ...['id', 'claimId', 'fingerprint', 'expiresInMs', 'tombstoneMs', 'description', 'scope', 'operation'],
+    ...['id', 'claimId', 'ownFingerprint', 'expiresInMs', 'tombstoneMs', 'description', 'ownScope', 'ownOperation'],
     ...['version', 'input', 'deadlineInMs'],
   ],
-  body: `${givenLua}${lifeLua}${stepsLua}${nextFenceLua}
-local found = ${readFieldsLua}
-local state = found[1]
+  body: `${givenLua}${rowLua}${saveLua}${lifeLua}${stepsLua}${nextFenceLua}
 if state then
   -- The client has sent it again, because the reply to the first was lost on its way.
-  if state == '${pending}' and found[5] == claimId then return { 1 } end
-  local over, gone = lifeOf(found)
-  if not over or gone then return { 0, now, found, state == '${completed}' and redis.call('GET', outcome) } end
+  if state == ${pending} and claim == claimId then return { 1 } end
+  local over, gone = lifeOf()
+  if not over or gone then return { 0, now, packed } end
 end
-local fence = nextFence(state and found[4])
-redis.call('DEL', row, outcome, journal)
-redis.call('HSET', row, 's', ${pending}, 'r', ${recoveryCodes.resume}, 'fp', fingerprint, 'f', fence, 'c', claimId, 'at', 0,
-  'cr', 0, 'du', now, 'cd', now, 'ex', now + expiresInMs, 'sc', scope, 'op', operation)
-if tombstoneMs ~= '' then redis.call('HSET', row, 'tb', tombstoneMs) end
-if given(description) then redis.call('HSET', row, 'de', given(description)) end
+redis.call('DEL', journal)
+state, recovery, attempts, crashes, fence = ${pending}, ${recoveryCodes.resume}, 0, 0, nextFence(fence, floor)
+created, expires, at, tombstone = now, now + expiresInMs, now, tonumber(tombstoneMs) or 0
+claim, call, fingerprint, scope, operation, more = claimId, '', ownFingerprint, ownScope, ownOperation, { de = given(description) }
+save()
 redis.call('ZADD', queue, now, id)
-redis.call('ZADD', expiries, now + expiresInMs, id)
+redis.call('ZADD', expiries, expires, id)
 keepInput(version, input, deadlineInMs)
 return { 1 }`,
 }
@@ -42,8 +40,8 @@ return { 1 }`,
 export async function enqueue(link: Link, request: EnqueueRequest): Promise<EnqueueResult> {
   const { identity, claimId, fingerprint, expiresInMs, tombstoneMs, description, work } = request
   const reply = await link.run(enqueueScript, identity.id, [
-    memberOf(identity.id),
-    claimId,
+    uuidBytes(identity.id),
+    uuidBytes(claimId),
     bufferOf(fingerprint),
     wholeMs(expiresInMs),
     optionalMs(tombstoneMs),
@@ -55,6 +53,5 @@ export async function enqueue(link: Link, request: EnqueueRequest): Promise<Enqu
     optionalMs(work.deadlineInMs),
   ])
   const [queued, ...seen] = listOf(reply)
-  const record = queued === 0 ? recordFrom(identity.id, seen) : undefined
-  return record === undefined ? { kind: 'queued' } : { kind: 'seen', record }
+  return queued === 0 ? { kind: 'seen', record: recordFrom(identity.id, seen) } : { kind: 'queued' }
 }

@@ -10,22 +10,22 @@ const { pending, in_progress: inProgress, failed_retryable: failedRetryable, unk
 const failScript: Script = ownerScript(
   ['to', 'errorCode', 'dueInMs'],
   `
-local isUntried = to == '${failedRetryable}'
+local isUntried = tonumber(to) == ${failedRetryable}
 local verdict = isUntried and 'never-happened' or 'unknown'
-if isOwner and (state == '${inProgress}' or state == '${unknown}' and isUntried) then
-  if state == '${unknown}' then noteLateOwner(ownClaim, verdict, 1) end
+if isOwner and (state == ${inProgress} or state == ${unknown} and isUntried) then
+  if state == ${unknown} then noteLateOwner(ownClaim, verdict, 1) end
+  more.er = errorCode
   if isUntried then
     allowAgain(nil, 0)
-    toWaiting(state == '${unknown}' and untried() or ${failedRetryable}, now + dueInMs)
+    toWaiting(state == ${unknown} and untried() or ${failedRetryable}, now + dueInMs)
   else
     toUnknown()
   end
-  redis.call('HSET', row, 'er', errorCode)
   return 1
 end
 -- Written already: the reply was lost, or the sweeper was first.
-if isOwner and state == to then return 1 end
-if isOwner and state == '${pending}' and hasSettled(ownClaim, verdict) then return 1 end
+if isOwner and state == tonumber(to) then return 1 end
+if isOwner and state == ${pending} and hasSettled(ownClaim, verdict) then return 1 end
 noteLateOwner(ownClaim, verdict, 0)
 return 0`,
 )
@@ -39,11 +39,11 @@ const parkScript: Script = ownerScript(
   ['cause'],
   `
 -- Parked by this owner already: the reply to the first write was lost.
-if isOwner and state == '${failedRetryable}' and parkedAt then return 1 end
-if not isOwner or state ~= '${inProgress}' then return 0 end
+if isOwner and state == ${failedRetryable} and more.pk then return 1 end
+if not isOwner or state ~= ${inProgress} then return 0 end
 leaveIndexes()
-redis.call('HDEL', row, 'lu')
-redis.call('HSET', row, 's', ${failedRetryable}, 'pk', now, 'du', now, 'er', cause)
+state, at, call, more.pk, more.er = ${failedRetryable}, now, '', now, cause
+save()
 redis.call('ZADD', parked, now, id)
 return 1`,
 )

@@ -4,6 +4,7 @@ import { stateCodes } from '../../shared/codes.ts'
 import type { Link } from '../connection/link.ts'
 import { type Script, wholeMs } from '../connection/script.ts'
 import { ownerArgs, ownerArguments, ownerResult } from './owner.ts'
+import { renewLua, rowLua } from './packed-row.ts'
 
 const { in_progress: inProgress } = stateCodes
 
@@ -11,11 +12,9 @@ const heartbeatScript: Script = {
   flags: 'allow-oom',
   parts: ['row', 'leases'],
   args: [...ownerArgs, 'leaseMs'],
-  body: `
-local found = redis.call('HMGET', row, 's', 'f', 'c')
-if found[1] ~= '${inProgress}' or found[2] ~= ownFence or found[3] ~= ownClaim then return 0 end
-redis.call('HSET', row, 'lu', now + leaseMs)
-redis.call('ZADD', leases, now + leaseMs, id)
+  body: `${rowLua}${renewLua}
+if state ~= ${inProgress} or fence ~= tonumber(ownFence) or claim ~= ownClaim then return 0 end
+renew(leaseMs)
 return 1`,
 }
 

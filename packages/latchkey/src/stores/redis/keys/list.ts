@@ -9,7 +9,8 @@ import type { Link } from '../connection/link.ts'
 import { listOf } from '../connection/reply.ts'
 import type { Script } from '../connection/script.ts'
 import { type DueRow, dueRow } from './due.ts'
-import { memberOf, readFacts } from './row.ts'
+import { uuidBytes } from './packed-row.ts'
+import { readFacts } from './row.ts'
 
 /** Read from a bucket at once. */
 const rowsMax = 128
@@ -136,7 +137,7 @@ async function pageOf(
   listing: Listing,
   { bucket, from }: { bucket: string; from: Place },
 ): Promise<readonly DueRow[]> {
-  const after = from.id === undefined ? '' : memberOf(from.id)
+  const after = from.id === undefined ? '' : uuidBytes(from.id)
   const reply = await link.runAt(scripts[indexFor(listing)], bucket, [String(from.atMs), after, String(rowsMax)])
   const flat = listOf(reply)
   return flat.flatMap((member, at) => (at % 2 === 0 ? [dueRow(member, flat[at + 1])] : []))

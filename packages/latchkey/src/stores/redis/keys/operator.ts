@@ -3,32 +3,32 @@ import type { Act, AuditEntry, Evidence, ForgetResult, Inspection, UnparkResult 
 import { rowStateOf, stateCodes } from '../../shared/codes.ts'
 import { rowParts } from '../connection/layout.ts'
 import type { Link } from '../connection/link.ts'
-import { listOf, numberOf, textOf, textOrUndefined } from '../connection/reply.ts'
+import { isNil, listOf, numberOf, textOf, textOrUndefined } from '../connection/reply.ts'
 import type { Script } from '../connection/script.ts'
 import type { Reply } from '../../shared/redis/driver.ts'
 import { evidenceLua } from '../lua/evidence.ts'
-import { rowLua, transitionsLua } from '../lua/transitions.ts'
-import { knownRecoveryLua, memberOf, readFieldsLua, recordFrom } from './row.ts'
+import { transitionsLua } from '../lua/transitions.ts'
+import { rowLua, uuidBytes } from './packed-row.ts'
+import { knownRecoveryLua, recordFrom } from './row.ts'
 
 const { pending, in_progress: inProgress, completed, failed_retryable: failedRetryable, unknown } = stateCodes
 
 const inspectScript: Script = {
   flags: 'no-writes',
-  parts: ['row', 'outcome', 'evidence', 'audit'],
+  parts: ['row', 'evidence', 'audit'],
   args: [],
   body: `local state${evidenceLua}
-local found = ${readFieldsLua}
 local notes, acts = {}, {}
 for at, entry in ipairs(allEvidence()) do notes[at] = { entry.s, entry.v, entry.n or false, entry.t, entry.a } end
 for at, packed in ipairs(redis.call('LRANGE', audit, 0, -1)) do acts[at] = cmsgpack.unpack(packed) end
-local record = found[1] and { now, found, found[1] == '${completed}' and redis.call('GET', outcome) }
-return { record, notes, acts }`,
+local packed = redis.call('GET', row)
+return { packed and { now, packed }, notes, acts }`,
 }
 
 export async function inspect(link: Link, id: string): Promise<Inspection> {
   const [record, notes, acts] = listOf(await link.run(inspectScript, id))
   return {
-    record: recordFrom(id, record),
+    record: isNil(record) ? undefined : recordFrom(id, record),
     evidence: listOf(notes).map(evidenceFrom),
     audit: listOf(acts).map(auditFrom),
   }
@@ -72,17 +72,17 @@ ${body}`,
 
 /** An unreadable row as well: this version does not know what it is for. While its lease runs it is left to the process that does. */
 const forgetScript: Script = operatorScript(`
-local isForeign = tonumber(state) > ${unknown}
-local isRunning = state == '${inProgress}' and tonumber(lockedUntil) > now
-if state ~= '${completed}' and not isForeign and (isKnown(recovery) or isRunning) then return { 'wrong-state', state } end
+local isForeign = state > ${unknown}
+local isRunning = state == ${inProgress} and at > now
+if state ~= ${completed} and not isForeign and (isKnown(recovery) or isRunning) then return { 'wrong-state', state } end
 leaveIndexes()
 redis.call('ZREM', expiries, id)
-redis.call('DEL', row, outcome, journal)
-addAudit('forget', by, reason, operation .. ' fence ' .. fence)
+redis.call('DEL', row, journal)
+addAudit('forget', by, reason, operation .. string.format(' fence %.0f', fence))
 return { 'forgotten' }`)
 
 export async function forget(link: Link, id: string, { by, reason }: Act): Promise<ForgetResult> {
-  const [kind, state] = listOf(await link.run(forgetScript, id, [memberOf(id), by, reason]))
+  const [kind, state] = listOf(await link.run(forgetScript, id, [uuidBytes(id), by, reason]))
   const word = textOf(kind)
   if (word === 'wrong-state') return { kind: 'wrong-state', state: rowStateOf(numberOf(state)) }
   return { kind: word === 'forgotten' ? 'forgotten' : 'not-found' }
@@ -93,23 +93,20 @@ export async function forget(link: Link, id: string, { by, reason }: Act): Promi
  * kept when it was granted.
  */
 const unparkScript: Script = operatorScript(`
-if not parkedAt then return { 'not-parked' } end
-local lastErrorCode = redis.call('HGET', row, 'er')
-redis.call('HDEL', row, 'pk', 'ld')
-redis.call('HSET', row, 'cr', 0)
+if not more.pk then return { 'not-parked' } end
+more.pk, more.ld, crashes = nil, nil, 0
 redis.call('ZREM', parked, id)
 moveExpiry(now + (expires - created))
-if state == '${unknown}' then
-  redis.call('HSET', row, 'la', now, 'lt', 0)
+if state == ${unknown} then
+  more.la, more.lt = now, 0
   redis.call('ZADD', lookups, now, id .. operation)
-elseif state == '${pending}' or state == '${failedRetryable}' then
-  toWaiting(tonumber(state), now)
 end
-addAudit('unpark', by, reason, (lastErrorCode and lastErrorCode .. ' ' or '') .. 'fence ' .. fence)
+if state == ${pending} or state == ${failedRetryable} then toWaiting(state, now) else save(packed:sub(outcomeAt)) end
+addAudit('unpark', by, reason, (more.er and more.er .. ' ' or '') .. string.format('fence %.0f', fence))
 return { 'unparked' }`)
 
 export async function unpark(link: Link, id: string, { by, reason }: Act): Promise<UnparkResult> {
-  const [kind] = listOf(await link.run(unparkScript, id, [memberOf(id), by, reason]))
+  const [kind] = listOf(await link.run(unparkScript, id, [uuidBytes(id), by, reason]))
   // The script returns no other words.
   return { kind: textOf(kind) as UnparkResult['kind'] }
 }

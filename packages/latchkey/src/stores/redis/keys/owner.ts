@@ -6,13 +6,13 @@ import type { Script } from '../connection/script.ts'
 import type { RedisArgument, Reply } from '../../shared/redis/driver.ts'
 import { evidenceLua } from '../lua/evidence.ts'
 import { doubtLua, stepsLua } from '../lua/steps.ts'
-import { rowLua, transitionsLua } from '../lua/transitions.ts'
-import { memberOf } from './row.ts'
+import { transitionsLua } from '../lua/transitions.ts'
+import { rowLua, uuidBytes } from './packed-row.ts'
 
 export const ownerArgs: readonly string[] = ['id', 'ownFence', 'ownClaim']
 
 export function ownerArguments({ id, fence, claimId }: Claim): RedisArgument[] {
-  return [memberOf(id), String(fence), claimId]
+  return [uuidBytes(id), String(fence), uuidBytes(claimId)]
 }
 
 /** A transition by an owner, or by a claim id alone. `isOwner` says whether the row is still under the claim. */
@@ -24,7 +24,7 @@ export function ownerScript(args: readonly string[], body: string): Script {
     parts: rowParts,
     args: [...ownerArgs, ...args],
     body: `${rowLua}${transitionsLua}${stepsLua}${doubtLua}${evidenceLua}
-local isOwner = fence == ownFence and claim == ownClaim
+local isOwner = fence == tonumber(ownFence) and claim == ownClaim
 ${body}`,
   }
 }

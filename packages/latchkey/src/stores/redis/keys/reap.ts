@@ -1,10 +1,10 @@
 /** What becomes of rows after their time: nothing, or a tombstone first. */
 import type { Link } from '../connection/link.ts'
 import type { Script } from '../connection/script.ts'
-import { graceMs } from '../lua/transitions.ts'
 import { rowParts } from '../connection/layout.ts'
 import { dueRows } from './due.ts'
-import { lifeLua, memberOf, readFieldsLua } from './row.ts'
+import { headLua, saveLua, uuidBytes } from './packed-row.ts'
+import { lifeLua } from './row.ts'
 
 /** How long a row that is past its expiry and not finished is left alone before it is looked at again. */
 const lookAgainMs = 3_600_000
@@ -14,30 +14,24 @@ const reapScript: Script = {
   flags: 'allow-oom',
   parts: rowParts,
   args: ['id'],
-  body: `${lifeLua}
-local found = ${readFieldsLua}
-local function dropRest()
-  redis.call('DEL', outcome, journal, evidence)
-end
-if not found[1] then
+  body: `${headLua}${saveLua}${lifeLua}
+if not state then
   -- It had a time to live, and no reaper came before its end.
-  dropRest()
+  redis.call('DEL', journal, evidence)
   for _, index in ipairs({ expiries, leases, queue, parked }) do redis.call('ZREM', index, id) end
   return 0
 end
-local over, gone = lifeOf(found)
+local over, gone = lifeOf()
 if not over then
   -- A tombstone that lasts, or a row that has not ended: it stays.
-  redis.call('ZADD', expiries, math.max(tonumber(found[12]), now + ${lookAgainMs}), id)
+  redis.call('ZADD', expiries, math.max(expires, now + ${lookAgainMs}), id)
   return 0
 end
-dropRest()
+redis.call('DEL', journal, evidence)
 if gone then
-  local goneUntil = found[12] + found[14]
-  redis.call('HSET', row, 'gn', now, 'ex', goneUntil)
-  redis.call('HDEL', row, 'by')
-  redis.call('ZADD', expiries, goneUntil, id)
-  redis.call('PEXPIREAT', row, goneUntil + ${graceMs})
+  expires, more.gn, more.by = expires + tombstone, now, nil
+  save()
+  redis.call('ZADD', expiries, expires, id)
   return 1
 end
 redis.call('DEL', row)
@@ -51,7 +45,7 @@ export async function reap(link: Link, { limit }: { limit: number }): Promise<nu
   let reaped = 0
   for (let from = 0; from < due.length && reaped < limit;) {
     const part = due.slice(from, from + limit - reaped)
-    const replies = await Promise.all(part.map(({ id }) => link.run(reapScript, id, [memberOf(id)])))
+    const replies = await Promise.all(part.map(({ id }) => link.run(reapScript, id, [uuidBytes(id)])))
     reaped += replies.filter(reply => reply === 1).length
     from += part.length
   }

@@ -7,6 +7,7 @@ import type { Script } from '../connection/script.ts'
 import type { Reply } from '../../shared/redis/driver.ts'
 import { stepsLua } from '../lua/steps.ts'
 import { dueRows } from './due.ts'
+import { rowLua } from './packed-row.ts'
 
 const { pending, in_progress: inProgress, failed_retryable: failedRetryable } = stateCodes
 
@@ -18,16 +19,14 @@ const resumableScript: Script = {
   flags: 'no-writes',
   parts: ['row', 'journal'],
   args: [],
-  body: `${stepsLua}
-local state, recovery, lockedUntil, due, expires, parkedAt, scope, operation, fingerprint, crashes =
-  unpack(redis.call('HMGET', row, 's', 'r', 'lu', 'du', 'ex', 'pk', 'sc', 'op', 'fp', 'cr'))
-if recovery ~= '${recoveryCodes.resume}' or parkedAt then return false end
+  body: `${rowLua}${stepsLua}
+if recovery ~= ${recoveryCodes.resume} or more.pk then return false end
 local input = redis.call('HMGET', journal, 'v', 'dl')
-if state == '${inProgress}' then
-  if tonumber(lockedUntil) > now or isStuck() then return false end
-elseif state == '${pending}' or state == '${failedRetryable}' then
-  if tonumber(due) > now or not input[1] then return false end
-  if state == '${failedRetryable}' and tonumber(expires) <= now then return false end
+if state == ${inProgress} then
+  if at > now or isStuck() then return false end
+elseif state == ${pending} or state == ${failedRetryable} then
+  if at > now or not input[1] then return false end
+  if state == ${failedRetryable} and expires <= now then return false end
 else
   return false
 end

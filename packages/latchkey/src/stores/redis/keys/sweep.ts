@@ -7,7 +7,7 @@ import type { Script } from '../connection/script.ts'
 import type { Reply } from '../../shared/redis/driver.ts'
 import { dueRows } from './due.ts'
 import { ownerScript } from './owner.ts'
-import { memberOf } from './row.ts'
+import { uuidBytes } from './packed-row.ts'
 
 const { in_progress: inProgress, failed_retryable: failedRetryable, unknown } = stateCodes
 const { rerun, resume } = recoveryCodes
@@ -15,14 +15,14 @@ const { rerun, resume } = recoveryCodes
 const sweepScript: Script = ownerScript(
   [],
   `
-if state ~= '${inProgress}' then
+if state ~= ${inProgress} then
   -- The row was lost, or another version has moved it: nothing is due here any more.
   redis.call('ZREM', leases, id)
   return false
 end
-if tonumber(lockedUntil) > now or recovery == '${resume}' and not isStuck() then return false end
-redis.call('HINCRBY', row, 'cr', 1)
-if recovery == '${rerun}' then
+if at > now or recovery == ${resume} and not isStuck() then return false end
+crashes = crashes + 1
+if recovery == ${rerun} then
   toWaiting(${failedRetryable}, now)
   return { operation, ${failedRetryable} }
 end
@@ -36,7 +36,7 @@ export async function sweep(link: Link, { limit, id }: { limit: number; id?: str
   // In parts of what is still wanted: rows that are left to a resumer do not count.
   for (let from = 0; from < ids.length && swept.length < limit;) {
     const part = ids.slice(from, from + limit - swept.length)
-    const replies = await Promise.all(part.map(each => link.run(sweepScript, each, [memberOf(each), '', ''])))
+    const replies = await Promise.all(part.map(each => link.run(sweepScript, each, [uuidBytes(each), '', ''])))
     swept.push(...part.flatMap((each, at) => sweptFrom(each, replies[at])))
     from += part.length
   }

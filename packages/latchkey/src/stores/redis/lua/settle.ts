@@ -5,7 +5,7 @@ import { stateCodes } from '../../shared/codes.ts'
 export const settleLua: string = `
 -- An outcome that was not packed for this grant has 0 in the place of the fence, its fourth byte: see packed-outcome.ts.
 local function withFence(packed)
-  local bytes, left = {}, tonumber(fence)
+  local bytes, left = {}, fence
   while left > 127 do
     bytes[#bytes + 1] = string.char(left % 128 + 128)
     left = math.floor(left / 128)
@@ -16,12 +16,12 @@ end
 
 local function settleUnknown(verdict, answer, value, position)
   if answer then
+    more.by = 'evidence'
     toCompleted(withFence(answer), retentionMs)
-    redis.call('HSET', row, 'by', 'evidence')
     return ${stateCodes.completed}
   end
   local to = untried()
-  moveExpiry(math.max(tonumber(expires), now + retentionMs))
+  moveExpiry(math.max(expires, now + retentionMs))
   toWaiting(to, now)
   if position and verdict == 'never-happened' then allowAgain(position, 1) end
   if position and verdict ~= 'never-happened' then finishEffect(position, value) end

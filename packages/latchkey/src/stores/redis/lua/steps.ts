@@ -58,7 +58,7 @@ end`
 export const doubtLua: string = `
 -- The effect in doubt. Steps are reached in order: it is the first one that is open.
 local function openEffect()
-  if recovery ~= '${recoveryCodes.resume}' then return nil end
+  if recovery ~= ${recoveryCodes.resume} then return nil end
   for _, step in ipairs(allSteps()) do
     if step.s == ${open} then return step end
   end

@@ -1,18 +1,11 @@
 /** What the transitions of a row have in common. For scripts with all parts of a row, and the arguments `id`. */
 import { recoveryCodes, stateCodes } from '../../shared/codes.ts'
+import { saveLua } from '../keys/packed-row.ts'
 
 const { pending, completed, failed_retryable: failedRetryable, unknown } = stateCodes
 
-/** How long a finished row outlives its time where no reaper comes: until then it is read, and its fence continued. */
-export const graceMs = 3_600_000
-
-/** The row as it is before the script writes. */
-export const rowLua: string = `
-local state, recovery, fence, claim, created, expires, parkedAt, tombstone, lockedUntil, byEvidence, scope, operation =
-  unpack(redis.call('HMGET', row, 's', 'r', 'f', 'c', 'cd', 'ex', 'pk', 'tb', 'lu', 'by', 'sc', 'op'))`
-
-/** Where the row goes, and out of which indexes. A finished row has a time to live, in case that no reaper comes; any other has none. */
-export const transitionsLua: string = `
+/** Where the row goes, and out of which indexes. */
+export const transitionsLua: string = `${saveLua}
 local function leaveIndexes()
   redis.call('ZREM', leases, id)
   redis.call('ZREM', queue, id)
@@ -22,25 +15,25 @@ local function leaveIndexes()
 end
 
 local function endDoubt()
-  redis.call('HDEL', row, 'lu', 'ca', 'du', 'pk', 'us', 'lo', 'lt', 'la', 'ld')
-end
-
-local function keepUntil(expiresAt)
-  local goesAt = expiresAt + (tonumber(tombstone) or 0) + ${graceMs}
-  redis.call('PEXPIREAT', row, goesAt)
-  redis.call('PEXPIREAT', outcome, goesAt)
+  call, more.pk, more.lo, more.lt, more.la, more.ld = '', nil, nil, nil, nil, nil
 end
 
 local function moveExpiry(expiresAt)
   expires = expiresAt
-  redis.call('HSET', row, 'ex', expiresAt)
   redis.call('ZADD', expiries, expiresAt, id)
+end
+
+-- No later generation finds the journal of this one.
+local function endJournal()
+  if recovery == ${recoveryCodes.resume} then redis.call('PEXPIREAT', journal, goesAt()) end
 end
 
 local function toUnknown()
   leaveIndexes()
   endDoubt()
-  redis.call('HSET', row, 's', ${unknown}, 'us', now, 'lo', 0, 'lt', 0, 'la', now)
+  state, at = ${unknown}, now
+  more.lo, more.lt, more.la = 0, 0, now
+  save()
   redis.call('ZADD', unknowns, now, id .. operation)
   redis.call('ZADD', lookups, now, id .. operation)
 end
@@ -49,14 +42,15 @@ end
 local function toWaiting(to, dueAt)
   leaveIndexes()
   endDoubt()
-  redis.call('HSET', row, 's', to, 'du', dueAt)
-  if recovery == '${recoveryCodes.resume}' then redis.call('ZADD', queue, dueAt, id) end
+  state, at = to, dueAt
+  save()
+  if recovery == ${recoveryCodes.resume} then redis.call('ZADD', queue, dueAt, id) end
   redis.call('ZADD', expiries, expires, id)
-  if to == ${failedRetryable} then keepUntil(tonumber(expires)) else redis.call('PERSIST', row) end
+  if to == ${failedRetryable} then endJournal() else redis.call('PERSIST', journal) end
 end
 
 local function untried()
-  if recovery == '${recoveryCodes.resume}' then return ${pending} end
+  if recovery == ${recoveryCodes.resume} then return ${pending} end
   return ${failedRetryable}
 end
 
@@ -64,8 +58,8 @@ end
 local function toCompleted(answer, retentionMs)
   leaveIndexes()
   endDoubt()
-  redis.call('HSET', row, 's', ${completed}, 'cm', now)
-  redis.call('SET', outcome, answer)
-  moveExpiry(math.max(tonumber(expires), now + retentionMs))
-  keepUntil(expires)
+  state, at = ${completed}, now
+  moveExpiry(math.max(expires, now + retentionMs))
+  save(answer)
+  endJournal()
 end`

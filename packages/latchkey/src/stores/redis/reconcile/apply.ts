@@ -7,11 +7,12 @@ import { isNil, listOf, numberOf, textOf } from '../connection/reply.ts'
 import { type Script, wholeMs } from '../connection/script.ts'
 import type { Reply } from '../../shared/redis/driver.ts'
 import { dueRows } from '../keys/due.ts'
-import { knownRecoveryLua, memberOf } from '../keys/row.ts'
+import { rowLua, uuidBytes } from '../keys/packed-row.ts'
+import { knownRecoveryLua } from '../keys/row.ts'
 import { evidenceLua } from '../lua/evidence.ts'
 import { settleLua } from '../lua/settle.ts'
 import { doubtLua, stepsLua } from '../lua/steps.ts'
-import { rowLua, transitionsLua } from '../lua/transitions.ts'
+import { transitionsLua } from '../lua/transitions.ts'
 
 /**
  * The evidence is of this generation of the row, about what is in doubt there, and of the kind that it needs: the value of the open effect, or an
@@ -19,7 +20,7 @@ import { rowLua, transitionsLua } from '../lua/transitions.ts'
  */
 const fitsLua = `
 local function fits(entry)
-  if state ~= '${stateCodes.unknown}' or not isKnown(recovery) or entry.t < tonumber(created) then return false end
+  if state ~= ${stateCodes.unknown} or not isKnown(recovery) or entry.t < created then return false end
   local never, open = entry.v == 'never-happened', openEffect()
   if open then return (never or not entry.o) and entry.p == open.position and entry.e == open.e end
   return (never or entry.o ~= nil) and entry.p == nil
@@ -37,11 +38,10 @@ for _, each in ipairs(allEvidence()) do
 end
 if not entry then return { 'not-applicable', false } end
 if entry.a == 1 then return { 'applied-before' } end
-local since, looked = unpack(redis.call('HMGET', row, 'us', 'lo'))
-if look ~= '' and (state ~= '${stateCodes.unknown}' or fence ~= lookFence or looked ~= look) then return { 'claim-lost' } end
+if look ~= '' and (state ~= ${stateCodes.unknown} or fence ~= tonumber(lookFence) or more.lo ~= tonumber(look)) then return { 'claim-lost' } end
 if not fits(entry) then return { 'not-applicable', state } end
 -- By when it was found: what was not there within the quarantine may have come since.
-local quarantineEnd = since + quarantineMs
+local quarantineEnd = at + quarantineMs
 if entry.v == 'never-happened' and entry.t < quarantineEnd then
   return { 'too-early', math.max(0, quarantineEnd - now) }
 end
@@ -57,7 +57,7 @@ export async function apply(link: Link, evidenceId: string, options: ApplyOption
   // A look-up of another row is not the one that this evidence came by.
   const look = lookup?.id === id ? String(lookup.look) : '-'
   const reply = await link.run(applyScript, id, [
-    memberOf(id),
+    uuidBytes(id),
     name,
     wholeMs(quarantineMs),
     wholeMs(retentionMs),

@@ -6,7 +6,7 @@ import type { Link } from '../connection/link.ts'
 import { listOf, textOf } from '../connection/reply.ts'
 import { givenLua, type Script } from '../connection/script.ts'
 import { evidenceLua } from '../lua/evidence.ts'
-import { rowLua } from '../lua/transitions.ts'
+import { rowLua } from '../keys/packed-row.ts'
 import { receive } from './messages.ts'
 import { verdictArgs, verdictArguments } from './verdict.ts'
 
@@ -17,10 +17,10 @@ const keepScript: Script = {
   args: ['evidenceId', 'source', 'ref', 'receivedAt', 'position', 'effectName', 'epoch', ...verdictArgs],
   body: `${givenLua}${rowLua}${evidenceLua}
 local at = tonumber(receivedAt) or now
-if not state or at < tonumber(created) then return { 'no-row' } end
+if not state or at < created then return { 'no-row' } end
 for _, entry in ipairs(allEvidence()) do
   if entry.s == source and entry.r == ref then
-    if entry.t >= tonumber(created) then return { 'duplicate', entry.i } end
+    if entry.t >= created then return { 'duplicate', entry.i } end
     -- Evidence about an earlier generation of the row was about something else, whatever its name.
     entry.r = nil
     putEvidence(entry)

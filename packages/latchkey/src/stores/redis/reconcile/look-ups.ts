@@ -8,14 +8,10 @@ import { type Script, wholeMs } from '../connection/script.ts'
 import type { Reply } from '../../shared/redis/driver.ts'
 import { dueRow, dueRows } from '../keys/due.ts'
 import { ownerResult } from '../keys/owner.ts'
-import { memberOf } from '../keys/row.ts'
+import { rowLua, saveLua, uuidBytes } from '../keys/packed-row.ts'
 import { doubtLua, stepsLua } from '../lua/steps.ts'
 
 const { unknown } = stateCodes
-
-const lookupLua = `
-local state, recovery, fence, operation, parkedAt, since, looks, tries, lookUpAt, lookedUntil =
-  unpack(redis.call('HMGET', row, 's', 'r', 'f', 'op', 'pk', 'us', 'lo', 'lt', 'la', 'ld'))`
 
 export interface LookupOptions {
   readonly operation: string
@@ -29,19 +25,19 @@ const grantScript: Script = {
   flags: 'allow-oom',
   parts: ['row', 'journal', 'lookups'],
   args: ['id', 'asked', 'firstInMs', 'leaseMs'],
-  body: `${lookupLua}${stepsLua}${doubtLua}
-if state ~= '${unknown}' or parkedAt then
+  body: `${rowLua}${saveLua}${stepsLua}${doubtLua}
+if state ~= ${unknown} or more.pk then
   -- The row was lost, or another version has moved it: nothing is due here any more.
   redis.call('ZREM', lookups, id .. asked)
   return false
 end
-if tonumber(lookUpAt) > now or looks == '0' and tonumber(since) > now - firstInMs then return false end
-redis.call('HSET', row, 'lo', looks + 1, 'lt', tries + 1, 'la', now + leaseMs, 'ld', now + leaseMs)
+if more.la > now or more.lo == 0 and at > now - firstInMs then return false end
+more.lo, more.lt, more.la, more.ld = more.lo + 1, more.lt + 1, now + leaseMs, now + leaseMs
+save()
 redis.call('ZADD', lookups, now + leaseMs, id .. operation)
-local scope, created, attempts = unpack(redis.call('HMGET', row, 'sc', 'cd', 'at'))
 local open = openEffect()
 local effect = open and { open.position, open.n, open.e }
-return { fence, looks + 1, tries + 1, now - since, scope, created, attempts, effect or false }`,
+return { fence, more.lo, more.lt, now - at, scope, created, attempts, effect or false }`,
 }
 
 export async function lookups(link: Link, options: LookupOptions): Promise<readonly Lookup[]> {
@@ -51,7 +47,7 @@ export async function lookups(link: Link, options: LookupOptions): Promise<reado
   for (let from = 0; from < due.length && granted.length < limit;) {
     const part = due.slice(from, from + limit - granted.length)
     const replies = await Promise.all(
-      part.map(({ id }) => link.run(grantScript, id, [memberOf(id), operation, wholeMs(firstInMs), wholeMs(leaseMs)])),
+      part.map(({ id }) => link.run(grantScript, id, [uuidBytes(id), operation, wholeMs(firstInMs), wholeMs(leaseMs)])),
     )
     granted.push(...part.flatMap(({ id }, at) => lookupFrom({ id, operation }, replies[at])))
     from += part.length
@@ -89,8 +85,8 @@ function lookupScript(args: readonly string[], body: string): Script {
     flags: 'allow-oom',
     parts: ['row', 'lookups', 'parked'],
     args: ['id', 'ownFence', 'ownLook', ...args],
-    body: `${lookupLua}
-if state ~= '${unknown}' or fence ~= ownFence or looks ~= ownLook then return 0 end
+    body: `${rowLua}${saveLua}
+if state ~= ${unknown} or fence ~= tonumber(ownFence) or more.lo ~= tonumber(ownLook) then return 0 end
 ${body}`,
   }
 }
@@ -99,9 +95,9 @@ const postponeScript: Script = lookupScript(
   ['inMs'],
   `
 -- Ended before: the reply to the first write was lost.
-if not lookedUntil then return lookUpAt and 1 or 0 end
-redis.call('HSET', row, 'la', now + inMs)
-redis.call('HDEL', row, 'ld')
+if not more.ld then return more.la and 1 or 0 end
+more.la, more.ld = now + inMs, nil
+save()
 redis.call('ZADD', lookups, now + inMs, id .. operation)
 return 1`,
 )
@@ -110,15 +106,15 @@ const giveUpScript: Script = lookupScript(
   ['cause'],
   `
 -- The reply to the first write was lost; but not after a person has made the row due.
-if not lookedUntil then return lookUpAt and 0 or 1 end
-redis.call('HDEL', row, 'la', 'ld')
-redis.call('HSET', row, 'pk', now, 'er', cause)
+if not more.ld then return more.la and 0 or 1 end
+more.la, more.ld, more.pk, more.er = nil, nil, now, cause
+save()
 redis.call('ZREM', lookups, id .. operation)
 redis.call('ZADD', parked, now, id)
 return 1`,
 )
 
-const ownerOf = ({ id, fence, look }: LookupClaim) => [memberOf(id), String(fence), String(look)]
+const ownerOf = ({ id, fence, look }: LookupClaim) => [uuidBytes(id), String(fence), String(look)]
 
 export async function postpone(link: Link, lookup: LookupClaim, inMs: number): Promise<OwnerResult> {
   return ownerResult(await link.run(postponeScript, lookup.id, [...ownerOf(lookup), wholeMs(inMs)]))
@@ -132,9 +128,9 @@ const nextScript: Script = {
   flags: 'no-writes',
   parts: ['row'],
   args: [],
-  body: `${lookupLua}
-if state ~= '${unknown}' or looks == '0' or not lookUpAt then return false end
-return lookUpAt - now`,
+  body: `${rowLua}
+if state ~= ${unknown} or more.lo == 0 or not more.la then return false end
+return more.la - now`,
 }
 
 export async function nextLookUpInMs(link: Link, id: string): Promise<number | undefined> {

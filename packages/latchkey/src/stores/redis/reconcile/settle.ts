@@ -6,11 +6,12 @@ import { rowParts } from '../connection/layout.ts'
 import type { Link } from '../connection/link.ts'
 import { listOf, numberOf, textOf, textOrUndefined } from '../connection/reply.ts'
 import { givenLua, type Script, wholeMs } from '../connection/script.ts'
-import { knownRecoveryLua, memberOf } from '../keys/row.ts'
+import { rowLua, uuidBytes } from '../keys/packed-row.ts'
+import { knownRecoveryLua } from '../keys/row.ts'
 import { evidenceLua } from '../lua/evidence.ts'
 import { settleLua } from '../lua/settle.ts'
 import { doubtLua, stepsLua } from '../lua/steps.ts'
-import { rowLua, transitionsLua } from '../lua/transitions.ts'
+import { transitionsLua } from '../lua/transitions.ts'
 import { verdictArgs, verdictArguments } from './verdict.ts'
 
 const settleScript: Script = {
@@ -20,7 +21,7 @@ const settleScript: Script = {
   args: ['id', 'by', 'reason', 'retentionMs', ...verdictArgs],
   body: `${givenLua}${knownRecoveryLua}${rowLua}${transitionsLua}${stepsLua}${doubtLua}${evidenceLua}${settleLua}
 if not state then return { 'not-found' } end
-if state ~= '${stateCodes.unknown}' then return { 'wrong-state', state } end
+if state ~= ${stateCodes.unknown} then return { 'wrong-state', state } end
 if not isKnown(recovery) then return { 'wrong-state', -1 } end
 local effect = openEffect()
 local needs = effect and 'value' or 'outcome'
@@ -42,7 +43,7 @@ export interface Settlement {
 }
 
 export async function settle(link: Link, id: string, { verdict, act, retentionMs }: Settlement): Promise<SettleResult> {
-  const args = [memberOf(id), act.by, act.reason, wholeMs(retentionMs), ...verdictArguments(verdict)]
+  const args = [uuidBytes(id), act.by, act.reason, wholeMs(retentionMs), ...verdictArguments(verdict)]
   const [kind, detail, effect] = listOf(await link.run(settleScript, id, args))
   switch (textOf(kind)) {
     case 'settled':

@@ -5,6 +5,7 @@ import type { Link } from '../connection/link.ts'
 import { isNil, numberOf } from '../connection/reply.ts'
 import { givenLua, optional, type Script, wholeMs } from '../connection/script.ts'
 import { ownerArgs, ownerArguments, ownerResult } from '../keys/owner.ts'
+import { renewLua, rowLua } from '../keys/packed-row.ts'
 import { doubtLua, stepsLua } from '../lua/steps.ts'
 import { keepEffect } from './effects.ts'
 import { journalFrom } from './journal.ts'
@@ -27,13 +28,8 @@ function stepScript(args: readonly string[], body: string): Script {
     isReplicated: true,
     parts: ['row', 'journal', 'leases'],
     args: [...ownerArgs, 'leaseMs', 'position', ...args],
-    body: `${givenLua}${stepsLua}
-local state, recovery, fence, claim, expires = unpack(redis.call('HMGET', row, 's', 'r', 'f', 'c', 'ex'))
-if state ~= '${stateCodes.in_progress}' or fence ~= ownFence or claim ~= ownClaim then return false end
-local function renew()
-  redis.call('HSET', row, 'lu', now + leaseMs)
-  redis.call('ZADD', leases, now + leaseMs, id)
-end
+    body: `${givenLua}${rowLua}${renewLua}${stepsLua}
+if state ~= ${stateCodes.in_progress} or fence ~= tonumber(ownFence) or claim ~= ownClaim then return false end
 ${body}`,
   }
 }
@@ -52,15 +48,15 @@ putStep(position, {
   n = name, k = ${effect}, s = ${open}, e = tonumber(epoch), t = openedAt,
   u = windowMs ~= '' and openedAt + windowMs or nil, y = key,
 })
-renew()
-return tonumber(expires)`,
+renew(leaseMs)
+return expires`,
 )
 
 const recordResultScript: Script = stepScript(
   ['value'],
   `${doubtLua}
 if not finishEffect(position, given(value)) then return 0 end
-renew()
+renew(leaseMs)
 return 1`,
 )
 

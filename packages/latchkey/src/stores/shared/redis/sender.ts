@@ -12,6 +12,8 @@ export interface ScriptText {
 export interface Sender {
   bySha(script: ScriptText, keys: string[], args: RedisArgument[]): Promise<unknown>
   byText(script: ScriptText, keys: string[], args: RedisArgument[]): Promise<unknown>
+  /** For the end of a turn: whatever `send` sends leaves at once, together. */
+  inOneWrite(send: () => void): void
 }
 
 export function isIoredis(client: RedisClient): client is IoredisClient {
@@ -23,14 +25,15 @@ export function senderOf(client: RedisClient): Sender {
 }
 
 function throughIoredis(client: IoredisClient): Sender {
-  const together = writeTogether(client)
+  const { untilEndOfTurn, inOneWrite } = writeTogether(client)
   const call = (command: string, script: string, { keys, args }: { keys: string[]; args: RedisArgument[] }) => {
-    together()
+    untilEndOfTurn()
     return client.callBuffer(command, [script, String(keys.length), ...keys, ...args])
   }
   return {
     bySha: ({ sha }, keys, args) => call('evalsha', sha, { keys, args }),
     byText: ({ text }, keys, args) => call('eval', text, { keys, args }),
+    inOneWrite,
   }
 }
 
@@ -38,22 +41,29 @@ function throughIoredis(client: IoredisClient): Sender {
  * ioredis writes each command by itself, and a small write costs the system as much as a large one: the socket holds the commands of one turn of
  * the event loop back, and they leave together. node-redis does so by itself.
  */
-function writeTogether(client: IoredisClient): () => void {
+function writeTogether(client: IoredisClient): { untilEndOfTurn(): void; inOneWrite(send: () => void): void } {
   let held: IoredisClient['stream']
-  const uncork: TurnEnd = {
-    endOfTurn() {
-      const stream = held
-      held = undefined
-      stream?.uncork?.()
-    },
-  }
-  return () => {
-    if (held !== undefined) return
+  function hold(): boolean {
+    if (held !== undefined) return false
     const { stream } = client
-    if (stream?.cork === undefined || stream.uncork === undefined) return
+    if (stream?.cork === undefined || stream.uncork === undefined) return false
     held = stream
     stream.cork()
-    atEndOfTurn(uncork)
+    return true
+  }
+  function release(): void {
+    const stream = held
+    held = undefined
+    stream?.uncork?.()
+  }
+  const turn: TurnEnd = { endOfTurn: release }
+  return {
+    untilEndOfTurn: () => void (hold() && atEndOfTurn(turn)),
+    inOneWrite(send) {
+      const isHeld = hold()
+      send()
+      if (isHeld) release()
+    },
   }
 }
 
@@ -66,5 +76,6 @@ function throughNodeRedis(client: NodeRedisClient): Sender {
   return {
     bySha: ({ sha }, keys, args) => bytes.evalSha(sha, { keys, arguments: args }),
     byText: ({ text }, keys, args) => bytes.eval(text, { keys, arguments: args }),
+    inOneWrite: send => send(),
   }
 }
