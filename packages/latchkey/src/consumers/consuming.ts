@@ -20,6 +20,8 @@ export interface Consuming {
    * one need not wait until the broker has confirmed its acknowledgement.
    */
   take(delivery: Delivery): Promise<void>
+  /** A delivery whose successor must wait for it. Resolves when it was settled or abandoned. */
+  takeAlone(delivery: Delivery): Promise<void>
   /** Aborted when `stop` begins. */
   readonly stopping: AbortSignal
   /** Resolves when nothing is under way any more, or `stop` has waited long enough. */
@@ -82,19 +84,25 @@ export function startConsuming(receiver: Receiver, concurrency: number): Consumi
     }
   }
 
+  function begin(delivery: Delivery): Promise<void> {
+    const settled = run(delivery).finally(() => {
+      underWay.delete(settled)
+      room.made()
+    })
+    underWay.add(settled)
+    return settled
+  }
+
   const redriving = redriveAgainAndAgain()
   return {
     stopping: stopping.signal,
     ended,
     pauseMs: () => Math.max(0, pausedUntilMs - clock.monotonicMs()),
     async take(delivery) {
-      const settled = run(delivery).finally(() => {
-        underWay.delete(settled)
-        room.made()
-      })
-      underWay.add(settled)
+      void begin(delivery)
       while (isFull() && !stopping.signal.aborted) await room.next()
     },
+    takeAlone: begin,
     async stop({ timeoutMs = drainMs } = {}) {
       stopping.abort()
       const settled = Promise.all([...underWay, redriving]).then(() => true)

@@ -1,0 +1,86 @@
+/** `consume`: topics of Kafka, whose messages are requests of an operation. */
+import type { Execution } from '../../engine/execution.ts'
+import type { DefinedOperation, Operation } from '../../engine/operation.ts'
+import type { InboxHandler } from '../../inbox/index.ts'
+import { checkOptions, type ChecksOf } from '../../ports/check-options.ts'
+import { misconfigured } from '../../ports/errors.ts'
+import { having, oneOf } from '../../ports/option-kinds.ts'
+import { startConsuming } from '../consuming.ts'
+import type { EnvelopeOptions } from '../envelope.ts'
+import { consumeChecks, type ConsumeOptions, type InputOptions, type Subscription } from '../options.ts'
+import { type Consumed, receiverOf } from '../receiver.ts'
+import type { KafkaConsumer } from './driver.ts'
+import { runBatch } from './partition.ts'
+import { supervise } from './supervise.ts'
+
+export interface KafkaConsumeOptions
+  extends Omit<ConsumeOptions, 'consumer' | 'onUnknown'>, Pick<EnvelopeOptions, 'identity'> {
+  /**
+   * `kafka.consumer({ groupId })` of `kafkajs`, connected and subscribed, not running. Its `sessionTimeout` must be at least the operation's `leaseMs`:
+   * both are 30 s by default.
+   */
+  readonly from: KafkaConsumer
+  /** The scope of its keys: the name of the consumer group. Once messages were received, it must not change. */
+  readonly consumer: string
+  /** How many partitions are worked on at the same time. Default 1. Messages of one partition always run one after the other, in their order. */
+  readonly concurrency?: number
+  /**
+   * A message that may have taken effect does not run again until its row is settled. `park` (default): it is parked, the partition goes on, and the message
+   * is taken again once its row is settled. `block`: the partition waits until then.
+   */
+  readonly onUnknown?: 'park' | 'block'
+}
+
+export interface KafkaDefinedConsumeOptions<Input> extends KafkaConsumeOptions, InputOptions<Input> {}
+
+/** Resolves when the consumer has joined its group. */
+export async function consume<X extends Execution, C, Data>(
+  operation: Operation<X, C>,
+  options: KafkaConsumeOptions,
+  handler: InboxHandler<X, Data>,
+): Promise<Subscription>
+export async function consume<Input, C>(
+  operation: DefinedOperation<Input, C>,
+  options: KafkaDefinedConsumeOptions<Input>,
+): Promise<Subscription>
+export async function consume<X extends Execution, Input, C>(
+  operation: Consumed<X, Input, C>,
+  options: KafkaConsumeOptions | KafkaDefinedConsumeOptions<Input>,
+  handler?: InboxHandler<X>,
+): Promise<Subscription> {
+  const owner = `consume ${operation.name}`
+  checkOptions(owner, options, kafkaChecks)
+  const { from, consumer, concurrency = 1, identity, contentType, onUnknown = 'park', ...inboxOptions } = options
+  if (from === undefined || consumer === undefined) {
+    throw misconfigured(
+      `${owner} needs from: kafka.consumer({ groupId: 'billing' }), connected and subscribed, and consumer: 'billing'`,
+    )
+  }
+  const onUnknownRow = onUnknown === 'block' ? 'retry' : 'park'
+  const receiver = receiverOf(operation, { ...inboxOptions, consumer, onUnknown: onUnknownRow }, handler)
+  const envelope: EnvelopeOptions = {
+    ...(identity === undefined ? {} : { identity }),
+    ...(contentType === undefined ? {} : { contentType }),
+  }
+  const consuming = startConsuming(receiver, concurrency)
+  const partitions = { from, consuming, receiver, envelope }
+  const supervised = await supervise(partitions, {
+    eachBatchAutoResolve: false,
+    partitionsConsumedConcurrently: concurrency,
+    eachBatch: payload => runBatch(partitions, payload),
+  })
+  return {
+    async stop(given) {
+      const { drained } = await consuming.stop(given)
+      await supervised.end(drained)
+      return { drained }
+    },
+  }
+}
+
+const kafkaChecks: ChecksOf<KafkaDefinedConsumeOptions<unknown>> = {
+  ...consumeChecks,
+  from: having('a consumer of kafkajs', 'connect', 'run', 'stop', 'commitOffsets'),
+  identity: oneOf('message', 'position'),
+  onUnknown: oneOf('park', 'block'),
+}
