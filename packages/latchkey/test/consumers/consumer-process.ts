@@ -2,17 +2,20 @@
 import { jetstream } from '@nats-io/jetstream'
 import { connect as connectNats } from '@nats-io/transport-node'
 import { connect as connectRabbitmq } from 'amqplib'
+import { Kafka, logLevel } from 'kafkajs'
 import { createLatchkey, silentTelemetry, singleTenant } from 'latchkey'
+import { consume as consumeKafka } from 'latchkey/consumers/kafka'
 import { consume as consumeNats } from 'latchkey/consumers/nats'
 import { consume as consumeRabbitmq } from 'latchkey/consumers/rabbitmq'
 import type { InboxMessage } from 'latchkey/inbox'
 import { openPlace } from '../processes/database.ts'
 
 export interface ConsumerProcessArgument {
-  readonly broker: 'nats' | 'rabbitmq'
+  readonly broker: 'nats' | 'rabbitmq' | 'kafka'
+  /** Of Kafka: those of its brokers. */
   readonly url: string
   readonly place: string
-  /** Also the name of the durable consumer, or of the end of the queue. */
+  /** Also the name of the durable consumer, or the end of that of the queue, the topic and the group. */
   readonly kind: 'atomic' | 'hold' | 'rerun'
   /** Undefined: it lives until it is killed. */
   readonly diesAt: number | undefined
@@ -52,6 +55,15 @@ if (broker === 'nats') {
   const from = await jetstream(await connectNats({ servers: url })).consumers.get('ORDERS', kind)
   if (kind === 'atomic') await consumeNats(atomic, { ...common, from }, bookInside)
   else await consumeNats(guarded, { ...common, from }, bookOutside)
+} else if (broker === 'kafka') {
+  const consumer = `killed-${kind}`
+  const from = new Kafka({ brokers: url.split(','), logLevel: logLevel.NOTHING }).consumer({
+    ...{ groupId: consumer, sessionTimeout: 4_000, heartbeatInterval: 200, maxWaitTimeInMs: 200 },
+  })
+  await from.connect()
+  await from.subscribe({ topics: [consumer], fromBeginning: true })
+  if (kind === 'atomic') await consumeKafka(atomic, { ...common, from, consumer }, bookInside)
+  else await consumeKafka(guarded, { ...common, from, consumer }, bookOutside)
 } else {
   const options = { ...common, connection: await connectRabbitmq(url), queue: `killed-${kind}`, waitMs: [100, 1_000] }
   if (kind === 'atomic') await consumeRabbitmq(atomic, options, bookInside)

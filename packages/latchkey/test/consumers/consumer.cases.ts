@@ -2,10 +2,17 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
 import { createLatchkey, type Latchkey } from '../../src/index.ts'
 import type { GuardedOperation } from '../../src/engine/operation.ts'
-import { type InboxHandler, type InboxMessage, type InboxOptions, parkedMessages } from '../../src/inbox/index.ts'
+import {
+  inbox,
+  type InboxHandler,
+  type InboxMessage,
+  type InboxOptions,
+  parkedMessages,
+} from '../../src/inbox/index.ts'
 import type { GuardedExecution } from '../../src/engine/execution.ts'
 import { silentTelemetry } from '../../src/ports/telemetry.ts'
-import { memoryStore, type MemoryTx } from '../../src/stores/memory/index.ts'
+import type { Store } from '../../src/ports/store.ts'
+import { memoryStore, type MemoryStore, type MemoryTx } from '../../src/stores/memory/index.ts'
 
 export interface Subscription {
   stop(options?: { readonly timeoutMs?: number }): Promise<{ drained: boolean }>
@@ -40,10 +47,11 @@ export interface ConsumerCases {
 }
 
 export function defineConsumerCases(broker: () => ConsumerBroker): ConsumerCases {
+  let store: MemoryStore
   let latchkey: Latchkey<MemoryTx, unknown>
   const open: Subscription[] = []
   beforeEach(() => {
-    const store = memoryStore()
+    store = memoryStore()
     latchkey = createLatchkey({ store, scope: () => 'acme', telemetry: silentTelemetry, maintenance: false })
   })
   afterEach(async () => {
@@ -62,6 +70,7 @@ export function defineConsumerCases(broker: () => ConsumerBroker): ConsumerCases
   const cases = { latchkey: () => latchkey, start, allSettled }
   defineRuns(broker, cases)
   defineStops(broker, cases)
+  defineLateOwner(broker, () => store)
   return cases
 }
 
@@ -154,5 +163,45 @@ function defineStops(broker: () => ConsumerBroker, { start }: ConsumerCases): vo
     await eventually(() => expect(isRunning).toBe(true))
     expect(await subscription.stop({ timeoutMs: 100 })).toEqual({ drained: false })
     release()
+  })
+}
+
+function defineLateOwner(broker: () => ConsumerBroker, store: () => MemoryStore): void {
+  const quiet = (over: Store) =>
+    createLatchkey({ store: over, scope: () => 'acme', telemetry: silentTelemetry, maintenance: false })
+  const rerun = { onFailure: 'rerun', leaseMs: 500 } as const
+
+  it('does not acknowledge for an owner that came too late: the next one may fail', async () => {
+    // A process that was suspended: its leases are not renewed.
+    const late = quiet({ ...store(), heartbeat: () => Promise.reject(new Error('suspended')) })
+    const runs: { readonly message: InboxMessage<Order>; readonly end: () => void }[] = []
+    const run = (message: InboxMessage<Order>) => new Promise<void>(end => runs.push({ message, end }))
+    const options = { consumer: 'late', backoffMs: 20 }
+    const subscription = await broker().consume(late.guarded('orders.book', rerun), options, (_, message) =>
+      runs.length === 0 ? run(message) : void runs.push({ message, end: () => undefined }),
+    )
+    await broker().publish('m-1', { order: 'm-1' })
+    await eventually(() => expect(runs).toHaveLength(1))
+    const [first] = runs
+    if (first === undefined) return
+    let fail = () => {}
+    const failing = new Promise<void>((_, reject) => (fail = () => reject(new Error('out of stock'))))
+    const next = inbox(quiet(store()).guarded('orders.book', rerun), { consumer: 'late', backoffMs: 20 })
+    let isTaken = false
+    const takenOver = (async () => {
+      while (!isTaken) {
+        await next.receive(first.message, () => ((isTaken = true), failing))
+        await new Promise(resolve => setTimeout(resolve, 50))
+      }
+    })()
+    await eventually(() => expect(isTaken).toBe(true))
+    first.end()
+    await new Promise(resolve => setTimeout(resolve, 300))
+    fail()
+    await takenOver
+    await eventually(() => expect(runs).toHaveLength(2))
+    await eventually(async () => expect(await broker().waiting()).toBe(0))
+    await subscription.stop({ timeoutMs: 1_000 })
+    await late.close()
   })
 }
