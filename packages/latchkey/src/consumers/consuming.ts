@@ -1,6 +1,7 @@
 /** What consumers of all brokers share: deliveries under way, the pause while the store is down, marked messages, and the end. */
 import type { InboxMessage, InboxResult } from '../inbox/index.ts'
 import { sleep } from '../ports/clock.ts'
+import { faultPoint } from '../ports/telemetry.ts'
 import type { Receiver } from './receiver.ts'
 
 /** One delivery. */
@@ -56,10 +57,13 @@ export function startConsuming(receiver: Receiver, concurrency: number): Consumi
 
   async function run({ message, renew, settle, abandon }: Delivery): Promise<void> {
     try {
+      faultPoint('consumer:received')
       const result = await receive(message, renew)
       if (result.kind === 'retry' && result.cause === 'store-down') pausedUntilMs = clock.monotonicMs() + result.afterMs
       room.made()
+      faultPoint('consumer:before-settle')
       await settle(result)
+      faultPoint('consumer:after-settle')
     } catch (error) {
       telemetry.report('a delivery was not settled, so the message comes again', { operation, error })
       await abandon()

@@ -8,7 +8,7 @@ import {
   type Order,
   type Subscription,
 } from '../../../test/consumers/consumer.cases.ts'
-import { kafkaLag } from '../../../test/consumers/kafka-lag.ts'
+import { kafkaLag } from '../../../test/consumers/brokers/kafka-lag.ts'
 import type { GuardedOperation } from '../../engine/operation.ts'
 import { inbox, type InboxMessage, parkedMessages } from '../../inbox/index.ts'
 import { consume, type KafkaConsumeOptions } from './index.ts'
