@@ -70,7 +70,7 @@ export function defineConsumerCases(broker: () => ConsumerBroker): ConsumerCases
   const cases = { latchkey: () => latchkey, start, allSettled }
   defineRuns(broker, cases)
   defineStops(broker, cases)
-  defineLateOwner(broker, () => store)
+  defineFaults(broker, () => store)
   return cases
 }
 
@@ -166,7 +166,7 @@ function defineStops(broker: () => ConsumerBroker, { start }: ConsumerCases): vo
   })
 }
 
-function defineLateOwner(broker: () => ConsumerBroker, store: () => MemoryStore): void {
+function defineFaults(broker: () => ConsumerBroker, store: () => MemoryStore): void {
   const quiet = (over: Store) =>
     createLatchkey({ store: over, scope: () => 'acme', telemetry: silentTelemetry, maintenance: false })
   const rerun = { onFailure: 'rerun', leaseMs: 500 } as const
@@ -203,5 +203,29 @@ function defineLateOwner(broker: () => ConsumerBroker, store: () => MemoryStore)
     await eventually(async () => expect(await broker().waiting()).toBe(0))
     await subscription.stop({ timeoutMs: 1_000 })
     await late.close()
+  })
+
+  it('takes no more messages while its store is down, and runs each of them once when it is back', async () => {
+    let isDown = true
+    let asked = 0
+    const claim: Store['claim'] = request => {
+      asked += 1
+      return isDown ? Promise.reject(new Error('connection refused')) : store().claim(request)
+    }
+    const shaky = quiet({ ...store(), claim })
+    const ids = Array.from({ length: 20 }, (_, index) => `m-${index}`)
+    for (const id of ids) await broker().publish(id, { order: id })
+    const ran: string[] = []
+    const operation = shaky.guarded('orders.book', rerun)
+    const subscription = await broker().consume(operation, { backoffMs: 600 }, (_, { data }) => ran.push(data.order))
+    await eventually(() => expect(asked).toBeGreaterThan(0))
+    await new Promise(resolve => setTimeout(resolve, 2_000))
+    // One after the other, after as long a wait: not all of them, and none again at once.
+    expect(asked).toBeLessThan(10)
+    isDown = false
+    await eventually(async () => expect(await broker().waiting()).toBe(0))
+    expect(ran.toSorted()).toEqual(ids.toSorted())
+    await subscription.stop({ timeoutMs: 1_000 })
+    await shaky.close()
   })
 }

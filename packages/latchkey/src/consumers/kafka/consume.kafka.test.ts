@@ -89,6 +89,14 @@ describeKafka('a consumer of Kafka', own => {
     expect(messages[0]?.position).toMatch(new RegExp(`^${topic}/\\d/0$`))
   })
 
+  it('commits a position after the outcome of its message is durable, not before', async () => {
+    for (const order of ['m-1', 'm-2', 'm-3']) await publish(order, { order })
+    const open: number[] = []
+    await start(async () => void open.push(await waiting()))
+    await allSettled()
+    expect(open).toEqual([3, 2, 1])
+  })
+
   it('runs the messages behind one that is retried after it, and those of other partitions meanwhile', async () => {
     for (const order of ['m-1', 'm-2', 'm-3']) await publish(order, { order })
     const elsewhere = [...'abcdefgh'].map(key => `other-${key}`)

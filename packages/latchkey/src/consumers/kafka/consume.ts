@@ -4,17 +4,17 @@ import type { DefinedOperation, Operation } from '../../engine/operation.ts'
 import type { InboxHandler } from '../../inbox/index.ts'
 import { checkOptions, type ChecksOf } from '../../ports/check-options.ts'
 import { misconfigured } from '../../ports/errors.ts'
-import { having, oneOf } from '../../ports/option-kinds.ts'
+import { having } from '../../ports/option-kinds.ts'
 import { startConsuming } from '../consuming.ts'
 import type { EnvelopeOptions } from '../envelope.ts'
-import { consumeChecks, type ConsumeOptions, type InputOptions, type Subscription } from '../options.ts'
+import type { InputOptions, Subscription } from '../options.ts'
 import { type Consumed, receiverOf } from '../receiver.ts'
 import type { KafkaConsumer } from './driver.ts'
+import { inboxOptionsOf, kafkaCommonChecks, type KafkaCommonOptions } from './options.ts'
 import { runBatch } from './partition.ts'
 import { supervise } from './supervise.ts'
 
-export interface KafkaConsumeOptions
-  extends Omit<ConsumeOptions, 'consumer' | 'onUnknown'>, Pick<EnvelopeOptions, 'identity'> {
+export interface KafkaConsumeOptions extends KafkaCommonOptions {
   /**
    * `kafka.consumer({ groupId })` of `kafkajs`, connected and subscribed, not running. Its `sessionTimeout` must be at least the operation's `leaseMs`:
    * both are 30 s by default.
@@ -22,13 +22,6 @@ export interface KafkaConsumeOptions
   readonly from: KafkaConsumer
   /** The scope of its keys: the name of the consumer group. Once messages were received, it must not change. */
   readonly consumer: string
-  /** How many partitions are worked on at the same time. Default 1. Messages of one partition always run one after the other, in their order. */
-  readonly concurrency?: number
-  /**
-   * A message that may have taken effect does not run again until its row is settled. `park` (default): it is parked, the partition goes on, and the message
-   * is taken again once its row is settled. `block`: the partition waits until then.
-   */
-  readonly onUnknown?: 'park' | 'block'
 }
 
 export interface KafkaDefinedConsumeOptions<Input> extends KafkaConsumeOptions, InputOptions<Input> {}
@@ -50,14 +43,13 @@ export async function consume<X extends Execution, Input, C>(
 ): Promise<Subscription> {
   const owner = `consume ${operation.name}`
   checkOptions(owner, options, kafkaChecks)
-  const { from, consumer, concurrency = 1, identity, contentType, onUnknown = 'park', ...inboxOptions } = options
+  const { from, consumer, concurrency = 1, identity, contentType, onUnknown, ...inboxOptions } = options
   if (from === undefined || consumer === undefined) {
     throw misconfigured(
       `${owner} needs from: kafka.consumer({ groupId: 'billing' }), connected and subscribed, and consumer: 'billing'`,
     )
   }
-  const onUnknownRow = onUnknown === 'block' ? 'retry' : 'park'
-  const receiver = receiverOf(operation, { ...inboxOptions, consumer, onUnknown: onUnknownRow }, handler)
+  const receiver = receiverOf(operation, { ...inboxOptions, ...inboxOptionsOf(onUnknown), consumer }, handler)
   const envelope: EnvelopeOptions = {
     ...(identity === undefined ? {} : { identity }),
     ...(contentType === undefined ? {} : { contentType }),
@@ -79,8 +71,6 @@ export async function consume<X extends Execution, Input, C>(
 }
 
 const kafkaChecks: ChecksOf<KafkaDefinedConsumeOptions<unknown>> = {
-  ...consumeChecks,
+  ...kafkaCommonChecks,
   from: having('a consumer of kafkajs', 'connect', 'run', 'stop', 'commitOffsets'),
-  identity: oneOf('message', 'position'),
-  onUnknown: oneOf('park', 'block'),
 }

@@ -10,6 +10,7 @@ export type {
   KafkaOffset,
   KafkaRunConfig,
 } from './driver.ts'
+export type { KafkaCommonOptions } from './options.ts'
 export type { EnvelopeOptions } from '../envelope.ts'
 export type { StopOptions } from '../consuming.ts'
 export type { ConsumeOptions, InputOptions, Subscription } from '../options.ts'
