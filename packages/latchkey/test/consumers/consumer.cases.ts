@@ -140,15 +140,16 @@ function defineStops(broker: () => ConsumerBroker, { start }: ConsumerCases): vo
     for (const order of ['m-1', 'm-2', 'm-3']) await broker().publish(order, { order })
     let release = () => {}
     const ran: string[] = []
-    const subscription = await start(({ data }) => {
+    const subscription = await start(async ({ data }) => {
       ran.push(data.order)
-      return new Promise<void>(resolve => (release = resolve))
+      await new Promise<void>(resolve => (release = resolve))
+      ran.push('ended')
     })
     await eventually(() => expect(ran).toEqual(['m-1']))
     const stopped = subscription.stop()
-    release()
+    setTimeout(release, 300)
     expect(await stopped).toEqual({ drained: true })
-    expect(ran).toEqual(['m-1'])
+    expect(ran).toEqual(['m-1', 'ended'])
     await eventually(async () => expect(await broker().waiting()).toBe(2))
   })
 

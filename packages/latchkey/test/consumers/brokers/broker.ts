@@ -26,4 +26,17 @@ export interface TestBroker {
   consume<X extends Execution>(url: string, queue: Queue, consume: Consume<X>): Promise<Subscription>
 }
 
+/** Closes the connection after the subscription that uses it. */
+export function stopAndClose({ stop }: Subscription, close: () => Promise<unknown>): Subscription {
+  return { stop: given => closeAfter(stop(given), close) }
+}
+
+export async function closeAfter<T>(used: Promise<T>, close: () => Promise<unknown>): Promise<T> {
+  try {
+    return await used
+  } finally {
+    await close()
+  }
+}
+
 export const common = { onUnknown: 'park', attemptsMax: 100, concurrency: 4 } as const

@@ -1,6 +1,6 @@
 import { Kafka, logLevel, Partitioners } from 'kafkajs'
 import { consume } from '../../../src/consumers/kafka/index.ts'
-import { common, type TestBroker } from './broker.ts'
+import { closeAfter, common, stopAndClose, type TestBroker } from './broker.ts'
 import { kafkaLag } from './kafka-lag.ts'
 
 /** When a member comes or goes, the brokers of the tests wait for nearly as long as a session lasts, and for three seconds at first. */
@@ -15,14 +15,14 @@ export const kafka: TestBroker = {
     await producer.connect()
     // By its key, a message has a partition.
     const messages = ids.map(id => ({ key: id, value: id, headers: { 'message-id': id } }))
-    await producer.send({ topic: name, messages }).finally(() => producer.disconnect())
+    await closeAfter(producer.send({ topic: name, messages }), () => producer.disconnect())
   },
   waiting: (url, { name }) => kafkaLag(clientOf(url), name),
   async consume(url, { name }, { operation, handler, backoffMs }) {
     const from = clientOf(url).consumer({ groupId: name, ...group })
     await from.connect()
     await from.subscribe({ topics: [name], fromBeginning: true })
-    const { stop } = await consume(operation, { ...common, backoffMs, from, consumer: name }, handler)
-    return { stop: given => stop(given).finally(() => from.disconnect()) }
+    const subscription = await consume(operation, { ...common, backoffMs, from, consumer: name }, handler)
+    return stopAndClose(subscription, () => from.disconnect())
   },
 }

@@ -1,7 +1,7 @@
 import { AckPolicy, jetstream, jetstreamManager } from '@nats-io/jetstream'
 import { connect, headers, nanos, type NatsConnection } from '@nats-io/transport-node'
 import { consume } from '../../../src/consumers/nats/index.ts'
-import { common, type TestBroker } from './broker.ts'
+import { closeAfter, common, stopAndClose, type TestBroker } from './broker.ts'
 
 const durable = 'billing'
 
@@ -28,12 +28,12 @@ export const nats: TestBroker = {
   async consume(url, { name }, { operation, handler, backoffMs }) {
     const connection = await connect({ servers: url })
     const from = await jetstream(connection).consumers.get(name, durable)
-    const { stop } = await consume(operation, { ...common, backoffMs, from }, handler)
-    return { stop: given => stop(given).finally(() => connection.close()) }
+    const subscription = await consume(operation, { ...common, backoffMs, from }, handler)
+    return stopAndClose(subscription, () => connection.close())
   },
 }
 
 async function connected<T>(url: string, run: (connection: NatsConnection) => Promise<T>): Promise<T> {
   const connection = await connect({ servers: url })
-  return run(connection).finally(() => connection.close())
+  return closeAfter(run(connection), () => connection.close())
 }

@@ -1,6 +1,6 @@
 import { type ConfirmChannel, connect } from 'amqplib'
 import { consume } from '../../../src/consumers/rabbitmq/index.ts'
-import { common, type TestBroker } from './broker.ts'
+import { closeAfter, common, stopAndClose, type TestBroker } from './broker.ts'
 
 const waitMs = [100, 1_000]
 
@@ -21,8 +21,8 @@ export const rabbitmq: TestBroker = {
     }),
   async consume(url, { name }, { operation, handler, backoffMs }) {
     const connection = await connect(url)
-    const { stop } = await consume(operation, { ...common, backoffMs, connection, queue: name, waitMs }, handler)
-    return { stop: given => stop(given).finally(() => connection.close()) }
+    const subscription = await consume(operation, { ...common, backoffMs, connection, queue: name, waitMs }, handler)
+    return stopAndClose(subscription, () => connection.close())
   },
 }
 
@@ -34,5 +34,5 @@ async function ready(channel: ConfirmChannel, name: string): Promise<number> {
 
 async function connected<T>(url: string, run: (channel: ConfirmChannel) => Promise<T>): Promise<T> {
   const connection = await connect(url)
-  return run(await connection.createConfirmChannel()).finally(() => connection.close())
+  return closeAfter(run(await connection.createConfirmChannel()), () => connection.close())
 }

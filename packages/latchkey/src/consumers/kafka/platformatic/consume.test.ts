@@ -113,7 +113,7 @@ describe('a consumer of Kafka on @platformatic/kafka', () => {
   })
   afterEach(async () => {
     for (const each of open.splice(0)) await each.stop({ timeoutMs: 1_000 })
-    await from.close(true)
+    await new Promise<void>(resolve => from.close(true, () => resolve()))
     await latchkey.close()
   })
 
