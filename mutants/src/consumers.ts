@@ -5,6 +5,7 @@ const folder = 'packages/latchkey/src/consumers'
 const onNats = (test: string): NamedTest => ({ path: `${folder}/nats/consume.nats.test.ts`, test })
 const killed = (test: string): NamedTest => ({ path: 'packages/latchkey/test/consumers/kills.nats.test.ts', test })
 const onKafka = (test: string): NamedTest => ({ path: `${folder}/kafka/consume.kafka.test.ts`, test })
+const onPlatformatic = (test: string): NamedTest => ({ path: `${folder}/kafka/platformatic/consume.test.ts`, test })
 const onRabbitmq = (test: string): NamedTest => ({ path: `${folder}/rabbitmq/consume.rabbitmq.test.ts`, test })
 
 export const consumerMutants: readonly Mutant[] = [
@@ -183,5 +184,31 @@ export const consumerMutants: readonly Mutant[] = [
       },
     ],
     caughtBy: [onKafka('starts its client again when that has given up')],
+  },
+  {
+    name: 'consumers: a position of a stream is committed before the outcome',
+    patches: [
+      {
+        file: `${folder}/kafka/platformatic/stream.ts`,
+        find: 'await consuming.takeAlone({',
+        replace: 'await message.commit()\n  await consuming.takeAlone({',
+      },
+    ],
+    caughtBy: [onPlatformatic('commits after the outcome is durable, and begins behind what its group has committed')],
+  },
+  {
+    name: 'consumers: the messages of a partition of a stream do not wait for each other',
+    patches: [
+      {
+        file: `${folder}/kafka/platformatic/stream.ts`,
+        find: 'await Promise.race([lanes.get(lane), stopped])',
+        replace: 'await Promise.race([undefined, stopped])',
+      },
+    ],
+    caughtBy: [
+      onPlatformatic(
+        'runs the messages behind one that is retried after it, and those of other partitions until one of its own comes',
+      ),
+    ],
   },
 ]

@@ -6,7 +6,6 @@ import { checkOptions, type ChecksOf } from '../../ports/check-options.ts'
 import { misconfigured } from '../../ports/errors.ts'
 import { having } from '../../ports/option-kinds.ts'
 import { startConsuming } from '../consuming.ts'
-import type { EnvelopeOptions } from '../envelope.ts'
 import type { InputOptions, Subscription } from '../options.ts'
 import { type Consumed, receiverOf } from '../receiver.ts'
 import type { KafkaConsumer } from './driver.ts'
@@ -50,12 +49,8 @@ export async function consume<X extends Execution, Input, C>(
     )
   }
   const receiver = receiverOf(operation, { ...inboxOptions, ...inboxOptionsOf(onUnknown), consumer }, handler)
-  const envelope: EnvelopeOptions = {
-    ...(identity === undefined ? {} : { identity }),
-    ...(contentType === undefined ? {} : { contentType }),
-  }
   const consuming = startConsuming(receiver, concurrency)
-  const partitions = { from, consuming, receiver, envelope }
+  const partitions = { from, consuming, receiver, envelope: { identity, contentType } }
   const supervised = await supervise(partitions, {
     eachBatchAutoResolve: false,
     partitionsConsumedConcurrently: concurrency,

@@ -5,7 +5,7 @@
 import { sleep } from '../../ports/clock.ts'
 import type { InboxResult } from '../../inbox/index.ts'
 import type { Consuming } from '../consuming.ts'
-import { type EnvelopeOptions, messageOf } from '../envelope.ts'
+import { type GivenEnvelopeOptions, messageOf } from '../envelope.ts'
 import type { Receiver } from '../receiver.ts'
 import type { KafkaBatchPayload, KafkaConsumer, KafkaMessage } from './driver.ts'
 import { envelopeOf } from './envelope.ts'
@@ -14,7 +14,7 @@ export interface Partitions {
   readonly from: KafkaConsumer
   readonly consuming: Consuming
   readonly receiver: Receiver
-  readonly envelope: EnvelopeOptions
+  readonly envelope: GivenEnvelopeOptions
 }
 
 /** What follows a delivery: its successor, or itself once more. */

@@ -43,10 +43,7 @@ export async function consume<X extends Execution, Input, C>(
   }
   const group = { ...inboxOptionsOf(onUnknown), consumer: consumer ?? from.groupId }
   const receiver = receiverOf(operation, { ...inboxOptions, ...group }, handler)
-  const envelope = {
-    ...(identity === undefined ? {} : { identity }),
-    ...(contentType === undefined ? {} : { contentType }),
-  }
+  const envelope = { identity, contentType }
   // Before anything is taken: a topic that is missing is an error of the caller's.
   const first = await openStream(from, topics)
   const consuming = startConsuming(receiver, concurrency)

@@ -4,7 +4,7 @@
  */
 import { sleep } from '../../../ports/clock.ts'
 import type { Consuming } from '../../consuming.ts'
-import { type EnvelopeOptions, messageOf } from '../../envelope.ts'
+import { type GivenEnvelopeOptions, messageOf } from '../../envelope.ts'
 import type { Receiver } from '../../receiver.ts'
 import { envelopeOf } from '../envelope.ts'
 import type { PlatformaticBytes, PlatformaticConsumer, PlatformaticMessage, PlatformaticStream } from './driver.ts'
@@ -15,7 +15,7 @@ export interface Reading {
   readonly concurrency: number
   readonly consuming: Consuming
   readonly receiver: Receiver
-  readonly envelope: EnvelopeOptions
+  readonly envelope: GivenEnvelopeOptions
 }
 
 /** By topic and partition: what is under way in it. */
