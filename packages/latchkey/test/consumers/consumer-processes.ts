@@ -1,7 +1,7 @@
 /** Consumers in processes of their own, which die. */
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { afterEach, expect, vi } from 'vitest'
+import { afterAll, expect, vi } from 'vitest'
 import { forkProgram } from '../../../../test/programs/program.ts'
 import type { Place } from '../processes/database.ts'
 import { type BrokerName, brokers } from './brokers/all.ts'
@@ -17,10 +17,10 @@ export interface Shop {
 
 /** Atomic operations do not choose their lease. */
 const leaseMsOf = (kind: Kind) => (kind === 'atomic' ? 30_000 : 1_000)
-const deathMsMax = 60_000
+const deathMsMax = 120_000
 
 export interface Processes {
-  /** Lives until the test ends. */
+  /** Lives until the suite ends. */
   start(kind: Kind): Promise<void>
   /** Resolves when it has died as it was told. */
   startAndDie(kind: Kind, death: Death): Promise<void>
@@ -32,7 +32,7 @@ export interface Processes {
 
 export function consumerProcesses(prefix: string, shop: () => Shop): Processes {
   const running: ChildProcess[] = []
-  afterEach(async () => {
+  afterAll(async () => {
     for (const child of running.splice(0)) await killed(child)
   })
   const queueOf = (kind: Kind): Queue => ({ name: `${prefix}-${kind}`, leaseMs: leaseMsOf(kind) })

@@ -18,9 +18,17 @@ export function itSurvivesKills(broker: BrokerName, url: () => string): void {
   const directory = mkdtempSync(join(tmpdir(), 'latchkey-consumers-'))
   const placeName = join(directory, 'shop.db')
   let place: Place
+  const counted = new Map<Kind, Promise<readonly number[]>>()
   beforeAll(async () => {
     place = await openPlace(placeName)
     await place.migrate()
+    // All kinds at once: they spend most of their time waiting for the leases of the dead.
+    for (const kind of ['atomic', 'rerun', 'hold'] as const) {
+      const counts = countsOf(kind)
+      // Its test fails with it.
+      counts.catch(() => undefined)
+      counted.set(kind, counts)
+    }
   })
   const processes = consumerProcesses('killed', () => ({ broker, url: url(), placeName, place }))
   afterAll(async () => {
@@ -37,18 +45,18 @@ export function itSurvivesKills(broker: BrokerName, url: () => string): void {
     return processes.countsOf(kind, ids)
   }
 
-  it('book each message once in its transaction', { timeout: 180_000 }, async () => {
-    expect(await countsOf('atomic')).toEqual(Array.from({ length: messages }, () => 1))
+  it('book each message once in its transaction', { timeout: 300_000 }, async () => {
+    expect(await counted.get('atomic')).toEqual(Array.from({ length: messages }, () => 1))
   })
 
-  it('run each message at least once, and once more only where a process died', { timeout: 180_000 }, async () => {
-    const counts = await countsOf('rerun')
+  it('run each message at least once, and once more only where a process died', { timeout: 300_000 }, async () => {
+    const counts = (await counted.get('rerun')) ?? []
     expect(Math.min(...counts)).toBe(1)
     expect(counts.reduce((sum, times) => sum + times, 0)).toBeLessThanOrEqual(messages + deaths.length * concurrency)
   })
 
-  it('never run a message twice where it must not run again', { timeout: 180_000 }, async () => {
-    const counts = await countsOf('hold')
+  it('never run a message twice where it must not run again', { timeout: 300_000 }, async () => {
+    const counts = (await counted.get('hold')) ?? []
     expect(Math.max(...counts)).toBe(1)
     expect(counts.filter(times => times === 0).length).toBeLessThanOrEqual(deaths.length * concurrency)
   })
