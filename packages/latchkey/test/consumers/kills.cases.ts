@@ -30,11 +30,12 @@ export function itSurvivesKills(broker: BrokerName, url: () => string): void {
       counted.set(kind, counts)
     }
   })
-  const processes = consumerProcesses('killed', () => ({ broker, url: url(), placeName, place }))
   afterAll(async () => {
     await place.close()
     rmSync(directory, { recursive: true, force: true })
   })
+  // Killed before the place is closed: the last hook runs first.
+  const processes = consumerProcesses('killed', () => ({ broker, url: url(), placeName, place }))
 
   /** How often each happened, after six processes have died over them. */
   async function countsOf(kind: Kind): Promise<readonly number[]> {

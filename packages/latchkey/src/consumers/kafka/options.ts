@@ -1,8 +1,9 @@
 /** What consumers of Kafka take on every client. */
 import type { InboxOptions } from '../../inbox/index.ts'
+import type { ChecksOf } from '../../ports/check-options.ts'
 import { oneOf } from '../../ports/option-kinds.ts'
 import type { EnvelopeOptions } from '../envelope.ts'
-import { consumeChecks, type ConsumeOptions } from '../options.ts'
+import { consumeChecks, type ConsumeOptions, type InputOptions } from '../options.ts'
 
 export interface KafkaCommonOptions extends Omit<ConsumeOptions, 'onUnknown'>, Pick<EnvelopeOptions, 'identity'> {
   /** How many partitions are worked on at the same time. Default 1. Messages of one partition always run one after the other, in their order. */
@@ -14,7 +15,7 @@ export interface KafkaCommonOptions extends Omit<ConsumeOptions, 'onUnknown'>, P
   readonly onUnknown?: 'park' | 'block'
 }
 
-export const kafkaCommonChecks = {
+export const kafkaCommonChecks: ChecksOf<KafkaCommonOptions & InputOptions<unknown>> = {
   ...consumeChecks,
   identity: oneOf('message', 'position'),
   onUnknown: oneOf('park', 'block'),
