@@ -1,6 +1,7 @@
 /** What consumers of all brokers share: deliveries under way, the pause while the store is down, marked messages, and the end. */
 import type { InboxMessage, InboxResult } from '../inbox/index.ts'
 import { sleep } from '../ports/clock.ts'
+import { faultPoint } from '../ports/telemetry.ts'
 import type { Receiver } from './receiver.ts'
 
 /** One delivery. */
@@ -20,6 +21,8 @@ export interface Consuming {
    * one need not wait until the broker has confirmed its acknowledgement.
    */
   take(delivery: Delivery): Promise<void>
+  /** A delivery whose successor must wait for it. Resolves when it was settled or abandoned. */
+  takeAlone(delivery: Delivery): Promise<void>
   /** Aborted when `stop` begins. */
   readonly stopping: AbortSignal
   /** Resolves when nothing is under way any more, or `stop` has waited long enough. */
@@ -54,10 +57,13 @@ export function startConsuming(receiver: Receiver, concurrency: number): Consumi
 
   async function run({ message, renew, settle, abandon }: Delivery): Promise<void> {
     try {
+      faultPoint('consumer:received')
       const result = await receive(message, renew)
       if (result.kind === 'retry' && result.cause === 'store-down') pausedUntilMs = clock.monotonicMs() + result.afterMs
       room.made()
+      faultPoint('consumer:before-settle')
       await settle(result)
+      faultPoint('consumer:after-settle')
     } catch (error) {
       telemetry.report('a delivery was not settled, so the message comes again', { operation, error })
       await abandon()
@@ -82,19 +88,25 @@ export function startConsuming(receiver: Receiver, concurrency: number): Consumi
     }
   }
 
+  function begin(delivery: Delivery): Promise<void> {
+    const settled = run(delivery).finally(() => {
+      underWay.delete(settled)
+      room.made()
+    })
+    underWay.add(settled)
+    return settled
+  }
+
   const redriving = redriveAgainAndAgain()
   return {
     stopping: stopping.signal,
     ended,
     pauseMs: () => Math.max(0, pausedUntilMs - clock.monotonicMs()),
     async take(delivery) {
-      const settled = run(delivery).finally(() => {
-        underWay.delete(settled)
-        room.made()
-      })
-      underWay.add(settled)
+      void begin(delivery)
       while (isFull() && !stopping.signal.aborted) await room.next()
     },
+    takeAlone: begin,
     async stop({ timeoutMs = drainMs } = {}) {
       stopping.abort()
       const settled = Promise.all([...underWay, redriving]).then(() => true)

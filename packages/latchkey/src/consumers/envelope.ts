@@ -26,7 +26,13 @@ export interface EnvelopeOptions {
   readonly contentType?: string
 }
 
-export function messageOf(envelope: Envelope, { identity = 'message', contentType }: EnvelopeOptions): InboxMessage {
+/** As they were read from the options of a consumer. */
+export type GivenEnvelopeOptions = { readonly [Name in keyof EnvelopeOptions]: EnvelopeOptions[Name] | undefined }
+
+export function messageOf(
+  envelope: Envelope,
+  { identity = 'message', contentType }: GivenEnvelopeOptions,
+): InboxMessage {
   const { headers, position } = envelope
   const found = structuredEvent(envelope) ?? binaryEvent(envelope, contentType)
   const id = identity === 'position' ? { source: envelope.source, id: position } : idOf(found, envelope)

@@ -1,30 +1,36 @@
-/** A process that consumes from a broker, and kills itself with SIGKILL when it has come by so many moments as it is told. */
-import { jetstream } from '@nats-io/jetstream'
-import { connect as connectNats } from '@nats-io/transport-node'
-import { connect as connectRabbitmq } from 'amqplib'
+/** A process that consumes from a broker, and kills itself with SIGKILL when it comes by a moment, or by so many of them, as it is told. */
 import { createLatchkey, silentTelemetry, singleTenant } from 'latchkey'
-import { consume as consumeNats } from 'latchkey/consumers/nats'
-import { consume as consumeRabbitmq } from 'latchkey/consumers/rabbitmq'
 import type { InboxMessage } from 'latchkey/inbox'
 import { openPlace } from '../processes/database.ts'
+import { type BrokerName, brokers } from './brokers/all.ts'
+import type { Queue } from './brokers/broker.ts'
+
+export type Kind = 'atomic' | 'hold' | 'rerun'
+
+/** At the `nth` time that it comes by this moment; by any, if there is none. */
+export interface Death {
+  readonly moment?: string
+  readonly nth: number
+}
 
 export interface ConsumerProcessArgument {
-  readonly broker: 'nats' | 'rabbitmq'
+  readonly broker: BrokerName
   readonly url: string
+  readonly queue: Queue
   readonly place: string
-  /** Also the name of the durable consumer, or of the end of the queue. */
-  readonly kind: 'atomic' | 'hold' | 'rerun'
+  readonly kind: Kind
   /** Undefined: it lives until it is killed. */
-  readonly diesAt: number | undefined
+  readonly death: Death | undefined
 }
 
-const { broker, url, place: name, kind, diesAt }: ConsumerProcessArgument = JSON.parse(process.argv[2] ?? '{}')
+const { broker, url, queue, place: name, kind, death }: ConsumerProcessArgument = JSON.parse(process.argv[2] ?? '{}')
 let moments = 0
-function arrive(): void {
+function arrive(moment: string): void {
+  if (death === undefined || (death.moment !== undefined && death.moment !== moment)) return
   moments += 1
-  if (moments === diesAt) process.kill(process.pid, 'SIGKILL')
+  if (moments === death.nth) process.kill(process.pid, 'SIGKILL')
 }
-// Where the engine reports its moments to a test: before and after every commit.
+// Where the engine and the consumer report their moments to a test.
 Reflect.set(globalThis, Symbol.for('latchkey.faultPoint'), arrive)
 
 const place = await openPlace(name)
@@ -34,28 +40,30 @@ const latchkey = createLatchkey({
   telemetry: silentTelemetry,
   maintenance: false,
 })
-const common = { backoffMs: 50, onUnknown: 'park', attemptsMax: 100, concurrency: 4 } as const
-const labelOf = ({ id }: InboxMessage) => `${broker}/${kind}/${id}`
+const labelOf = ({ id }: InboxMessage) => `${queue.name}/${id}`
+const { consume } = brokers[broker]
+const backoffMs = 50
 
-const atomic = latchkey.atomic('book.inside')
-const guarded = latchkey.guarded('book.outside', { onFailure: kind === 'hold' ? 'hold' : 'rerun', leaseMs: 1_000 })
-async function bookInside({ tx }: { tx: unknown }, message: InboxMessage): Promise<void> {
-  await place.insert(tx, labelOf(message))
-  arrive()
-}
-async function bookOutside(_: unknown, message: InboxMessage): Promise<void> {
-  await place.countExecution(labelOf(message))
-  arrive()
-}
-
-if (broker === 'nats') {
-  const from = await jetstream(await connectNats({ servers: url })).consumers.get('ORDERS', kind)
-  if (kind === 'atomic') await consumeNats(atomic, { ...common, from }, bookInside)
-  else await consumeNats(guarded, { ...common, from }, bookOutside)
+if (kind === 'atomic') {
+  const operation = latchkey.atomic('book.inside')
+  await consume(url, queue, {
+    operation,
+    backoffMs,
+    async handler({ tx }, message) {
+      await place.insert(tx, labelOf(message))
+      arrive('handler')
+    },
+  })
 } else {
-  const options = { ...common, connection: await connectRabbitmq(url), queue: `killed-${kind}`, waitMs: [100, 1_000] }
-  if (kind === 'atomic') await consumeRabbitmq(atomic, options, bookInside)
-  else await consumeRabbitmq(guarded, options, bookOutside)
+  const operation = latchkey.guarded('book.outside', { onFailure: kind, leaseMs: queue.leaseMs })
+  await consume(url, queue, {
+    operation,
+    backoffMs,
+    async handler(_, message) {
+      await place.countExecution(labelOf(message))
+      arrive('handler')
+    },
+  })
 }
 // The test has ended, so nothing else would end this process.
 process.once('disconnect', () => process.exit(1))

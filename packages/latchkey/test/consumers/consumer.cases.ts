@@ -2,10 +2,17 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
 import { createLatchkey, type Latchkey } from '../../src/index.ts'
 import type { GuardedOperation } from '../../src/engine/operation.ts'
-import { type InboxHandler, type InboxMessage, type InboxOptions, parkedMessages } from '../../src/inbox/index.ts'
+import {
+  inbox,
+  type InboxHandler,
+  type InboxMessage,
+  type InboxOptions,
+  parkedMessages,
+} from '../../src/inbox/index.ts'
 import type { GuardedExecution } from '../../src/engine/execution.ts'
 import { silentTelemetry } from '../../src/ports/telemetry.ts'
-import { memoryStore, type MemoryTx } from '../../src/stores/memory/index.ts'
+import type { Store } from '../../src/ports/store.ts'
+import { memoryStore, type MemoryStore, type MemoryTx } from '../../src/stores/memory/index.ts'
 
 export interface Subscription {
   stop(options?: { readonly timeoutMs?: number }): Promise<{ drained: boolean }>
@@ -40,10 +47,11 @@ export interface ConsumerCases {
 }
 
 export function defineConsumerCases(broker: () => ConsumerBroker): ConsumerCases {
+  let store: MemoryStore
   let latchkey: Latchkey<MemoryTx, unknown>
   const open: Subscription[] = []
   beforeEach(() => {
-    const store = memoryStore()
+    store = memoryStore()
     latchkey = createLatchkey({ store, scope: () => 'acme', telemetry: silentTelemetry, maintenance: false })
   })
   afterEach(async () => {
@@ -62,6 +70,7 @@ export function defineConsumerCases(broker: () => ConsumerBroker): ConsumerCases
   const cases = { latchkey: () => latchkey, start, allSettled }
   defineRuns(broker, cases)
   defineStops(broker, cases)
+  defineFaults(broker, () => store)
   return cases
 }
 
@@ -131,15 +140,16 @@ function defineStops(broker: () => ConsumerBroker, { start }: ConsumerCases): vo
     for (const order of ['m-1', 'm-2', 'm-3']) await broker().publish(order, { order })
     let release = () => {}
     const ran: string[] = []
-    const subscription = await start(({ data }) => {
+    const subscription = await start(async ({ data }) => {
       ran.push(data.order)
-      return new Promise<void>(resolve => (release = resolve))
+      await new Promise<void>(resolve => (release = resolve))
+      ran.push('ended')
     })
     await eventually(() => expect(ran).toEqual(['m-1']))
     const stopped = subscription.stop()
-    release()
+    setTimeout(release, 300)
     expect(await stopped).toEqual({ drained: true })
-    expect(ran).toEqual(['m-1'])
+    expect(ran).toEqual(['m-1', 'ended'])
     await eventually(async () => expect(await broker().waiting()).toBe(2))
   })
 
@@ -154,5 +164,69 @@ function defineStops(broker: () => ConsumerBroker, { start }: ConsumerCases): vo
     await eventually(() => expect(isRunning).toBe(true))
     expect(await subscription.stop({ timeoutMs: 100 })).toEqual({ drained: false })
     release()
+  })
+}
+
+function defineFaults(broker: () => ConsumerBroker, store: () => MemoryStore): void {
+  const quiet = (over: Store) =>
+    createLatchkey({ store: over, scope: () => 'acme', telemetry: silentTelemetry, maintenance: false })
+  const rerun = { onFailure: 'rerun', leaseMs: 500 } as const
+
+  it('does not acknowledge for an owner that came too late: the next one may fail', async () => {
+    // A process that was suspended: its leases are not renewed.
+    const late = quiet({ ...store(), heartbeat: () => Promise.reject(new Error('suspended')) })
+    const runs: { readonly message: InboxMessage<Order>; readonly end: () => void }[] = []
+    const run = (message: InboxMessage<Order>) => new Promise<void>(end => runs.push({ message, end }))
+    const options = { consumer: 'late', backoffMs: 20 }
+    const subscription = await broker().consume(late.guarded('orders.book', rerun), options, (_, message) =>
+      runs.length === 0 ? run(message) : void runs.push({ message, end: () => undefined }),
+    )
+    await broker().publish('m-1', { order: 'm-1' })
+    await eventually(() => expect(runs).toHaveLength(1))
+    const [first] = runs
+    if (first === undefined) return
+    let fail = () => {}
+    const failing = new Promise<void>((_, reject) => (fail = () => reject(new Error('out of stock'))))
+    const next = inbox(quiet(store()).guarded('orders.book', rerun), { consumer: 'late', backoffMs: 20 })
+    let isTaken = false
+    const takenOver = (async () => {
+      while (!isTaken) {
+        await next.receive(first.message, () => ((isTaken = true), failing))
+        await new Promise(resolve => setTimeout(resolve, 50))
+      }
+    })()
+    await eventually(() => expect(isTaken).toBe(true))
+    first.end()
+    await new Promise(resolve => setTimeout(resolve, 300))
+    fail()
+    await takenOver
+    await eventually(() => expect(runs).toHaveLength(2))
+    await eventually(async () => expect(await broker().waiting()).toBe(0))
+    await subscription.stop({ timeoutMs: 1_000 })
+    await late.close()
+  })
+
+  it('takes no more messages while its store is down, and runs each of them once when it is back', async () => {
+    let isDown = true
+    let asked = 0
+    const claim: Store['claim'] = request => {
+      asked += 1
+      return isDown ? Promise.reject(new Error('connection refused')) : store().claim(request)
+    }
+    const shaky = quiet({ ...store(), claim })
+    const ids = Array.from({ length: 20 }, (_, index) => `m-${index}`)
+    for (const id of ids) await broker().publish(id, { order: id })
+    const ran: string[] = []
+    const operation = shaky.guarded('orders.book', rerun)
+    const subscription = await broker().consume(operation, { backoffMs: 600 }, (_, { data }) => ran.push(data.order))
+    await eventually(() => expect(asked).toBeGreaterThan(0))
+    await new Promise(resolve => setTimeout(resolve, 2_000))
+    // One after the other, after as long a wait: not all of them, and none again at once.
+    expect(asked).toBeLessThan(10)
+    isDown = false
+    await eventually(async () => expect(await broker().waiting()).toBe(0))
+    expect(ran.toSorted()).toEqual(ids.toSorted())
+    await subscription.stop({ timeoutMs: 1_000 })
+    await shaky.close()
   })
 }

@@ -50,12 +50,8 @@ export async function consume<X extends Execution, Input, C>(
   const receiver = receiverOf(operation, { ...inboxOptions, ...beat, consumer: consumer ?? info.name }, handler)
   checkFit(owner, info, isAtomic ? 0 : receiver.leaseMs)
   const consuming = startConsuming(receiver, concurrency)
-  const envelope: EnvelopeOptions = {
-    ...(identity === undefined ? {} : { identity }),
-    ...(contentType === undefined ? {} : { contentType }),
-  }
   const deliveryOf = (message: NatsMessage): Delivery => ({
-    message: messageOf(envelopeOf(info.stream_name, message), envelope),
+    message: messageOf(envelopeOf(info.stream_name, message), { identity, contentType }),
     renew: () => message.working(),
     settle: result => settle(message, result),
     // It comes again after `ack_wait`.

@@ -7,7 +7,7 @@ import { sleep } from '../../ports/clock.ts'
 import { misconfigured } from '../../ports/errors.ts'
 import { having, listOf, text, waitedMs } from '../../ports/option-kinds.ts'
 import { type Consuming, type Delivery, startConsuming } from '../consuming.ts'
-import { type EnvelopeOptions, messageOf } from '../envelope.ts'
+import { type GivenEnvelopeOptions, messageOf } from '../envelope.ts'
 import { consumeChecks, type ConsumeOptions, type InputOptions, type Subscription } from '../options.ts'
 import { type Consumed, type Receiver, receiverOf } from '../receiver.ts'
 import type { RabbitmqChannel, RabbitmqConnection, RabbitmqMessage } from './driver.ts'
@@ -49,8 +49,7 @@ export async function consume<X extends Execution, Input, C>(
     )
   }
   const receiver = receiverOf(operation, { ...inboxOptions, consumer: consumer ?? queue }, handler)
-  const envelope = contentType === undefined ? {} : { contentType }
-  const place = { connection, queue, concurrency, waitMs, receiver, envelope }
+  const place = { connection, queue, concurrency, waitMs, receiver, envelope: { contentType } }
   // Before anything is taken: a queue that is missing is an error of the caller's.
   const first = await openSession(place)
   const consuming = startConsuming(receiver, concurrency)
@@ -77,7 +76,7 @@ interface Queue {
   readonly concurrency: number
   readonly waitMs: readonly number[]
   readonly receiver: Receiver
-  readonly envelope: EnvelopeOptions
+  readonly envelope: GivenEnvelopeOptions
 }
 
 /** A channel, for as long as it lasts. */
