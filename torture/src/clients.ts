@@ -49,8 +49,17 @@ async function runClient(random: Random): Promise<void> {
     await persist(next, random)
     await other
     if (random.chance(0.1)) await once(next, random)
+    if (store === 'tiered' && random.chance(0.3)) await askAgain(next, random)
     if (random.chance(0.03)) await once({ ...next, amount: next.amount + 1 }, random, { misuse: true })
     await delay(random.between(20, 150))
+  }
+}
+
+/** The first of these puts the answer into the cache, and the others find it there. */
+async function askAgain(next: Ask, random: Random): Promise<void> {
+  for (let times = 0; times < 4; times += 1) {
+    await delay(random.between(300, 900))
+    await once(next, random)
   }
 }
 

@@ -20,7 +20,7 @@ export interface Flags {
 export class BadInput extends Error {}
 
 export const usage =
-  'npm run torture -- [--store postgres|redis] [--seconds N] [--seed N] [--dedup on|off] [--webhooks on|off] [--dir DIRECTORY] [--check DIRECTORY]'
+  `npm run torture -- [--store ${storeKinds.join('|')}] [--seconds N] [--seed N] [--dedup on|off] [--webhooks on|off] [--dir DIRECTORY] [--check DIRECTORY]`
 
 export function readFlags(args: readonly string[]): Flags {
   const given = parse(args)

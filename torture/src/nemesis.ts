@@ -3,6 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Provider } from '../../examples/payments/src/provider-process.ts'
 import type { Fault } from '../../examples/payments/src/charge.ts'
 import type { Fleet } from './fleet.ts'
+import { cacheFaults, type RedisCache } from '../../test/servers/redis/redis-cache.ts'
 import type { KeyServer } from './keys/key-server.ts'
 import type { History, NemesisEvent } from './history.ts'
 import { type Random, randomFrom } from './random.ts'
@@ -17,6 +18,8 @@ export interface Targets {
   readonly wires: readonly Wire[]
   readonly store: StoreKind
   readonly keys: KeyServer
+  /** In front of the keys. */
+  readonly cache: RedisCache | undefined
   readonly provider: Provider
   readonly log: History<NemesisEvent>
   readonly poison: () => void
@@ -30,8 +33,10 @@ const awakeMin = 3
 const aliveMin = 2
 
 /** Before a last write, and after it: then nothing may be refused. */
+const lateCommits = ['^finish:before', '^phase:before-commit', '^result:before', '^finish:']
 const lateWrites: Readonly<Record<StoreKind, readonly string[]>> = {
-  postgres: ['^finish:before', '^phase:before-commit', '^result:before', '^finish:'],
+  postgres: lateCommits,
+  tiered: lateCommits,
   redis: ['^finish:before', '^finish:before', '^result:before'],
 }
 
@@ -54,6 +59,7 @@ export async function runNemesis(targets: Targets): Promise<void> {
     hand('provider', random => harmProvider(targets, random, deck)),
     hand('books', random => closeBooks(targets, random)),
     hand('operator', random => settleByHand(targets, random)),
+    targets.cache && hand('cache', random => harmCache(targets, random)),
     killServer(targets, endMs),
     poison(targets, endMs),
   ])
@@ -122,6 +128,14 @@ async function harmWire({ wires, keys, log }: Targets, random: Random): Promise<
   await delay(random.between(100, 1_000))
 }
 
+async function harmCache({ cache, log }: Targets, random: Random): Promise<void> {
+  await delay(random.between(500, 3_000))
+  const fault = random.pick(cacheFaults)
+  const ms = random.between(200, 3_000)
+  log.write({ type: 'fault', kind: `cache-${fault}`, detail: fault === 'flushed' ? '' : `${ms} ms` })
+  await cache?.harm(fault, ms)
+}
+
 async function harmProvider({ provider, log }: Targets, random: Random, deck: Fault[]): Promise<void> {
   await delay(random.between(300, 2_000))
   if (deck.length === 0) deck.push(...shuffledFaults(random))
@@ -184,7 +198,7 @@ async function killServer({ keys, store, seed, seconds, log }: Targets, endMs: n
     const restMs = endMs - performance.now()
     await delay(Math.max(0, Math.min(restMs, everyMs * (0.7 + 0.5 * random.next()))))
     await keys.kill()
-    log.write({ type: 'fault', kind: `${store}-killed` })
+    log.write({ type: 'fault', kind: `${store === 'redis' ? 'redis' : 'postgres'}-killed` })
     await delay(random.between(100, 1_500))
     await keys.restart()
   }

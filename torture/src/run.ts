@@ -5,6 +5,7 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { startPostgres } from '../../test/servers/postgres.ts'
+import { type RedisCache, startRedisCache } from '../../test/servers/redis/redis-cache.ts'
 import { startProvider } from '../../examples/payments/src/provider-process.ts'
 import { bundle } from '../../test/programs/bundle.ts'
 import type { RedisPlace } from './app-keys.ts'
@@ -48,7 +49,7 @@ export async function run({ store, seed, seconds, dedup, webhooks }: Flags, dire
     const sources = ['app.ts', 'clock-off.ts'].map(name => new URL(name, import.meta.url))
     const programs = await bundle('torture', sources)
     ending.push(() => programs.remove())
-    const { databaseUrl, keys, wires } = await startServers(store, ending)
+    const { databaseUrl, keys, cache, wires } = await startServers(store, ending)
     const provider = await startProvider(join(directory, ledgerFile))
     ending.push(() => provider.stop())
     await provider.setIdempotency(dedup)
@@ -70,7 +71,9 @@ export async function run({ store, seed, seconds, dedup, webhooks }: Flags, dire
     const fleet = await startFleet({
       programs,
       arguments: wires.map(({ url }, index) => {
-        const places = store === 'redis' ? { databaseUrl, redis: redisPlace(url, index) } : { databaseUrl: url }
+        const ofCache = cache && { cache: redisPlace(cache.url, index) }
+        const places =
+          store === 'redis' ? { databaseUrl, redis: redisPlace(url, index) } : { databaseUrl: url, ...ofCache }
         const own = { name: String(index), ...places, poolMax: poolSizes[index] ?? 4 }
         return { ...shared, ...own, leaseMs, quarantineMs }
       }),
@@ -86,7 +89,7 @@ export async function run({ store, seed, seconds, dedup, webhooks }: Flags, dire
 
     const looking = { keys, charges: () => provider.ledger(), url: () => urls[0] }
     const people = { poison: () => tell({ poison: true }), settleOne: () => settleOne(looking) }
-    await runNemesis({ seconds, seed, leaseMs, fleet, wires, store, keys, provider, log, ...people })
+    await runNemesis({ seconds, seed, leaseMs, fleet, wires, store, keys, cache, provider, log, ...people })
     console.log('the faults have stopped; sending every request again')
     receipts.calm()
     await fleet.calm()
@@ -106,6 +109,8 @@ interface Servers {
   /** Direct. */
   readonly databaseUrl: string
   readonly keys: KeyServer
+  /** In front of the keys, with `--store tiered`. */
+  readonly cache: RedisCache | undefined
   /** To the keys, one for each application process. */
   readonly wires: readonly Wire[]
 }
@@ -117,9 +122,11 @@ async function startServers(store: StoreKind, ending: (() => unknown)[]): Promis
   await withClient(database.url, client => client.query(tables))
   const keys = store === 'redis' ? await redisKeys() : await postgresKeys(database)
   ending.push(() => keys.stop())
+  const cache = store === 'tiered' ? await startRedisCache() : undefined
+  ending.push(() => cache?.stop())
   const wires = await Promise.all(poolSizes.map(() => openWire(keys.url, keys.lastWord)))
   ending.push(() => Promise.all(wires.map(wire => wire.close())))
-  return { databaseUrl: database.url, keys, wires }
+  return { databaseUrl: database.url, keys, cache, wires }
 }
 
 /** Both clients share the rows. */
