@@ -104,8 +104,7 @@ const http2 = await listening({ createServer: createHttp2Server })
 
 const report = (message: FromApp) => void process.send?.(message)
 // In kilobytes, the highest since the process started.
-const reportPeak = () =>
-  report({ peakMb: Math.ceil(process.resourceUsage().maxRSS / 1024), cacheHits: cacheHits() })
+const reportPeak = () => report({ peakMb: Math.ceil(process.resourceUsage().maxRSS / 1024), cacheHits: cacheHits() })
 report({ ports: { http: http.port, http2: http2.port } })
 setInterval(reportPeak, 500)
 process.on('disconnect', () => process.exit(1))

@@ -19,7 +19,13 @@ export interface Violation {
 }
 
 export function check(evidence: Evidence): readonly Violation[] {
-  return [...checkInnocents(evidence), ...checkRuns(evidence), ...checkEnemies(evidence), ...checkApp(evidence), ...checkCache(evidence)]
+  return [
+    ...checkInnocents(evidence),
+    ...checkRuns(evidence),
+    ...checkEnemies(evidence),
+    ...checkApp(evidence),
+    ...checkCache(evidence),
+  ]
 }
 
 /** An enemy must not cost innocents anything: one refused request is one too many. */

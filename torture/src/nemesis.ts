@@ -40,6 +40,21 @@ const lateWrites: Readonly<Record<StoreKind, readonly string[]>> = {
   redis: ['^finish:before', '^finish:before', '^result:before'],
 }
 
+type Range = readonly [fromMs: number, toMs: number]
+
+/** Between two processes that are killed or paused. On Redis fewer die, so that more of them live to write too late. */
+const killPauseMs: Readonly<Record<StoreKind, Range>> = {
+  postgres: [1_000, 2_800],
+  tiered: [1_000, 2_800],
+  redis: [2_500, 6_000],
+}
+/** Between two that stop themselves. On Redis a stale write is all that the fence is there for: no transaction refuses it. */
+const sleepPauseMs: Readonly<Record<StoreKind, Range>> = {
+  postgres: [2_000, 6_000],
+  tiered: [2_000, 6_000],
+  redis: [500, 2_000],
+}
+
 /** Some work ends within this time, or the process is dead. */
 const swallowLimitMs = 3_000
 const strikeLimitMs = 3_000
@@ -68,7 +83,7 @@ export async function runNemesis(targets: Targets): Promise<void> {
   await targets.provider.setBooks(true)
 }
 
-async function harmProcess({ fleet, leaseMs, log }: Targets, random: Random): Promise<void> {
+async function harmProcess({ fleet, leaseMs, store, log }: Targets, random: Random): Promise<void> {
   // A starting process has nothing to lose, and a paused one must resume too late.
   const up = fleet.awake()
   if (up.length < aliveMin) return delay(100)
@@ -82,16 +97,16 @@ async function harmProcess({ fleet, leaseMs, log }: Targets, random: Random): Pr
     // Not awaited: others are killed while this one is paused.
     void fleet.pause(app, ms)
   }
-  await delay(random.between(1_000, 2_800))
+  await delay(random.between(...killPauseMs[store]))
 }
 
 /** Stops a process right before it writes its result: when it resumes, another process owns the row. */
 async function fallAsleep({ fleet, store }: Targets, random: Random): Promise<void> {
-  await delay(random.between(2_000, 6_000))
+  await delay(random.between(...sleepPauseMs[store]))
   const endMs = performance.now() + strikeLimitMs
-  while (fleet.awake().length < awakeMin && performance.now() < endMs) await delay(100)
+  while (fleet.awake().length < aliveMin && performance.now() < endMs) await delay(100)
   const up = fleet.awake()
-  if (up.length >= awakeMin) fleet.stopAt(random.pick(up), random.pick(lateWrites[store]))
+  if (up.length >= aliveMin) fleet.stopAt(random.pick(up), random.pick(lateWrites[store]))
 }
 
 async function harmWire({ wires, keys, log }: Targets, random: Random): Promise<void> {

@@ -26,6 +26,7 @@ import { startReceipts } from './receipts.ts'
 import { repeatableRows, shopTables } from './shop.ts'
 import type { StoreKind } from './store-kind.ts'
 import { openWire, type Wire } from './wire.ts'
+import { withoutFence } from './without-fence.ts'
 
 /** Small pools of different sizes, which heartbeats, workers and handlers have to share. */
 const poolSizes = [3, 5, 8, 12] as const
@@ -40,14 +41,15 @@ const drainLimitMs = 120_000
  */
 const quarantineMs = 25_000
 
-export async function run({ store, seed, seconds, dedup, webhooks }: Flags, directory: string): Promise<void> {
+export async function run(flags: Flags, directory: string): Promise<void> {
+  const { store, seed, seconds, dedup, webhooks } = flags
   const ending: (() => unknown)[] = []
   const endAll = async () => {
     for (const end of ending.splice(0).reverse()) await end()
   }
   try {
     const sources = ['app.ts', 'clock-off.ts'].map(name => new URL(name, import.meta.url))
-    const programs = await bundle('torture', sources)
+    const programs = await bundle('torture', sources, flags.withoutFence ? withoutFence : [])
     ending.push(() => programs.remove())
     const { databaseUrl, keys, cache, wires } = await startServers(store, ending)
     const provider = await startProvider(join(directory, ledgerFile))

@@ -67,7 +67,9 @@ describe('the guide to choose a store', () => {
     const row = rows.find(line => line.includes(`\`latchkey/stores/${name}\``)) ?? ''
     const [, , denied = ''] = cellsOf(row)
     const traits = await traitsOf[name]?.()
-    const lacking = Object.entries(words).filter(([faculty]) => traits?.faculties.some(has => has === faculty) === false)
+    const lacking = Object.entries(words).filter(
+      ([faculty]) => traits?.faculties.some(has => has === faculty) === false,
+    )
     expect(lacking.filter(([, word]) => !denied.includes(word))).toEqual([])
   })
 

@@ -131,8 +131,16 @@ describeWith('the redis store with Sentinel', found.kind === 'missing' ? found.w
       const group = await start()
       const ledger = openLedger()
       const loads = [
-        startLoad({ side: 'others', store: redisStore({ client: await keep(await through(group)), ...options }), ledger }),
-        startLoad({ side: 'cut off', store: redisStore({ client: await keep(await directly(group)), ...options }), ledger }),
+        startLoad({
+          side: 'others',
+          store: redisStore({ client: await keep(await through(group)), ...options }),
+          ledger,
+        }),
+        startLoad({
+          side: 'cut off',
+          store: redisStore({ client: await keep(await directly(group)), ...options }),
+          ledger,
+        }),
       ]
       await delay(beforeMs)
       const cutAtMs = performance.now()
@@ -161,4 +169,3 @@ describeWith('the redis store with Sentinel', found.kind === 'missing' ? found.w
     })
   })
 })
-
