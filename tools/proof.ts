@@ -37,11 +37,21 @@ const PARTS: readonly Part[] = [
     command: npm('siege', '--store', 'redis', '--seconds', '60', '--seed', '1'),
     minutesMax: 5,
   },
+  {
+    name: 'siege with a cache',
+    command: npm('siege', '--store', 'tiered', '--seconds', '45', '--seed', '1'),
+    minutesMax: 5,
+  },
   { name: 'torture, seed 1', command: npm('torture', '--seconds', '240', '--seed', '1'), minutesMax: 12 },
   { name: 'torture, seed 770011', command: npm('torture', '--seconds', '240', '--seed', '770011'), minutesMax: 12 },
   {
     name: 'torture on redis',
     command: npm('torture', '--store', 'redis', '--seconds', '120', '--seed', '1'),
+    minutesMax: 8,
+  },
+  {
+    name: 'torture with a cache',
+    command: npm('torture', '--store', 'tiered', '--seconds', '90', '--seed', '1'),
     minutesMax: 8,
   },
   { name: 'mutants', command: npm('mutants'), minutesMax: 45 },

@@ -14,6 +14,7 @@ import {
 } from 'latchkey'
 import { postgresStore } from 'latchkey/stores/postgres'
 import { redisStore } from 'latchkey/stores/redis'
+import { tieredStore } from 'latchkey/stores/tiered'
 import { operations } from './operations.ts'
 
 export interface Input {
@@ -27,6 +28,15 @@ export interface Keys {
   readonly atomic: AtomicOperation<pg.PoolClient, Context> | undefined
   readonly phased: PhasedOperation<Input, Context>
   readonly deferred: DeferredOperation<Input, Context>
+  /** Requests that the cache has answered. */
+  cacheHits(): number
+}
+
+export interface Places {
+  /** Of the server that holds the keys. */
+  readonly keysUrl: string
+  /** Of the cache in front of it, with `--store tiered`. */
+  readonly cacheUrl: string | undefined
 }
 
 /** The effect of phased work and its answer. */
@@ -38,11 +48,17 @@ const shared = {
   telemetry: silentTelemetry,
 }
 const version = { version: 1 }
+/** Duplicates of a running request are refused by the cache for so long. */
+const heldMs = 500
 const deadline = { deadlineMs: 600_000 }
 
-export function keysInPostgres(url: string, work: Work): Keys {
-  const pool = new pg.Pool({ connectionString: url, max: 10 })
-  const latchkey = createLatchkey<pg.PoolClient, Context>({ ...shared, store: postgresStore({ pool }) })
+export function keysInPostgres({ keysUrl, cacheUrl }: Places, work: Work): Keys {
+  const pool = new pg.Pool({ connectionString: keysUrl, max: 10 })
+  const below = postgresStore({ pool })
+  const names = Object.values(operations)
+  const cache = cacheUrl === undefined ? undefined : openRedis(cacheUrl)
+  const tiered = cache && tieredStore({ store: below, cache, operations: names, heldMs })
+  const latchkey = createLatchkey<pg.PoolClient, Context>({ ...shared, store: tiered ?? below })
   const { phased, deferred } = operations
   const record = (id: string) => (tx: pg.PoolClient) => tx.query('insert into steps values ($1)', [id]).then(() => null)
   return {
@@ -56,18 +72,24 @@ export function keysInPostgres(url: string, work: Work): Keys {
       await x.phase('record', record(x.id))
       return work(x, input)
     }),
+    cacheHits: () => tiered?.cacheFigures().hits ?? 0,
   }
 }
 
-export function keysInRedis(url: string, work: Work): Keys {
-  const client = new Redis(url, { maxRetriesPerRequest: 1 })
-  client.on('error', () => {})
-  const latchkey = createLatchkey<Context>({ ...shared, store: redisStore({ client }) })
+export function keysInRedis({ keysUrl }: Places, work: Work): Keys {
+  const latchkey = createLatchkey<Context>({ ...shared, store: redisStore({ client: openRedis(keysUrl) }) })
   const { phased, deferred } = operations
   return {
     latchkey,
     atomic: undefined,
     phased: latchkey.phased<Input>(phased, { ...version, steps: 'effects' }, work),
     deferred: latchkey.deferred<Input>(deferred, { ...deadline, steps: 'effects' }, work),
+    cacheHits: () => 0,
   }
+}
+
+function openRedis(url: string): Redis {
+  const client = new Redis(url, { maxRetriesPerRequest: 1, retryStrategy: () => 100 })
+  client.on('error', () => {})
+  return client
 }

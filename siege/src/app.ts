@@ -12,25 +12,24 @@ import { type Context, Hono } from 'hono'
 import { type EffectsExecution, json, type Outcome } from 'latchkey'
 import { idempotent, statusOf } from 'latchkey/http/hono'
 import { createWorkers } from 'latchkey/workers'
-import { type Input, keysInPostgres, keysInRedis } from './app-keys.ts'
+import { type Input, keysInPostgres, keysInRedis, type Places } from './app-keys.ts'
 import { type Done, operations, type StoreKind } from './operations.ts'
 import { lineOf, type Run } from './runs.ts'
 
 export interface AppArgument {
   readonly store: StoreKind
-  /** Of the server that holds the keys. */
-  readonly keysUrl: string
+  readonly places: Places
   readonly runsFile: string
 }
 
 export type FromApp =
   | { readonly ports: { readonly http: number; readonly http2: number } }
-  | { readonly peakMb: number }
+  | { readonly peakMb: number; readonly cacheHits: number }
 
 /** A request may ask its handler to be slow, so that requests for its key pile up. */
 const workMsMax = 1_000
 
-const { store, keysUrl, runsFile }: AppArgument = JSON.parse(process.argv[2] ?? '{}')
+const { store, places, runsFile }: AppArgument = JSON.parse(process.argv[2] ?? '{}')
 const runs = openSync(runsFile, 'a')
 const recordRun = (run: Run) => void writeSync(runs, lineOf(run))
 
@@ -49,7 +48,7 @@ async function actInSteps(x: EffectsExecution, { account }: Input): Promise<Outc
 }
 
 const openKeys = store === 'redis' ? keysInRedis : keysInPostgres
-const { latchkey, atomic, phased, deferred } = openKeys(keysUrl, actInSteps)
+const { latchkey, atomic, phased, deferred, cacheHits } = openKeys(places, actInSteps)
 
 const reportBytes = 60_000_000
 const block = Buffer.alloc(65_536, 'x')
@@ -105,7 +104,7 @@ const http2 = await listening({ createServer: createHttp2Server })
 
 const report = (message: FromApp) => void process.send?.(message)
 // In kilobytes, the highest since the process started.
-const reportPeak = () => report({ peakMb: Math.ceil(process.resourceUsage().maxRSS / 1024) })
+const reportPeak = () => report({ peakMb: Math.ceil(process.resourceUsage().maxRSS / 1024), cacheHits: cacheHits() })
 report({ ports: { http: http.port, http2: http2.port } })
 setInterval(reportPeak, 500)
 process.on('disconnect', () => process.exit(1))

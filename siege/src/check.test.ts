@@ -9,6 +9,7 @@ const clean: Evidence = {
   enemies: { 'hot-keys': { attacks: 1, whole: 1, heard: { 201: 1, 409: 2_999 }, untrue: [] } },
   runs: runsById(['i-1', 'i-2', 'hot'].map(runOf)),
   app: { deaths: [], peakMb: 300, peakMbMax: 500 },
+  cache: undefined,
   rows: { unknown: 0, unfinished: 0 },
 }
 const kindsOf = (more: Partial<Evidence>) => check({ ...clean, ...more }).map(({ kind }) => kind)
@@ -51,6 +52,16 @@ describe('the checker of the siege', () => {
       'nothing-tried',
       'an enemy whose every attack was cut short',
       { enemies: { 'unread-bodies': { attacks: 2, whole: 0, heard: { ABORT_ERR: 2 }, untrue: [] } } },
+    ],
+    [
+      'nothing-tried',
+      'a cache that answered nothing',
+      { cache: { hits: 0, faults: { flushed: 1, killed: 1, frozen: 1 } } },
+    ],
+    [
+      'nothing-tried',
+      'a cache that never was away',
+      { cache: { hits: 9, faults: { flushed: 1, killed: 0, frozen: 1 } } },
     ],
   ])('says %s: %s', (kind, _, more) => {
     expect(kindsOf(more)).toEqual([kind])

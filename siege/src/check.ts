@@ -1,4 +1,5 @@
 /** The checker: a pure function of the recorded evidence. */
+import { cacheFaults } from '../../test/servers/redis/redis-cache.ts'
 import type { Evidence } from './evidence.ts'
 import type { Run } from './runs.ts'
 
@@ -18,7 +19,13 @@ export interface Violation {
 }
 
 export function check(evidence: Evidence): readonly Violation[] {
-  return [...checkInnocents(evidence), ...checkRuns(evidence), ...checkEnemies(evidence), ...checkApp(evidence)]
+  return [
+    ...checkInnocents(evidence),
+    ...checkRuns(evidence),
+    ...checkEnemies(evidence),
+    ...checkApp(evidence),
+    ...checkCache(evidence),
+  ]
 }
 
 /** An enemy must not cost innocents anything: one refused request is one too many. */
@@ -64,6 +71,15 @@ function checkEnemies({ enemies }: Evidence): Violation[] {
     const detail = `${name}: ${attacks} attacks, ${whole} completed, ${Object.keys(heard).length} kinds of answers`
     return [...wrong, { kind: 'nothing-tried' as const, detail }]
   })
+}
+
+/** A cache that answered nothing, or that nothing happened to, proves nothing. */
+function checkCache({ cache }: Evidence): Violation[] {
+  if (cache === undefined) return []
+  const idle = cacheFaults.filter(fault => (cache.faults[fault] ?? 0) === 0)
+  const untried = idle.map((fault): Violation => ({ kind: 'nothing-tried', detail: `the cache was never ${fault}` }))
+  if (cache.hits > 0) return untried
+  return [...untried, { kind: 'nothing-tried', detail: 'nothing was answered from the cache' }]
 }
 
 function checkApp({ app: { deaths, peakMb, peakMbMax }, rows }: Evidence): Violation[] {

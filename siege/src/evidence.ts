@@ -13,7 +13,17 @@ export interface Evidence {
     readonly peakMb: number
     readonly peakMbMax: number
   }
+  /** Undefined: there is none. */
+  readonly cache: Cache | undefined
   readonly rows: Rows
+}
+
+/** In front of the keys. */
+export interface Cache {
+  /** Requests that it answered. */
+  readonly hits: number
+  /** What was done to it, and how often. */
+  readonly faults: Readonly<Record<string, number>>
 }
 
 export interface Innocents {

@@ -20,8 +20,8 @@ try {
 
 async function siege(flags: Flags): Promise<number> {
   console.log(`${flags.store}, seed ${flags.seed}, ${flags.seconds} s, enemies: ${flags.enemies.join(', ')}`)
-  if (flags.store === 'redis') needRedis()
-  else needPostgres()
+  if (flags.store !== 'redis') needPostgres()
+  if (flags.store !== 'postgres') needRedis()
   const evidence = await run(flags)
   const violations = check(evidence)
   console.log(reportLines(evidence, violations))

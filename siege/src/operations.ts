@@ -15,12 +15,12 @@ export const operations = {
 
 export type Route = keyof typeof operations
 
-export const storeKinds = ['postgres', 'redis'] as const
+export const storeKinds = ['postgres', 'redis', 'tiered'] as const
 export type StoreKind = (typeof storeKinds)[number]
 
 /** Those of the routes that the application has: on Redis there are no transactions. */
 export function carried<R extends Route>(store: StoreKind, routes: readonly R[]): readonly R[] {
-  return store === 'postgres' ? routes : routes.filter(route => route !== 'atomic')
+  return store === 'redis' ? routes.filter(route => route !== 'atomic') : routes
 }
 
 /** The answer of every handler, of any kind. */

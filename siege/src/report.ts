@@ -1,11 +1,11 @@
 /** The report printed at the end. */
 import type { Violation } from './check.ts'
-import type { Evidence } from './evidence.ts'
+import type { Cache, Evidence } from './evidence.ts'
 
 const shownMax = 30
 
 export function reportLines(evidence: Evidence, violations: readonly Violation[]): string {
-  const { innocents, enemies, runs, app, rows } = evidence
+  const { innocents, enemies, runs, app, cache, rows } = evidence
   const lost = Object.values(innocents.losses).reduce((sum, times) => sum + times, 0)
   const counts = {
     'innocent requests': innocents.requests,
@@ -18,6 +18,7 @@ export function reportLines(evidence: Evidence, violations: readonly Violation[]
     [`peak memory, MB (at most ${app.peakMbMax})`]: app.peakMb,
     'rows unknown': rows.unknown,
     'rows not at rest': rows.unfinished,
+    ...(cache && { 'answered from the cache': cache.hits, ...namedFaults(cache) }),
   }
   return [
     ...Object.entries(counts).map(([name, value]) => `${name.padEnd(36)} ${String(value).padStart(7)}`),
@@ -31,6 +32,10 @@ export function reportLines(evidence: Evidence, violations: readonly Violation[]
     ...(violations.length > shownMax ? [`… and ${violations.length - shownMax} more`] : []),
     violations.length === 0 ? 'PASSED' : 'FAILED',
   ].join('\n')
+}
+
+function namedFaults({ faults }: Cache): Record<string, number> {
+  return Object.fromEntries(Object.entries(faults).map(([fault, times]) => [`cache ${fault}`, times]))
 }
 
 function summaryOf(heard: Readonly<Record<string, number>>): string {

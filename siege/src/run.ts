@@ -8,6 +8,9 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import type { AppArgument, FromApp } from './app.ts'
 import { bundle } from '../../test/programs/bundle.ts'
+import { startRedisCache } from '../../test/servers/redis/redis-cache.ts'
+import { randomFrom } from '../../torture/src/random.ts'
+import { harmCache } from './harm-cache.ts'
 import type { EnemiesArgument } from './enemies.ts'
 import type { EnemyName } from './enemies/names.ts'
 import type { Attacks, Evidence, Innocents } from './evidence.ts'
@@ -39,10 +42,12 @@ export async function run({ store, seconds, seed, enemies: names }: Flags): Prom
     const keys = await (store === 'redis' ? redisKeys() : postgresKeys())
     ending.push(() => keys.stop())
     const keysUrl = keys.url
+    const cache = store === 'tiered' ? await startRedisCache() : undefined
+    ending.push(() => cache?.stop())
 
     const runsFile = join(directory, 'runs')
     writeFileSync(runsFile, '')
-    const app = await startApp(programs.pathOf('app'), { store, keysUrl, runsFile })
+    const app = await startApp(programs.pathOf('app'), { store, places: { keysUrl, cacheUrl: cache?.url }, runsFile })
     ending.push(() => app.stop())
     const { http, http2 } = app.ports
     const url = `http://127.0.0.1:${http}`
@@ -54,7 +59,11 @@ export async function run({ store, seconds, seed, enemies: names }: Flags): Prom
     const enemies = start<Record<string, Attacks>>('enemies.ts', asked)
     ending.push(() => enemies.child.kill('SIGKILL'))
 
+    const harm = cache && harmCache(cache, randomFrom(seed, 'cache'))
+    ending.push(() => harm?.stop())
+
     const heard = await Promise.race([enemies.result, app.tooLarge])
+    const faults = await harm?.stop()
     if (innocents.child.connected) innocents.child.send('finish')
     const lived = (await innocents.result) ?? {
       requests: 0,
@@ -62,9 +71,16 @@ export async function run({ store, seconds, seed, enemies: names }: Flags): Prom
       losses: { 'everything: the process of the innocents died': 1 },
     }
     const rows = await settledRows(keys, settleMsMax)
-    const { deaths, peakMb } = await app.stop()
+    const { deaths, peakMb, cacheHits } = await app.stop()
     const runs = runsById([...readRuns(runsFile), ...(await keys.committed())])
-    return { innocents: lived, enemies: heard ?? silent(names), runs, app: { deaths, peakMb, peakMbMax }, rows }
+    return {
+      innocents: lived,
+      enemies: heard ?? silent(names),
+      runs,
+      app: { deaths, peakMb, peakMbMax },
+      cache: faults && { hits: cacheHits, faults },
+      rows,
+    }
   } finally {
     for (const end of ending.reverse()) await end()
   }
@@ -91,13 +107,14 @@ interface App {
   readonly ports: { readonly http: number; readonly http2: number }
   /** Settles when its memory has grown so far that the run is over. */
   readonly tooLarge: Promise<undefined>
-  stop(): Promise<{ readonly deaths: readonly string[]; readonly peakMb: number }>
+  stop(): Promise<{ readonly deaths: readonly string[]; readonly peakMb: number; readonly cacheHits: number }>
 }
 
 async function startApp(script: string, argument: AppArgument): Promise<App> {
   const child = fork(script, [JSON.stringify(argument)])
   const deaths: string[] = []
   let peakMb = 0
+  let cacheHits = 0
   let stopping = false
   let giveUp = (_: undefined) => {}
   const tooLarge = new Promise<undefined>(resolve => (giveUp = resolve))
@@ -110,6 +127,7 @@ async function startApp(script: string, argument: AppArgument): Promise<App> {
     child.on('message', (message: FromApp) => {
       if ('ports' in message) return resolve(message.ports)
       peakMb = Math.max(peakMb, message.peakMb)
+      cacheHits = message.cacheHits
       if (peakMb > abortMb) giveUp(undefined)
     })
   })
@@ -123,7 +141,7 @@ async function startApp(script: string, argument: AppArgument): Promise<App> {
         child.kill('SIGTERM')
         await exited
       }
-      return { deaths, peakMb }
+      return { deaths, peakMb, cacheHits }
     },
   }
 }

@@ -1,5 +1,5 @@
 /** Programs in one file each: they start in a fifth of the time, and a source that is edited during a run does not change the run. */
-import { rmSync } from 'node:fs'
+import { readFileSync, rmSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { build, type Plugin } from 'esbuild'
 
@@ -26,7 +26,32 @@ const packagesStayOutside: Plugin = {
   },
 }
 
-export async function bundle(rig: string, sources: readonly URL[]): Promise<Bundle> {
+/** A part of a source that is replaced in the bundle, and only there. */
+export interface Change {
+  /** How the path of the source ends. */
+  readonly file: string
+  /** Exact text, which occurs once. */
+  readonly find: string
+  readonly replace: string
+}
+
+function changing(changes: readonly Change[]): Plugin {
+  return {
+    name: 'changes',
+    setup(building) {
+      for (const { file, find, replace } of changes) {
+        const filter = new RegExp(`${file.replaceAll('.', '\\.')}$`)
+        building.onLoad({ filter }, ({ path }) => {
+          const [before, after, ...more] = readFileSync(path, 'utf8').split(find)
+          if (after === undefined || more.length > 0) throw new Error(`${file} must contain this once: ${find}`)
+          return { contents: `${before}${replace}${after}`, loader: 'ts' }
+        })
+      }
+    },
+  }
+}
+
+export async function bundle(rig: string, sources: readonly URL[], changes: readonly Change[] = []): Promise<Bundle> {
   const folder = `${cache}latchkey-${rig}/${process.pid}/`
   await build({
     entryPoints: sources.map(source => fileURLToPath(source)),
@@ -35,7 +60,7 @@ export async function bundle(rig: string, sources: readonly URL[]): Promise<Bund
     format: 'esm',
     target: 'node20',
     conditions: ['latchkey-source'],
-    plugins: [packagesStayOutside],
+    plugins: [packagesStayOutside, changing(changes)],
     outdir: folder,
     outExtension: { '.js': '.mjs' },
     logLevel: 'warning',

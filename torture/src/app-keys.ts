@@ -13,6 +13,7 @@ import {
 } from 'latchkey'
 import { postgresStore } from 'latchkey/stores/postgres'
 import { redisStore, type RedisClient } from 'latchkey/stores/redis'
+import { tieredStore } from 'latchkey/stores/tiered'
 import { keyOf, type MoneyOptions, paymentsOperation, refundsOperation } from './payments.ts'
 import { effectPayments, effectRefunds } from './payments-of-effects.ts'
 import type { Asked } from './shop.ts'
@@ -41,23 +42,35 @@ export interface Keys {
   readonly createPayment: PhasedOperation<Asked, Context>
   readonly createRefund: DeferredOperation<Asked, Context>
   readonly hasOutbox: boolean
+  /** Requests that the cache has answered. */
+  cacheHits(): number
   close(): Promise<void>
 }
 
-export function keysInPostgres({ pool, dedup, money, latchkey: options }: KeysOptions): Keys {
-  const latchkey = createLatchkey<pg.PoolClient, Context>({ ...options, store: postgresStore({ pool }) })
+/** All of them: a cache must never make a difference. */
+const cached = ['orders.create', 'payments.create', 'refunds.create', 'transfers.create', 'payouts.create']
+/** Short, beside a lease: a duplicate may be refused for so long after its request has ended. */
+const heldMs = 500
+
+/** `cache`: in front of the database. */
+export function keysInPostgres({ pool, dedup, money, latchkey: options }: KeysOptions, cache?: RedisPlace): Keys {
+  const below = postgresStore({ pool })
+  const opened = cache && openClient(cache)
+  const tiered = opened && tieredStore({ store: below, cache: opened.client, operations: cached, heldMs })
+  const latchkey = createLatchkey<pg.PoolClient, Context>({ ...options, store: tiered ?? below })
   return {
     latchkey,
     createOrder: latchkey.atomic('orders.create', { describe: keyOf }),
     createPayment: paymentsOperation(latchkey, { ...money, dedup }),
     createRefund: refundsOperation(latchkey, money),
     hasOutbox: true,
-    close: async () => undefined,
+    cacheHits: () => tiered?.cacheFigures().hits ?? 0,
+    close: async () => opened?.close(),
   }
 }
 
 export function keysInRedis(place: RedisPlace, { pool, dedup, money, latchkey: options }: KeysOptions): Keys {
-  const { client, close } = place.client === 'ioredis' ? openIoredis(place.url) : openNodeRedis(place.url)
+  const { client, close } = openClient(place)
   const latchkey = createLatchkey<Context>({ ...options, store: redisStore({ client }) })
   return {
     latchkey,
@@ -65,6 +78,7 @@ export function keysInRedis(place: RedisPlace, { pool, dedup, money, latchkey: o
     createPayment: effectPayments(latchkey, { ...money, dedup, pool }),
     createRefund: effectRefunds(latchkey, { ...money, pool }),
     hasOutbox: false,
+    cacheHits: () => 0,
     close,
   }
 }
@@ -72,6 +86,10 @@ export function keysInRedis(place: RedisPlace, { pool, dedup, money, latchkey: o
 interface OpenClient {
   readonly client: RedisClient
   close(): Promise<void>
+}
+
+function openClient({ url, client }: RedisPlace): OpenClient {
+  return client === 'ioredis' ? openIoredis(url) : openNodeRedis(url)
 }
 
 const reconnectMs = 100

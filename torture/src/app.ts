@@ -25,6 +25,8 @@ export interface AppArgument {
   readonly databaseUrl: string
   /** Undefined: the keys are in the database. */
   readonly redis?: RedisPlace
+  /** In front of the database. */
+  readonly cache?: RedisPlace
   readonly poolMax: number
   readonly providerUrl: string
   readonly receiptsUrl: string
@@ -58,7 +60,8 @@ const options: KeysOptions = {
     storeTimeoutMs: 1_500,
   },
 }
-const keys = argument.redis === undefined ? keysInPostgres(options) : keysInRedis(argument.redis, options)
+const { redis, cache } = argument
+const keys = redis === undefined ? keysInPostgres(options, cache) : keysInRedis(redis, options)
 const { latchkey, createOrder, createPayment, createRefund, hasOutbox } = keys
 const guarded = { leaseMs, holdMsMax: 60_000, describe: keyOf }
 const createTransfer = latchkey.guarded('transfers.create', { ...guarded, onFailure: 'rerun' })
@@ -126,6 +129,15 @@ async function payOut({ key, account, amount }: Asked, execution: GuardedExecuti
   }
 }
 
+/** Often, because the process may be killed at any time. */
+const countEveryMs = 250
+let hitsTold = 0
+const counting = setInterval(() => {
+  const hits = keys.cacheHits()
+  if (hits > hitsTold) history.write({ type: 'cache-hits', detail: String(hits - hitsTold) })
+  hitsTold = hits
+}, countEveryMs)
+
 armFaultPoints(history, argument.arming)
 const workers = startWorkers(latchkey, { receiptsUrl: hasOutbox ? receiptsUrl : undefined, reconcile })
 const server = serve({ fetch: app.fetch, port: 0, hostname: '127.0.0.1' }, ({ port }) => {
@@ -136,6 +148,7 @@ process.on('disconnect', () => process.exit(1))
 process.once('SIGTERM', () => void stop())
 
 async function stop(): Promise<void> {
+  clearInterval(counting)
   server.close()
   await workers.stop()
   await latchkey.close()

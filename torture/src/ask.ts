@@ -7,6 +7,8 @@ export interface Ask {
   readonly account: string
   readonly amount: number
   readonly poison?: boolean
+  /** Waits for a process that is paused. */
+  readonly patient?: boolean
 }
 
 /**
@@ -23,9 +25,12 @@ type Told = Omit<ClientEvent, 'key' | 'kind' | 'account'>
 
 /** A client gives up before a lease ends, so that its retry meets the first attempt. */
 const patienceMs = 2_000
+/** Beyond the longest pause of a process: this client hears what an owner says that was replaced meanwhile. */
+const patientMs = 20_000
 
-export async function ask(url: string, { kind, account, ...body }: Ask): Promise<Heard> {
-  return hear(judge, `${url}/${kind}`, {
+export async function ask(url: string, { kind, account, patient, ...body }: Ask): Promise<Heard> {
+  const limitMs = patient === true ? patientMs : patienceMs
+  return hear({ judged: judge, limitMs }, `${url}/${kind}`, {
     method: 'POST',
     headers: { 'content-type': 'application/json', 'idempotency-key': body.key, 'x-account': account },
     body: JSON.stringify({ ...body, account }),
@@ -34,14 +39,17 @@ export async function ask(url: string, { kind, account, ...body }: Ask): Promise
 
 /** Polls the status resource of an accepted request. */
 export async function look(url: string, account: string): Promise<Heard> {
-  return hear(judgeStatus, url, { headers: { 'x-account': account } })
+  return hear({ judged: judgeStatus, limitMs: patienceMs }, url, { headers: { 'x-account': account } })
 }
 
-type Judge = (response: Response, body: string) => Heard
+interface Hearing {
+  readonly judged: (response: Response, body: string) => Heard
+  readonly limitMs: number
+}
 
-async function hear(judged: Judge, url: string, request: RequestInit): Promise<Heard> {
+async function hear({ judged, limitMs }: Hearing, url: string, request: RequestInit): Promise<Heard> {
   try {
-    const response = await fetch(url, { ...request, signal: AbortSignal.timeout(patienceMs) })
+    const response = await fetch(url, { ...request, signal: AbortSignal.timeout(limitMs) })
     return judged(response, await response.text())
   } catch (error) {
     // Refused, cut off in the middle, or no answer in time: it may have happened.

@@ -1,6 +1,7 @@
 /** A run that did not meet a hard case proves nothing about it. */
 import { type Evidence, groupBy, type Proof, type Terms } from './check-facts.ts'
 import { negativesOf } from './check-proofs.ts'
+import type { StoreKind } from './store-kind.ts'
 
 const crashCases = [
   'stale write refused',
@@ -14,6 +15,8 @@ const crashCases = [
 const commitCases = ['commit unknown', 'outbox duplicate delivered'] as const
 /** Of a store without. */
 const answerCases = ['stale answer refused', 'reply to an answer lost', 'redis killed'] as const
+/** Of a cache in front of the database. */
+const cacheCases = ['answered from the cache', 'cache flushed', 'cache killed', 'cache frozen'] as const
 const settlingCases = [
   'settled by look-up',
   'settled by ledger',
@@ -31,21 +34,29 @@ const webhookCases = [
 ] as const
 
 type Counts<Cases extends readonly string[]> = Record<Cases[number], number>
-type Cases = typeof crashCases | typeof commitCases | typeof answerCases | typeof settlingCases | typeof webhookCases
+type StoreCases = typeof commitCases | typeof answerCases | typeof cacheCases
+type Cases = typeof crashCases | StoreCases | typeof settlingCases | typeof webhookCases
 export type HardCase = Cases[number]
+
+const ofStore: Readonly<Record<StoreKind, readonly HardCase[]>> = {
+  postgres: commitCases,
+  redis: answerCases,
+  tiered: [...commitCases, ...cacheCases],
+}
 
 /** The cases that a run on these terms can meet. */
 export function hardCasesOf({ store, webhooks }: Pick<Terms, 'store' | 'webhooks'>): readonly HardCase[] {
-  const ofStore = store === 'redis' ? answerCases : commitCases
-  return [...crashCases, ...ofStore, ...settlingCases, ...(webhooks ? webhookCases : [])]
+  return [...crashCases, ...ofStore[store], ...settlingCases, ...(webhooks ? webhookCases : [])]
 }
 
 export function countHardCases(evidence: Evidence): Partial<Record<HardCase, number>> {
+  const { store, webhooks } = evidence.facts.terms
   return {
     ...countCrashes(evidence),
-    ...(evidence.facts.terms.store === 'redis' ? countAnswers(evidence) : countCommits(evidence)),
+    ...(store === 'redis' ? countAnswers(evidence) : countCommits(evidence)),
+    ...(store === 'tiered' ? countCache(evidence) : {}),
     ...countSettling(evidence),
-    ...(evidence.facts.terms.webhooks ? countWebhooks(evidence) : {}),
+    ...(webhooks ? countWebhooks(evidence) : {}),
   }
 }
 
@@ -73,13 +84,24 @@ function countCommits({ apps, receipts }: Evidence): Counts<typeof commitCases> 
 }
 
 function countAnswers({ apps, nemesis }: Evidence): Counts<typeof answerCases> {
-  const faults = (wanted: string) => nemesis.filter(({ kind }) => kind === wanted).length
+  const faults = faultsOf(nemesis)
   return {
     // A transfer has no steps: its owner is refused at its answer, or never.
     'stale answer refused': metricsOf(apps)('claim_lost').filter(({ operation }) => operation === 'transfers.create')
       .length,
     'reply to an answer lost': faults('answer-reply-swallowed'),
     'redis killed': faults('redis-killed'),
+  }
+}
+
+function countCache({ apps, nemesis }: Evidence): Counts<typeof cacheCases> {
+  const faults = faultsOf(nemesis)
+  const hits = apps.filter(({ type }) => type === 'cache-hits').map(({ detail }) => Number(detail))
+  return {
+    'answered from the cache': hits.reduce((sum, more) => sum + more, 0),
+    'cache flushed': faults('cache-flushed'),
+    'cache killed': faults('cache-killed'),
+    'cache frozen': faults('cache-frozen'),
   }
 }
 
@@ -105,6 +127,10 @@ function countWebhooks({ apps, facts, webhooks }: Evidence): Counts<typeof webho
     'stale webhook refused': refused('stale'),
     'replayed webhook refused': refused('replayed'),
   }
+}
+
+function faultsOf(nemesis: Evidence['nemesis']): (wanted: string) => number {
+  return wanted => nemesis.filter(({ kind }) => kind === wanted).length
 }
 
 function metricsOf(apps: Evidence['apps']): (name: string) => Evidence['apps'] {

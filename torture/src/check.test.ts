@@ -261,6 +261,20 @@ describe('the checker', () => {
     expect(check({ ...onRedis, nemesis, apps }).verdict).toBe('passed')
   })
 
+  it('asks for answers from the cache, and for every fault of it, where there is one', () => {
+    const tiered = withFacts({ terms: { store: 'tiered', quarantineMs, dedup: true, webhooks: true } })
+    const report = check(tiered)
+    expect(report.verdict).toBe('inconclusive')
+    const missed = hardCasesOf({ store: 'tiered', webhooks: true }).filter(name => report.hardCases[name] === 0)
+    expect(missed).toEqual(['answered from the cache', 'cache flushed', 'cache killed', 'cache frozen'])
+    const nemesis = ['cache-flushed', 'cache-killed', 'cache-frozen'].map(kind => ({ type: 'fault', kind }) as const)
+    expect(check({ ...tiered, nemesis }).verdict).toBe('inconclusive')
+    const apps = [...tiered.apps, { type: 'cache-hits', detail: '3' } as const]
+    const whole = check({ ...tiered, nemesis, apps })
+    expect(whole.verdict).toBe('passed')
+    expect(whole.hardCases['answered from the cache']).toBe(3)
+  })
+
   it('asks for no webhooks in a run without them', () => {
     const without = withFacts({ terms: { store: 'postgres', quarantineMs, dedup: true, webhooks: false } })
     expect(check({ ...without, webhooks: [] }).verdict).toBe('passed')

@@ -11,6 +11,8 @@ export interface Flags {
   readonly dedup: boolean
   /** Whether the provider sends webhooks about its charges. */
   readonly webhooks: boolean
+  /** Breaks the store on Redis, to see that the run notices. */
+  readonly withoutFence: boolean
   /** The directory for histories. Absent: a new temporary one. */
   readonly dir: string | undefined
   /** Only check the histories of an earlier run. */
@@ -19,8 +21,7 @@ export interface Flags {
 
 export class BadInput extends Error {}
 
-export const usage =
-  'npm run torture -- [--store postgres|redis] [--seconds N] [--seed N] [--dedup on|off] [--webhooks on|off] [--dir DIRECTORY] [--check DIRECTORY]'
+export const usage = `npm run torture -- [--store ${storeKinds.join('|')}] [--seconds N] [--seed N] [--dedup on|off] [--webhooks on|off] [--without-fence] [--dir DIRECTORY] [--check DIRECTORY]`
 
 export function readFlags(args: readonly string[]): Flags {
   const given = parse(args)
@@ -30,6 +31,7 @@ export function readFlags(args: readonly string[]): Flags {
     seed: given.seed === undefined ? Date.now() % 1_000_000 : readNumber('--seed', given.seed, 0),
     dedup: readSwitch('--dedup', given.dedup),
     webhooks: readSwitch('--webhooks', given.webhooks),
+    withoutFence: readWithoutFence(given),
     dir: given.dir,
     check: given.check,
   }
@@ -42,6 +44,7 @@ function parse(args: readonly string[]) {
     seed: { type: 'string' },
     dedup: { type: 'string', default: 'on' },
     webhooks: { type: 'string', default: 'on' },
+    'without-fence': { type: 'boolean', default: false },
     dir: { type: 'string' },
     check: { type: 'string' },
   } as const
@@ -56,6 +59,11 @@ function readStore(text: string): StoreKind {
   const store = storeKinds.find(kind => kind === text)
   if (store !== undefined) return store
   throw new BadInput(`--store must be one of ${storeKinds.join(', ')} (got ${text})`)
+}
+
+function readWithoutFence(given: { store: string; 'without-fence': boolean }): boolean {
+  if (given['without-fence'] && given.store !== 'redis') throw new BadInput('--without-fence needs --store redis')
+  return given['without-fence']
 }
 
 function readSwitch(flag: string, text: string): boolean {

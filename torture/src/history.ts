@@ -37,6 +37,7 @@ export interface ClientEvent extends Timed {
 /**
  * What an application process noticed: a count of Latchkey's telemetry, or something its own code saw. `asked` and `charge-ended`: before and
  * after each call to the provider, under the downstream key in `name`; `detail` of the second: charged, declined, never-left or ambiguous.
+ * `cache-hits`: how many requests the cache has answered since the last such event, in `detail`.
  */
 export interface AppEvent extends Timed {
   readonly type:
@@ -48,6 +49,7 @@ export interface AppEvent extends Timed {
     | 'poisoned'
     | 'asked'
     | 'charge-ended'
+    | 'cache-hits'
   readonly name?: string
   readonly operation?: string
   readonly identity?: string

@@ -3,6 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Provider } from '../../examples/payments/src/provider-process.ts'
 import type { Fault } from '../../examples/payments/src/charge.ts'
 import type { Fleet } from './fleet.ts'
+import { cacheFaults, type RedisCache } from '../../test/servers/redis/redis-cache.ts'
 import type { KeyServer } from './keys/key-server.ts'
 import type { History, NemesisEvent } from './history.ts'
 import { type Random, randomFrom } from './random.ts'
@@ -17,6 +18,8 @@ export interface Targets {
   readonly wires: readonly Wire[]
   readonly store: StoreKind
   readonly keys: KeyServer
+  /** In front of the keys. */
+  readonly cache: RedisCache | undefined
   readonly provider: Provider
   readonly log: History<NemesisEvent>
   readonly poison: () => void
@@ -30,9 +33,26 @@ const awakeMin = 3
 const aliveMin = 2
 
 /** Before a last write, and after it: then nothing may be refused. */
+const lateCommits = ['^finish:before', '^phase:before-commit', '^result:before', '^finish:']
 const lateWrites: Readonly<Record<StoreKind, readonly string[]>> = {
-  postgres: ['^finish:before', '^phase:before-commit', '^result:before', '^finish:'],
+  postgres: lateCommits,
+  tiered: lateCommits,
   redis: ['^finish:before', '^finish:before', '^result:before'],
+}
+
+type Range = readonly [fromMs: number, toMs: number]
+
+/** Between two processes that are killed or paused. On Redis fewer die, so that more of them live to write too late. */
+const killPauseMs: Readonly<Record<StoreKind, Range>> = {
+  postgres: [1_000, 2_800],
+  tiered: [1_000, 2_800],
+  redis: [2_500, 6_000],
+}
+/** Between two that stop themselves. On Redis a stale write is all that the fence is there for: no transaction refuses it. */
+const sleepPauseMs: Readonly<Record<StoreKind, Range>> = {
+  postgres: [2_000, 6_000],
+  tiered: [2_000, 6_000],
+  redis: [500, 2_000],
 }
 
 /** Some work ends within this time, or the process is dead. */
@@ -54,6 +74,7 @@ export async function runNemesis(targets: Targets): Promise<void> {
     hand('provider', random => harmProvider(targets, random, deck)),
     hand('books', random => closeBooks(targets, random)),
     hand('operator', random => settleByHand(targets, random)),
+    targets.cache && hand('cache', random => harmCache(targets, random)),
     killServer(targets, endMs),
     poison(targets, endMs),
   ])
@@ -62,7 +83,7 @@ export async function runNemesis(targets: Targets): Promise<void> {
   await targets.provider.setBooks(true)
 }
 
-async function harmProcess({ fleet, leaseMs, log }: Targets, random: Random): Promise<void> {
+async function harmProcess({ fleet, leaseMs, store, log }: Targets, random: Random): Promise<void> {
   // A starting process has nothing to lose, and a paused one must resume too late.
   const up = fleet.awake()
   if (up.length < aliveMin) return delay(100)
@@ -76,16 +97,16 @@ async function harmProcess({ fleet, leaseMs, log }: Targets, random: Random): Pr
     // Not awaited: others are killed while this one is paused.
     void fleet.pause(app, ms)
   }
-  await delay(random.between(1_000, 2_800))
+  await delay(random.between(...killPauseMs[store]))
 }
 
 /** Stops a process right before it writes its result: when it resumes, another process owns the row. */
 async function fallAsleep({ fleet, store }: Targets, random: Random): Promise<void> {
-  await delay(random.between(2_000, 6_000))
+  await delay(random.between(...sleepPauseMs[store]))
   const endMs = performance.now() + strikeLimitMs
-  while (fleet.awake().length < awakeMin && performance.now() < endMs) await delay(100)
+  while (fleet.awake().length < aliveMin && performance.now() < endMs) await delay(100)
   const up = fleet.awake()
-  if (up.length >= awakeMin) fleet.stopAt(random.pick(up), random.pick(lateWrites[store]))
+  if (up.length >= aliveMin) fleet.stopAt(random.pick(up), random.pick(lateWrites[store]))
 }
 
 async function harmWire({ wires, keys, log }: Targets, random: Random): Promise<void> {
@@ -120,6 +141,14 @@ async function harmWire({ wires, keys, log }: Targets, random: Random): Promise<
   await delay(ms)
   wire?.heal()
   await delay(random.between(100, 1_000))
+}
+
+async function harmCache({ cache, log }: Targets, random: Random): Promise<void> {
+  await delay(random.between(500, 3_000))
+  const fault = random.pick(cacheFaults)
+  const ms = random.between(200, 3_000)
+  log.write({ type: 'fault', kind: `cache-${fault}`, detail: fault === 'flushed' ? '' : `${ms} ms` })
+  await cache?.harm(fault, ms)
 }
 
 async function harmProvider({ provider, log }: Targets, random: Random, deck: Fault[]): Promise<void> {
@@ -184,7 +213,7 @@ async function killServer({ keys, store, seed, seconds, log }: Targets, endMs: n
     const restMs = endMs - performance.now()
     await delay(Math.max(0, Math.min(restMs, everyMs * (0.7 + 0.5 * random.next()))))
     await keys.kill()
-    log.write({ type: 'fault', kind: `${store}-killed` })
+    log.write({ type: 'fault', kind: `${store === 'redis' ? 'redis' : 'postgres'}-killed` })
     await delay(random.between(100, 1_500))
     await keys.restart()
   }

@@ -5,6 +5,7 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { startPostgres } from '../../test/servers/postgres.ts'
+import { type RedisCache, startRedisCache } from '../../test/servers/redis/redis-cache.ts'
 import { startProvider } from '../../examples/payments/src/provider-process.ts'
 import { bundle } from '../../test/programs/bundle.ts'
 import type { RedisPlace } from './app-keys.ts'
@@ -25,6 +26,7 @@ import { startReceipts } from './receipts.ts'
 import { repeatableRows, shopTables } from './shop.ts'
 import type { StoreKind } from './store-kind.ts'
 import { openWire, type Wire } from './wire.ts'
+import { withoutFence } from './without-fence.ts'
 
 /** Small pools of different sizes, which heartbeats, workers and handlers have to share. */
 const poolSizes = [3, 5, 8, 12] as const
@@ -39,16 +41,17 @@ const drainLimitMs = 120_000
  */
 const quarantineMs = 25_000
 
-export async function run({ store, seed, seconds, dedup, webhooks }: Flags, directory: string): Promise<void> {
+export async function run(flags: Flags, directory: string): Promise<void> {
+  const { store, seed, seconds, dedup, webhooks } = flags
   const ending: (() => unknown)[] = []
   const endAll = async () => {
     for (const end of ending.splice(0).reverse()) await end()
   }
   try {
     const sources = ['app.ts', 'clock-off.ts'].map(name => new URL(name, import.meta.url))
-    const programs = await bundle('torture', sources)
+    const programs = await bundle('torture', sources, flags.withoutFence ? withoutFence : [])
     ending.push(() => programs.remove())
-    const { databaseUrl, keys, wires } = await startServers(store, ending)
+    const { databaseUrl, keys, cache, wires } = await startServers(store, ending)
     const provider = await startProvider(join(directory, ledgerFile))
     ending.push(() => provider.stop())
     await provider.setIdempotency(dedup)
@@ -70,7 +73,9 @@ export async function run({ store, seed, seconds, dedup, webhooks }: Flags, dire
     const fleet = await startFleet({
       programs,
       arguments: wires.map(({ url }, index) => {
-        const places = store === 'redis' ? { databaseUrl, redis: redisPlace(url, index) } : { databaseUrl: url }
+        const ofCache = cache && { cache: redisPlace(cache.url, index) }
+        const places =
+          store === 'redis' ? { databaseUrl, redis: redisPlace(url, index) } : { databaseUrl: url, ...ofCache }
         const own = { name: String(index), ...places, poolMax: poolSizes[index] ?? 4 }
         return { ...shared, ...own, leaseMs, quarantineMs }
       }),
@@ -86,7 +91,7 @@ export async function run({ store, seed, seconds, dedup, webhooks }: Flags, dire
 
     const looking = { keys, charges: () => provider.ledger(), url: () => urls[0] }
     const people = { poison: () => tell({ poison: true }), settleOne: () => settleOne(looking) }
-    await runNemesis({ seconds, seed, leaseMs, fleet, wires, store, keys, provider, log, ...people })
+    await runNemesis({ seconds, seed, leaseMs, fleet, wires, store, keys, cache, provider, log, ...people })
     console.log('the faults have stopped; sending every request again')
     receipts.calm()
     await fleet.calm()
@@ -106,6 +111,8 @@ interface Servers {
   /** Direct. */
   readonly databaseUrl: string
   readonly keys: KeyServer
+  /** In front of the keys, with `--store tiered`. */
+  readonly cache: RedisCache | undefined
   /** To the keys, one for each application process. */
   readonly wires: readonly Wire[]
 }
@@ -117,9 +124,11 @@ async function startServers(store: StoreKind, ending: (() => unknown)[]): Promis
   await withClient(database.url, client => client.query(tables))
   const keys = store === 'redis' ? await redisKeys() : await postgresKeys(database)
   ending.push(() => keys.stop())
+  const cache = store === 'tiered' ? await startRedisCache() : undefined
+  ending.push(() => cache?.stop())
   const wires = await Promise.all(poolSizes.map(() => openWire(keys.url, keys.lastWord)))
   ending.push(() => Promise.all(wires.map(wire => wire.close())))
-  return { databaseUrl: database.url, keys, wires }
+  return { databaseUrl: database.url, keys, cache, wires }
 }
 
 /** Both clients share the rows. */

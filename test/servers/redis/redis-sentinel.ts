@@ -12,7 +12,7 @@ export type RedisSentinels = {
   /** The master is cut off from its replicas, from the sentinels, and from clients that ask these for its address. Clients with its own address still reach it. */
   divide(): void
   mend(): void
-  /** One of the replicas has become the master. */
+  /** One of the replicas has become the master. From then on it stays: on a busy machine it may be silent for as long as the first one was. */
   promoted(): Promise<boolean>
   stop(): Promise<void>
 }
@@ -20,6 +20,9 @@ export type RedisSentinels = {
 const NAME = 'shop'
 const READY_LIMIT_MS = 30_000
 const DOWN_AFTER_MS = 1_000
+const PATIENT_MS = 120_000
+/** Sentinels that did not agree on one of them vote again after twice this time. */
+const FAILOVER_TIMEOUT_MS = 5_000
 
 /** A master, two replicas of it, and three sentinels. The replicas and the sentinels see the master through a proxy. */
 export async function startSentinels(): Promise<RedisSentinels> {
@@ -40,7 +43,7 @@ export async function startSentinels(): Promise<RedisSentinels> {
     const lines = [
       `sentinel monitor ${NAME} 127.0.0.1 ${wire.port} 2`,
       `sentinel down-after-milliseconds ${NAME} ${DOWN_AFTER_MS}`,
-      `sentinel failover-timeout ${NAME} 10000`,
+      `sentinel failover-timeout ${NAME} ${FAILOVER_TIMEOUT_MS}`,
     ]
     const sentinels = await Promise.all([1, 2, 3].map(async () => running(await startSentinel(lines))))
     await ready(replicas, sentinels)
@@ -52,8 +55,11 @@ export async function startSentinels(): Promise<RedisSentinels> {
       divide: () => wire.silence(),
       mend: () => wire.mend(),
       async promoted() {
-        const infos = await Promise.all(replicas.map(replica => infoOf(replica, 'replication')))
-        return infos.some(info => info.includes('role:master'))
+        // A sentinel closes the connections of the server that it promotes, ours among them: then the next look tells.
+        const infos = await Promise.all(replicas.map(replica => infoOf(replica, 'replication').catch(() => '')))
+        if (!infos.some(info => info.includes('role:master'))) return false
+        await Promise.all(sentinels.map(becomePatient))
+        return true
       },
       stop,
     }
@@ -76,12 +82,20 @@ async function ready(replicas: readonly RedisServer[], sentinels: readonly Redis
     throw new Error(`the sentinels were not ready within ${READY_LIMIT_MS} ms`)
 }
 
-async function infoOf({ url }: RedisServer, section: string): Promise<string> {
+function infoOf(server: RedisServer, section: string): Promise<string> {
+  return askServer(server, ['INFO', section])
+}
+
+async function becomePatient(sentinel: RedisServer): Promise<void> {
+  await askServer(sentinel, ['SENTINEL', 'SET', NAME, 'down-after-milliseconds', String(PATIENT_MS)])
+}
+
+async function askServer({ url }: RedisServer, [command, ...args]: readonly [string, ...string[]]): Promise<string> {
   const client = new Redis(url, { retryStrategy: () => null, lazyConnect: true })
   client.on('error', () => {})
   try {
     await client.connect()
-    return String(await client.call('INFO', section))
+    return String(await client.call(command, ...args))
   } finally {
     client.disconnect()
   }

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { Redis } from 'ioredis'
 import pg from 'pg'
 import { describe, expect, it } from 'vitest'
-import type { StoreTraits } from '../../src/ports/store.ts'
+import type { Faculty, StoreTraits } from '../../src/ports/store.ts'
 import { memoryStore } from '../../src/stores/memory/index.ts'
 import { postgresStore } from '../../src/stores/postgres/index.ts'
 import { redisStore } from '../../src/stores/redis/index.ts'
@@ -40,7 +40,39 @@ const traitsOf: Record<string, () => Promise<StoreTraits>> = {
   redis: async () => redisStore({ client: new Redis({ lazyConnect: true }) }).traits,
 }
 
+/** The word by which the guide denies a faculty. A store without one of them says so in its row. */
+const words: Readonly<Record<Faculty, string>> = {
+  transactions: '`atomic`',
+  steps: 'phased',
+  phases: 'phases',
+  outbox: 'outbox',
+  reconciliation: 'look-ups',
+  ledgers: 'ledger',
+  values: '`rewrap`',
+  erasure: '`erase`',
+  auditRecords: 'audit trail',
+  quotas: 'limits over processes',
+  inbox: '`inbox`',
+}
+/** As the type has them: `words` would not compile without one. */
+const everyFaculty = Object.keys(words)
+
 describe('the guide to choose a store', () => {
+  it('explains every faculty', () => {
+    const explained = [...guide.matchAll(/^\| `(\w+)` \|/gm)].map(([, faculty = '']) => faculty)
+    expect(explained.toSorted()).toEqual(everyFaculty.toSorted())
+  })
+
+  it.each(Object.keys(traitsOf))('names what %s lacks, as the suite leaves it out', async name => {
+    const row = rows.find(line => line.includes(`\`latchkey/stores/${name}\``)) ?? ''
+    const [, , denied = ''] = cellsOf(row)
+    const traits = await traitsOf[name]?.()
+    const lacking = Object.entries(words).filter(
+      ([faculty]) => traits?.faculties.some(has => has === faculty) === false,
+    )
+    expect(lacking.filter(([, word]) => !denied.includes(word))).toEqual([])
+  })
+
   it('has a row for every store, and each of its cells is filled', () => {
     const folders = readdirSync(new URL('../../src/stores/', import.meta.url))
     const stores = folders.filter(name => name !== 'shared').toSorted()

@@ -3,6 +3,8 @@ import { redisStore } from './index.ts'
 
 /** The shape of one: nothing is sent. */
 const client = { callBuffer: async () => null, on: () => undefined }
+const nodeRedis = { withTypeMapping: () => ({}), on: () => undefined }
+const replicas = { wait: 1, timeoutMs: 200 }
 
 describe('redisStore', () => {
   it.each([
@@ -14,7 +16,9 @@ describe('redisStore', () => {
     [{ client, prefixes: 'a' }, 'did you mean prefix?'],
     [{ client, replicas: { wait: 1 } }, 'replicas: { wait: 1, timeoutMs: 200 }'],
     [{ client, replicas: { wait: 1, timeoutMs: 0 } }, 'replicas.timeoutMs must be a number above 0'],
-    [{ client: { ...client, isCluster: true }, replicas: { wait: 1, timeoutMs: 1 } }, 'needs a client of one master'],
+    [{ client: { ...client, isCluster: true }, replicas }, 'WAIT of a cluster client goes to any server'],
+    [{ client: { ...nodeRedis, masters: [] }, replicas }, 'WAIT of a cluster client goes to any server'],
+    [{ client: { ...nodeRedis, getSentinelNode: () => undefined }, replicas }, 'use new Redis({ sentinels, name })'],
   ])('refuses %j', (options, message) => {
     expect(() => redisStore(options as never)).toThrow(message)
   })

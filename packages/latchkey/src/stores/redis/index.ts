@@ -2,6 +2,8 @@ import { checkOptions, type ChecksOf } from '../../ports/check-options.ts'
 import { misconfigured } from '../../ports/errors.ts'
 import { count, flag, nested, text, waitedMs } from '../../ports/option-kinds.ts'
 import { checkClient } from '../shared/redis/check-client.ts'
+import type { RedisClient } from '../shared/redis/driver.ts'
+import { isIoredis } from '../shared/redis/sender.ts'
 import type { ReplicaOptions } from './connection/replicas.ts'
 import { isCluster, openRedisStore, type RedisStore, type RedisStoreOptions } from './store.ts'
 
@@ -34,10 +36,16 @@ export function redisStore(options: RedisStoreOptions): RedisStore {
     const { wait, timeoutMs } = replicas
     if (wait === undefined || timeoutMs === undefined)
       throw misconfigured('redisStore: replicas needs both: replicas: { wait: 1, timeoutMs: 200 }')
-    if (isCluster(client))
-      throw misconfigured(
-        'redisStore: replicas needs a client of one master: WAIT of a cluster client goes to any server',
-      )
+    const why = whyNoWait(client)
+    if (why !== undefined) throw misconfigured(`redisStore: replicas needs a client of one connection: ${why}`)
   }
   return openRedisStore(options)
+}
+
+/** WAIT must follow its script on the same connection. Undefined: the client does that. */
+function whyNoWait(client: RedisClient): string | undefined {
+  if (isCluster(client))
+    return 'WAIT of a cluster client goes to any server. Leave replicas out, or use one master, with or without Sentinel'
+  if (isIoredis(client) || client.getSentinelNode === undefined) return undefined
+  return 'createSentinel of node-redis sends WAIT again on another connection, where it proves nothing. Leave replicas out, or use new Redis({ sentinels, name }) of ioredis'
 }

@@ -7,6 +7,8 @@ import { clientKinds, type OpenClient, openIoredis } from '../../../test/redis/c
 import { claimRequest, hourMs, outcome, own } from '../../../test/redis/requests.ts'
 import { redisStore, type RedisStore } from './index.ts'
 
+const followedMsMax = 30_000
+
 describeRedis('the redis store with replicas', () => {
   let master: RedisServer
   let wire: TcpProxy
@@ -46,16 +48,18 @@ describeRedis('the redis store with replicas', () => {
     await expect.poll(lag, { timeout: 5_000 }).toBe(0)
   }
 
-  async function openStore(kind = clientKinds[0]): Promise<RedisStore> {
+  /** Two stores on one client: `followed` waits as long as a busy machine may take, `alone` is asked when no replica can answer. */
+  async function openStores(kind = clientKinds[0]): Promise<{ followed: RedisStore; alone: RedisStore }> {
     if (kind === undefined) throw new Error('there are two clients')
     const one = await kind.open(master.url)
     opened.push(one)
-    return redisStore({ client: one.client, replicas: { wait: 1, timeoutMs: 200 } })
+    const open = (timeoutMs: number) => redisStore({ client: one.client, replicas: { wait: 1, timeoutMs } })
+    return { followed: open(followedMsMax), alone: open(200) }
   }
 
   describe.each(clientKinds)('on $name', kind => {
     it('grants, answers and replays while the replica follows', async () => {
-      const store = await openStore(kind)
+      const { followed: store } = await openStores(kind)
       const claim = await own(store, 'a')
       expect(await store.complete(claim, outcome('done'), hourMs)).toBe('written')
       expect((await store.claim(claimRequest('a'))).kind).toBe('seen')
@@ -64,8 +68,8 @@ describeRedis('the redis store with replicas', () => {
     })
 
     it('grants no claim that the replica does not have, and leaves the key free', async () => {
-      const store = await openStore(kind)
-      const owner = await own(store, 'owner')
+      const { followed, alone: store } = await openStores(kind)
+      const owner = await own(followed, 'owner')
       await allConfirmed()
       wire.silence()
       await expect(store.claim(claimRequest('a'))).rejects.toMatchObject({
@@ -81,12 +85,12 @@ describeRedis('the redis store with replicas', () => {
     })
 
     it('does not take the replicas of another connection for its own', async () => {
-      const store = await openStore(kind)
-      const claim = await own(store, 'answered')
+      const { followed, alone: store } = await openStores(kind)
+      const claim = await own(followed, 'answered')
       wire.silence()
       await expect(store.complete(claim, outcome('done'), hourMs)).rejects.toMatchObject({ code: 'store-unavailable' })
       // Another process, which has written nothing: the answer is there, and still no replica has it.
-      const second = await openStore(kind)
+      const { alone: second } = await openStores(kind)
       await second.check()
       await expect(second.complete(claim, outcome('done'), hourMs)).rejects.toMatchObject({ code: 'store-unavailable' })
     })
@@ -96,7 +100,7 @@ describeRedis('the redis store with replicas', () => {
     const between = await startTcpProxy(master.url)
     const one = await openIoredis(between.through(master.url))
     opened.push(one)
-    const store = redisStore({ client: one.client, replicas: { wait: 1, timeoutMs: 10_000 } })
+    const store = redisStore({ client: one.client, replicas: { wait: 1, timeoutMs: followedMsMax } })
     await store.check()
     const { client } = await outside(master)
     wire.silence()
@@ -104,7 +108,8 @@ describeRedis('the redis store with replicas', () => {
       code: 'store-unavailable',
       message: expect.stringContaining('0 of 1 replicas'),
     })
-    await expect.poll(async () => String(await client.call('CLIENT', 'LIST'))).toMatch(/ flags=b .* cmd=wait /)
+    const connections = async () => String(await client.call('CLIENT', 'LIST'))
+    await expect.poll(connections, { timeout: 10_000 }).toMatch(/ flags=b .* cmd=wait /)
     // The client sends WAIT again on its next connection, where nothing was written.
     between.mend()
     wire.mend()
@@ -113,8 +118,8 @@ describeRedis('the redis store with replicas', () => {
   })
 
   it('loses no claim that it granted when the replica becomes the master', async () => {
-    const store = await openStore()
-    const granted = await own(store, 'granted')
+    const { followed, alone: store } = await openStores()
+    const granted = await own(followed, 'granted')
     wire.silence()
     await expect(store.claim(claimRequest('cut off'))).rejects.toMatchObject({ code: 'store-unavailable' })
     const promoted = await outside(replica)

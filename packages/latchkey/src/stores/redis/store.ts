@@ -26,15 +26,15 @@ import { redisSteps } from './steps/steps.ts'
 
 export interface RedisStoreOptions {
   /**
-   * A client of ioredis (`new Redis(…)`, `new Cluster(…)`) or of node-redis (`createClient(…)`, `createCluster(…)`, connected). It may be shared with the
-   * application. Let it give up soon, so that an outage is an error and not a hang: `maxRetriesPerRequest: 1` in ioredis, `disableOfflineQueue: true` in node-redis.
+   * A client of ioredis (`new Redis(…)`, `new Cluster(…)`) or of node-redis (`createClient(…)`, `createCluster(…)`, `createSentinel(…)`, connected). It may
+   * be shared with the application. Let it give up soon, so that an outage is an error and not a hang: `maxRetriesPerRequest: 1` in ioredis, `disableOfflineQueue: true` in node-redis.
    */
   readonly client: RedisClient
   /** What all keys begin with. Default: `lk`. Change it when several applications share one Redis. */
   readonly prefix?: string
   /**
    * Waits until so many replicas have a claim, an answer or a step, so that a failover to one of them loses none. Default: does not wait. Not with a
-   * cluster. While it waits, its connection does: give the store a client of its own.
+   * cluster, and not with `createSentinel`. While it waits, its connection does: give the store a client of its own.
    */
   readonly replicas?: ReplicaOptions
   /**

@@ -47,7 +47,8 @@ export function fitnessOf({ link, client, isCluster, allowEviction }: FitnessOpt
   let observer: StoreObserver | undefined
   /** Of the servers that answered last. Empty: none has yet. */
   let runIds: ReadonlySet<string> = new Set()
-  for (const event of ['ready', 'node-ready', '+node'] as const) client.on(event, () => (isFit = false))
+  for (const event of ['ready', 'node-ready', '+node', 'topology-change'] as const)
+    client.on(event, () => (isFit = false))
 
   async function ask(): Promise<StoreCheck> {
     try {

@@ -3,8 +3,11 @@
 /** What a script is given. node-redis takes no numbers. */
 export type RedisArgument = string | Buffer
 
-/** A connection was made, or made anew. Of a single server; of a server in a cluster of node-redis; of one in a cluster of ioredis. */
-export type ConnectionEvent = 'ready' | 'node-ready' | '+node'
+/**
+ * A connection was made, or made anew. Of a single server; of a server in a cluster of node-redis; of one in a cluster of ioredis; of the master that
+ * the sentinels of node-redis name.
+ */
+export type ConnectionEvent = 'ready' | 'node-ready' | '+node' | 'topology-change'
 
 /** `Redis` or `Cluster` of ioredis. */
 export interface IoredisClient {
@@ -17,7 +20,7 @@ export interface IoredisClient {
   readonly stream?: { cork?(): void; uncork?(): void }
 }
 
-/** What `createClient` or `createCluster` of node-redis returns. */
+/** What `createClient`, `createCluster` or `createSentinel` of node-redis returns. */
 export interface NodeRedisClient {
   // Generic over its mapping, which no shape can name: what comes back is called as `NodeRedisBytes`.
   withTypeMapping(mapping: never): unknown
@@ -26,6 +29,8 @@ export interface NodeRedisClient {
   wait?(replicas: number, timeoutMs: number): Promise<number>
   /** Of a cluster. */
   readonly masters?: unknown
+  /** Of sentinels. */
+  readonly getSentinelNode?: unknown
 }
 
 /** The same client, with replies as the bytes that were stored. */

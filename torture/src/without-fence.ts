@@ -1,0 +1,7 @@
+/** The bug that a run must find: nobody compares who owns a row. With `--without-fence` a run ends with FAILED, or it is too weak to notice. */
+import type { Change } from '../../test/programs/bundle.ts'
+
+export const withoutFence: readonly Change[] = [
+  { file: 'stores/redis/keys/complete.ts', find: ' or found[2] ~= ownFence or found[3] ~= ownClaim', replace: '' },
+  { file: 'stores/redis/keys/owner.ts', find: 'fence == ownFence and claim == ownClaim', replace: 'true' },
+]
