@@ -201,8 +201,8 @@ export const consumerMutants: readonly Mutant[] = [
     patches: [
       {
         file: `${folder}/kafka/platformatic/stream.ts`,
-        find: 'await Promise.race([lanes.get(lane), stopped])',
-        replace: 'await Promise.race([undefined, stopped])',
+        find: 'while (lanes.isBusy(lane) && !stopping.aborted)',
+        replace: 'while (lanes.isFull() && !stopping.aborted)',
       },
     ],
     caughtBy: [

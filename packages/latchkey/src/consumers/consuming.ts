@@ -120,7 +120,7 @@ export function startConsuming(receiver: Receiver, concurrency: number): Consumi
 }
 
 /** Not a race of promises: each race would leave something behind at the one of them that lives as long as the consumer. */
-function openRoom(): { next(): Promise<void>; made(): void } {
+export function openRoom(): { next(): Promise<void>; made(): void } {
   const waiting = new Set<() => void>()
   return {
     next: () => new Promise<void>(resolve => waiting.add(resolve)),

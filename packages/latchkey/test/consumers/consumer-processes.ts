@@ -15,8 +15,7 @@ export interface Shop {
   readonly place: Place
 }
 
-/** Atomic operations do not choose their lease. */
-const leaseMsOf = (kind: Kind) => (kind === 'atomic' ? 30_000 : 1_000)
+const leaseMs = 1_000
 const deathMsMax = 120_000
 
 export interface Processes {
@@ -35,7 +34,7 @@ export function consumerProcesses(prefix: string, shop: () => Shop): Processes {
   afterAll(async () => {
     for (const child of running.splice(0)) await killed(child)
   })
-  const queueOf = (kind: Kind): Queue => ({ name: `${prefix}-${kind}`, leaseMs: leaseMsOf(kind) })
+  const queueOf = (kind: Kind): Queue => ({ name: `${prefix}-${kind}`, leaseMs })
 
   async function fork(kind: Kind, death: Death | undefined): Promise<ChildProcess> {
     const { broker, url, placeName } = shop()

@@ -10,7 +10,7 @@ const limitMs = 120_000
 const awayMs = 4_000
 const backoffMs = 500
 const armed = Symbol.for('latchkey.faultPoint')
-const queue = { name: 'outage-atomic', leaseMs: 30_000 }
+const queue = { name: 'outage-atomic', leaseMs: 2_000 }
 const ids = Array.from({ length: messages }, (_, index) => `m${String(index).padStart(2, '0')}`)
 const pause = (ms: number) => new Promise(resolve => setTimeout(resolve, ms))
 

@@ -7,7 +7,7 @@ import type { Subscription } from '../../../src/consumers/options.ts'
 export interface Queue {
   /** Of the stream, the queue, or the topic and its group. */
   readonly name: string
-  /** Of the operation that consumes it. */
+  /** Of the operation that consumes it, and of a delivery where the broker has such a thing. */
   readonly leaseMs: number
 }
 

@@ -3,7 +3,7 @@
  * not read stays with the client.
  */
 import { sleep } from '../../../ports/clock.ts'
-import type { Consuming } from '../../consuming.ts'
+import { type Consuming, openRoom } from '../../consuming.ts'
 import { type GivenEnvelopeOptions, messageOf } from '../../envelope.ts'
 import type { Receiver } from '../../receiver.ts'
 import { envelopeOf } from '../envelope.ts'
@@ -18,8 +18,14 @@ export interface Reading {
   readonly envelope: GivenEnvelopeOptions
 }
 
-/** By topic and partition: what is under way in it. */
-type Lanes = Map<string, Promise<void>>
+/** What is under way, by topic and partition. */
+interface Lanes {
+  isBusy(lane: string): boolean
+  isFull(): boolean
+  begin(lane: string, run: Promise<void>): void
+  /** Resolves when one has ended, or `stop` was called. */
+  next(): Promise<void>
+}
 
 /** After a failure of the stream, and of a delivery that has no result. */
 const againAfterMs = 1_000
@@ -32,7 +38,7 @@ export function openStream(from: PlatformaticConsumer, topics: readonly string[]
 export async function readAgainAndAgain(reading: Reading, first: PlatformaticStream): Promise<void> {
   const { from, topics, consuming, receiver } = reading
   const { clock, telemetry, operation } = receiver
-  const lanes: Lanes = new Map()
+  const lanes = openLanes(reading)
   let stream: PlatformaticStream | undefined = first
   while (!consuming.stopping.aborted) {
     try {
@@ -47,24 +53,49 @@ export async function readAgainAndAgain(reading: Reading, first: PlatformaticStr
   }
 }
 
+function openLanes({ concurrency, consuming }: Reading): Lanes {
+  const busy = new Set<string>()
+  const room = openRoom()
+  consuming.stopping.addEventListener('abort', room.made)
+  return {
+    isBusy: lane => busy.has(lane),
+    isFull: () => busy.size >= concurrency,
+    begin(lane, run) {
+      busy.add(lane)
+      void run.finally(() => {
+        busy.delete(lane)
+        room.made()
+      })
+    },
+    next: room.next,
+  }
+}
+
 /** Until the stream ends, or `stop` was called. */
 async function read(reading: Reading, lanes: Lanes, stream: PlatformaticStream): Promise<void> {
-  const { concurrency, consuming, receiver } = reading
+  const { consuming, receiver } = reading
   const { stopping } = consuming
-  const stopped = new Promise<undefined>(resolve => stopping.addEventListener('abort', () => resolve(undefined)))
   const messages = stream[Symbol.asyncIterator]()
   while (!stopping.aborted) {
-    const next = await Promise.race([messages.next(), stopped])
+    const next = await unlessStopped(messages.next(), stopping)
     if (next === undefined || next.done === true) return
     const message: PlatformaticMessage = next.value
     const lane = `${message.topic}/${message.partition}`
-    await Promise.race([lanes.get(lane), stopped])
-    await sleep(receiver.clock, consuming.pauseMs(), stopping)
+    while (lanes.isBusy(lane) && !stopping.aborted) await lanes.next()
+    if (consuming.pauseMs() > 0) await sleep(receiver.clock, consuming.pauseMs(), stopping)
     if (stopping.aborted) return
-    const running = deliverUntilSettled(reading, message).finally(() => lanes.delete(lane))
-    lanes.set(lane, running)
-    if (lanes.size >= concurrency) await Promise.race([...lanes.values(), stopped])
+    lanes.begin(lane, deliverUntilSettled(reading, message))
+    while (lanes.isFull() && !stopping.aborted) await lanes.next()
   }
+}
+
+/** Leaves nothing behind at the signal, which lives as long as the consumer. */
+function unlessStopped<T>(asked: Promise<T>, stopping: AbortSignal): Promise<T | undefined> {
+  return new Promise((resolve, reject) => {
+    const stop = () => resolve(undefined)
+    stopping.addEventListener('abort', stop, { once: true })
+    asked.then(resolve, reject).finally(() => stopping.removeEventListener('abort', stop))
+  })
 }
 
 /** In its place, so that its successors keep their order. */
