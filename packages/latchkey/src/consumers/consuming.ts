@@ -79,15 +79,6 @@ export function startConsuming(receiver: Receiver, concurrency: number): Consumi
     }
   }
 
-  async function redriveAgainAndAgain(): Promise<void> {
-    while (!stopping.signal.aborted) {
-      await receiver.redriven().catch((error: unknown) => {
-        telemetry.report('marked messages were not run', { operation, error })
-      })
-      await sleep(clock, redriveEveryMs, stopping.signal)
-    }
-  }
-
   function begin(delivery: Delivery): Promise<void> {
     const settled = run(delivery).finally(() => {
       underWay.delete(settled)
@@ -97,7 +88,7 @@ export function startConsuming(receiver: Receiver, concurrency: number): Consumi
     return settled
   }
 
-  const redriving = redriveAgainAndAgain()
+  const redriving = redriveUntil(stopping.signal, receiver)
   return {
     stopping: stopping.signal,
     ended,
@@ -116,6 +107,15 @@ export function startConsuming(receiver: Receiver, concurrency: number): Consumi
       end()
       return { drained }
     },
+  }
+}
+
+async function redriveUntil(stopping: AbortSignal, { clock, telemetry, operation, redriven }: Receiver): Promise<void> {
+  while (!stopping.aborted) {
+    await redriven().catch((error: unknown) => {
+      telemetry.report('marked messages were not run', { operation, error })
+    })
+    await sleep(clock, redriveEveryMs, stopping)
   }
 }
 
