@@ -2,6 +2,6 @@
 import type { Change } from '../../test/programs/bundle.ts'
 
 export const withoutFence: readonly Change[] = [
-  { file: 'stores/redis/keys/complete.ts', find: ' or found[2] ~= ownFence or found[3] ~= ownClaim', replace: '' },
-  { file: 'stores/redis/keys/owner.ts', find: 'fence == ownFence and claim == ownClaim', replace: 'true' },
+  { file: 'stores/redis/keys/complete.ts', find: ' or fence ~= ownFence or claim ~= ownClaim', replace: '' },
+  { file: 'stores/redis/keys/owner.ts', find: 'fence == tonumber(ownFence) and claim == ownClaim', replace: 'true' },
 ]
