@@ -29,6 +29,7 @@ import { parkingCases } from './store/keys/parking.ts'
 import { phaseCases } from './store/steps/phases.ts'
 import { quarantineCases } from './store/reconcile/quarantine.ts'
 import { redriveInboxCases } from './store/inbox/redrive.ts'
+import { referenceCases } from './store/references/references.ts'
 import { reservationCases } from './store/atomic/reservations.ts'
 import { resumingCases } from './store/steps/resuming.ts'
 import { settlingEffectCases } from './store/reconcile/open-effects.ts'
@@ -73,6 +74,7 @@ export const storeCases: readonly StoreCase[] = [
   ...needing(['auditRecords'], [...auditedEndCases, ...auditedTransactionCases, ...auditedLineCases]),
   ...needing(['quotas'], [...leasedTokenCases, ...usageCases]),
   ...needing(['inbox'], [...parkedInboxCases, ...redriveInboxCases]),
+  ...needing(['references'], referenceCases),
 ]
 
 /** Fits `it` of vitest, jest and mocha, and `test` of node:test. */

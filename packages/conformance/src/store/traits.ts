@@ -17,6 +17,7 @@ const members: Readonly<Record<Faculty, keyof Store>> = {
   auditRecords: 'auditRecords',
   quotas: 'quotas',
   inbox: 'inbox',
+  references: 'references',
 }
 
 // `as`: Object.keys widens the names of our own table to string.

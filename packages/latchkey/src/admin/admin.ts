@@ -138,9 +138,7 @@ export interface Admin {
   /** `confirm`: the first four characters of the row's id. */
   forget(by: Actor, given: OnRow & { readonly confirm: string }): Promise<ActOutcome>
 
-  outbox(
-    by: Asker,
-  ): Promise<
+  outbox(by: Asker): Promise<
     Read<{
       readonly waiting: number
       readonly heldBack: number

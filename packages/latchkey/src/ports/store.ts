@@ -25,6 +25,7 @@ import type { ParkedInbox } from './faculties/inbox.ts'
 import type { Outcome } from './outcome.ts'
 import type { Outbox } from './outbox.ts'
 import type { Quotas } from './faculties/quotas.ts'
+import type { References } from './faculties/references.ts'
 import type { EvidenceSource, EvidenceVerdict, FoundVerdict, Ledgers, Reconciliation } from './reconciliation.ts'
 import type { Values } from './faculties/values.ts'
 import type { Journal, Phases, Steps, UnreadableJournal, WorkInput } from './steps.ts'
@@ -188,6 +189,7 @@ export type Faculty =
   | 'auditRecords'
   | 'quotas'
   | 'inbox'
+  | 'references'
 
 /** What a store promises. It is checked when an operation is declared, and by the conformance suite. */
 export interface StoreTraits {
@@ -353,6 +355,8 @@ export interface Store<Tx = unknown> {
   readonly quotas?: Quotas | undefined
   /** Faculty `inbox`: messages that consumers have parked. Absent: `inbox()` of `latchkey/inbox` refuses the store. */
   readonly inbox?: ParkedInbox | undefined
+  /** Faculty `references`: rows are found by the names that handlers gave them. Absent: `x.reference` reports that it stored nothing. */
+  readonly references?: References<Tx> | undefined
 
   claim(request: ClaimRequest): Promise<ClaimResult>
   /** none, or an expired row → `pending`, due now, recovery `resume`. Needs the faculty `steps`; a store without it refuses. */
@@ -424,6 +428,7 @@ export interface FullStore<Tx> extends Store<Tx> {
   readonly auditRecords: AuditRecords<Tx>
   readonly quotas: Quotas
   readonly inbox: ParkedInbox
+  readonly references: References<Tx>
 }
 
 /** A store on which atomic operations and phases are type errors. Return it from a store without transactions. */

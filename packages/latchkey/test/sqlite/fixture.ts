@@ -21,7 +21,7 @@ const advanceSql = `
     parked_at_ms = parked_at_ms - ?1, gone_at_ms = gone_at_ms - ?1`
 const advanceSteps = `
   UPDATE latchkey_steps SET opened_at_ms = opened_at_ms - ?1, repeat_until_ms = repeat_until_ms - ?1`
-const advanceNotes = ['evidence', 'audit', 'received', 'audit_records', 'inbox_audit'].map(
+const advanceNotes = ['evidence', 'audit', 'received', 'audit_records', 'inbox_audit', 'key_references'].map(
   table => `UPDATE latchkey_${table} SET at_ms = at_ms - ?1`,
 )
 const advanceQueues = [

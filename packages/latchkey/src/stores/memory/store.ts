@@ -25,6 +25,7 @@ import { memoryOutbox } from './outbox/index.ts'
 import { memoryQuotas } from './quotas/index.ts'
 import { memoryLedgers, memoryReconciliation } from './reconcile/index.ts'
 import { settle } from './reconcile/settle.ts'
+import { memoryReferences } from './references/index.ts'
 import { memoryPhases } from './steps/phases.ts'
 import { memorySteps } from './steps/steps.ts'
 import { memoryValues } from './values/index.ts'
@@ -103,6 +104,7 @@ function assembled(parts: StoreParts): MemoryStore {
     ),
     quotas: memoryQuotas(tables),
     inbox: memoryInbox(tables),
+    references: memoryReferences(tables, transactions),
 
     claim: async request => claim(tables, request),
     enqueue: async request => enqueue(tables, request),

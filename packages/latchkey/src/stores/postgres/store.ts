@@ -30,6 +30,7 @@ import { postgresReconciliation } from './reconcile/index.ts'
 import { postgresQuotas } from './quotas/index.ts'
 import { postgresLedgers } from './reconcile/ledgers.ts'
 import { type Dialect, dialect, recordingDialect } from './sql/names.ts'
+import { postgresReferences } from './references/index.ts'
 import { postgresPhases } from './steps/phases.ts'
 import { postgresSteps } from './steps/steps.ts'
 import { postgresValues } from './values/index.ts'
@@ -157,6 +158,7 @@ function assembled<Pool extends PgPool>(parts: StoreParts<Pool>): PostgresStore<
     ),
     quotas: postgresQuotas(sql, run),
     inbox: postgresInbox(sql, run),
+    references: postgresReferences<ClientOf<Pool>>(sql, run),
     ...calls,
     ...failCalls(sql, run),
     ...releaseCalls(sql, run),

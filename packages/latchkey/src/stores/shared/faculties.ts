@@ -15,4 +15,5 @@ export const everyFaculty: readonly Faculty[] = [
   'auditRecords',
   'quotas',
   'inbox',
+  'references',
 ]

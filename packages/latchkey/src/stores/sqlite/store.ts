@@ -26,6 +26,7 @@ import { sqliteOutbox } from './outbox/index.ts'
 import { sqliteQuotas } from './quotas/index.ts'
 import { sqliteLedgers, sqliteReconciliation } from './reconcile/index.ts'
 import { settle } from './reconcile/settle.ts'
+import { sqliteReferences } from './references/index.ts'
 import { sqlitePhases } from './steps/phases.ts'
 import { sqliteSteps } from './steps/steps.ts'
 import { sqliteValues } from './values/index.ts'
@@ -139,6 +140,7 @@ function assembled(parts: StoreParts): SqliteStore {
     auditRecords: sqliteAuditRecords(database, () => (recording ??= recordsLines ? store : recordingOf(parts))),
     quotas: sqliteQuotas(database),
     inbox: sqliteInbox(database),
+    references: sqliteReferences(database, transactions),
 
     // A duplicate is answered without the write lock, also while another key's transaction is open.
     claim: request =>

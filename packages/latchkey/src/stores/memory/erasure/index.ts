@@ -19,7 +19,7 @@ function mark({ erasures, now }: Tables, scope: string): void {
 }
 
 function erase(tables: Tables, { scope, limit }: { scope: string; limit: number }): ErasedBatch {
-  const { rows, journals, log, outbox, erasures } = tables
+  const { rows, journals, references, log, outbox, erasures } = tables
   if (!erasures.has(scope)) return { rows: 0, messages: 0, auditTexts: 0, auditLines: 0 }
   const blanked = { auditTexts: blankAudit(tables, scope), auditLines: tables.trail.blank(scope, limit) }
   if (blanked.auditTexts > 0) return { rows: 0, messages: 0, ...blanked }
@@ -29,6 +29,7 @@ function erase(tables: Tables, { scope, limit }: { scope: string; limit: number 
   for (const { id } of ended) {
     rows.delete(id)
     journals.delete(id)
+    references.delete(id)
     log.dropEvidence(id)
   }
   const delivered = messagesOf(tables, scope)

@@ -20,6 +20,7 @@ import { erasureTables } from './steps/0011-erasure.ts'
 import { auditRecordTables } from './steps/0012-audit-records.ts'
 import { limitBuckets } from './steps/0013-limit-buckets.ts'
 import { inboxTables } from './steps/0014-inbox.ts'
+import { referenceTable } from './steps/0015-references.ts'
 
 /**
  * The statements that create and change Latchkey's tables, for applications that run them with their own tool. Run each once, in order and
@@ -52,6 +53,7 @@ export function migrationsOf(sql: Dialect): readonly Migration[] {
     sharedFrom(9, schema, { version: 12, name: 'audit-records', sql: auditRecordTables(sql) }),
     sharedFrom(9, schema, { version: 13, name: 'limit-buckets', sql: limitBuckets(schema) }),
     sharedFrom(9, schema, { version: 14, name: 'inbox', sql: inboxTables(schema) }),
+    sharedFrom(9, schema, { version: 15, name: 'references', sql: referenceTable(schema) }),
   ]
 }
 

@@ -16,6 +16,7 @@ export interface Dialect {
   readonly buckets: string
   readonly inboxParked: string
   readonly inboxAudit: string
+  readonly references: string
   readonly inputs: string
   readonly steps: string
   readonly waiting: string
@@ -56,6 +57,7 @@ export function dialect(schema: string, now: string = serverClock): Dialect {
     buckets: `${quoted}.limit_buckets`,
     inboxParked: `${quoted}.inbox_parked`,
     inboxAudit: `${quoted}.inbox_audit`,
+    references: `${quoted}.key_references`,
     inputs: `${quoted}.inputs`,
     steps: `${quoted}.steps`,
     waiting: `${quoted}.waiting`,

@@ -62,7 +62,8 @@ export function beginJournal(
 /** `from` has the ids of deleted rows. */
 export function dropJournals(sql: Dialect, from: string): string {
   const drop = (table: string) => `delete from ${table} t where t.id = any(array(select f.id from ${from} f))`
-  return `inputs_gone as (${drop(sql.inputs)}), steps_gone as (${drop(sql.steps)}), waiting_gone as (${drop(sql.waiting)})`
+  return `inputs_gone as (${drop(sql.inputs)}), steps_gone as (${drop(sql.steps)}), waiting_gone as (${drop(sql.waiting)}),
+    references_gone as (delete from ${sql.references} t where t.key_id = any(array(select f.id from ${from} f)))`
 }
 
 /** The intents of `$1` are known not to have happened, if `from` has a row. */
