@@ -172,6 +172,7 @@ export type {
   TakenInboxMessage,
 } from './ports/faculties/inbox.ts'
 export type { Leased, Quotas, ScopeRows, Tokens } from './ports/faculties/quotas.ts'
+export type * from './ports/faculties/admin.ts'
 export type { NewReference, References, StoredReference } from './ports/faculties/references.ts'
 export type {
   StoredMessage,

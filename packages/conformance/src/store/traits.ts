@@ -18,6 +18,7 @@ const members: Readonly<Record<Faculty, keyof Store>> = {
   quotas: 'quotas',
   inbox: 'inbox',
   references: 'references',
+  admin: 'admin',
 }
 
 // `as`: Object.keys widens the names of our own table to string.

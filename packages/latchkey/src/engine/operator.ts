@@ -159,7 +159,7 @@ function checkedOutcome(outcome: Outcome): Outcome {
   throw misconfigured('settle: a header of the outcome has no name')
 }
 
-function storedVerdict(verdict: OperatorVerdict, version: number): FoundVerdict {
+export function storedVerdict(verdict: OperatorVerdict, version: number): FoundVerdict {
   if (verdict.kind === 'never-happened') return verdict
   const { kind } = verdict
   if ('value' in verdict) return { kind, value: boundedJson('settle: the value', verdict.value) }

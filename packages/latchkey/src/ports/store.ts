@@ -19,6 +19,7 @@
  * Every time in this port is the store's: durations go in, "left" durations come out, and instants are for people to read.
  * Results are values. A method rejects only when the store failed, and then its effect is unknown to the caller.
  */
+import type { AdminRecords } from './faculties/admin.ts'
 import type { AuditRecords } from './faculties/audit-records.ts'
 import type { Erasure } from './faculties/erasure.ts'
 import type { ParkedInbox } from './faculties/inbox.ts'
@@ -190,6 +191,7 @@ export type Faculty =
   | 'quotas'
   | 'inbox'
   | 'references'
+  | 'admin'
 
 /** What a store promises. It is checked when an operation is declared, and by the conformance suite. */
 export interface StoreTraits {
@@ -277,7 +279,8 @@ export interface WrongState {
 }
 
 export interface AuditEntry extends Act {
-  readonly act: 'settle' | 'forget' | 'unpark'
+  /** `settle`, `forget`, `unpark`, or what an operator did through `latchkey/admin`. */
+  readonly act: string
   readonly atMs: number
   readonly detail: string
 }
@@ -357,6 +360,8 @@ export interface Store<Tx = unknown> {
   readonly inbox?: ParkedInbox | undefined
   /** Faculty `references`: rows are found by the names that handlers gave them. Absent: `x.reference` reports that it stored nothing. */
   readonly references?: References<Tx> | undefined
+  /** Faculty `admin`: acts of people that commit with their audit, and what the fleet says of itself. Absent: `createAdmin` refuses every act. */
+  readonly admin?: AdminRecords | undefined
 
   claim(request: ClaimRequest): Promise<ClaimResult>
   /** none, or an expired row → `pending`, due now, recovery `resume`. Needs the faculty `steps`; a store without it refuses. */
@@ -429,6 +434,7 @@ export interface FullStore<Tx> extends Store<Tx> {
   readonly quotas: Quotas
   readonly inbox: ParkedInbox
   readonly references: References<Tx>
+  readonly admin: AdminRecords
 }
 
 /** A store on which atomic operations and phases are type errors. Return it from a store without transactions. */

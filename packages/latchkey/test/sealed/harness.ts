@@ -18,6 +18,7 @@ export const sealedSelection: StoreSelection = {
     'quotas',
     'inbox',
     'references',
+    'admin',
   ],
   elsewhere: ['outbox'],
 }

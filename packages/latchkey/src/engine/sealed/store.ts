@@ -4,6 +4,7 @@
  * stay readable.
  */
 import type { ClaimRequest, EnqueueRequest, Faculty, Store } from '../../ports/store.ts'
+import { sealedAdmin } from './admin.ts'
 import { sealedInbox } from './inbox.ts'
 import type { Keyring } from './keyring.ts'
 import { sealedOutbox } from './outbox.ts'
@@ -20,7 +21,7 @@ const ofBelow: readonly Faculty[] = ['values', 'auditRecords']
 
 export function sealedStore<Tx>(store: Store<Tx>, ring: Keyring): Store<Tx> {
   const openRecord = recordOpener(ring)
-  const { transactor, steps, phases, outbox, reconciliation, inbox, references, check, observe } = store
+  const { transactor, steps, phases, outbox, reconciliation, inbox, references, admin, check, observe } = store
   const sealDescription = <R extends Described>(request: R) => describe(ring, request)
   const isDense = store.traits.fence === 'dense'
   return {
@@ -35,6 +36,7 @@ export function sealedStore<Tx>(store: Store<Tx>, ring: Keyring): Store<Tx> {
     reconciliation: reconciliation && sealedReconciliation(reconciliation, ring),
     inbox: inbox && sealedInbox(inbox, ring),
     references: references && sealedReferences(references, ring),
+    admin: admin && sealedAdmin(admin, ring, openRecord),
     // They read and write no value of the application's.
     ledgers: store.ledgers,
     erasure: store.erasure,

@@ -1,7 +1,8 @@
 /**
  * What operators need of a store beside the rows themselves: acts that commit with their audit, and tables that show the fleet and not one process.
  *
- * version    of a row, for people who decide on what they have read: it changes with the state, with the parked mark, and with every act
+ * version    of a row, for people who decide on what they have read: it changes with the state, with the parked mark, and with every act that
+ *            decides something; a note, a look-up and a reveal do not
  * act        what a person does to a row; its audit entry is in the same commit, and its request id makes it happen once
  * proposal   an act that waits for a second person, bound to the version it was made for
  * bulk       the same act on many rows, which are fixed when it is planned; each has a result of its own
@@ -29,7 +30,7 @@ export interface OperatorAct {
   readonly evidence?: string | undefined
 }
 
-/** What is done to a row. `reveal` and `note` change nothing but the version. */
+/** What is done to a row. */
 export type RowAct =
   | {
       readonly kind: 'settle'

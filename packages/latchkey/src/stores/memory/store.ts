@@ -3,6 +3,7 @@ import type { Clock } from '../../ports/clock.ts'
 import type { FullStore, Transactor } from '../../ports/store.ts'
 import { openTransactions, type OpenTransactions } from './atomic/open-transactions.ts'
 import { copyingTable, type MemoryTable, type MemoryTx } from './atomic/transaction.ts'
+import { memoryAdmin } from './admin/index.ts'
 import { memoryTransactor } from './atomic/transactor.ts'
 import { type TurnQueue, turnQueue } from './atomic/turn-queue.ts'
 import { memoryAuditRecords } from './audit/index.ts'
@@ -105,6 +106,7 @@ function assembled(parts: StoreParts): MemoryStore {
     quotas: memoryQuotas(tables),
     inbox: memoryInbox(tables),
     references: memoryReferences(tables, transactions),
+    admin: memoryAdmin(tables),
 
     claim: async request => claim(tables, request),
     enqueue: async request => enqueue(tables, request),

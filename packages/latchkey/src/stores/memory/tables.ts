@@ -3,6 +3,7 @@ import type { Clock } from '../../ports/clock.ts'
 import type { LedgerCounts } from '../../ports/reconciliation.ts'
 import type { LedgerTimes } from '../shared/ledger-run.ts'
 import type { StoredBucket } from '../shared/token-bucket.ts'
+import { type AdminTables, emptyAdmin } from './admin/tables.ts'
 import { emptyInbox, type InboxTables } from './inbox/index.ts'
 import type { Row } from './keys/row.ts'
 import { emptyOutbox, type OutboxTables, type StoredMessage } from './outbox/lanes.ts'
@@ -37,6 +38,7 @@ export interface Tables extends Writable {
   /** Of limits that are shared. */
   readonly buckets: Map<string, StoredBucket>
   readonly inbox: InboxTables
+  readonly admin: AdminTables
   readonly outbox: OutboxTables
   readonly trail: Trail
 }
@@ -67,6 +69,7 @@ export function createTables(clock: Clock): Tables {
     erasures: new Map(),
     buckets: new Map(),
     inbox: emptyInbox(),
+    admin: emptyAdmin(),
     outbox,
     trail: lines,
     now: steadyTime(clock),

@@ -1,6 +1,7 @@
 /** The store on PostgreSQL, assembled. */
 import type { Phases } from '../../ports/steps.ts'
 import type { FullStore, StoreCheck, Transactor } from '../../ports/store.ts'
+import { postgresAdmin } from './admin/index.ts'
 import { postgresTransactor } from './atomic/transactor.ts'
 import { postgresAuditRecords } from './audit/index.ts'
 import { batchedCalls, type BatchingOptions, queueMsOf } from './batch/batching.ts'
@@ -159,6 +160,7 @@ function assembled<Pool extends PgPool>(parts: StoreParts<Pool>): PostgresStore<
     quotas: postgresQuotas(sql, run),
     inbox: postgresInbox(sql, run),
     references: postgresReferences<ClientOf<Pool>>(sql, run),
+    admin: postgresAdmin({ sql, run, pool }),
     ...calls,
     ...failCalls(sql, run),
     ...releaseCalls(sql, run),

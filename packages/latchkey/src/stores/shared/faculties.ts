@@ -16,4 +16,5 @@ export const everyFaculty: readonly Faculty[] = [
   'quotas',
   'inbox',
   'references',
+  'admin',
 ]

@@ -1,6 +1,7 @@
 /** The store on SQLite, assembled. */
 import { type Clock, systemClock } from '../../ports/clock.ts'
 import type { ClaimResult, EnqueueResult, FullStore, StoreCheck, StoreTraits } from '../../ports/store.ts'
+import { sqliteAdmin } from './admin/index.ts'
 import { sqliteTransactor } from './atomic/transactor.ts'
 import { sqliteAuditRecords } from './audit/index.ts'
 import { recordingDatabase, recordingHandle } from './audit/lines.ts'
@@ -141,6 +142,7 @@ function assembled(parts: StoreParts): SqliteStore {
     quotas: sqliteQuotas(database),
     inbox: sqliteInbox(database),
     references: sqliteReferences(database, transactions),
+    admin: sqliteAdmin(database),
 
     // A duplicate is answered without the write lock, also while another key's transaction is open.
     claim: request =>

@@ -26,7 +26,7 @@ export function inspect(tables: Tables, id: string): Inspection {
 }
 
 export function forget(
-  { rows, journals, references, log, now }: Tables,
+  { rows, journals, references, admin, log, now }: Tables,
   id: string,
   { by, reason }: Act,
 ): ForgetResult {
@@ -36,6 +36,7 @@ export function forget(
   rows.delete(id)
   journals.delete(id)
   references.delete(id)
+  admin.notes.delete(id)
   log.addAudit(row, { by, reason, act: 'forget', atMs: now(), detail: forgetDetail(row) })
   return { kind: 'forgotten' }
 }

@@ -21,6 +21,7 @@ import { auditRecordTables } from './steps/0012-audit-records.ts'
 import { limitBuckets } from './steps/0013-limit-buckets.ts'
 import { inboxTables } from './steps/0014-inbox.ts'
 import { referenceTable } from './steps/0015-references.ts'
+import { adminTables } from './steps/0016-admin.ts'
 
 /**
  * The statements that create and change Latchkey's tables, for applications that run them with their own tool. Run each once, in order and
@@ -54,6 +55,7 @@ export function migrationsOf(sql: Dialect): readonly Migration[] {
     sharedFrom(9, schema, { version: 13, name: 'limit-buckets', sql: limitBuckets(schema) }),
     sharedFrom(9, schema, { version: 14, name: 'inbox', sql: inboxTables(schema) }),
     sharedFrom(9, schema, { version: 15, name: 'references', sql: referenceTable(schema) }),
+    sharedFrom(9, schema, { version: 16, name: 'admin', sql: adminTables(schema) }),
   ]
 }
 

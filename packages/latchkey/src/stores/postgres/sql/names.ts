@@ -74,6 +74,28 @@ export function recordingDialect(sql: Dialect): Dialect {
   return { ...sql, functions: { ...sql.functions, ...recordingFunctionNames(sql.schema) }, recordsLines: true }
 }
 
+export interface AdminNames {
+  readonly details: string
+  readonly notes: string
+  readonly proposals: string
+  readonly bulk: string
+  readonly bulkRows: string
+  readonly workers: string
+  readonly rates: string
+}
+
+export function adminNames({ schema }: Dialect): AdminNames {
+  return {
+    details: `${schema}.audit_details`,
+    notes: `${schema}.notes`,
+    proposals: `${schema}.proposals`,
+    bulk: `${schema}.bulk`,
+    bulkRows: `${schema}.bulk_rows`,
+    workers: `${schema}.workers`,
+    rates: `${schema}.rates`,
+  }
+}
+
 export interface OutboxNames {
   readonly outbox: string
   readonly lanes: string

@@ -46,6 +46,7 @@ export function deleteJournal(handle: Handle, id: string): void {
   handle.rows('DELETE FROM latchkey_inputs WHERE id = ?1', [id])
   handle.rows('DELETE FROM latchkey_steps WHERE id = ?1', [id])
   handle.rows('DELETE FROM latchkey_key_references WHERE id = ?1', [id])
+  handle.rows('DELETE FROM latchkey_notes WHERE id = ?1', [id])
 }
 
 const addPhaseSql = `
