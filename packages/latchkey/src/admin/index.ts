@@ -1,4 +1,20 @@
 /** What operators do, with rights, a second person and an audit. */
-export type * from './admin.ts'
+export type {
+  Actor,
+  Admin,
+  AdminOptions,
+  Approval,
+  Asker,
+  AuditFilter,
+  BulkGiven,
+  EvidenceGiven,
+  FindWhat,
+  ImportFile,
+  OnRow,
+  SettleGiven,
+  WorkFilter,
+} from './admin.ts'
+export type { AdminHost } from './context.ts'
+export { createAdmin, type CreateAdminOptions } from './create.ts'
 export type * from './results.ts'
 export { type Person, type Right, rights, type Role, roles } from './rights.ts'

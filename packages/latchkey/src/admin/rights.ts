@@ -12,8 +12,8 @@ export const rights = [
   'resume',
   'settle.happened',
   'redrive',
-  'skip',
   'bulk',
+  'propose',
   'settle.did_not_happen',
   'forget',
   'reveal',
@@ -32,8 +32,8 @@ const operator: readonly Right[] = [
   'resume',
   'settle.happened',
   'redrive',
-  'skip',
   'bulk',
+  'propose',
 ]
 const approver: readonly Right[] = [...operator, 'settle.did_not_happen', 'forget', 'reveal', 'approve']
 
