@@ -100,6 +100,14 @@ export interface ImportFile {
   readonly value?: string | undefined
 }
 
+export interface StartBulkGiven {
+  readonly bulkId: string
+  readonly signal?: AbortSignal
+  readonly onRow?: (row: BulkRow) => void
+  /** Given: the call resolves when the plan has begun, and hands the rest over here. */
+  readonly inBackground?: (work: Promise<void>) => void
+}
+
 export interface AuditFilter {
   readonly who?: string
   readonly id?: string
@@ -169,10 +177,7 @@ export interface Admin {
   /** Nothing is done yet: the rows are fixed, and the plan says which were left out and why. At most 1,000 rows. */
   planBulk(by: Actor, given: BulkGiven): Promise<BulkOutcome>
   /** Runs to its end, or until `signal` aborts; called again it continues. `onRow` hears of each result. */
-  startBulk(
-    by: Actor,
-    given: { readonly bulkId: string; readonly signal?: AbortSignal; readonly onRow?: (row: BulkRow) => void },
-  ): Promise<BulkOutcome>
+  startBulk(by: Actor, given: StartBulkGiven): Promise<BulkOutcome>
   cancelBulk(by: Actor, given: { readonly bulkId: string }): Promise<BulkOutcome>
   bulk(by: Asker, bulkId: string): Promise<Read<BulkPlan>>
   bulkRows(

@@ -1,5 +1,5 @@
 /** One act on many rows: planned first, with the rows fixed, then run row by row, each with a result of its own. */
-import type { NewBulkRow, StoredBulk, StoredBulkRow } from '../ports/faculties/admin.ts'
+import type { AdminRecords, NewBulkRow, StoredBulk, StoredBulkRow } from '../ports/faculties/admin.ts'
 import type { Actor, Admin, Asker, BulkGiven, OnRow } from './admin.ts'
 import { type ActPlan, actOn, lookUpEveryMs, settleRow } from './acts.ts'
 import {
@@ -179,12 +179,17 @@ async function matchFilter(
 
 type Starting = Parameters<Admin['startBulk']>[1]
 
-async function start(context: AdminContext, by: Actor, { bulkId, signal, onRow }: Starting): Promise<BulkOutcome> {
+async function start(context: AdminContext, by: Actor, given: Starting): Promise<BulkOutcome> {
+  const { bulkId, inBackground } = given
   const found = await readPlan(context, by, bulkId)
   if (found.kind !== 'found') return found
   const { value: planned } = found
-  const requestId = requestIdOf(context, by)
-  const attempt: Attempt = { by, act: `bulk.${planned.act}`, reason: planned.reason, requestId }
+  const attempt: Attempt = {
+    by,
+    act: `bulk.${planned.act}`,
+    reason: planned.reason,
+    requestId: requestIdOf(context, by),
+  }
   for (const right of ['bulk', rightOf(planned.act)] as const) {
     const allowed = permitted(context, by, right)
     if (isRefusal(allowed)) return allowed.kind === 'not-permitted' ? refuse(context, attempt, allowed) : allowed
@@ -195,20 +200,36 @@ async function start(context: AdminContext, by: Actor, { bulkId, signal, onRow }
     return { kind: 'invalid', why: 'the plan is older than an hour: plan it again' }
   if (!(await context.call(() => admin.moveBulk(bulkId, ['planned', 'running'], 'running'))))
     return { kind: 'invalid', why: `the plan is ${planned.state}` }
-  for (let after: number | undefined; ;) {
-    const rows: readonly StoredBulkRow[] = await context.call(() =>
-      admin.bulkRows(bulkId, { limit: 100, ...(after === undefined ? {} : { after }) }),
-    )
-    if (rows.length === 0) break
-    for (const row of rows) {
-      const stored = await context.call(() => admin.bulk(bulkId))
-      if (signal?.aborted === true || stored?.state !== 'running') return ended(context, bulkId, 'started')
-      if (row.result === undefined) onRow?.(await runRow(context, by, { bulkId, planned, row }))
-      after = row.at
-    }
-  }
-  await context.call(() => admin.moveBulk(bulkId, ['running'], 'done'))
+  const running = runPlan(context, by, { given, planned, admin })
+  if (inBackground === undefined) await running
+  else inBackground(running)
   return ended(context, bulkId, 'started')
+}
+
+interface Running {
+  readonly given: Starting
+  readonly planned: BulkPlan
+  readonly admin: AdminRecords
+}
+
+/** To its end, or until it is cancelled or the caller gives up. */
+async function runPlan(context: AdminContext, by: Actor, { given, planned, admin }: Running): Promise<void> {
+  const { bulkId, signal, onRow } = given
+  let rows: readonly StoredBulkRow[]
+  let after: number | undefined
+  do {
+    const page = { limit: 100, ...(after === undefined ? {} : { after }) }
+    rows = await context.call(() => admin.bulkRows(bulkId, page))
+    for (const row of rows) {
+      after = row.at
+      const stored = await context.call(() => admin.bulk(bulkId))
+      if (signal?.aborted === true || stored?.state !== 'running') return
+      if (row.result !== undefined) continue
+      const done = await runRow(context, by, { bulkId, planned, row })
+      onRow?.(done)
+    }
+  } while (rows.length > 0)
+  await context.call(() => admin.moveBulk(bulkId, ['running'], 'done'))
 }
 
 interface RowOfPlan {

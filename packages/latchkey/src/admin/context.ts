@@ -5,7 +5,7 @@ import { LatchkeyError, misconfigured } from '../ports/errors.ts'
 import type { AdminRecords, NewEntry, RowVersion } from '../ports/faculties/admin.ts'
 import type { KeyRecord, Store } from '../ports/store.ts'
 import { engine } from '../engine/internal.ts'
-import type { LatchkeyEngine } from '../engine/latchkey.ts'
+import type { Internals } from '../engine/latchkey.ts'
 import { isRowId, scopeText } from '../engine/request.ts'
 import { within } from '../engine/store/call.ts'
 import type { Actor, AdminOptions, Asker } from './admin.ts'
@@ -13,14 +13,14 @@ import type { ReadRefusal, Refusal } from './results.ts'
 import { checkPerson, type Right, rightsOf } from './rights.ts'
 
 /** A Latchkey, as far as its operators need it. */
-export interface AdminHost {
-  readonly [engine]: Pick<LatchkeyEngine<never, never>, 'store' | 'clock' | 'telemetry' | 'retentionOf' | 'kinds'>
+export interface AdminHost<Tx> {
+  readonly [engine]: Pick<Internals<Tx>, 'store' | 'clock' | 'telemetry' | 'retentionOf' | 'kinds'>
 }
 
 export interface AdminContext {
   readonly store: Store<unknown>
   readonly clock: Clock
-  readonly latchkey: AdminHost[typeof engine]
+  readonly latchkey: Pick<Internals<never>, 'telemetry' | 'retentionOf' | 'kinds'>
   readonly options: AdminOptions
   /** Calls the store with a limit. Rejects with `store-unavailable`. */
   call<T>(run: () => Promise<T>): Promise<T>
@@ -32,7 +32,7 @@ const callMsMax = 5_000
 const quarantineDefaultMs = 600_000
 const actsPerMinuteDefault = 60
 
-export function contextOf(host: AdminHost, options: AdminOptions): AdminContext {
+export function contextOf<Tx>(host: AdminHost<Tx>, options: AdminOptions): AdminContext {
   const latchkey = host?.[engine]
   if (typeof latchkey?.store?.claim !== 'function') {
     throw misconfigured('createAdmin needs a Latchkey: createAdmin({ latchkey })')

@@ -9,11 +9,11 @@ import { messageCalls } from './messages.ts'
 import { proposalActs } from './proposals.ts'
 import { reads } from './reads.ts'
 
-export interface CreateAdminOptions extends AdminOptions {
-  readonly latchkey: AdminHost
+export interface CreateAdminOptions<Tx> extends AdminOptions {
+  readonly latchkey: AdminHost<Tx>
 }
 
-const checks: ChecksOf<CreateAdminOptions> = {
+const checks: ChecksOf<CreateAdminOptions<unknown>> = {
   latchkey: anything,
   approvals: anything,
   environment: text,
@@ -23,7 +23,7 @@ const checks: ChecksOf<CreateAdminOptions> = {
 }
 
 /** What operators may do on the store of this Latchkey. Who they are, and that they are it, is for the caller to say. */
-export function createAdmin(options: CreateAdminOptions): Admin {
+export function createAdmin<Tx>(options: CreateAdminOptions<Tx>): Admin {
   checkOptions('createAdmin', options, checks)
   const { latchkey, ...rest } = options
   const context = contextOf(latchkey, rest)

@@ -271,10 +271,10 @@ async function timeline(context: AdminContext, by: Asker, id: string): Promise<R
     { kind: 'created', atMs: record.createdAtMs },
     ...inspected.evidence.map(each => ({ ...each, kind: 'evidence' as const })),
     ...inspected.references.map(each => ({ ...each, kind: 'reference' as const })),
-    ...acts.map(each => ({ ...each, kind: 'act' as const })),
   ]
   if (notes?.unknown !== undefined)
     dated.push({ kind: 'unknown', atMs: notes.unknown.sinceMs, cause: notes.unknown.cause })
+  dated.push(...acts.toReversed().map(each => ({ ...each, kind: 'act' as const })))
   if (record.completedAtMs !== undefined) dated.push({ kind: 'completed', atMs: record.completedAtMs })
   dated.push({ kind: 'expires', atMs: record.expiresAtMs })
   const steps = inspected.steps.map(({ name, kind, state, epoch }) => ({
