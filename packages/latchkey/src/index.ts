@@ -88,7 +88,6 @@ export type {
   Store,
   StoreCheck,
   StoreFault,
-  StoreObserver,
   StoreTraits,
   StoreWithoutTransactions,
   Swept,
@@ -172,6 +171,7 @@ export type {
   TakenInboxMessage,
 } from './ports/faculties/inbox.ts'
 export type { Leased, Quotas, ScopeRows, Tokens } from './ports/faculties/quotas.ts'
+export type { StoreObserver } from './ports/store-observer.ts'
 export type * from './ports/faculties/admin.ts'
 export type { NewReference, References, StoredReference } from './ports/faculties/references.ts'
 export type {

@@ -21,32 +21,41 @@ type MessageCalls = Pick<
 >
 
 export function messageCalls(context: AdminContext): MessageCalls {
+  return { ...outboxCalls(context), ...inboxCalls(context) }
+}
+
+/** Messages have no scope that is read back: who sees some scopes only sees none of them. Undefined: this person may see them. */
+function hidden(context: AdminContext, by: Asker): ReadRefusal | undefined {
+  const admin = permitted(context, by, 'view')
+  if (isRefusal(admin)) return admin
+  return scopesOf(by) === undefined ? undefined : { kind: 'not-found' }
+}
+
+function lacking({ store }: AdminContext, faculty: string): ReadRefusal {
+  return { kind: 'not-supported', why: `the ${store.name} store has no ${faculty} (traits.faculties)` }
+}
+
+function pageFrom({ limit, after }: { readonly limit?: number; readonly after?: string }, more = 0) {
+  return { limit: pageSize(limit) + more, ...(after === undefined ? {} : { after }) }
+}
+
+function outboxCalls(context: AdminContext): Pick<Admin, 'outbox' | 'outboxParked' | 'redriveOutbox'> {
   const { store, call } = context
-  const lacking = (faculty: string): ReadRefusal => ({
-    kind: 'not-supported',
-    why: `the ${store.name} store has no ${faculty} (traits.faculties)`,
-  })
-  /** Messages have no scope that is read back: who sees some scopes only sees none of them. */
-  const viewer = (by: Asker) => {
-    const admin = permitted(context, by, 'view')
-    if (isRefusal(admin)) return admin
-    return scopesOf(by) === undefined ? undefined : ({ kind: 'not-found' } as const)
-  }
   return {
     async outbox(by) {
-      const refused = viewer(by)
+      const refused = hidden(context, by)
       if (refused !== undefined) return refused
       const { outbox } = store
-      if (outbox === undefined) return lacking('outbox')
+      if (outbox === undefined) return lacking(context, 'outbox')
       return { kind: 'found', value: { ...(await call(() => outbox.lag())), lanes: outbox.lanes } }
     },
-    async outboxParked(by, { limit, after } = {}) {
-      const refused = viewer(by)
+    async outboxParked(by, page = {}) {
+      const refused = hidden(context, by)
       if (refused !== undefined) return refused
       const { outbox } = store
-      if (outbox === undefined) return lacking('outbox')
-      const size = pageSize(limit)
-      const found = await call(() => outbox.parked({ limit: size + 1, ...(after === undefined ? {} : { after }) }))
+      if (outbox === undefined) return lacking(context, 'outbox')
+      const size = pageSize(page.limit)
+      const found = await call(() => outbox.parked(pageFrom(page, 1)))
       const items = found.slice(0, size).map(message => {
         const { position, topic, aggregate, lane, attempts, cause, parkedAtMs, createdAtMs, history } = message
         return { position, topic, aggregate, lane, attempts, cause, parkedAtMs, createdAtMs, history }
@@ -59,33 +68,25 @@ export function messageCalls(context: AdminContext): MessageCalls {
         if (store.outbox === undefined) return 'not-supported'
         return (await store.outbox.redrive(position, named)).kind
       }),
-    async inboxParked(by, { consumer, limit, after } = {}) {
-      const refused = viewer(by)
+  }
+}
+
+function inboxCalls(context: AdminContext): Pick<Admin, 'inboxParked' | 'redriveInbox' | 'discardInbox'> {
+  const { store, call } = context
+  return {
+    async inboxParked(by, { consumer, ...page } = {}) {
+      const refused = hidden(context, by)
       if (refused !== undefined) return refused
       const { inbox } = store
-      if (inbox === undefined) return lacking('inbox')
+      if (inbox === undefined) return lacking(context, 'inbox')
       const of = consumer === undefined ? {} : { consumer }
-      const page = await call(() =>
-        inbox.list({ ...of, limit: pageSize(limit), ...(after === undefined ? {} : { after }) }),
-      )
-      const items = page.messages.map(message => {
+      const { messages, next } = await call(() => inbox.list({ ...of, ...pageFrom(page) }))
+      const items = messages.map(message => {
         const { id, operation, source, cause, attempts, times, rowId, firstParkedAtMs, parkedAtMs } = message
-        const redriving = message.redrive !== undefined
-        return {
-          id,
-          consumer: message.consumer,
-          operation,
-          source,
-          cause,
-          attempts,
-          times,
-          rowId,
-          firstParkedAtMs,
-          parkedAtMs,
-          redriving,
-        }
+        const shown = { id, operation, source, cause, attempts, times, rowId, firstParkedAtMs, parkedAtMs }
+        return { ...shown, consumer: message.consumer, redriving: message.redrive !== undefined }
       })
-      return { kind: 'found', value: { items, next: page.next, partial: false } }
+      return { kind: 'found', value: { items, next, partial: false } }
     },
     redriveInbox: (by, { id, reason, as }) =>
       onMessage(context, by, { what: 'inbox', target: id, reason, act: 'redrive' }, async named => {

@@ -3,7 +3,7 @@ import type { AdminRecords, OperatorEntry, WorkKind, WorkRow } from '../ports/fa
 import type { KeyRecord } from '../ports/store.ts'
 import { identify, isRowId, scopeText } from '../engine/request.ts'
 import { inspectedRow, type InspectedRow } from '../engine/inspected-row.ts'
-import { referenceFault } from '../engine/references.ts'
+import { referenceFault } from '../engine/run/references.ts'
 import type { Actor, Admin, Asker, FindWhat } from './admin.ts'
 import { type ActPlan, actOn } from './acts.ts'
 import { whyNot } from './outcome.ts'

@@ -5,7 +5,7 @@ import { LatchkeyError } from '../ports/errors.ts'
 import type { Attempt, ExecuteRequest, Work } from './answer.ts'
 import { lengthPrefixed } from './request.ts'
 import type { Operation } from './operation.ts'
-import type { ReferenceWriter } from './references.ts'
+import type { ReferenceWriter } from './run/references.ts'
 import type { Lease } from './run/lease.ts'
 
 export interface Execution {

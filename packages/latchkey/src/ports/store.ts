@@ -29,6 +29,7 @@ import type { Quotas } from './faculties/quotas.ts'
 import type { References } from './faculties/references.ts'
 import type { EvidenceSource, EvidenceVerdict, FoundVerdict, Ledgers, Reconciliation } from './reconciliation.ts'
 import type { Values } from './faculties/values.ts'
+import type { StoreObserver } from './store-observer.ts'
 import type { Journal, Phases, Steps, UnreadableJournal, WorkInput } from './steps.ts'
 
 export type State = 'pending' | 'in_progress' | 'completed' | 'failed_retryable' | 'unknown'
@@ -312,18 +313,6 @@ export interface StoreFault {
 
 /** `warning`: it serves requests, and its operators should know this. */
 export type StoreCheck = { readonly kind: 'fit'; readonly warning?: string } | StoreFault
-
-/** What a store tells about what goes on inside it, which no answer shows. Called for each batch, not for each call. */
-export interface StoreObserver {
-  /** A batch left: how many calls share it, and how long the first of them has waited. */
-  batch(size: number, waitedMs: number): void
-  /** A batch or a transaction has its connection, after so long. */
-  connection(waitedMs: number): void
-  /** A batch gave up waiting for the lock of a row. */
-  lockTimeout(): void
-  /** Another server answers than before, or the same one was started again: what it had not kept or not yet been sent is gone. */
-  failover(): void
-}
 
 /** The core, which every store has, and the faculties beside it, which a store may leave out. */
 export interface Store<Tx = unknown> {

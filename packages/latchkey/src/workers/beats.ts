@@ -29,7 +29,9 @@ export function workerBeats({ admin, clock, health, detailOf }: BeatOptions): Be
 
   function beat(): void {
     cancel = clock.after(everyMs, beat)
-    const beats = Object.entries(health()).map(([loop, of]) => beatOf({ process, loop, detail: detailOf(loop) }, of, clock))
+    const beats = Object.entries(health()).map(([loop, of]) =>
+      beatOf({ process, loop, detail: detailOf(loop) }, of, clock),
+    )
     // A store that is away shows it by itself: the beat is missing.
     admin?.beat(beats).catch(() => {})
   }

@@ -57,7 +57,7 @@ it('finds the row of a key by its parts, and nothing for a key that was never us
 it('stores the references of an atomic operation with its commit, and none of a rollback', async () => {
   const { latchkey } = open()
   const order = latchkey.atomic('order')
-  await order.run(request, async x => void (await x.reference('order 7')))
+  await order.run(request, x => x.reference('order 7'))
   const failed = order.run({ ...request, key: 'other' }, async x => {
     await x.reference('order 8')
     throw new Error('no stock')
@@ -83,7 +83,7 @@ it('finds phased work by a reference, also after it was recorded in a run before
 it('keeps neither the text nor a plain hash of it where encryption is on, and finds it all the same', async () => {
   const { store, latchkey } = open({ encryption: underA })
   const pay = latchkey.guarded('pay', { onFailure: 'hold' })
-  await pay.run(request, async x => void (await x.reference('ch_1')))
+  await pay.run(request, x => x.reference('ch_1'))
   const [found] = await latchkey.find({ reference: 'ch_1' })
   expect(found).toMatchObject({ state: 'completed' })
   expect((await latchkey.inspect({ id: found?.id ?? '' })).references).toMatchObject([{ text: 'ch_1' }])
@@ -94,7 +94,7 @@ it('keeps neither the text nor a plain hash of it where encryption is on, and fi
 
 it('hashes and seals by rewrap what was stored before encryption was switched on', async () => {
   const { store, latchkey: plain } = open()
-  await plain.guarded('pay', { onFailure: 'hold' }).run(request, async x => void (await x.reference('ch_1')))
+  await plain.guarded('pay', { onFailure: 'hold' }).run(request, x => x.reference('ch_1'))
   const sealed = createLatchkey({ store, scope: () => 'acme', maintenance: false, encryption: underA })
   expect(await sealed.find({ reference: 'ch_1' })).toMatchObject([{ operation: 'pay' }])
   await sealed.rewrap()

@@ -1,5 +1,5 @@
 /** The routes in frameworks that wrap Node's request and response. Express, Nest and node:http take `nodeAdmin`; Hono takes the handler itself. */
-import { nodeAdmin, type NodeAdminRequest, type NodeAdminResponse } from './node.ts'
+import { nodeDoor, type NodeAdminRequest, type NodeAdminResponse } from './node.ts'
 import type { AdminHandler } from './routes.ts'
 
 /** The members of Koa's context that are used. */
@@ -15,7 +15,7 @@ export interface KoaAdminContext {
 
 /** Middleware for Koa. Mount it where only operators come. */
 export function koaAdmin(handler: AdminHandler): (context: KoaAdminContext) => Promise<void> {
-  const door = nodeAdmin(handler)
+  const door = nodeDoor(handler)
   return context => {
     context.respond = false
     return door(parsed(context.req, { body: context.request.body, originalUrl: context.originalUrl }), context.res)
@@ -36,7 +36,7 @@ export interface FastifyAdminReply {
 export function fastifyAdmin(
   handler: AdminHandler,
 ): (request: FastifyAdminRequest, reply: FastifyAdminReply) => Promise<void> {
-  const door = nodeAdmin(handler)
+  const door = nodeDoor(handler)
   return (request, reply) => {
     reply.hijack()
     return door(parsed(request.raw, { body: request.body }), reply.raw)

@@ -19,10 +19,16 @@ export interface NodeAdminResponse {
   end(chunk?: Uint8Array): unknown
 }
 
-export type NodeAdmin = (req: NodeAdminRequest, res: NodeAdminResponse) => Promise<void>
+export type NodeAdmin = (req: NodeAdminRequest, res: NodeAdminResponse) => void
 
 /** Never rejects: a request that fetch cannot represent is answered 400. */
 export function nodeAdmin(handler: AdminHandler): NodeAdmin {
+  const door = nodeDoor(handler)
+  return (req, res) => void door(req, res)
+}
+
+/** The same, and resolves when the answer was handed to Node. */
+export function nodeDoor(handler: AdminHandler): (req: NodeAdminRequest, res: NodeAdminResponse) => Promise<void> {
   return async (req, res) => {
     const response = await answerTo(handler, req)
     res.statusCode = response.status

@@ -46,16 +46,19 @@ function sourceOf(
   sql: Dialect,
   kind: WorkKind,
 ): { readonly from: string; readonly since: string; readonly cause: string } {
+  // Not flattened: one look at the primary key for each entry of the queue, and never a scan to join with, whatever the statistics say.
+  const keyOf = (queue: string) =>
+    `join lateral (select k.* from ${sql.keys} k where k.id = ${queue}.id offset 0) k on true`
   switch (kind) {
     case 'unknown':
       return {
-        from: `${sql.due} u join ${sql.keys} k on k.id = u.id`,
+        from: `${sql.due} u ${keyOf('u')}`,
         since: 'u.since',
         cause: 'u.cause',
       }
     case 'parked':
       return {
-        from: `${sql.waiting} w join ${sql.keys} k on k.id = w.id and w.parked and k.parked_at is not null left join ${sql.due} u on u.id = k.id`,
+        from: `(select w.id from ${sql.waiting} w where w.parked) w ${keyOf('w')} and k.parked_at is not null left join ${sql.due} u on u.id = k.id`,
         since: 'k.parked_at',
         cause: 'coalesce(k.last_error_code, u.cause)',
       }

@@ -1,8 +1,8 @@
 /** How often what happens, by operation and minute, for the whole fleet: counted here and added to the store's table every ten seconds. */
-import type { Clock } from '../ports/clock.ts'
-import type { AdminRecords, Rate } from '../ports/faculties/admin.ts'
-import type { Store } from '../ports/store.ts'
-import type { Metric, Telemetry } from '../ports/telemetry.ts'
+import type { Clock } from '../../ports/clock.ts'
+import type { AdminRecords, Rate } from '../../ports/faculties/admin.ts'
+import type { Store } from '../../ports/store.ts'
+import type { Metric, Telemetry } from '../../ports/telemetry.ts'
 
 /** One statement in ten seconds: little for the store, and soon enough for a person. */
 const flushMs = 10_000
@@ -22,14 +22,15 @@ const counted: ReadonlySet<Metric> = new Set<Metric>([
 
 export interface Rates {
   readonly telemetry: Telemetry
-  /** Adds what was counted. Never rejects: a minute that is not counted is no reason to fail. */
-  flush(): Promise<void>
+  /** Adds what was counted, and counts no more. Never rejects: a minute that is not counted is no reason to fail. */
+  end(): Promise<void>
 }
 
 export function countRates<Tx>(telemetry: Telemetry, { admin }: Pick<Store<Tx>, 'admin'>, clock: Clock): Rates {
-  if (admin === undefined) return { telemetry, flush: async () => {} }
+  if (admin === undefined) return { telemetry, end: async () => {} }
   const counts = new Map<string, Map<Metric, number>>()
-  let planned = false
+  let cancel: (() => void) | undefined
+  let ended = false
 
   async function flush(): Promise<void> {
     const rates = ratesOf(counts)
@@ -41,20 +42,22 @@ export function countRates<Tx>(telemetry: Telemetry, { admin }: Pick<Store<Tx>, 
     const name = counts.has(operation) || counts.size < operationsMax ? operation : others
     const ofOperation = counts.get(name) ?? new Map<Metric, number>()
     counts.set(name, ofOperation.set(metric, (ofOperation.get(metric) ?? 0) + 1))
-    if (planned) return
-    planned = true
-    clock.after(flushMs, () => {
-      planned = false
+    cancel ??= clock.after(flushMs, () => {
+      cancel = undefined
       void flush()
     })
   }
 
   return {
-    flush,
+    end() {
+      ended = true
+      cancel?.()
+      return flush()
+    },
     telemetry: {
       ...telemetry,
       count(metric, attributes) {
-        if (counted.has(metric)) add(metric, attributes.operation ?? '')
+        if (!ended && counted.has(metric)) add(metric, attributes.operation ?? '')
         telemetry.count(metric, attributes)
       },
     },
@@ -62,7 +65,9 @@ export function countRates<Tx>(telemetry: Telemetry, { admin }: Pick<Store<Tx>, 
 }
 
 function ratesOf(counts: ReadonlyMap<string, ReadonlyMap<Metric, number>>): readonly Rate[] {
-  return [...counts].flatMap(([operation, metrics]) => [...metrics].map(([metric, count]) => ({ operation, metric, count })))
+  return [...counts].flatMap(([operation, metrics]) =>
+    [...metrics].map(([metric, count]) => ({ operation, metric, count })),
+  )
 }
 
 async function addRates(admin: AdminRecords | undefined, rates: readonly Rate[]): Promise<void> {

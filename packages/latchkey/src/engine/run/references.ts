@@ -1,6 +1,6 @@
 /** `x.reference`: names that a handler gives its row, and `find`, which finds the row by them. */
-import type { Claim } from '../ports/store.ts'
-import type { Core } from './runtime.ts'
+import type { Claim } from '../../ports/store.ts'
+import type { Core } from '../runtime.ts'
 
 /** Longer than any provider's id, and short enough for an index. */
 export const referenceLengthMax = 200
