@@ -44,7 +44,7 @@ type Reads = Pick<
   | 'audit'
 >
 
-export function pageSize(limit = pageDefault): number {
+export function pageSize(limit: number = pageDefault): number {
   return Math.max(1, Math.min(Number.isInteger(limit) ? limit : pageDefault, pageMax))
 }
 

@@ -34,7 +34,10 @@ const doors: Readonly<Record<string, (handler: AdminHandler) => Promise<string>>
   Express: handler => listen(createServer(express().use('/ops/admin', nodeAdmin(handler)))),
   'Express, after a parser': handler =>
     listen(createServer(express().use(express.json()).use('/ops/admin', nodeAdmin(handler)))),
-  Koa: handler => listen(createServer(new Koa().use(koaAdmin(handler)).callback())),
+  Koa(handler) {
+    const serveKoa = new Koa().use(koaAdmin(handler)).callback()
+    return listen(createServer((req, res) => void serveKoa(req, res)))
+  },
   async Fastify(handler) {
     const app = Fastify()
     app.all('/ops/admin/*', fastifyAdmin(handler))
