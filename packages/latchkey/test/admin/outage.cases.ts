@@ -9,6 +9,8 @@ const rows = 400
 /** What the provider finds by itself, and what only its export shows. */
 const lookedUp = 380
 const denied = [390, 391]
+/** A dozen statements for each row, one after the other, on a machine that does other things as well. */
+const storyMsMax = 180_000
 
 const ann: Person = { name: 'ann', role: 'operator' }
 const bea: Person = { name: 'bea', role: 'approver' }
@@ -69,7 +71,7 @@ export function outageCases(open: () => Promise<OpenStore>): void {
     await importExport(scene)
     await approveAll(scene)
     await expectEvidence(scene)
-  })
+  }, storyMsMax)
 
   it('imports a plan once, however often it is started, and continues where it stopped', async () =>
     importTwice(await openScene(open, ends)))
