@@ -65,13 +65,17 @@ export function outageCases(open: () => Promise<OpenStore>): void {
     for (const end of ends.splice(0).reverse()) await end()
   })
 
-  it('settles 400 unknowns by look-ups, an export and a second person, each with its evidence', async () => {
-    const scene = await openScene(open, ends)
-    await lookUpAll(scene)
-    await importExport(scene)
-    await approveAll(scene)
-    await expectEvidence(scene)
-  }, storyMsMax)
+  it(
+    'settles 400 unknowns by look-ups, an export and a second person, each with its evidence',
+    async () => {
+      const scene = await openScene(open, ends)
+      await lookUpAll(scene)
+      await importExport(scene)
+      await approveAll(scene)
+      await expectEvidence(scene)
+    },
+    storyMsMax,
+  )
 
   it('imports a plan once, however often it is started, and continues where it stopped', async () =>
     importTwice(await openScene(open, ends)))
