@@ -1,3 +1,4 @@
+import { adminMutants } from './admin.ts'
 import { answerMutants } from './answers.ts'
 import { auditMutants } from './audit.ts'
 import { clientTextMutants } from './client-text.ts'
@@ -50,6 +51,7 @@ export const mutants: readonly Mutant[] = [
   ...telemetryMutants,
   ...sealedMutants,
   ...auditMutants,
+  ...adminMutants,
   ...limitMutants,
   ...inboxMutants,
 ]

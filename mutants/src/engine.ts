@@ -120,8 +120,8 @@ export const engineMutants: readonly Mutant[] = [
     patches: [
       {
         file: `${folder}/steps/run-definition.ts`,
-        find: 'executionOf(run, granted, declared.phases)',
-        replace: 'executionOf(run, granted, [...plan.definitions.values()].at(-1)?.phases)',
+        find: '{ parts: declared.phases, references }',
+        replace: '{ parts: [...plan.definitions.values()].at(-1)?.phases, references }',
       },
     ],
     caughtBy: [effects('resumes a row of a version with phases by that version')],

@@ -112,7 +112,7 @@ export const outageMutants: readonly Mutant[] = [
     patches: [
       {
         file: `${folder}/runtime.ts`,
-        find: 'Promise.all([core.unstored.flush(), core.uncertain.flush(), core.trail?.flush()])',
+        find: 'Promise.all([core.unstored.flush(), core.uncertain.flush(), core.trail?.flush(), core.endRates()])',
         replace: 'core.uncertain.flush()',
       },
     ],

@@ -22,7 +22,7 @@ const MAY_IMPORT: Record<string, readonly string[] | 'all'> = {
   outbox: ['ports', 'stores/shared'],
   reconcile: ['ports', 'engine'],
   workers: ['ports', 'engine', 'outbox', 'reconcile'],
-  admin: ['ports'],
+  admin: ['ports', 'engine', 'wire'],
   telemetry: ['ports'],
   client: ['wire'],
   cli: 'all',

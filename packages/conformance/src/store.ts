@@ -1,6 +1,10 @@
 /** The store conformance cases, as data: every store passes them against its real server. */
 import { needing, type SpoilableHarness, type StoreCase, type StoreHarness, withHarness } from './store-harness.ts'
 import { assertSelected, selectCases, type StoreSelection } from './store-selection.ts'
+import { actCases } from './store/admin/acts.ts'
+import { fleetCases } from './store/admin/fleet.ts'
+import { proposalCases } from './store/admin/proposals.ts'
+import { workCases } from './store/admin/work.ts'
 import { applyingCases } from './store/reconcile/apply.ts'
 import { auditedEndCases } from './store/audit/ends.ts'
 import { auditedLineCases } from './store/audit/lines.ts'
@@ -29,6 +33,7 @@ import { parkingCases } from './store/keys/parking.ts'
 import { phaseCases } from './store/steps/phases.ts'
 import { quarantineCases } from './store/reconcile/quarantine.ts'
 import { redriveInboxCases } from './store/inbox/redrive.ts'
+import { referenceCases } from './store/references/references.ts'
 import { reservationCases } from './store/atomic/reservations.ts'
 import { resumingCases } from './store/steps/resuming.ts'
 import { settlingEffectCases } from './store/reconcile/open-effects.ts'
@@ -73,6 +78,8 @@ export const storeCases: readonly StoreCase[] = [
   ...needing(['auditRecords'], [...auditedEndCases, ...auditedTransactionCases, ...auditedLineCases]),
   ...needing(['quotas'], [...leasedTokenCases, ...usageCases]),
   ...needing(['inbox'], [...parkedInboxCases, ...redriveInboxCases]),
+  ...needing(['references'], referenceCases),
+  ...needing(['admin'], [...actCases, ...workCases, ...proposalCases, ...fleetCases]),
 ]
 
 /** Fits `it` of vitest, jest and mocha, and `test` of node:test. */

@@ -42,7 +42,7 @@ export type { EffectCall, EffectOptions, EffectsExecution, PhasedExecution } fro
 export type { DeferredOptions } from './engine/kinds/deferred.ts'
 export type { AllSteps, EffectsOnly, PhasedOptions } from './engine/kinds/phased.ts'
 export type { InspectedRow, OpenEffect } from './engine/inspected-row.ts'
-export type { OperatorVerdict, Operators, RowName } from './engine/operator.ts'
+export type { FindWhat, OperatorVerdict, Operators, RowName } from './engine/operator.ts'
 export type { Status, Statuses } from './engine/status.ts'
 export type { LimitOptions } from './engine/limits/limits.ts'
 export type { GuardedOptions, KeyFormat, KeyLimits, KeySource, OperationOptions } from './engine/options.ts'
@@ -88,7 +88,6 @@ export type {
   Store,
   StoreCheck,
   StoreFault,
-  StoreObserver,
   StoreTraits,
   StoreWithoutTransactions,
   Swept,
@@ -172,10 +171,14 @@ export type {
   TakenInboxMessage,
 } from './ports/faculties/inbox.ts'
 export type { Leased, Quotas, ScopeRows, Tokens } from './ports/faculties/quotas.ts'
+export type { StoreObserver } from './ports/store-observer.ts'
+export type * from './ports/faculties/admin.ts'
+export type { NewReference, References, StoredReference } from './ports/faculties/references.ts'
 export type {
   StoredMessage,
   StoredOutcome,
   StoredParked,
+  StoredReferenceValue,
   StoredRef,
   StoredText,
   StoredValue,

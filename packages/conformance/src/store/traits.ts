@@ -17,6 +17,8 @@ const members: Readonly<Record<Faculty, keyof Store>> = {
   auditRecords: 'auditRecords',
   quotas: 'quotas',
   inbox: 'inbox',
+  references: 'references',
+  admin: 'admin',
 }
 
 // `as`: Object.keys widens the names of our own table to string.

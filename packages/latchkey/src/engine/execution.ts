@@ -5,6 +5,7 @@ import { LatchkeyError } from '../ports/errors.ts'
 import type { Attempt, ExecuteRequest, Work } from './answer.ts'
 import { lengthPrefixed } from './request.ts'
 import type { Operation } from './operation.ts'
+import type { ReferenceWriter } from './run/references.ts'
 import type { Lease } from './run/lease.ts'
 
 export interface Execution {
@@ -28,6 +29,12 @@ export interface Execution {
    * For an answer such as 429 that comes before the first effect. In an atomic operation it also rolls back.
    */
   notExecuted(): void
+  /**
+   * A name under which operators find this row: the provider's id of what was made, an order number. At most 200 characters, and ten for a row. It
+   * is stored at once, before the row's end; of an atomic operation with its commit. It never throws and never rejects: what could not be stored
+   * is reported to `telemetry`.
+   */
+  reference(text: string): Promise<void>
 }
 
 export type GuardedExecution = Execution
@@ -48,11 +55,12 @@ export interface Observed {
 interface Grant extends Pick<Execution, 'attempt' | 'fence'> {
   /** Asked when the handler first reads `signal`. */
   readonly lease: Pick<Lease, 'signal'>
+  readonly references: ReferenceWriter
 }
 
 export function execution(
   { identity, key }: ExecuteRequest,
-  { attempt, fence, lease }: Grant,
+  { attempt, fence, lease, references }: Grant,
 ): GuardedExecution & Observed {
   const { id, scope, operation } = identity
   const given = {
@@ -66,6 +74,7 @@ export function execution(
     notExecuted: () => {
       given[saidNotExecuted] = true
     },
+    reference: (text: string) => references.add(text),
     [saidNotExecuted]: false,
     [signalSource]: lease,
   }
@@ -85,6 +94,9 @@ const lazySignal: PropertyDescriptor & ThisType<{ [signalSource]: Grant['lease']
   enumerable: true,
   configurable: true,
 }
+
+/** For work without a row. */
+export const noReferences: ReferenceWriter = { add: async () => {}, written: undefined }
 
 /** For work without a claim that could be lost. */
 export const neverLost: Grant['lease'] = { signal: () => new AbortController().signal }
@@ -127,6 +139,8 @@ export function uncoveredExecution<X extends Execution, C>({ kind, name }: Opera
     },
     // There is no key to free.
     notExecuted() {},
+    // Nor a row to name.
+    async reference() {},
   }
   if (kind === 'atomic') {
     Object.defineProperty(uncovered, 'tx', {

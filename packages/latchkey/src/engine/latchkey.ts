@@ -35,6 +35,7 @@ import { latchkeyChecks } from './option-checks.ts'
 import { type GuardedOptions, type OperationOptions, settingsOf } from './options.ts'
 import { adoptingAppender, appender, type OutboxMessage } from './outbox.ts'
 import { type NeverStored, readNeverStored } from './rules/judge.ts'
+import { countRates } from './store/rates.ts'
 import { close, type Closed, type Core, createCore, type TrailMaker } from './runtime.ts'
 import { createKeyring, type EncryptionOptions, type Keyring } from './sealed/keyring.ts'
 import { type Rewrap, rewrapOf } from './sealed/rewrap.ts'
@@ -302,9 +303,10 @@ function coreOf<Tx, C>(options: LatchkeyOptions<Tx, C>): { core: Core<Tx>; ring:
   const ring = encryption === undefined ? undefined : createKeyring(encryption, clock)
   const recording = recordingStore(options.store, audit)
   const store = ring === undefined ? recording : sealedStore(recording, ring)
-  const telemetry = options.telemetry === undefined ? consoleTelemetry({ clock }) : harmless(options.telemetry)
+  const reported = options.telemetry === undefined ? consoleTelemetry({ clock }) : harmless(options.telemetry)
+  const { telemetry, end: endRates } = countRates(reported, options.store, clock)
   const trail: TrailMaker = parts => trailOf(options.store, audit, parts)
-  return { core: createCore({ ...options, store, clock, telemetry, storeTimeoutMs, trail }), ring }
+  return { core: createCore({ ...options, store, clock, telemetry, storeTimeoutMs, trail, endRates }), ring }
 }
 
 function sharedOf<Tx, C>(core: Core<Tx>, { scope, http = {} }: LatchkeyOptions<Tx, C>): Shared<C> {

@@ -2,9 +2,10 @@
 import { LatchkeyError, misconfigured } from '../ports/errors.ts'
 import type { Outcome } from '../ports/outcome.ts'
 import type { FoundVerdict } from '../ports/reconciliation.ts'
-import type { Act, ForgetResult, Listing, Page, SettleResult, State, UnparkResult } from '../ports/store.ts'
+import type { Act, ForgetResult, KeyRecord, Listing, Page, SettleResult, State, UnparkResult } from '../ports/store.ts'
 import type { Core } from './runtime.ts'
 import { isSealedOutcome } from '../ports/sealed-marks.ts'
+import { referenceFault } from './run/references.ts'
 import { boundedJson } from './steps/json.ts'
 import { withoutBody } from './rules/judge.ts'
 import { identify, type IdentityParts, isRowId, type Scope, scopeText } from './request.ts'
@@ -13,6 +14,8 @@ import type { Settings } from './options.ts'
 
 /** A row, by the parts of its identity or by its id from a listing or a log line. */
 export type RowName = IdentityParts | { readonly id: string }
+
+export type FindWhat = RowName | { readonly reference: string }
 
 /**
  * What an operator found out. `declined` is `happened` with a refusal for an answer (the card was not charged, and will not be).
@@ -40,7 +43,12 @@ export interface Operators {
     limit?: number
     after?: string
   }): Promise<Page>
-  /** One row with its outcome, steps, evidence and audit; the audit also after it was forgotten. */
+  /**
+   * The row of a key, or the rows to which a handler has given this reference; at most 100, without outcomes. The key itself is not stored: it is
+   * found by its hash.
+   */
+  find(what: FindWhat): Promise<readonly KeyRecord[]>
+  /** One row with its outcome, steps, evidence, references and audit; the audit also after it was forgotten. */
   inspect(row: RowName): Promise<InspectedRow>
   /**
    * Ends an `unknown`. The verdict, its author and the reason are committed with it. `wrong-verdict`: nothing was changed; `needs` says whether the row
@@ -64,6 +72,16 @@ const pageDefault = 100
 const pageMax = 1_000
 
 export function operators<Tx>({ store, calls }: Core<Tx>, retentionOf: (operation: string) => Retention): Operators {
+  async function idsOf(reference: string): Promise<readonly string[]> {
+    const fault = referenceFault(reference)
+    if (fault !== undefined) throw misconfigured(`find: ${fault}`)
+    const { references } = store
+    if (references === undefined)
+      throw misconfigured(`find: the ${store.name} store has no references (traits.faculties)`)
+    const found = await calls.call('find', () => references.find(reference, { limit: pageDefault }))
+    return [...new Set(found.map(({ id }) => id))]
+  }
+
   return {
     async list({ limit = pageDefault, scope, ...filter } = {}) {
       if (filter.after !== undefined) checkId(filter.after)
@@ -72,12 +90,18 @@ export function operators<Tx>({ store, calls }: Core<Tx>, retentionOf: (operatio
       const listing: Listing = { ...filter, ...ofScope, limit: Math.max(1, Math.min(limit, pageMax)) }
       return calls.call('list', () => store.list(listing))
     },
+    async find(what) {
+      const ids = 'reference' in what ? await idsOf(what.reference) : [idOf(what)]
+      const records = await Promise.all(ids.map(id => calls.call('read', () => store.read(id))))
+      return records.flatMap(record => (record === undefined ? [] : [{ ...record, outcome: undefined }]))
+    },
     async inspect(row) {
       const id = idOf(row)
       const found = await calls.call('inspect', () => store.inspect(id))
       const isPhased = found.record?.recovery === 'resume'
       const journal = isPhased ? await calls.call('inspect', async () => store.steps?.readJournal(id)) : undefined
-      return inspectedRow(id, found, journal)
+      const references = await calls.call('inspect', async () => store.references?.of(id))
+      return inspectedRow(id, found, { journal, references })
     },
     async settle(row, verdict, act) {
       checkAct('settle', act)
@@ -135,7 +159,7 @@ function checkedOutcome(outcome: Outcome): Outcome {
   throw misconfigured('settle: a header of the outcome has no name')
 }
 
-function storedVerdict(verdict: OperatorVerdict, version: number): FoundVerdict {
+export function storedVerdict(verdict: OperatorVerdict, version: number): FoundVerdict {
   if (verdict.kind === 'never-happened') return verdict
   const { kind } = verdict
   if ('value' in verdict) return { kind, value: boundedJson('settle: the value', verdict.value) }

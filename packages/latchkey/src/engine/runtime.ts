@@ -38,6 +38,8 @@ export interface Core<Tx> {
   readonly maintenance: Maintenance
   /** Of `audit`. Undefined: nothing is recorded. */
   readonly trail: Trail | undefined
+  /** Adds to the store what was counted for the fleet, and counts no more. Never rejects. */
+  readonly endRates: () => Promise<void>
   /** Aborted when the instance closes: background work of the engine ends. */
   readonly closing: AbortController
 }
@@ -58,6 +60,8 @@ export interface CoreOptions<Tx> {
   readonly limits?: LimitOptions | undefined
   /** Default: nothing is recorded. */
   readonly trail?: TrailMaker
+  /** Default: nothing is counted. */
+  readonly endRates?: () => Promise<void>
 }
 
 export type TrailMaker = (
@@ -94,6 +98,7 @@ export function createCore<Tx>(options: CoreOptions<Tx>): Core<Tx> {
     unstored: unstoredEnds({ ...after, waiters: waiting }),
     maintenance: maintenance ? maintain({ ...after, trail }) : noMaintenance,
     trail,
+    endRates: options.endRates ?? (async () => {}),
     draining: new AbortController(),
     closing,
   }
@@ -111,7 +116,10 @@ export async function close<Tx>(core: Core<Tx>, timeoutMs: number): Promise<Clos
   core.maintenance.stop()
   const late = sleep(core.clock, timeoutMs, core.closing.signal).then(() => false)
   const drained = await Promise.race([untilIdle(core).then(() => true), late])
-  await Promise.race([Promise.all([core.unstored.flush(), core.uncertain.flush(), core.trail?.flush()]), late])
+  await Promise.race([
+    Promise.all([core.unstored.flush(), core.uncertain.flush(), core.trail?.flush(), core.endRates()]),
+    late,
+  ])
   // This also ends the sleep above, which would keep the process alive for the rest of its time.
   core.closing.abort()
   core.waiters.wakeAll()

@@ -19,14 +19,17 @@
  * Every time in this port is the store's: durations go in, "left" durations come out, and instants are for people to read.
  * Results are values. A method rejects only when the store failed, and then its effect is unknown to the caller.
  */
+import type { AdminRecords } from './faculties/admin.ts'
 import type { AuditRecords } from './faculties/audit-records.ts'
 import type { Erasure } from './faculties/erasure.ts'
 import type { ParkedInbox } from './faculties/inbox.ts'
 import type { Outcome } from './outcome.ts'
 import type { Outbox } from './outbox.ts'
 import type { Quotas } from './faculties/quotas.ts'
+import type { References } from './faculties/references.ts'
 import type { EvidenceSource, EvidenceVerdict, FoundVerdict, Ledgers, Reconciliation } from './reconciliation.ts'
 import type { Values } from './faculties/values.ts'
+import type { StoreObserver } from './store-observer.ts'
 import type { Journal, Phases, Steps, UnreadableJournal, WorkInput } from './steps.ts'
 
 export type State = 'pending' | 'in_progress' | 'completed' | 'failed_retryable' | 'unknown'
@@ -188,6 +191,8 @@ export type Faculty =
   | 'auditRecords'
   | 'quotas'
   | 'inbox'
+  | 'references'
+  | 'admin'
 
 /** What a store promises. It is checked when an operation is declared, and by the conformance suite. */
 export interface StoreTraits {
@@ -275,7 +280,8 @@ export interface WrongState {
 }
 
 export interface AuditEntry extends Act {
-  readonly act: 'settle' | 'forget' | 'unpark'
+  /** `settle`, `forget`, `unpark`, or what an operator did through `latchkey/admin`. */
+  readonly act: string
   readonly atMs: number
   readonly detail: string
 }
@@ -307,18 +313,6 @@ export interface StoreFault {
 
 /** `warning`: it serves requests, and its operators should know this. */
 export type StoreCheck = { readonly kind: 'fit'; readonly warning?: string } | StoreFault
-
-/** What a store tells about what goes on inside it, which no answer shows. Called for each batch, not for each call. */
-export interface StoreObserver {
-  /** A batch left: how many calls share it, and how long the first of them has waited. */
-  batch(size: number, waitedMs: number): void
-  /** A batch or a transaction has its connection, after so long. */
-  connection(waitedMs: number): void
-  /** A batch gave up waiting for the lock of a row. */
-  lockTimeout(): void
-  /** Another server answers than before, or the same one was started again: what it had not kept or not yet been sent is gone. */
-  failover(): void
-}
 
 /** The core, which every store has, and the faculties beside it, which a store may leave out. */
 export interface Store<Tx = unknown> {
@@ -353,6 +347,10 @@ export interface Store<Tx = unknown> {
   readonly quotas?: Quotas | undefined
   /** Faculty `inbox`: messages that consumers have parked. Absent: `inbox()` of `latchkey/inbox` refuses the store. */
   readonly inbox?: ParkedInbox | undefined
+  /** Faculty `references`: rows are found by the names that handlers gave them. Absent: `x.reference` reports that it stored nothing. */
+  readonly references?: References<Tx> | undefined
+  /** Faculty `admin`: acts of people that commit with their audit, and what the fleet says of itself. Absent: `createAdmin` refuses every act. */
+  readonly admin?: AdminRecords | undefined
 
   claim(request: ClaimRequest): Promise<ClaimResult>
   /** none, or an expired row → `pending`, due now, recovery `resume`. Needs the faculty `steps`; a store without it refuses. */
@@ -424,6 +422,8 @@ export interface FullStore<Tx> extends Store<Tx> {
   readonly auditRecords: AuditRecords<Tx>
   readonly quotas: Quotas
   readonly inbox: ParkedInbox
+  readonly references: References<Tx>
+  readonly admin: AdminRecords
 }
 
 /** A store on which atomic operations and phases are type errors. Return it from a store without transactions. */

@@ -33,7 +33,11 @@ export interface Reconciler {
   compare(name: string): Promise<LedgerReport>
   /** The listener is called after evidence moved a row, in this process. Returns a function that removes it. */
   onSettled(listener: (settled: Settled) => void): () => void
-  readonly [engine]: { work(options: { readonly concurrency: number }): ReconcilerWork }
+  readonly [engine]: {
+    work(options: { readonly concurrency: number }): ReconcilerWork
+    /** By operation. */
+    quarantines(): Readonly<Record<string, number>>
+  }
 }
 
 export function createReconciler<Tx>(latchkey: ReconcilerHost<Tx>): Reconciler {
@@ -88,6 +92,9 @@ export function createReconciler<Tx>(latchkey: ReconcilerHost<Tx>): Reconciler {
       listeners.add(listener)
       return () => void listeners.delete(listener)
     },
-    [engine]: { work: ({ concurrency }) => reconcilerWork(context, { concurrency, registered, ledgers }) },
+    [engine]: {
+      work: ({ concurrency }) => reconcilerWork(context, { concurrency, registered, ledgers }),
+      quarantines: () => Object.fromEntries([...registered].map(([name, { quarantineMs }]) => [name, quarantineMs])),
+    },
   }
 }

@@ -2,6 +2,7 @@
 import { engine } from '../engine/internal.ts'
 import { checkOptions } from '../ports/check-options.ts'
 import { misconfigured } from '../ports/errors.ts'
+import { type BeatOptions, type Beats, workerBeats } from './beats.ts'
 import { subscription } from './hints.ts'
 import { type LoopHealth, workerLoop, type WorkerLoop } from './loop.ts'
 import { type WorkerName, workerNames, workersChecks, type WorkersHost, type WorkersOptions } from './options.ts'
@@ -38,25 +39,30 @@ export function createWorkers<Tx>(latchkey: WorkersHost<Tx>, options: WorkersOpt
     for (const hint of hints) hint.end()
   }
   const maintenance = maintenanceOf(latchkey, loops)
+  const health = () => Object.fromEntries([...loops].map(([name, loop]) => [name, loop.health()]))
+  const beats = beatsOf(latchkey, options, health)
   return {
     start() {
       for (const loop of all()) loop.start()
       for (const hint of hints) hint.begin()
       maintenance.takeOver()
+      beats.begin()
     },
     async drain(given) {
       endHints()
+      beats.end()
       maintenance.handBack()
       const ends = await Promise.all(all().map(loop => loop.drain(given)))
       return { drained: ends.every(({ drained }) => drained) }
     },
     async stop() {
       endHints()
+      beats.end()
       maintenance.handBack()
       await Promise.all(all().map(loop => loop.stop()))
     },
     wake,
-    health: () => Object.fromEntries([...loops].map(([name, loop]) => [name, loop.health()])),
+    health,
   }
 }
 
@@ -74,6 +80,14 @@ function loopsOf<Tx>(
     else if (options.only !== undefined) throw misconfigured(whyNothing(name))
   }
   return loops
+}
+
+/** The reconciler also says how long each operation's quarantine is: operators of other processes are held to it. */
+function beatsOf<Tx>(latchkey: WorkersHost<Tx>, { reconciler }: WorkersOptions, health: BeatOptions['health']): Beats {
+  const { store, clock } = latchkey[engine]
+  const quarantines = () => JSON.stringify({ quarantineMs: reconciler?.use[engine].quarantines() ?? {} })
+  const detailOf = (loop: string) => (loop === 'reconciler' ? quarantines() : undefined)
+  return workerBeats({ admin: store.admin, clock, health, detailOf })
 }
 
 /** Without workers, each instance sweeps and reaps a little itself; these workers take that over. */

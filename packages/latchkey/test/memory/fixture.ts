@@ -62,7 +62,15 @@ export function withoutTransactions(store: FullStore<MemoryTx>): StoreWithoutTra
 /** The core alone: guarded operations, swept, reaped, and settled by operators. */
 export function withoutFaculties(store: FullStore<MemoryTx>): StoreWithoutTransactions {
   const { steps: _steps, reconciliation: _reconciliation, ledgers: _ledgers, ...rest } = withoutTransactions(store)
-  const { values: _values, erasure: _erasure, quotas: _quotas, inbox: _inbox, ...core } = rest
+  const {
+    values: _values,
+    erasure: _erasure,
+    quotas: _quotas,
+    inbox: _inbox,
+    references: _references,
+    admin: _admin,
+    ...core
+  } = rest
   return {
     ...core,
     name: 'core',

@@ -7,7 +7,19 @@ import { underA } from './keys.ts'
 
 /** Values are replaced in the store below, by `rewrap`. */
 export const sealedSelection: StoreSelection = {
-  faculties: ['transactions', 'steps', 'phases', 'outbox', 'reconciliation', 'ledgers', 'erasure', 'quotas', 'inbox'],
+  faculties: [
+    'transactions',
+    'steps',
+    'phases',
+    'outbox',
+    'reconciliation',
+    'ledgers',
+    'erasure',
+    'quotas',
+    'inbox',
+    'references',
+    'admin',
+  ],
   elsewhere: ['outbox'],
 }
 

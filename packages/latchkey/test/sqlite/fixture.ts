@@ -21,7 +21,7 @@ const advanceSql = `
     parked_at_ms = parked_at_ms - ?1, gone_at_ms = gone_at_ms - ?1`
 const advanceSteps = `
   UPDATE latchkey_steps SET opened_at_ms = opened_at_ms - ?1, repeat_until_ms = repeat_until_ms - ?1`
-const advanceNotes = ['evidence', 'audit', 'received', 'audit_records', 'inbox_audit'].map(
+const advanceNotes = ['evidence', 'audit', 'received', 'audit_records', 'inbox_audit', 'key_references'].map(
   table => `UPDATE latchkey_${table} SET at_ms = at_ms - ?1`,
 )
 const advanceQueues = [
@@ -33,6 +33,11 @@ const advanceQueues = [
      retry_at_ms = retry_at_ms - ?1, finished_at_ms = finished_at_ms - ?1`,
   `UPDATE latchkey_inbox_parked SET first_parked_at_ms = first_parked_at_ms - ?1, parked_at_ms = parked_at_ms - ?1,
      due_at_ms = due_at_ms - ?1, locked_until_ms = locked_until_ms - ?1`,
+  'UPDATE latchkey_notes SET look_up_asked_at_ms = look_up_asked_at_ms - ?1',
+  'UPDATE latchkey_proposals SET at_ms = at_ms - ?1, expires_at_ms = expires_at_ms - ?1',
+  'UPDATE latchkey_bulk SET at_ms = at_ms - ?1, valid_until_ms = valid_until_ms - ?1',
+  'UPDATE latchkey_workers SET seen_at_ms = seen_at_ms - ?1, last_turn_at_ms = last_turn_at_ms - ?1',
+  'UPDATE latchkey_rates SET minute_ms = minute_ms - ?1',
   'UPDATE latchkey_limit_buckets SET filled_at_ms = filled_at_ms - ?1, full_at_ms = full_at_ms - ?1',
 ]
 

@@ -53,6 +53,8 @@ const words: Readonly<Record<Faculty, string>> = {
   auditRecords: 'audit trail',
   quotas: 'limits over processes',
   inbox: '`inbox`',
+  references: '`x.reference`',
+  admin: '`latchkey/admin`',
 }
 /** As the type has them: `words` would not compile without one. */
 const everyFaculty = Object.keys(words)

@@ -26,6 +26,7 @@ async function all({ values }: Store, limit: number): Promise<readonly StoredVal
 function text(value: StoredValue): string {
   if (value.kind === 'text') return `${value.column} ${value.text}`
   if (value.kind === 'ref') return `ref ${value.source} ${value.ref}`
+  if (value.kind === 'reference') return `reference ${value.index} ${value.sealed}`
   if (value.kind === 'parked') return `parked ${Buffer.from(value.payload)}`
   const body = value.kind === 'outcome' ? value.outcome.body : value.message.payload
   return `${value.kind} ${body?.byteLength} ${Buffer.from(body ?? [])
@@ -82,6 +83,16 @@ async function withParked(_harness: StoreHarness, store: Store): Promise<readonl
   return ['parked one', 'parked two']
 }
 
+async function withReferences(_harness: StoreHarness, store: Store): Promise<readonly string[]> {
+  if (store.references === undefined) return []
+  const claim = await own(store, 'named')
+  await store.references.add(claim, [
+    { index: 'ch_1', sealed: undefined },
+    { index: 'hash', sealed: 'sealed' },
+  ])
+  return ['reference ch_1 undefined', 'reference hash sealed']
+}
+
 /** Larger than a store puts into the row of its key. */
 const large = 'l'.repeat(100_000)
 
@@ -94,7 +105,7 @@ export const valueCases: readonly StoreCase[] = [
       await completed(store, 'small', answer('small'), 'a small one')
       await completed(store, 'large', answer(large))
       const expected = ['description a small one', 'outcome 5 small', 'outcome 100000 llllll']
-      for (const add of [withEvidence, withSteps, withMessage, withParked])
+      for (const add of [withEvidence, withSteps, withMessage, withParked, withReferences])
         expected.push(...(await add(harness, store)))
       for (const limit of [1, 2, 1_000]) {
         assert.deepEqual((await all(store, limit)).map(text).toSorted(), expected.toSorted(), `pages of ${limit}`)

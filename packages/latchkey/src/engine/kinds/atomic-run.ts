@@ -5,6 +5,7 @@ import type { Answer, Attempt, ExecuteRequest, Work } from '../answer.ts'
 import { type AtomicExecution, attemptOf, execution, neverLost, type Observed, saidNotExecuted } from '../execution.ts'
 import { type Settings, tombstoneOf } from '../options.ts'
 import { type Judgement, judge } from '../rules/judge.ts'
+import { gatheredReferences } from '../run/references.ts'
 import { countGrant } from '../run/claim.ts'
 import { inSpan, workInSpan } from '../run/trace.ts'
 import type { Core } from '../runtime.ts'
@@ -63,7 +64,8 @@ export async function reserveAndRun<Tx, C>(
   const { operation } = identity
   run.inside.from = reservation.from
   run.request.onGrant?.(reservation.from)
-  const context = atomicExecution(run, reservation.fence + 1)
+  const references: string[] = []
+  const context = atomicExecution(core, run, { fence: reservation.fence + 1, references })
   const startedAtMs = core.clock.monotonicMs()
   const attempt = await attemptOf(run.request, workInSpan(telemetry, run.request, run.work), context)
   const tookMs = core.clock.monotonicMs() - startedAtMs
@@ -77,10 +79,13 @@ export async function reserveAndRun<Tx, C>(
   if (judgement.kind !== 'keep' || !commits(ended)) return ended
   const { outcome } = judgement
   // The caller of a transaction that was handed in may send more in it; ours ends here.
-  const record = () =>
-    edges === unbounded || transactor.recordLast === undefined
-      ? transactor.record(tx, row, outcome, reservation.fence)
-      : transactor.recordLast(tx, row, outcome, reservation.fence)
+  const isLast = edges !== unbounded && references.length === 0
+  const record = async () => {
+    if (isLast && transactor.recordLast !== undefined) return transactor.recordLast(tx, row, outcome, reservation.fence)
+    const written = await transactor.record(tx, row, outcome, reservation.fence)
+    if (written === 'recorded' && references.length > 0) await addReferences(core, run, references)
+    return written
+  }
   const recorded = await edges.last(
     isTraced ? () => inSpan(telemetry, { span: 'complete', identity, run: record }) : record,
   )
@@ -106,9 +111,30 @@ export function isUnknown(ended: Ended | undefined): boolean {
   return ended?.kind === 'ran' && ended.judgement.kind === 'unknown'
 }
 
-function atomicExecution<Tx>({ request, tx }: InTransaction<Tx>, fence: number): AtomicExecution<Tx> & Observed {
+/** After the row: what an earlier use of its key left goes when it is recorded. */
+async function addReferences<Tx>(
+  core: Core<Tx>,
+  { tx, row }: InTransaction<Tx>,
+  texts: readonly string[],
+): Promise<void> {
+  const references = texts.map(index => ({ index, sealed: undefined }))
+  await core.store.references?.addIn(tx, row.identity.id, references)
+}
+
+interface Reserved {
+  readonly fence: number
+  /** Where the handler's references are gathered. */
+  readonly references: string[]
+}
+
+function atomicExecution<Tx>(
+  core: Core<Tx>,
+  { request, tx }: InTransaction<Tx>,
+  { fence, references }: Reserved,
+): AtomicExecution<Tx> & Observed {
+  const writer = gatheredReferences(core, request.identity, references)
   // Onto the object itself: a copy would read its signal.
-  return Object.assign(execution(request, { attempt: fence, fence, lease: neverLost }), { tx })
+  return Object.assign(execution(request, { attempt: fence, fence, lease: neverLost, references: writer }), { tx })
 }
 
 export function atomicRequest<Tx, C>(core: Core<Tx>, settings: Settings<C>, run: AtomicRun<Tx>): AtomicRequest {

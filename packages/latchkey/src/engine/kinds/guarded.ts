@@ -7,6 +7,7 @@ import {
   execution,
   type GuardedExecution,
   neverLost,
+  noReferences,
   type Observed,
   saidNotExecuted,
   startWork,
@@ -15,6 +16,7 @@ import { engine } from '../internal.ts'
 import type { GuardedOperation, RunRequest, Shared } from '../operation.ts'
 import { guardedChecks } from '../option-checks.ts'
 import { boundSettings, type GuardedOptions, type Settings, settingsOf } from '../options.ts'
+import { type ReferenceWriter, referencesOf } from '../run/references.ts'
 import { judge } from '../rules/judge.ts'
 import { admit } from '../run/admit.ts'
 import { countInProgress } from '../run/answer-from-row.ts'
@@ -89,6 +91,7 @@ class GuardedRun<Tx, C> implements OwnedRow<C>, Ending {
   private readonly core: Core<Tx>
   private readonly claiming: Claiming<GuardedWork>
   private readonly context: GuardedExecution & Observed
+  private readonly references: ReferenceWriter
 
   constructor(core: Core<Tx>, settings: Settings<C>, { won, execution: claiming }: GrantedWork) {
     const { request, claimedAtMs } = claiming
@@ -107,7 +110,9 @@ class GuardedRun<Tx, C> implements OwnedRow<C>, Ending {
       operation,
       onBeat: request.onBeat,
     })
-    this.context = execution(request, { attempt: won.attempt, fence: won.claim.fence, lease: this.lease })
+    this.references = referencesOf(core, operation, won.claim)
+    const { attempt, claim } = won
+    this.context = execution(request, { attempt, fence: claim.fence, lease: this.lease, references: this.references })
   }
 
   get lasts(): Lease {
@@ -120,9 +125,16 @@ class GuardedRun<Tx, C> implements OwnedRow<C>, Ending {
     const { telemetry } = core
     const work = telemetry.trace === undefined ? claiming.work : workInSpan(telemetry, request, claiming.work)
     startWork(request, work, context).then(
-      ended => this.finish(ended),
-      (error: unknown) => this.finish({ kind: 'threw', error }),
+      ended => this.end(ended),
+      (error: unknown) => this.end({ kind: 'threw', error }),
     )
+  }
+
+  /** What the handler did not wait for is written while the row is still its own. */
+  private end(ended: Attempt): void {
+    const { written } = this.references
+    if (written === undefined) this.finish(ended)
+    else void written.then(() => this.finish(ended))
   }
 
   private finish(ended: Attempt): void {
@@ -186,7 +198,8 @@ async function whenStoreIsDown<Tx, C>(
   const { operation, id } = request.identity
   const run = async (): Promise<Answer> => {
     core.telemetry.count('unprotected', { operation, identity: id })
-    const attempt = await attemptOf(request, work, execution(request, { attempt: 1, fence: 0, lease: neverLost }))
+    const alone = execution(request, { attempt: 1, fence: 0, lease: neverLost, references: noReferences })
+    const attempt = await attemptOf(request, work, alone)
     return { kind: 'executed', attempt, stored: 'unprotected' }
   }
   return runAlone(core, { request, run })

@@ -12,6 +12,7 @@ import type {
   StoredOutcome,
   StoredParked,
   StoredRef,
+  StoredReferenceValue,
   StoredText,
   StoredValue,
   Values,
@@ -22,6 +23,7 @@ import type { Keyring } from './keyring.ts'
 import { openMessage, sealMessage } from './outbox.ts'
 import { openOutcome, sealOutcome } from './outcome.ts'
 import { hashedRef } from './reconciliation.ts'
+import { referenceText, sealReference } from './references.ts'
 import { keyNameOf, openText, type Place, sealedBytesOf, sealText } from './seal.ts'
 
 export interface RewrapProgress {
@@ -104,6 +106,10 @@ function keyOf(value: Exclude<StoredValue, StoredRef>): string | undefined {
       return isSealedMessage(value.message) ? keyNameOf(value.message.payload) : undefined
     case 'parked':
       return isSealedMessage(value) ? keyNameOf(value.payload) : undefined
+    case 'reference': {
+      const sealed = value.sealed === undefined ? undefined : sealedBytesOf(value.sealed)
+      return sealed && keyNameOf(sealed)
+    }
   }
 }
 
@@ -113,6 +119,7 @@ async function sealedAgain(ring: Keyring, value: StoredValue): Promise<StoredVal
   if (value.kind === 'ref') return { ...value, ref: hashedRef(ring, value) }
   if (value.kind === 'text') return textAgain(reading, value)
   if (value.kind === 'parked') return parkedAgain(reading, value)
+  if (value.kind === 'reference') return referenceAgain(reading, value)
   return value.kind === 'outcome' ? outcomeAgain(reading, value) : messageAgain(reading, value)
 }
 
@@ -128,6 +135,11 @@ async function outcomeAgain(ring: Keyring, value: StoredOutcome): Promise<Stored
   const opened = await openOutcome(ring, value.id, value.outcome)
   if (opened.kind === 'unreadable') return undefined
   return { ...value, outcome: await sealOutcome(ring, { id: value.id, fence: opened.fence }, opened.outcome) }
+}
+
+async function referenceAgain(ring: Keyring, value: StoredReferenceValue): Promise<StoredReferenceValue | undefined> {
+  const text = await referenceText(ring, value)
+  return text === undefined ? undefined : { ...value, ...(await sealReference(ring, value.id, text)) }
 }
 
 async function parkedAgain(ring: Keyring, value: StoredParked): Promise<StoredParked | undefined> {

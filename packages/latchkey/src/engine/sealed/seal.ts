@@ -17,7 +17,16 @@ import { saltBytes } from './value-keys.ts'
 export interface Place {
   /** The row's id, or the name of a message. */
   readonly identity: string
-  readonly column: 'outcome' | 'description' | 'input' | 'step' | 'message' | 'downstream-id' | 'parked'
+  readonly column:
+    | 'outcome'
+    | 'description'
+    | 'input'
+    | 'step'
+    | 'message'
+    | 'downstream-id'
+    | 'parked'
+    | 'reference'
+    | 'proposal'
 }
 
 export interface Opened {

@@ -4,12 +4,14 @@
  * stay readable.
  */
 import type { ClaimRequest, EnqueueRequest, Faculty, Store } from '../../ports/store.ts'
+import { sealedAdmin } from './admin.ts'
 import { sealedInbox } from './inbox.ts'
 import type { Keyring } from './keyring.ts'
 import { sealedOutbox } from './outbox.ts'
 import { sealOutcome } from './outcome.ts'
 import { openJournal, recordOpener } from './record.ts'
 import { sealedReconciliation, sealVerdict } from './reconciliation.ts'
+import { sealedReferences } from './references.ts'
 import { sealText } from './seal.ts'
 import { sealedPhases, sealedSteps, sealWork } from './steps.ts'
 import { type Described, sealedTransactor } from './transactor.ts'
@@ -19,7 +21,7 @@ const ofBelow: readonly Faculty[] = ['values', 'auditRecords']
 
 export function sealedStore<Tx>(store: Store<Tx>, ring: Keyring): Store<Tx> {
   const openRecord = recordOpener(ring)
-  const { transactor, steps, phases, outbox, reconciliation, inbox, check, observe } = store
+  const { transactor, steps, phases, outbox, reconciliation, inbox, references, admin, check, observe } = store
   const sealDescription = <R extends Described>(request: R) => describe(ring, request)
   const isDense = store.traits.fence === 'dense'
   return {
@@ -33,6 +35,8 @@ export function sealedStore<Tx>(store: Store<Tx>, ring: Keyring): Store<Tx> {
     outbox: outbox && sealedOutbox(outbox, ring),
     reconciliation: reconciliation && sealedReconciliation(reconciliation, ring),
     inbox: inbox && sealedInbox(inbox, ring),
+    references: references && sealedReferences(references, ring),
+    admin: admin && sealedAdmin(admin, ring, openRecord),
     // They read and write no value of the application's.
     ledgers: store.ledgers,
     erasure: store.erasure,

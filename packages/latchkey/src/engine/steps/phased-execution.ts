@@ -44,6 +44,11 @@ export interface EffectsExecution {
     options: EffectOptions,
     call: (effect: EffectCall) => Promise<T>,
   ): Promise<JsonOf<T>>
+  /**
+   * A name under which operators find this row: the provider's id of what was made, an order number. At most 200 characters, and ten for a run. It
+   * is stored at once. It never throws and never rejects: what could not be stored is reported to `telemetry`.
+   */
+  reference(text: string): Promise<void>
 }
 
 export interface PhasedExecution<Tx> extends EffectsExecution {

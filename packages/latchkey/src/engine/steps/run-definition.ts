@@ -5,6 +5,7 @@ import type { Journal, Steps } from '../../ports/steps.ts'
 import { type Answer, type Attempt, inProgress, outcomeUnknown, refused, unavailable, type Work } from '../answer.ts'
 import { attemptOf } from '../execution.ts'
 import type { Settings } from '../options.ts'
+import { type ReferenceWriter, referencesOf } from '../run/references.ts'
 import { judge } from '../rules/judge.ts'
 import type { Granted } from '../run/claim.ts'
 import { answerAfterLoss, finishAs, type OwnedRow } from '../run/finish.ts'
@@ -83,12 +84,15 @@ export async function runGranted<Tx, C>(
       effects: new Set(),
       halted: undefined,
     }
+    const references = referencesOf(core, run.operation, won.claim)
     const work: Work<PhasedExecution<Tx>> = execution => attemptDefinition(run, declared.definition, execution)
     const attempt = await attemptOf(
       request,
       workInSpan(core.telemetry, request, work),
-      executionOf(run, granted, declared.phases),
+      executionOf(run, granted, { parts: declared.phases, references }),
     )
+    // What the definition did not wait for is written while the row is still its own.
+    if (references.written !== undefined) await references.written
     const tookMs = core.clock.monotonicMs() - claimedAtMs
     core.durations.add(run.operation, tookMs)
     core.telemetry.observe('execution.duration', tookMs, { operation: run.operation })
@@ -149,7 +153,7 @@ async function attemptDefinition<Tx>(
 function executionOf<Tx>(
   run: StepRun<Tx>,
   { won, request }: Granted<unknown>,
-  parts: PhaseParts<Tx> | undefined,
+  { parts, references }: { readonly parts: PhaseParts<Tx> | undefined; readonly references: ReferenceWriter },
 ): PhasedExecution<Tx> {
   const { id, scope, operation } = request.identity
   return {
@@ -163,6 +167,7 @@ function executionOf<Tx>(
     phase: async (name, work) =>
       (parts === undefined ? refusePhase(run, 'phase') : await runPhase(run, { parts, name, work })) as never,
     effect: async (name, options, call) => (await runEffect(run, { name, options, call })) as never,
+    reference: text => references.add(text),
     outbox: {
       append: async (tx, message) =>
         parts === undefined ? refusePhase(run, 'outbox') : parts.append(tx, message, scope),

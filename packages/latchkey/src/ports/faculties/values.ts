@@ -51,7 +51,17 @@ export interface StoredParked {
   readonly payload: Uint8Array
 }
 
-export type StoredValue = StoredOutcome | StoredText | StoredMessage | StoredRef | StoredParked
+/** A name under which a row is found, plain or hashed, and then with its text sealed. */
+export interface StoredReferenceValue {
+  readonly kind: 'reference'
+  readonly at: string
+  /** The row's. */
+  readonly id: string
+  readonly index: string
+  readonly sealed: string | undefined
+}
+
+export type StoredValue = StoredOutcome | StoredText | StoredMessage | StoredRef | StoredParked | StoredReferenceValue
 
 export interface ValuePage {
   readonly values: readonly StoredValue[]

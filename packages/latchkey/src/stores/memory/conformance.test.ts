@@ -21,7 +21,9 @@ function lacking(without: (store: MemoryStore) => Store): () => Promise<StoreHar
 
 describe('memory store without transactions', () => {
   const open = lacking(withoutTransactions)
-  runStoreCases(open, it, { faculties: ['steps', 'reconciliation', 'ledgers', 'values', 'erasure', 'quotas', 'inbox'] })
+  runStoreCases(open, it, {
+    faculties: ['steps', 'reconciliation', 'ledgers', 'values', 'erasure', 'quotas', 'inbox', 'references', 'admin'],
+  })
 
   it('agrees with the model, whatever callers do', () => checkStoreModel(open, { numRuns: 200 }))
 })

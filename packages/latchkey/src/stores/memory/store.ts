@@ -3,6 +3,7 @@ import type { Clock } from '../../ports/clock.ts'
 import type { FullStore, Transactor } from '../../ports/store.ts'
 import { openTransactions, type OpenTransactions } from './atomic/open-transactions.ts'
 import { copyingTable, type MemoryTable, type MemoryTx } from './atomic/transaction.ts'
+import { memoryAdmin } from './admin/index.ts'
 import { memoryTransactor } from './atomic/transactor.ts'
 import { type TurnQueue, turnQueue } from './atomic/turn-queue.ts'
 import { memoryAuditRecords } from './audit/index.ts'
@@ -25,6 +26,7 @@ import { memoryOutbox } from './outbox/index.ts'
 import { memoryQuotas } from './quotas/index.ts'
 import { memoryLedgers, memoryReconciliation } from './reconcile/index.ts'
 import { settle } from './reconcile/settle.ts'
+import { memoryReferences } from './references/index.ts'
 import { memoryPhases } from './steps/phases.ts'
 import { memorySteps } from './steps/steps.ts'
 import { memoryValues } from './values/index.ts'
@@ -103,6 +105,8 @@ function assembled(parts: StoreParts): MemoryStore {
     ),
     quotas: memoryQuotas(tables),
     inbox: memoryInbox(tables),
+    references: memoryReferences(tables, transactions),
+    admin: memoryAdmin(tables),
 
     claim: async request => claim(tables, request),
     enqueue: async request => enqueue(tables, request),

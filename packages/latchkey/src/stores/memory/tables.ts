@@ -3,11 +3,13 @@ import type { Clock } from '../../ports/clock.ts'
 import type { LedgerCounts } from '../../ports/reconciliation.ts'
 import type { LedgerTimes } from '../shared/ledger-run.ts'
 import type { StoredBucket } from '../shared/token-bucket.ts'
+import { type AdminTables, emptyAdmin } from './admin/tables.ts'
 import { emptyInbox, type InboxTables } from './inbox/index.ts'
 import type { Row } from './keys/row.ts'
 import { emptyOutbox, type OutboxTables, type StoredMessage } from './outbox/lanes.ts'
 import { type NewLine, type Trail, trail } from './audit/trail.ts'
 import { evidenceLog, type EvidenceLog } from './reconcile/evidence-and-audit.ts'
+import type { StoredReference } from '../../ports/faculties/references.ts'
 import type { JournalRow } from './steps/journal.ts'
 import { draftOf, type Draft, type Table } from './table.ts'
 
@@ -15,6 +17,8 @@ import { draftOf, type Draft, type Table } from './table.ts'
 export interface Writable {
   readonly rows: Table<Row>
   readonly journals: Table<JournalRow>
+  /** By row. */
+  readonly references: Table<readonly StoredReference[]>
   /** The application's own. */
   table(name: string): Table<unknown>
   /** A message gets its position when it is committed. */
@@ -34,6 +38,7 @@ export interface Tables extends Writable {
   /** Of limits that are shared. */
   readonly buckets: Map<string, StoredBucket>
   readonly inbox: InboxTables
+  readonly admin: AdminTables
   readonly outbox: OutboxTables
   readonly trail: Trail
 }
@@ -57,12 +62,14 @@ export function createTables(clock: Clock): Tables {
   return {
     rows: new Map(),
     journals: new Map(),
+    references: new Map(),
     log: evidenceLog(),
     received: new Map(),
     ledgers: new Map(),
     erasures: new Map(),
     buckets: new Map(),
     inbox: emptyInbox(),
+    admin: emptyAdmin(),
     outbox,
     trail: lines,
     now: steadyTime(clock),
@@ -90,13 +97,15 @@ export interface TablesDraft extends Writable {
 export function draftTables(below: Writable): TablesDraft {
   const rows = draftOf(below.rows)
   const journals = draftOf(below.journals)
+  const references = draftOf(below.references)
   const applicationTables = new Map<string, Draft<unknown>>()
   const messages: Parameters<Writable['append']>[0][] = []
   const lines: NewLine[] = []
-  const drafts = () => [rows, journals, ...applicationTables.values()]
+  const drafts = () => [rows, journals, references, ...applicationTables.values()]
   return {
     rows,
     journals,
+    references,
     now: below.now,
     table(name) {
       const table = applicationTables.get(name) ?? draftOf(below.table(name))

@@ -1,6 +1,7 @@
 /** The store on PostgreSQL, assembled. */
 import type { Phases } from '../../ports/steps.ts'
 import type { FullStore, StoreCheck, Transactor } from '../../ports/store.ts'
+import { postgresAdmin } from './admin/index.ts'
 import { postgresTransactor } from './atomic/transactor.ts'
 import { postgresAuditRecords } from './audit/index.ts'
 import { batchedCalls, type BatchingOptions, queueMsOf } from './batch/batching.ts'
@@ -30,6 +31,7 @@ import { postgresReconciliation } from './reconcile/index.ts'
 import { postgresQuotas } from './quotas/index.ts'
 import { postgresLedgers } from './reconcile/ledgers.ts'
 import { type Dialect, dialect, recordingDialect } from './sql/names.ts'
+import { postgresReferences } from './references/index.ts'
 import { postgresPhases } from './steps/phases.ts'
 import { postgresSteps } from './steps/steps.ts'
 import { postgresValues } from './values/index.ts'
@@ -157,6 +159,8 @@ function assembled<Pool extends PgPool>(parts: StoreParts<Pool>): PostgresStore<
     ),
     quotas: postgresQuotas(sql, run),
     inbox: postgresInbox(sql, run),
+    references: postgresReferences<ClientOf<Pool>>(sql, run),
+    admin: postgresAdmin({ sql, run, pool }),
     ...calls,
     ...failCalls(sql, run),
     ...releaseCalls(sql, run),

@@ -15,4 +15,6 @@ export const everyFaculty: readonly Faculty[] = [
   'auditRecords',
   'quotas',
   'inbox',
+  'references',
+  'admin',
 ]

@@ -1,6 +1,6 @@
 /** Who is told about waiting inside a store. Undefined: nobody, and nothing is measured. */
 import { systemClock } from '../../ports/clock.ts'
-import type { StoreObserver } from '../../ports/store.ts'
+import type { StoreObserver } from '../../ports/store-observer.ts'
 
 export interface Observed {
   observer: StoreObserver | undefined

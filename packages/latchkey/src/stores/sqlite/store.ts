@@ -1,6 +1,7 @@
 /** The store on SQLite, assembled. */
 import { type Clock, systemClock } from '../../ports/clock.ts'
 import type { ClaimResult, EnqueueResult, FullStore, StoreCheck, StoreTraits } from '../../ports/store.ts'
+import { sqliteAdmin } from './admin/index.ts'
 import { sqliteTransactor } from './atomic/transactor.ts'
 import { sqliteAuditRecords } from './audit/index.ts'
 import { recordingDatabase, recordingHandle } from './audit/lines.ts'
@@ -26,6 +27,7 @@ import { sqliteOutbox } from './outbox/index.ts'
 import { sqliteQuotas } from './quotas/index.ts'
 import { sqliteLedgers, sqliteReconciliation } from './reconcile/index.ts'
 import { settle } from './reconcile/settle.ts'
+import { sqliteReferences } from './references/index.ts'
 import { sqlitePhases } from './steps/phases.ts'
 import { sqliteSteps } from './steps/steps.ts'
 import { sqliteValues } from './values/index.ts'
@@ -139,6 +141,8 @@ function assembled(parts: StoreParts): SqliteStore {
     auditRecords: sqliteAuditRecords(database, () => (recording ??= recordsLines ? store : recordingOf(parts))),
     quotas: sqliteQuotas(database),
     inbox: sqliteInbox(database),
+    references: sqliteReferences(database, transactions),
+    admin: sqliteAdmin(database),
 
     // A duplicate is answered without the write lock, also while another key's transaction is open.
     claim: request =>

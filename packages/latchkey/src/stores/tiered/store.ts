@@ -8,7 +8,7 @@ import { tieredTransactor } from './transactor.ts'
 
 export function withTier<S extends Store>(store: S, tier: Tier, clock: Clock): S {
   const through = readThrough(tier, clock)
-  const { transactor, erasure, values, auditRecords } = store
+  const { transactor, erasure, values, auditRecords, admin } = store
   let recording: Store | undefined
   const tiered: S = {
     ...store,
@@ -25,6 +25,13 @@ export function withTier<S extends Store>(store: S, tier: Tier, clock: Clock): S
           await tier.exclude(scope)
           return erasure.mark(scope)
         },
+      },
+    }),
+    ...(admin && {
+      admin: {
+        ...admin,
+        act: request =>
+          request.act.kind === 'forget' ? tier.whileBuried(request.id, () => admin.act(request)) : admin.act(request),
       },
     }),
     ...(values && {

@@ -4,6 +4,7 @@ import { erasedText } from '../../shared/audit-detail.ts'
 import type { Row } from '../keys/row.ts'
 import type { StoredMessage } from '../outbox/lanes.ts'
 import { stepsOf } from '../steps/journal.ts'
+import { eraseAdmin } from '../admin/tables.ts'
 import type { Tables } from '../tables.ts'
 
 export function memoryErasure(tables: Tables): Erasure {
@@ -19,7 +20,7 @@ function mark({ erasures, now }: Tables, scope: string): void {
 }
 
 function erase(tables: Tables, { scope, limit }: { scope: string; limit: number }): ErasedBatch {
-  const { rows, journals, log, outbox, erasures } = tables
+  const { rows, journals, references, log, outbox, erasures } = tables
   if (!erasures.has(scope)) return { rows: 0, messages: 0, auditTexts: 0, auditLines: 0 }
   const blanked = { auditTexts: blankAudit(tables, scope), auditLines: tables.trail.blank(scope, limit) }
   if (blanked.auditTexts > 0) return { rows: 0, messages: 0, ...blanked }
@@ -29,6 +30,8 @@ function erase(tables: Tables, { scope, limit }: { scope: string; limit: number 
   for (const { id } of ended) {
     rows.delete(id)
     journals.delete(id)
+    references.delete(id)
+    tables.admin.notes.delete(id)
     log.dropEvidence(id)
   }
   const delivered = messagesOf(tables, scope)
@@ -84,6 +87,7 @@ function blankAudit(tables: Tables, scope: string): number {
   const ofMessages = messagesOf(tables, scope).map(({ position }) => position)
   // Evidence about rows that were forgotten: the audit says whose they were.
   for (const id of log.auditedIn(scope)) if (tables.rows.get(id) === undefined) log.dropEvidence(id)
+  eraseAdmin(tables, scope)
   let blanked = log.blankAudit(scope)
   for (const position of ofMessages) {
     const redrives = outbox.redrives.get(position) ?? []

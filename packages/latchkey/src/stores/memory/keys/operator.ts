@@ -25,12 +25,18 @@ export function inspect(tables: Tables, id: string): Inspection {
   return { record: readRecord(tables, id), evidence: log.evidenceOf(id), audit: log.auditOf(id) }
 }
 
-export function forget({ rows, journals, log, now }: Tables, id: string, { by, reason }: Act): ForgetResult {
+export function forget(
+  { rows, journals, references, admin, log, now }: Tables,
+  id: string,
+  { by, reason }: Act,
+): ForgetResult {
   const row = rows.get(id)
   if (row === undefined) return { kind: 'not-found' }
   if (row.state !== 'completed') return { kind: 'wrong-state', state: row.state }
   rows.delete(id)
   journals.delete(id)
+  references.delete(id)
+  admin.notes.delete(id)
   log.addAudit(row, { by, reason, act: 'forget', atMs: now(), detail: forgetDetail(row) })
   return { kind: 'forgotten' }
 }

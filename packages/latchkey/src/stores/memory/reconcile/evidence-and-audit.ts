@@ -17,6 +17,14 @@ export interface LateOwner extends Pick<Evidence, 'verdict' | 'applied' | 'atMs'
   readonly claimId: string
 }
 
+export interface Audited {
+  readonly auditId: string
+  /** Undefined: it is not about a row. */
+  readonly id: string | undefined
+  readonly scope: string | undefined
+  readonly entry: AuditEntry
+}
+
 type Entry = Evidence | NamedEvidence | (Evidence & { readonly claimId: string })
 
 export interface EvidenceLog {
@@ -25,7 +33,10 @@ export interface EvidenceLog {
   addLateOwner(entry: LateOwner): void
   /** Gives its number. */
   addNamed(entry: Omit<NamedEvidence, 'evidenceId'>): string
-  addAudit({ id, scope }: { readonly id: string; readonly scope: string }, entry: AuditEntry): void
+  /** In the order in which they were added. */
+  readonly audited: readonly Audited[]
+  /** Gives its number. */
+  addAudit(about: Pick<Audited, 'id' | 'scope'>, entry: AuditEntry): string
   /** The identities of a scope that were ever acted on. */
   auditedIn(scope: string): readonly string[]
   /** Returns how many texts there were. */
@@ -107,21 +118,27 @@ export function evidenceLog(): EvidenceLog {
   }
 }
 
-type AuditLog = Pick<EvidenceLog, 'addAudit' | 'auditedIn' | 'blankAudit' | 'auditOf'>
+type AuditLog = Pick<EvidenceLog, 'addAudit' | 'auditedIn' | 'blankAudit' | 'auditOf' | 'audited'>
 
 function auditLog(): AuditLog {
-  const audit = new Map<string, { readonly scope: string; readonly entries: readonly AuditEntry[] }>()
+  const audited: Audited[] = []
+  // Which of them are about a row: a row is inspected far more often than it is acted on.
+  const ofRow = new Map<string, readonly number[]>()
   return {
-    auditOf: id => audit.get(id)?.entries ?? [],
-    addAudit: ({ id, scope }, entry) =>
-      void audit.set(id, { scope, entries: [...(audit.get(id)?.entries ?? []), entry] }),
-    auditedIn: scope => [...audit].filter(([, audited]) => audited.scope === scope).map(([id]) => id),
+    audited,
+    auditOf: id => (ofRow.get(id) ?? []).flatMap(at => audited[at]?.entry ?? []),
+    addAudit({ id, scope }, entry) {
+      if (id !== undefined) ofRow.set(id, [...(ofRow.get(id) ?? []), audited.length])
+      audited.push({ auditId: String(audited.length + 1), id, scope, entry })
+      return String(audited.length)
+    },
+    auditedIn: scope => audited.flatMap(each => (each.scope === scope && each.id !== undefined ? [each.id] : [])),
     blankAudit(scope) {
       let blanked = 0
-      for (const [id, audited] of audit) {
-        if (audited.scope !== scope || audited.entries.every(isBlank)) continue
-        blanked += audited.entries.filter(entry => !isBlank(entry)).length
-        audit.set(id, { scope, entries: audited.entries.map(entry => ({ ...entry, reason: erasedText, detail: '' })) })
+      for (const [at, each] of audited.entries()) {
+        if (each.scope !== scope || isBlank(each.entry)) continue
+        blanked += 1
+        audited[at] = { ...each, entry: { ...each.entry, reason: erasedText, detail: '' } }
       }
       return blanked
     },

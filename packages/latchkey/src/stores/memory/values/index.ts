@@ -55,9 +55,33 @@ function held(tables: Tables, table: ValueTableName): readonly Held[] {
       return [...tables.received].map(([name, message]) => ofReceived(tables, name, message))
     case 'inbox_parked':
       return [...tables.inbox.parked.values()].map(message => ofParked(tables, message))
+    case 'key_references':
+      return [...tables.references.entries()].flatMap(([id]) => ofReferences(tables, id))
     case 'outcomes':
       return []
   }
+}
+
+function ofReferences({ references }: Tables, id: string): readonly Held[] {
+  return (references.get(id) ?? []).map((reference, number) => ({
+    value: {
+      kind: 'reference',
+      at: `key_references/${id}/${number}`,
+      id,
+      index: reference.index,
+      sealed: reference.sealed,
+    },
+    replace(after) {
+      const known = references.get(id) ?? []
+      if (after.kind !== 'reference' || !known.includes(reference)) return false
+      const { index, sealed } = after
+      references.set(
+        id,
+        known.map(each => (each === reference ? { ...each, index, sealed } : each)),
+      )
+      return true
+    },
+  }))
 }
 
 function ofOutcome({ rows }: Tables, id: string): readonly Held[] {

@@ -9,12 +9,16 @@ import { type Dialect, outboxNames } from '../sql/names.ts'
 import { dropJournals } from '../steps/journal.ts'
 
 type Blanked = { readonly texts: RawNumber; readonly lines: RawNumber }
+/** Acts of people: a tenant has few of them. */
+const blankTurnsMax = 1_000
+
 type Left = { readonly rows: RawNumber; readonly messages: RawNumber }
 
 export function postgresErasure(sql: Dialect, run: RunStatement): Erasure {
   const texts = {
     mark: markStatement(sql),
     evidence: orphansStatement(sql),
+    admin: `select ${sql.schema}.erase_admin_16($1::text, $2::integer) as texts`,
     audit: `select ${sql.schema}.erase_audit_11($1::text, $2::integer) as texts,
       ${sql.schema}.erase_audit_records_12($1::text, $2::integer) as lines`,
     rows: rowsStatement(sql),
@@ -30,6 +34,7 @@ export function postgresErasure(sql: Dialect, run: RunStatement): Erasure {
       const values = [readable(scope), limit]
       // In this order: the audit of a row is found through the row, and the evidence of a forgotten one through its audit.
       await run(texts.evidence, [readable(scope)])
+      await untilBlank(run, texts.admin, values)
       const [audit] = await run<Blanked>(texts.audit, values)
       const blanked = { auditTexts: Number(audit?.texts ?? 0), auditLines: Number(audit?.lines ?? 0) }
       if (blanked.auditTexts > 0) return { rows: 0, messages: 0, ...blanked }
@@ -42,6 +47,14 @@ export function postgresErasure(sql: Dialect, run: RunStatement): Erasure {
       if (left.openRows === 0 && left.waitingMessages === 0) await run(texts.end, [readable(scope)])
       return left
     },
+  }
+}
+
+/** Before the audit, whose entries lose their scope: what stands beside them is found by it. A batch, and the rest with the next call. */
+async function untilBlank(run: RunStatement, text: string, values: readonly unknown[]): Promise<void> {
+  for (let turns = 0; turns < blankTurnsMax; turns += 1) {
+    const [row] = await run<Pick<Blanked, 'texts'>>(text, values)
+    if (Number(row?.texts ?? 0) === 0) return
   }
 }
 

@@ -18,6 +18,8 @@ const applied: Readonly<Record<number, string>> = {
   12: '3d332b9e8a05e9e0e42649aa05f675e265a4ece50bd73190cb7a8e83b4af45cc',
   13: '94c02c21df5307f9436443e4f6f9de94999de103efea2dfbdfe9466493a523a0',
   14: '7c7a91544d6cc65536b3af92e24a44891e81cc7a47a1f929fa0675a445b53a58',
+  15: 'f2a591ac5eee53799be53a294d8478699ae246a840fd896ea349ed4797716bf0',
+  16: 'fabfbd17c4f99d49fb91ddb17d53625981cf7bebd299baa9e1dd1084203d1ad3',
 }
 
 const steps = postgresMigrations('latchkey')

@@ -9,17 +9,19 @@ import { stepTables } from './steps/0002-steps.ts'
 import { outboxTables } from './steps/0003-outbox.ts'
 import { reconciliationTables } from './steps/0004-reconciliation.ts'
 import { outcomeColumn } from './steps/0005-outcome-column.ts'
-import { functions6 } from './steps/0006-functions.ts'
+import { functions6 } from './steps/functions/0006-functions.ts'
 import { leanTables } from './steps/0006-lean-tables.ts'
-import { functions7 } from './steps/0007-functions.ts'
-import { functions8 } from './steps/0008-functions.ts'
-import { functions9 } from './steps/0009-functions.ts'
+import { functions7 } from './steps/functions/0007-functions.ts'
+import { functions8 } from './steps/functions/0008-functions.ts'
+import { functions9 } from './steps/functions/0009-functions.ts'
 import { narrowRows } from './steps/0009-narrow-rows.ts'
 import { scopeIndex } from './steps/0010-scope-index.ts'
 import { erasureTables } from './steps/0011-erasure.ts'
 import { auditRecordTables } from './steps/0012-audit-records.ts'
 import { limitBuckets } from './steps/0013-limit-buckets.ts'
 import { inboxTables } from './steps/0014-inbox.ts'
+import { referenceTable } from './steps/0015-references.ts'
+import { adminTables } from './steps/0016-admin.ts'
 
 /**
  * The statements that create and change Latchkey's tables, for applications that run them with their own tool. Run each once, in order and
@@ -52,6 +54,8 @@ export function migrationsOf(sql: Dialect): readonly Migration[] {
     sharedFrom(9, schema, { version: 12, name: 'audit-records', sql: auditRecordTables(sql) }),
     sharedFrom(9, schema, { version: 13, name: 'limit-buckets', sql: limitBuckets(schema) }),
     sharedFrom(9, schema, { version: 14, name: 'inbox', sql: inboxTables(schema) }),
+    sharedFrom(9, schema, { version: 15, name: 'references', sql: referenceTable(schema) }),
+    sharedFrom(9, schema, { version: 16, name: 'admin', sql: adminTables(schema) }),
   ]
 }
 

@@ -16,6 +16,7 @@ export interface Dialect {
   readonly buckets: string
   readonly inboxParked: string
   readonly inboxAudit: string
+  readonly references: string
   readonly inputs: string
   readonly steps: string
   readonly waiting: string
@@ -56,6 +57,7 @@ export function dialect(schema: string, now: string = serverClock): Dialect {
     buckets: `${quoted}.limit_buckets`,
     inboxParked: `${quoted}.inbox_parked`,
     inboxAudit: `${quoted}.inbox_audit`,
+    references: `${quoted}.key_references`,
     inputs: `${quoted}.inputs`,
     steps: `${quoted}.steps`,
     waiting: `${quoted}.waiting`,
@@ -70,6 +72,28 @@ export function dialect(schema: string, now: string = serverClock): Dialect {
 
 export function recordingDialect(sql: Dialect): Dialect {
   return { ...sql, functions: { ...sql.functions, ...recordingFunctionNames(sql.schema) }, recordsLines: true }
+}
+
+export interface AdminNames {
+  readonly details: string
+  readonly notes: string
+  readonly proposals: string
+  readonly bulk: string
+  readonly bulkRows: string
+  readonly workers: string
+  readonly rates: string
+}
+
+export function adminNames({ schema }: Dialect): AdminNames {
+  return {
+    details: `${schema}.audit_details`,
+    notes: `${schema}.notes`,
+    proposals: `${schema}.proposals`,
+    bulk: `${schema}.bulk`,
+    bulkRows: `${schema}.bulk_rows`,
+    workers: `${schema}.workers`,
+    rates: `${schema}.rates`,
+  }
 }
 
 export interface OutboxNames {

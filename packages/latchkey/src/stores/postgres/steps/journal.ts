@@ -4,7 +4,7 @@ import { journalOf, type InputRow, type StepRow } from '../../shared/journal-row
 import type { RawNumber } from '../../shared/record-row.ts'
 import type { RunStatement } from '../connection/statement.ts'
 import { epochMs, milliseconds, stepState } from '../sql/fragments.ts'
-import type { Dialect } from '../sql/names.ts'
+import { adminNames, type Dialect } from '../sql/names.ts'
 
 type JournalRow = InputRow & { readonly now_ms: RawNumber } & (StepRow | { readonly position: null })
 
@@ -62,7 +62,9 @@ export function beginJournal(
 /** `from` has the ids of deleted rows. */
 export function dropJournals(sql: Dialect, from: string): string {
   const drop = (table: string) => `delete from ${table} t where t.id = any(array(select f.id from ${from} f))`
-  return `inputs_gone as (${drop(sql.inputs)}), steps_gone as (${drop(sql.steps)}), waiting_gone as (${drop(sql.waiting)})`
+  const dropOf = (table: string) => `delete from ${table} t where t.key_id = any(array(select f.id from ${from} f))`
+  return `inputs_gone as (${drop(sql.inputs)}), steps_gone as (${drop(sql.steps)}), waiting_gone as (${drop(sql.waiting)}),
+    references_gone as (${dropOf(sql.references)}), notes_gone as (${dropOf(adminNames(sql).notes)})`
 }
 
 /** The intents of `$1` are known not to have happened, if `from` has a row. */

@@ -19,7 +19,7 @@ export function postgresValues(sql: Dialect, run: RunStatement): Values {
       const [first, second, size] = pageValues(start, limit)
       const ref = second === '' ? second : exact(String(second))
       const rows = await run<ValueRow>(pages[start.table], [first, start.table === 'received' ? ref : second, size])
-      return valuePage(start, rows.map(plainRef), limit)
+      return valuePage(start, start.table === 'key_references' ? rows : rows.map(plainRef), limit)
     },
     async replace(before, after) {
       const { name, id, number, values } = replacementOf(before, after)
@@ -69,6 +69,8 @@ function pageStatements(sql: Dialect): Readonly<Record<ValueTableName, string>> 
       where (t.source, t.ref) > ($1::text, $2::text) order by t.source, t.ref limit $3::integer`,
     inbox_parked: `select t.id, 0 as number, t.headers, t.payload as body from ${sql.inboxParked} t
       where t.id > $1::uuid and $2::bigint is not null order by t.id limit $3::integer`,
+    key_references: `select t.key_id as id, t.reference_id as number, t.ref, t.sealed as text from ${sql.references} t
+      ${byNumber('t.reference_id')}`,
   }
 }
 
@@ -102,6 +104,10 @@ function replaceStatements(sql: Dialect): Readonly<Record<string, string>> {
       where $1::uuid is not null and t.id = $2::bigint and t.headers = $3::text and t.payload = $4::bytea returning 1`,
     'inbox_parked.parked': `update ${sql.inboxParked} t set headers = $5::text, payload = $6::bytea
       where t.id = $1::uuid and $2::bigint is not null and t.headers = $3::text and t.payload = $4::bytea returning 1`,
+    // Named again meanwhile, under the name that comes: that one stays.
+    'key_references.reference': `update ${sql.references} t set ref = $5::text, sealed = $6::text
+      where t.key_id = $1::uuid and t.reference_id = $2::bigint and t.ref = $3::text and t.sealed is not distinct from $4::text
+        and not exists (select from ${sql.references} r where r.key_id = t.key_id and r.ref = $5::text and r.reference_id <> t.reference_id) returning 1`,
     'outbox_delivered.downstream-id': `update ${delivered} t set downstream_id = $4::text
       where $1::uuid is not null and t.id = $2::bigint and t.downstream_id = $3::text returning 1`,
   }

@@ -4,7 +4,8 @@
  * brought another server.
  */
 import { errorText, isError, LatchkeyError } from '../../../ports/errors.ts'
-import type { StoreCheck, StoreFault, StoreObserver } from '../../../ports/store.ts'
+import type { StoreObserver } from '../../../ports/store-observer.ts'
+import type { StoreCheck, StoreFault } from '../../../ports/store.ts'
 import type { RedisClient } from '../../shared/redis/driver.ts'
 import { isReadOnly } from './errors.ts'
 import type { Link } from './link.ts'

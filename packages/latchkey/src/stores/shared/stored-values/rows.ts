@@ -27,6 +27,7 @@ export const valueTableNames = [
   'outbox_delivered',
   'received',
   'inbox_parked',
+  'key_references',
 ] as const
 export type ValueTableName = (typeof valueTableNames)[number]
 
@@ -61,6 +62,7 @@ const valuesIn: Readonly<Record<ValueTableName, (row: ValueRow) => readonly Unpl
   outbox_delivered: row => text({ ...row, id: String(row.number) }, 'downstream-id'),
   received: ref,
   inbox_parked: parked,
+  key_references: reference,
 }
 
 export function valuesOf(table: ValueTableName, row: ValueRow): readonly StoredValue[] {
@@ -109,6 +111,10 @@ function ref({ source = '', ref: name }: ValueRow): readonly Unplaced[] {
   return name === null || name === undefined ? [] : [{ kind: 'ref', source, ref: name }]
 }
 
+function reference({ id, ref: index, text: sealed }: ValueRow): readonly Unplaced[] {
+  return [{ kind: 'reference', id, index: index ?? '', sealed: sealed ?? undefined }]
+}
+
 /** A signed message is named by two texts, which may hold anything. */
 export function receivedId(source: string, name: string): string {
   return Buffer.from(JSON.stringify([source, name])).toString('base64url')
@@ -141,6 +147,8 @@ function valuesToReplace(
 ): Replacement['values'] {
   if (before.kind === 'text' && after.kind === 'text') return [before.text, after.text]
   if (before.kind === 'ref' && after.kind === 'ref') return [before.ref, after.ref]
+  if (before.kind === 'reference' && after.kind === 'reference')
+    return [before.index, before.sealed ?? null, after.index, after.sealed ?? null]
   if (before.kind === 'message' && after.kind === 'message')
     return [...partsOf(before.message), ...partsOf(after.message)]
   if (before.kind === 'parked' && after.kind === 'parked') return [...partsOf(before), ...partsOf(after)]

@@ -43,6 +43,13 @@ const messageAuditSql = `
   UPDATE latchkey_outbox_audit SET reason = '${erasedText}' WHERE seq IN (
     SELECT a.seq FROM latchkey_outbox AS o JOIN latchkey_outbox_audit AS a ON a.id = o.id
     WHERE o.scope = ?1 AND a.reason <> '${erasedText}' LIMIT ?2)`
+// What stands beside the entries, before they lose their scope.
+const adminSql = [
+  `UPDATE latchkey_audit_details SET evidence = NULL WHERE evidence IS NOT NULL AND seq IN (
+    SELECT a.seq FROM latchkey_audit AS a WHERE a.scope = ?1)`,
+  'UPDATE latchkey_notes SET note = NULL WHERE scope = ?1 AND note IS NOT NULL',
+  'DELETE FROM latchkey_proposals WHERE scope = ?1',
+]
 const linesSql = `
   UPDATE latchkey_audit_records SET scope = NULL, fingerprint = NULL WHERE seq IN (
     SELECT r.seq FROM latchkey_audit_records AS r WHERE r.scope = ?1 LIMIT ?2)`
@@ -70,6 +77,7 @@ function erase(handle: Handle, options: { readonly scope: string; readonly limit
   if (marked === undefined) return { rows: 0, messages: 0, auditTexts: 0, auditLines: 0 }
   const markedAtMs = Number(marked.marked_at_ms)
   handle.run(orphansSql, [scope])
+  for (const sql of adminSql) handle.run(sql, [scope])
   const blanked = {
     auditTexts: handle.run(auditSql, [scope, limit]) + handle.run(messageAuditSql, [scope, limit]),
     auditLines: handle.run(linesSql, [scope, limit]),

@@ -19,6 +19,8 @@ import { erasureTables } from './0008-erasure.ts'
 import { auditRecordTables } from './0009-audit-records.ts'
 import { limitBuckets } from './0010-limit-buckets.ts'
 import { inboxTables } from './0011-inbox.ts'
+import { referenceTable } from './0012-references.ts'
+import { adminTables } from './0013-admin.ts'
 
 /** Milliseconds since 1970 on the store's own clock, one instant per statement. Rounded: the product is a float. */
 export const nowMsSql: string = `CAST(ROUND(unixepoch('subsec') * 1000) AS INTEGER)`
@@ -88,6 +90,16 @@ INSERT INTO latchkey_migrations VALUES (5, 'keys in order of arrival, with small
     version: 11,
     name: 'messages that consumers have parked',
     sql: inboxTables,
+  },
+  {
+    version: 12,
+    name: 'names under which rows are found',
+    sql: referenceTable,
+  },
+  {
+    version: 13,
+    name: 'what operators need',
+    sql: adminTables,
   },
 ]
 

@@ -15,6 +15,8 @@ const applied: Readonly<Record<number, string>> = {
   9: '19d3fefc2f2027028db54d24bf4a710db303fa3d15bf6adb857a9b877073452e',
   10: 'c2301da9d22d343c3ea4b2d066c9baaf16e6ba7bfff77e04ff656f15c9d5b07c',
   11: 'e268fe4cd717399d51afd35c2744b2b8160b2ac902276b0c0057deb594d445eb',
+  12: '9d38b0bcbe8065ac8389bbd727667a1b7f71fda4a2d4a72bf2faaf91a1e1f4be',
+  13: 'e2552d23618d70260be7ca294d4e951ba72576cc6151bdccbb0560c31749ce06',
 }
 
 it.each(sqliteMigrations)('gives step $version to every file in the same words', ({ version, sql }) => {

@@ -45,6 +45,8 @@ export function keepInput(handle: Handle, id: string, { version, input, deadline
 export function deleteJournal(handle: Handle, id: string): void {
   handle.rows('DELETE FROM latchkey_inputs WHERE id = ?1', [id])
   handle.rows('DELETE FROM latchkey_steps WHERE id = ?1', [id])
+  handle.rows('DELETE FROM latchkey_key_references WHERE id = ?1', [id])
+  handle.rows('DELETE FROM latchkey_notes WHERE id = ?1', [id])
 }
 
 const addPhaseSql = `

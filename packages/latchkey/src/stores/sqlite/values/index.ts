@@ -34,6 +34,8 @@ const pages: Readonly<Record<ValueTableName, string>> = {
     WHERE (source, ref) > (?1, ?2) ORDER BY source, ref LIMIT ?3`,
   inbox_parked: `SELECT id, 0 AS number, headers, payload AS body FROM latchkey_inbox_parked
     WHERE id > ?1 AND ?2 IS NOT NULL ORDER BY id LIMIT ?3`,
+  key_references: `SELECT id, seq AS number, ref, sealed AS text FROM latchkey_key_references
+    WHERE ?1 IS NOT NULL AND seq > ?2 ORDER BY seq LIMIT ?3`,
 }
 
 function page(handle: Handle, { limit, after }: { limit: number; after?: string | undefined }): ValuePage {
@@ -66,6 +68,8 @@ const replacements: Readonly<Record<string, string>> = {
     WHERE ?1 IS NOT NULL AND id = ?2 AND headers = ?3 AND payload = ?4`,
   'inbox_parked.parked': `UPDATE latchkey_inbox_parked SET headers = ?5, payload = ?6
     WHERE id = ?1 AND ?2 IS NOT NULL AND headers = ?3 AND payload = ?4`,
+  'key_references.reference': `UPDATE OR IGNORE latchkey_key_references SET ref = ?5, sealed = ?6
+    WHERE id = ?1 AND seq = ?2 AND ref = ?3 AND sealed IS ?4`,
   'outbox_delivered.downstream-id': `UPDATE latchkey_outbox_delivered SET downstream_id = ?4
     WHERE ?1 IS NOT NULL AND id = ?2 AND downstream_id = ?3`,
 }

@@ -1,0 +1,81 @@
+/** Rights are acts, roles are sets of them. */
+import { misconfigured } from '../ports/errors.ts'
+import type { Scope } from '../engine/request.ts'
+
+/** One for each act. `view` is every list, and every row without its bodies. */
+export const rights = [
+  'view',
+  'take',
+  'look_up',
+  'note',
+  'park',
+  'resume',
+  'settle.happened',
+  'redrive',
+  'bulk',
+  'propose',
+  'settle.did_not_happen',
+  'forget',
+  'reveal',
+  'approve',
+] as const
+
+export type Right = (typeof rights)[number]
+
+const viewer: readonly Right[] = ['view']
+const operator: readonly Right[] = [
+  ...viewer,
+  'take',
+  'look_up',
+  'note',
+  'park',
+  'resume',
+  'settle.happened',
+  'redrive',
+  'bulk',
+  'propose',
+]
+const approver: readonly Right[] = [...operator, 'settle.did_not_happen', 'forget', 'reveal', 'approve']
+
+export const roles: {
+  readonly viewer: readonly Right[]
+  readonly operator: readonly Right[]
+  readonly approver: readonly Right[]
+} = { viewer, operator, approver }
+
+export type Role = keyof typeof roles
+
+/** Who acts, as the host application knows them. */
+export interface Person {
+  /** Stands in the audit for good: a name that means one person, such as an e-mail address or a login. */
+  readonly name: string
+  /** A role, or the rights themselves. */
+  readonly role: Role | readonly Right[]
+  /** Only rows of these scopes; every other row is not found. Default: all. */
+  readonly limitScopes?: readonly Scope[] | undefined
+}
+
+export function rightsOf({ role }: Person): readonly Right[] {
+  return typeof role === 'string' ? (roles[role] ?? []) : role
+}
+
+export function checkPerson(person: Person): Person {
+  const { name, role, limitScopes } = person ?? {}
+  if (typeof name !== 'string' || name.trim() === '' || name.length > 200) {
+    throw misconfigured(`a person needs a name of 1 to 200 characters (got ${JSON.stringify(name)?.slice(0, 40)})`)
+  }
+  const unknown =
+    typeof role === 'string'
+      ? Object.hasOwn(roles, role)
+        ? undefined
+        : role
+      : role?.find(each => !rights.includes(each))
+  if (role === undefined || unknown !== undefined) {
+    throw misconfigured(
+      `the role of ${name} must be viewer, operator, approver, or a list of rights (got ${JSON.stringify(unknown ?? role)}). The rights are ${rights.join(', ')}`,
+    )
+  }
+  if (limitScopes !== undefined && !Array.isArray(limitScopes))
+    throw misconfigured(`limitScopes of ${name} must be a list of scopes`)
+  return person
+}

@@ -1,0 +1,79 @@
+/** How often what happens, by operation and minute, for the whole fleet: counted here and added to the store's table every ten seconds. */
+import type { Clock } from '../../ports/clock.ts'
+import type { AdminRecords, Rate } from '../../ports/faculties/admin.ts'
+import type { Store } from '../../ports/store.ts'
+import type { Metric, Telemetry } from '../../ports/telemetry.ts'
+
+/** One statement in ten seconds: little for the store, and soon enough for a person. */
+const flushMs = 10_000
+/** Operations are declared by name, so that there are few. A process that has more of them counts the rest together. */
+const operationsMax = 1_000
+const others = 'others'
+
+const counted: ReadonlySet<Metric> = new Set<Metric>([
+  'reserve.created',
+  'reserve.replay',
+  'reserve.in_progress',
+  'reserve.key_misuse',
+  'reserve.failed_retry',
+  'reserve.unknown',
+  'store.error',
+])
+
+export interface Rates {
+  readonly telemetry: Telemetry
+  /** Adds what was counted, and counts no more. Never rejects: a minute that is not counted is no reason to fail. */
+  end(): Promise<void>
+}
+
+export function countRates<Tx>(telemetry: Telemetry, { admin }: Pick<Store<Tx>, 'admin'>, clock: Clock): Rates {
+  if (admin === undefined) return { telemetry, end: async () => {} }
+  const counts = new Map<string, Map<Metric, number>>()
+  let cancel: (() => void) | undefined
+  let ended = false
+
+  async function flush(): Promise<void> {
+    const rates = ratesOf(counts)
+    counts.clear()
+    if (rates.length > 0) await addRates(admin, rates)
+  }
+
+  function add(metric: Metric, operation: string): void {
+    const name = counts.has(operation) || counts.size < operationsMax ? operation : others
+    const ofOperation = counts.get(name) ?? new Map<Metric, number>()
+    counts.set(name, ofOperation.set(metric, (ofOperation.get(metric) ?? 0) + 1))
+    cancel ??= clock.after(flushMs, () => {
+      cancel = undefined
+      void flush()
+    })
+  }
+
+  return {
+    end() {
+      ended = true
+      cancel?.()
+      return flush()
+    },
+    telemetry: {
+      ...telemetry,
+      count(metric, attributes) {
+        if (!ended && counted.has(metric)) add(metric, attributes.operation ?? '')
+        telemetry.count(metric, attributes)
+      },
+    },
+  }
+}
+
+function ratesOf(counts: ReadonlyMap<string, ReadonlyMap<Metric, number>>): readonly Rate[] {
+  return [...counts].flatMap(([operation, metrics]) =>
+    [...metrics].map(([metric, count]) => ({ operation, metric, count })),
+  )
+}
+
+async function addRates(admin: AdminRecords | undefined, rates: readonly Rate[]): Promise<void> {
+  try {
+    await admin?.addRates(rates)
+  } catch {
+    // The store is away, or the role of this process has no right on the table: what was counted is lost, and nothing else.
+  }
+}

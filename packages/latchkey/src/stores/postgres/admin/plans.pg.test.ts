@@ -1,0 +1,107 @@
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import pg from 'pg'
+import { describePostgres } from '../../../../../../test/servers/describe-postgres.ts'
+import type { WorkListing } from '../../../ports/faculties/admin.ts'
+import { postgresStore } from '../index.ts'
+import { findStatement } from '../references/index.ts'
+import { dialect } from '../sql/names.ts'
+import { entriesStatement } from './entries.ts'
+import { groupsStatement, workStatement } from './work.ts'
+
+/** Completed rows with a reference each, two thousand unknown ones and five hundred parked ones among them, and an entry of the audit for some. */
+const rows = 200_000
+const fill = `
+  insert into latchkey.keys (id, claim_id, fence, created_at, expires_at, completed_at, parked_at, attempts, crashes, state, recovery, fingerprint, scope, operation)
+  select pg_catalog.md5(n::text)::uuid, gen_random_uuid(), 1, now() - interval '2 hours', now() + interval '1 day',
+    case when n % 100 > 0 then now() end, case when n % 400 = 0 then now() end, 1, 0, case when n % 100 > 0 then 2 else 4 end, 0,
+    decode(repeat('ab', 33), 'hex'), 'tenant-' || n % 500, 'payments.create'
+  from generate_series(1, ${rows}) n;
+  insert into latchkey.due (id, cause, since) select k.id, 'TimeoutError', now() - interval '1 hour' * random() from latchkey.keys k where k.state = 4;
+  insert into latchkey.waiting (id, due_at, parked) select k.id, now(), true from latchkey.keys k where k.parked_at is not null;
+  insert into latchkey.key_references (key_id, ref, at) select k.id, 'ref ' || k.id, now() from latchkey.keys k;
+  insert into latchkey.audit (key_id, act, actor, reason, detail, at) select k.id, 'take', 'person ' || (random() * 100)::integer, 'why', '', now()
+  from latchkey.keys k where k.state = 4;
+  vacuum analyze latchkey.keys, latchkey.due, latchkey.waiting, latchkey.key_references, latchkey.audit, latchkey.audit_details`
+
+interface PlanNode {
+  readonly 'Node Type': string
+  readonly 'Relation Name'?: string
+  readonly 'Actual Rows': number
+  readonly 'Actual Loops': number
+  readonly 'Rows Removed by Filter'?: number
+  readonly Plans?: readonly PlanNode[]
+}
+
+const sql = dialect('latchkey')
+const page: Omit<WorkListing, 'kind'> = { limit: 50 }
+const values = [null, null, null, null, null, null, 51, null]
+
+describePostgres('the plans of operators’ queries, among two hundred thousand rows', database => {
+  let pool: pg.Pool
+  beforeAll(async () => {
+    pool = new pg.Pool({ connectionString: database.url, max: 2 })
+    await postgresStore({ pool }).migrate()
+    for (const statement of fill.split(';')) await pool.query(statement)
+  }, 120_000)
+  afterAll(() => pool.end())
+
+  async function planOf(text: string, given: readonly unknown[]): Promise<readonly PlanNode[]> {
+    const { rows: found } = await pool.query(`explain (analyze, format json) ${text}`, [...given])
+    return nodesOf(found[0]['QUERY PLAN'][0].Plan)
+  }
+
+  /** How many rows of the keys a plan has touched: kept and thrown away. */
+  const touched = (plan: readonly PlanNode[]) =>
+    plan
+      .filter(node => node['Relation Name'] === 'keys')
+      .reduce(
+        (sum, node) => sum + (node['Actual Rows'] + (node['Rows Removed by Filter'] ?? 0)) * node['Actual Loops'],
+        0,
+      )
+
+  it.each([
+    ['unknown rows, a page', workStatement(sql, { ...page, kind: 'unknown' }), values, 200],
+    ['parked rows, a page', workStatement(sql, { ...page, kind: 'parked' }), values, 1_200],
+    ['overdue rows, a page', workStatement(sql, { ...page, kind: 'overdue' }), values, 1_000],
+    ['groups of unknown rows', groupsStatement(sql, 'unknown'), [], 2_500],
+    ['groups of parked rows', groupsStatement(sql, 'parked'), [], 1_200],
+    ['a reference', findStatement(sql), ['ref nobody has', 100], 0],
+  ])('%s scan no table of keys', async (_, text, given, most) => {
+    const plan = await planOf(text, given)
+    expect(plan.filter(node => node['Node Type'] === 'Seq Scan' && node['Relation Name'] === 'keys')).toEqual([])
+    expect(plan.filter(node => node['Node Type'] === 'Seq Scan' && node['Relation Name'] === 'key_references')).toEqual(
+      [],
+    )
+    expect(touched(plan)).toBeLessThanOrEqual(most)
+  })
+
+  it.each([
+    ['the newest', { limit: 50 }, [null, null, null, 50]],
+    ['of a person', { by: 'person 7', limit: 50 }, ['person 7', null, null, 50]],
+    ['forward', { after: '10', limit: 50 }, [null, null, '10', 50]],
+  ] as const)('entries of the audit, %s, come from an index', async (_, query, given) => {
+    const plan = await planOf(entriesStatement(sql, query), given)
+    expect(plan.filter(node => node['Node Type'] === 'Seq Scan' && node['Relation Name'] === 'audit')).toEqual([])
+  })
+
+  it('a list that takes too long ends in time, and says that it is partial', async () => {
+    const blocker = await pool.connect()
+    const other = new pg.Pool({ connectionString: database.url, max: 2 })
+    try {
+      await blocker.query('begin')
+      await blocker.query('lock table latchkey.due in access exclusive mode')
+      const { admin } = postgresStore({ pool: other })
+      const beganAt = performance.now()
+      expect(await admin.work({ kind: 'unknown', limit: 10 })).toEqual({ rows: [], next: undefined, partial: true })
+      expect(performance.now() - beganAt).toBeGreaterThan(1_500)
+    } finally {
+      await blocker.query('rollback')
+      blocker.release()
+      await other.end()
+    }
+  })
+})
+
+function nodesOf(node: PlanNode): readonly PlanNode[] {
+  return [node, ...(node.Plans ?? []).flatMap(nodesOf)]
+}
