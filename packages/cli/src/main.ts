@@ -20,9 +20,9 @@ export async function main(argv: readonly string[], signal: AbortSignal): Promis
   }
 }
 
-/** The scripts hand over the words before the cursor, an empty one, and the one that is being written. */
-function complete(words: readonly string[]): Exit {
-  const found = candidates(commands, words.slice(0, -2), words.at(-1) ?? '')
+/** The scripts hand over the word that is being written, and those before it. */
+function complete([at = '', ...words]: readonly string[]): Exit {
+  const found = candidates(commands, words, at.replace(/^--at=/, ''))
   process.stdout.write(found.map(word => `${word}\n`).join(''))
   return exits.done
 }

@@ -2,7 +2,9 @@ import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import pg from 'pg'
 import { afterAll, beforeAll, expect, it } from 'vitest'
+import { createLatchkey, json, singleTenant } from 'latchkey'
 import { postgresMigrations, postgresStore } from 'latchkey/stores/postgres'
+import { createWorkers } from 'latchkey/workers'
 import { describePostgres } from '../../../test/servers/describe-postgres.ts'
 import { describePgBouncer } from '../../../test/servers/pgbouncer.ts'
 import { horizonCheck } from '../src/doctor/postgres/horizon.ts'
@@ -10,6 +12,16 @@ import { expectedObjects } from '../src/doctor/postgres/expected.ts'
 import { readObjects } from '../src/doctor/postgres/objects.ts'
 import { migrateCases } from './migrate.cases.ts'
 import { useProgram } from './program.ts'
+import { openShop } from './shop.ts'
+
+/** Within 30 s, however busy the machine is. */
+async function until(isSo: () => Promise<boolean>): Promise<void> {
+  for (let turn = 0; turn < 300; turn += 1) {
+    if (await isSo()) return
+    await new Promise(resolve => setTimeout(resolve, 100))
+  }
+  throw new Error('it did not become so')
+}
 
 interface Found {
   readonly check: string
@@ -159,6 +171,96 @@ describePostgres('doctor on PostgreSQL', database => {
         check: 'durability',
         verdict: 'FAIL',
         text: expect.stringContaining('synchronous_commit is off'),
+      }),
+    )
+  })
+
+  it('says that no workers run, what that costs, and how to start them', async () => {
+    const { code, failed } = await doctor(await migrated('idle'))
+    expect(code).toBe(1)
+    const found = failed.filter(({ check }) => check === 'workers')
+    expect(found.map(({ text }) => text)).toEqual([
+      'the sweeper is not running anywhere: rows of dead processes stay as they are',
+      'the reaper is not running anywhere: expired rows are never deleted',
+    ])
+    expect(found[0]?.cure).toContain('latchkey work')
+  })
+
+  it('finds the workers that run, and misses those that something waits for', async () => {
+    const store = postgresStore({ pool, schema: await migrated('busy') })
+    const shop = openShop(store)
+    const workers = createWorkers(shop.latchkey, { only: ['sweeper', 'reaper'] })
+    workers.start()
+    await until(async () => (await store.admin.workers()).length === 2)
+    expect((await doctor('busy')).found).toContainEqual(
+      expect.objectContaining({ check: 'workers', verdict: 'ok', text: 'reaper, sweeper in 1 processes' }),
+    )
+    const id = await shop.unknownPayment('resumable')
+    const verdict = { kind: 'happened', value: { id: 'ch_1' } } as const
+    await shop.latchkey.settle({ id }, verdict, { by: 'kim', reason: 'seen' })
+    expect((await doctor('busy')).failed).toContainEqual(
+      expect.objectContaining({
+        check: 'workers',
+        text: expect.stringContaining('the resumer is not running anywhere'),
+      }),
+    )
+    await workers.drain()
+  })
+
+  it('warns of keys that are forgotten before their provider forgets them', async () => {
+    const store = postgresStore({ pool, schema: await migrated('short') })
+    const latchkey = createLatchkey({ store, scope: singleTenant, maintenance: false })
+    const pay = latchkey.phased(
+      'payments.create',
+      { version: 1, retentionMs: 3_600_000 },
+      async (x, _input: number) => {
+        const charge = { dedup: { windowMs: 86_400_000 }, timeoutMs: 1_000 }
+        return json(
+          201,
+          await x.effect('charge', charge, async (): Promise<{ id: string }> => {
+            throw new Error('no answer')
+          }),
+        )
+      },
+    )
+    await pay.run({ scope: 'acme', key: 'one', input: 1 }).catch(() => undefined)
+    expect((await doctor('short')).found).toContainEqual(
+      expect.objectContaining({
+        check: 'retention',
+        verdict: 'warn',
+        text: expect.stringMatching(/payments\.create .*charge recognises its own for 1d/),
+      }),
+    )
+  })
+
+  it('names operations that have rows and no code', async () => {
+    const store = postgresStore({ pool, schema: await migrated('orphans') })
+    await openShop(store).unknownPayment('orphan')
+    program.write(
+      'orphans.config.ts',
+      `import pg from 'pg'
+import { createLatchkey, singleTenant } from 'latchkey'
+import { postgresStore } from 'latchkey/stores/postgres'
+export default {
+  schema: 'orphans',
+  application: () => {
+    const pool = new pg.Pool({ connectionString: process.env.DATABASE_URL })
+    const latchkey = createLatchkey({ store: postgresStore({ pool, schema: 'orphans' }), scope: singleTenant })
+    latchkey.guarded('refunds.create', { onFailure: 'hold' })
+    return { latchkey, close: () => pool.end() }
+  },
+}`,
+    )
+    const { code, stdout, stderr } = await program.run(['doctor', '--config', 'orphans.config.ts', '--json'], {
+      env: { DATABASE_URL: database.url },
+      node: ['--conditions=latchkey-source'],
+    })
+    expect(code, stderr).toBe(1)
+    expect(JSON.parse(stdout)).toContainEqual(
+      expect.objectContaining({
+        check: 'operations',
+        verdict: 'FAIL',
+        text: 'payments.create has 1 rows that wait, and no code',
       }),
     )
   })

@@ -58,11 +58,12 @@ describe('the program', () => {
   })
 
   it('completes commands, options and shells', async () => {
-    const complete = async (...words: string[]) => (await run(['__complete', ...words])).stdout.trim().split('\n')
-    expect(await complete('', 'mig')).toEqual(['migrate'])
-    expect(await complete('migrate', '', '')).toEqual(['status'])
-    expect(await complete('migrate', '', '--t')).toEqual(['--timeout', '--to', '--token-file'])
-    expect(await complete('completion', '', '')).toEqual(['bash', 'fish', 'powershell', 'zsh'])
+    const complete = async (at: string, ...words: string[]) =>
+      (await run(['__complete', `--at=${at}`, ...words])).stdout.trim().split('\n')
+    expect(await complete('mig')).toEqual(['migrate'])
+    expect(await complete('', 'migrate')).toEqual(['status'])
+    expect(await complete('--t', 'migrate')).toEqual(['--timeout', '--to', '--token-file'])
+    expect(await complete('', 'completion')).toEqual(['bash', 'fish', 'powershell', 'zsh'])
   })
 
   it.each(['bash', 'zsh', 'fish', 'powershell'])('prints a script for %s', async shell => {

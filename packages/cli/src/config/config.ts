@@ -1,5 +1,5 @@
 /** The shape of a configuration file, and its check. */
-import type { Latchkey, LatchkeyWithoutTransactions } from 'latchkey'
+import type { LatchkeyWithoutTransactions } from 'latchkey'
 import type { Reconciler } from 'latchkey/reconcile'
 import type { WorkerName, Workers } from 'latchkey/workers'
 import { usage } from '../program/exit.ts'
@@ -36,7 +36,8 @@ export interface Config extends Profile {
 }
 
 export interface Application {
-  readonly latchkey: Latchkey<never, never> | LatchkeyWithoutTransactions<never>
+  /** What `createLatchkey` returned. */
+  readonly latchkey: Pick<LatchkeyWithoutTransactions<never>, 'identify' | 'inspect' | 'close'>
   /** For look-ups by hand. */
   readonly reconciler?: Reconciler
   /** For `work`. Absent: `createWorkers(latchkey)` with the workers that need no options. */

@@ -1,4 +1,5 @@
 /** The settings of one call, and where each comes from: flag, environment, the profile of a file, a file, the default. */
+import { resolve } from 'node:path'
 import { usage } from '../program/exit.ts'
 import type { Flags } from '../program/flags.ts'
 import type { Config, Profile } from './config.ts'
@@ -93,7 +94,8 @@ interface LoadedFile {
 }
 
 async function configFiles({ flags, env, cwd }: SettingsInput): Promise<readonly LoadedFile[]> {
-  const near = flags.text('config') ?? env['LATCHKEY_CONFIG'] ?? nearestConfig(cwd)
+  const named = flags.text('config') ?? env['LATCHKEY_CONFIG']
+  const near = named === undefined ? nearestConfig(cwd) : resolve(cwd, named)
   const files = [near, userConfig(env)].filter(file => file !== undefined)
   return Promise.all(files.map(async file => ({ file, config: await loadConfigFile(file) })))
 }

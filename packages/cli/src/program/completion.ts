@@ -27,28 +27,28 @@ export function candidates(
 
 const bash = `_latchkey() {
   local IFS=$'\\n'
-  COMPREPLY=($(latchkey ${completeWord} "\${COMP_WORDS[@]:1:COMP_CWORD-1}" "" "\${COMP_WORDS[COMP_CWORD]}" 2>/dev/null))
+  COMPREPLY=($(latchkey ${completeWord} "--at=\${COMP_WORDS[COMP_CWORD]}" "\${COMP_WORDS[@]:1:COMP_CWORD-1}" 2>/dev/null))
 }
 complete -F _latchkey latchkey`
 
 const zsh = `#compdef latchkey
 _latchkey() {
   local -a found
-  found=("\${(@f)$(latchkey ${completeWord} "\${words[@]:1:CURRENT-2}" "" "\${words[CURRENT]}" 2>/dev/null)}")
+  found=("\${(@f)$(latchkey ${completeWord} "--at=\${words[CURRENT]}" "\${(@)words[2,CURRENT-1]}" 2>/dev/null)}")
   compadd -a found
 }
 compdef _latchkey latchkey`
 
 const fish = `function __latchkey_complete
   set -l before (commandline -opc)
-  latchkey ${completeWord} $before[2..-1] "" (commandline -ct) 2>/dev/null
+  latchkey ${completeWord} "--at="(commandline -ct) $before[2..-1] 2>/dev/null
 end
 complete -c latchkey -f -a '(__latchkey_complete)'`
 
 const powershell = `Register-ArgumentCompleter -Native -CommandName latchkey -ScriptBlock {
   param($begun, $ast, $position)
-  $before = @($ast.CommandElements | Select-Object -Skip 1 | ForEach-Object { $_.ToString() } | Where-Object { $_ -ne $begun })
-  latchkey ${completeWord} @before '""' $begun 2>$null | ForEach-Object { [System.Management.Automation.CompletionResult]::new($_) }
+  $before = @($ast.CommandElements | Select-Object -Skip 1 | Where-Object { $_.Extent.EndOffset -lt $position } | ForEach-Object { $_.ToString() })
+  latchkey ${completeWord} "--at=$begun" @before 2>$null | ForEach-Object { [System.Management.Automation.CompletionResult]::new($_) }
 }`
 
 export const scripts: Readonly<Record<string, string>> = { bash, zsh, fish, powershell }

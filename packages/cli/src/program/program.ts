@@ -18,6 +18,7 @@ export const globalOptions: readonly OptionSpec[] = [
   { flags: '--schema <name>', summary: "the schema of Latchkey's tables in PostgreSQL (default: latchkey)" },
   { flags: '--server <url>', summary: 'an admin API: commands go there, and not to the store' },
   { flags: '--token-file <file>', summary: 'the token for --server; or LATCHKEY_TOKEN' },
+  { flags: '--no-application', summary: 'straight to the store, even where the configuration has an application' },
   { flags: '--json', summary: 'results as JSON on stdout' },
   { flags: '--jsonl', summary: 'results as JSON, one line each' },
   { flags: '-y, --yes', summary: 'confirm without being asked' },

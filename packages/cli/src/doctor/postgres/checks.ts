@@ -8,6 +8,7 @@ import { poolerCheck } from './pooler.ts'
 import { rightsCheck } from './rights.ts'
 import { schemaCheck } from './schema.ts'
 import type { PostgresUnderCheck } from './under-check.ts'
+import { windowsCheck } from './windows.ts'
 
 export function postgresChecks(database: PostgresUnderCheck): readonly Check[] {
   return [
@@ -18,5 +19,6 @@ export function postgresChecks(database: PostgresUnderCheck): readonly Check[] {
     durabilityCheck(database),
     clockCheck(database),
     horizonCheck(database),
+    windowsCheck(database),
   ]
 }

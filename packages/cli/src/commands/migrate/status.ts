@@ -1,7 +1,7 @@
-import type { CommandSpec } from '../program/command.ts'
-import { exits } from '../program/exit.ts'
-import { withStore } from '../stores/open.ts'
-import { tablesOf } from '../stores/opened.ts'
+import type { CommandSpec } from '../../program/command.ts'
+import { exits } from '../../program/exit.ts'
+import { withStore } from '../../stores/open.ts'
+import { tablesOf } from '../../stores/opened.ts'
 
 export const migrateStatus: CommandSpec = {
   path: 'migrate status',

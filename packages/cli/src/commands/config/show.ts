@@ -1,7 +1,7 @@
-import { masked } from '../config/secrets.ts'
-import { flagOf, settingNames } from '../config/settings.ts'
-import type { CommandSpec } from '../program/command.ts'
-import { exits } from '../program/exit.ts'
+import { masked } from '../../config/secrets.ts'
+import { flagOf, settingNames } from '../../config/settings.ts'
+import type { CommandSpec } from '../../program/command.ts'
+import { exits } from '../../program/exit.ts'
 
 export const configShow: CommandSpec = {
   path: 'config show',
