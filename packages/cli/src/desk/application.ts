@@ -6,7 +6,7 @@ import type { Context } from '../program/context.ts'
 import { usage } from '../program/exit.ts'
 
 /** What operators and workers need of a Latchkey, whatever its transactions are. */
-export type Host = AdminHost & WorkersHost<never>
+export type Host = AdminHost<never> & WorkersHost<never>
 
 export interface LoadedApplication extends Omit<Application, 'latchkey'> {
   readonly latchkey: Host

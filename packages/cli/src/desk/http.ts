@@ -2,6 +2,7 @@
 import { tokenOf } from '../config/secrets.ts'
 import type { Context } from '../program/context.ts'
 import { CliError, exits, usage } from '../program/exit.ts'
+import { pause } from '../program/pause.ts'
 
 export interface ApiRequest {
   readonly path: string
@@ -12,6 +13,8 @@ export interface ApiRequest {
   readonly version?: string
   /** A POST that changes nothing needs no key. */
   readonly isRead?: boolean
+  /** Sent although the call was interrupted: to say what was done, and to cancel the rest. */
+  readonly evenInterrupted?: boolean
 }
 
 export interface ApiAnswer {
@@ -23,6 +26,7 @@ export type Api = (request: ApiRequest) => Promise<ApiAnswer>
 
 /** An act whose answer was lost is asked for again under the same key. */
 const triesMax = 3
+const retryMs = 500
 
 export function apiOf(context: Context, server: string): Api {
   const base = baseOf(server)
@@ -42,24 +46,43 @@ export function apiOf(context: Context, server: string): Api {
       headers,
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     }
-    return send(context, urlOf(base, request), init)
+    return send(request.evenInterrupted === true ? uninterrupted(context) : context, urlOf(base, request), init)
   }
 }
 
-async function send(context: Context, url: URL, init: RequestInit, tries = 1): Promise<ApiAnswer> {
+async function send(context: Context, url: URL, init: RequestInit): Promise<ApiAnswer> {
+  for (let tries = 1; tries < triesMax; tries += 1) {
+    const answer = await sendOnce(context, url, init).catch(unlessRefused)
+    if (answer !== undefined && !isUnderWay(answer)) return answer
+    await pause(retryMs, context.signal)
+  }
+  return sendOnce(context, url, init)
+}
+
+function unlessRefused(error: unknown): undefined {
+  if (error instanceof CliError && error.code !== 'unreachable') throw error
+}
+
+/** The first try of the same act has not ended yet. */
+function isUnderWay({ body }: ApiAnswer): boolean {
+  return typeof body === 'object' && body !== null && 'code' in body && body.code === 'in-progress'
+}
+
+async function sendOnce({ timeoutMs, signal }: Context, url: URL, init: RequestInit): Promise<ApiAnswer> {
+  const limit = AbortSignal.any([AbortSignal.timeout(timeoutMs), signal])
   try {
-    const signal = AbortSignal.any([AbortSignal.timeout(context.timeoutMs), context.signal])
-    const response = await fetch(url, { ...init, signal, redirect: 'error' })
-    const text = await response.text()
-    return { status: response.status, body: bodyOf(response, text) }
+    const response = await fetch(url, { ...init, signal: limit, redirect: 'error' })
+    return { status: response.status, body: bodyOf(response, await response.text()) }
   } catch (error) {
-    if (context.signal.aborted)
-      throw new CliError(exits.interrupted, 'interrupted', 'interrupted while the server was asked')
     if (error instanceof CliError) throw error
-    if (tries < triesMax) return send(context, url, init, tries + 1)
+    if (signal.aborted) throw new CliError(exits.interrupted, 'interrupted', 'interrupted while the server was asked')
     const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error
     throw new CliError(exits.unreachable, 'unreachable', `${url.origin} cannot be reached: ${String(cause)}`)
   }
+}
+
+function uninterrupted(context: Context): Context {
+  return { ...context, signal: new AbortController().signal }
 }
 
 /** A proxy that answers with a page is not the API. */

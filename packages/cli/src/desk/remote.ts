@@ -1,10 +1,12 @@
 /** Through an admin API: rights and the name of the person are the server's business. */
-import type { BulkRow, FindWhat } from 'latchkey/admin'
+import type { Scope } from 'latchkey'
+import type { FindWhat } from 'latchkey/admin'
 import type { Context } from '../program/context.ts'
-import { CliError, exits } from '../program/exit.ts'
-import { pause } from '../program/pause.ts'
+import { CliError, exits, usage } from '../program/exit.ts'
 import type { Desk } from './desk.ts'
-import { type Api, type ApiAnswer, type ApiRequest, apiOf } from './http.ts'
+import { type ApiAnswer, type ApiRequest, apiOf } from './http.ts'
+import { actOf, readOf } from './remote-answers.ts'
+import { startRemoteBulk } from './remote-bulk.ts'
 
 export function remoteDesk(context: Context, server: string): Desk {
   const api = apiOf(context, server)
@@ -21,7 +23,7 @@ export function remoteDesk(context: Context, server: string): Desk {
     overview: () => read('overview'),
     operations: () => read('operations'),
     workers: () => read('workers'),
-    rates: (options: { sinceMs?: number } = {}) => read('rates', { since_ms: options.sinceMs }),
+    rates: (options: { sinceMs?: number } = {}) => read('rates', { since: options.sinceMs }),
     work: ({ olderThanMs, after, scope, ...filter }: Parameters<Desk['work']>[0]) =>
       read('work', { ...filter, scope: scopeParam(scope), older_than: olderThanMs, cursor: after }),
     groups: (kind: string) => read('work/groups', { kind }),
@@ -53,78 +55,31 @@ export function remoteDesk(context: Context, server: string): Desk {
     reject: ({ proposalId, reason }: { proposalId: string; reason: string }) =>
       act(`proposals/${encodeURIComponent(proposalId)}/reject`, { reason }),
     planBulk: (given: object) => act('bulk', given),
-    startBulk: (given: Parameters<Desk['startBulk']>[0]) => startBulk(context, api, given),
+    startBulk: (given: Parameters<Desk['startBulk']>[0]) => startRemoteBulk(api, given),
     cancelBulk: ({ bulkId }: { bulkId: string }) => act(`bulk/${encodeURIComponent(bulkId)}/cancel`, {}),
     bulk: (bulkId: string) => read(`bulk/${encodeURIComponent(bulkId)}`),
     bulkRows: (bulkId: string, page: { limit?: number; after?: number } = {}) =>
       read(`bulk/${encodeURIComponent(bulkId)}/rows`, { limit: page.limit, cursor: page.after }),
-    audit: ({ id, ...filter }: { id?: string; who?: string; after?: string; before?: string; limit?: number } = {}) =>
-      read('audit', { ...filter, identity: id }),
+    audit: ({
+      id,
+      before,
+      ...filter
+    }: { id?: string; who?: string; after?: string; before?: string; limit?: number } = {}) =>
+      read('audit', { ...filter, identity: id, cursor: before }),
   }
   // The server answers with the values of `Admin`, as JSON; its version is the path's.
   return calls as unknown as Desk
 }
 
-function scopeParam(scope: unknown): string | undefined {
-  if (scope === undefined) return undefined
-  return typeof scope === 'string' ? scope : JSON.stringify(scope)
-}
-
-/** The body of a read is the value; that of an act is what it came to. */
-function readOf(answer: ApiAnswer): object {
-  return answer.status < 300 ? { kind: 'found', value: answer.body } : refusalOf(answer)
-}
-
-function actOf(answer: ApiAnswer): object {
-  // Checked by its content type; the API's own version of the values.
-  return answer.status < 300 ? (answer.body as object) : refusalOf(answer)
-}
-
-/** A problem has the kind of the refusal as its code, and the rest of the refusal beside it. */
-function refusalOf({ status, body }: ApiAnswer): object {
-  const { code, detail, title, ...rest } = (body ?? {}) as Record<string, unknown>
-  const text = textOf(detail) ?? textOf(title) ?? `status ${status}`
-  if (status === 401) throw new CliError(exits.refused, 'unauthorized', `the server does not know this token: ${text}`)
-  if (status >= 500) {
-    throw new CliError(exits.unreachable, textOf(code) ?? 'unreachable', `the server answered ${status}: ${text}`)
-  }
-  return { why: text, ...rest, kind: textOf(code) ?? 'invalid' }
-}
-
-function textOf(value: unknown): string | undefined {
-  return typeof value === 'string' ? value : undefined
+/** In an address a scope is one text; of several parts it could not be told from one with a slash. */
+function scopeParam(scope: Scope | undefined): string | undefined {
+  if (scope === undefined || typeof scope === 'string') return scope
+  const [only, ...others] = scope
+  if (others.length === 0) return only
+  throw usage('a scope of several parts cannot be a filter of a list through --server: filter by operation or cause')
 }
 
 function bodyOrThrow(answer: ApiAnswer): unknown {
   if (answer.status < 300) return answer.body
-  throw new CliError(exits.refused, 'refused', String((refusalOf(answer) as { why?: string }).why))
-}
-
-const pollMs = 500
-
-/** The server runs it; this asks how far it is. */
-async function startBulk(
-  context: Context,
-  api: Api,
-  { bulkId, signal, onRow }: Parameters<Desk['startBulk']>[0],
-): Promise<unknown> {
-  const path = `bulk/${encodeURIComponent(bulkId)}`
-  const started = await api({ path: `${path}/start`, body: {} })
-  if (started.status >= 300) return refusalOf(started)
-  let after = -1
-  for (;;) {
-    const rows =
-      (
-        readOf(await api({ path: `${path}/rows`, query: { cursor: after < 0 ? undefined : after } })) as {
-          value?: readonly BulkRow[]
-        }
-      ).value ?? []
-    const ended = rows.filter(({ result }) => result !== undefined && result !== null)
-    for (const row of ended) onRow?.(row)
-    after = ended.at(-1)?.at ?? after
-    const plan = (await api({ path })).body as { state: string }
-    if (ended.length === 0 && plan.state !== 'running' && plan.state !== 'planned') return { kind: 'started', plan }
-    if (signal?.aborted === true) return actOf(await api({ path: `${path}/cancel`, body: {} }))
-    if (ended.length === 0) await pause(pollMs, context.signal)
-  }
+  throw new CliError(exits.refused, 'refused', String((actOf(answer) as { why?: string }).why))
 }
