@@ -59,8 +59,10 @@ describe('the packed command line, in an empty folder', () => {
     expect((await latchkey(['doctor'], env)).stdout).toMatch(/^ok {4}schema/m)
   })
 
-  it('carries the licence of the parser', async () => {
-    const { stdout } = await run('tail', ['-n', '40', join(app, 'node_modules/@latchkey/cli/dist/bin.js')])
-    expect(stdout).toMatch(/commander[\s\S]*Permission is hereby granted/)
+  it('carries the licences of what is in it', async () => {
+    const { stdout } = await run('tail', ['-n', '80', join(app, 'node_modules/@latchkey/cli/dist/bin.js')])
+    for (const name of ['commander', 'structured-headers']) {
+      expect(stdout).toMatch(new RegExp(`/\\*\n${name}\n[\\s\\S]*Permission is hereby granted`))
+    }
   })
 })

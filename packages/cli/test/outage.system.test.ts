@@ -52,6 +52,20 @@ describePostgres('400 unknown outcomes after an outage', database => {
     )
   }
 
+  /** Until the provider has told what it knows. */
+  const reconciled = async () => {
+    const workers = createWorkers(shop.latchkey, { only: ['reconciler'], reconciler: { use: shop.reconciler } })
+    workers.start()
+    const untilMs = performance.now() + 120_000
+    let left = rows
+    while (left > late && performance.now() < untilMs) {
+      workers.wake()
+      await new Promise(resolve => setTimeout(resolve, 250))
+      left = (await shop.latchkey.list({ state: 'unknown', limit: 1_000 })).records.length
+    }
+    await workers.drain()
+  }
+
   it('end with evidence for each, and two of them by a second person', { timeout: 240_000 }, async () => {
     const ids: string[] = []
     for (let n = 0; n < rows; n += 1) ids.push(await shop.unknownPayment(`payment ${n}`, { scope: `acct ${n % 40}` }))
@@ -74,16 +88,7 @@ describePostgres('400 unknown outcomes after an outage', database => {
     )
     expect(asked.code, asked.stderr).toBe(0)
     expect(resultsOf(asked.stdout)).toEqual({ done: rows })
-    const workers = createWorkers(shop.latchkey, { only: ['reconciler'], reconciler: { use: shop.reconciler } })
-    workers.start()
-    const untilMs = performance.now() + 120_000
-    let left = rows
-    while (left > late && performance.now() < untilMs) {
-      workers.wake()
-      await new Promise(resolve => setTimeout(resolve, 250))
-      left = (await shop.latchkey.list({ state: 'unknown', limit: 1_000 })).records.length
-    }
-    await workers.drain()
+    await reconciled()
     expect(await unknownIds()).toHaveLength(late)
 
     await pool.query(`update latchkey.due set since = since - interval '1 hour'`)

@@ -1,7 +1,7 @@
 /** One act on one row: read, done on what was read, and told. */
 import type { ActOutcome, AdminKey } from 'latchkey/admin'
 import type { Context } from '../program/context.ts'
-import { CliError, usage } from '../program/exit.ts'
+import { usage } from '../program/exit.ts'
 import type { Flags } from '../program/flags.ts'
 import { type Done, done, found } from './answers.ts'
 import type { Desk } from './desk.ts'
@@ -46,8 +46,4 @@ async function tellLastAct({ out, when }: Context, desk: Desk, id: string): Prom
 export function tell({ out }: Context, id: string, { row, auditId }: Done): void {
   const state = row === undefined || row === null ? 'gone' : row.state
   out.value({ id, result: 'done', auditId, row: row ?? null }, () => [`${id}  done, now ${state}  (audit ${auditId})`])
-}
-
-export function codeOf(error: unknown): string {
-  return error instanceof CliError ? error.code : 'error'
 }

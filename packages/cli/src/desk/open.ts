@@ -5,7 +5,7 @@ import { openStore } from '../stores/open.ts'
 import { hostOf, loadApplication } from './application.ts'
 import type { Desk } from './desk.ts'
 import { directDesk, personHere } from './direct.ts'
-import { remoteDesk } from './remote.ts'
+import { remoteDesk } from './remote/desk.ts'
 
 interface OpenedDesk {
   readonly desk: Desk

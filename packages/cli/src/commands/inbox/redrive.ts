@@ -1,20 +1,11 @@
-import { reasonOf, reasonOption } from '../../desk/act.ts'
-import { done } from '../../desk/answers.ts'
-import { forEach } from '../../desk/each.ts'
-import { withActingDesk } from '../../desk/open.ts'
+import { actOnNamed } from '../../desk/named-act.ts'
 import type { CommandSpec } from '../../program/command.ts'
 
-export const inboxRedrive: CommandSpec = {
+export const inboxRedrive: CommandSpec = actOnNamed({
   path: 'inbox redrive',
   summary: 'has parked messages consumed again',
   args: '<id...>',
-  options: [reasonOption],
-  async run({ args, flags, context }) {
-    const reason = await reasonOf(context, flags)
-    return withActingDesk(context, desk =>
-      forEach(context, { act: 'redrive', ids: args }, async id =>
-        done(await desk.redriveInbox({ id, reason }), `message ${id}`),
-      ),
-    )
-  },
-}
+  act: 'redrive',
+  what: 'message',
+  run: (desk, given) => desk.redriveInbox(given),
+})

@@ -1,20 +1,10 @@
-import { readKey, reasonOf, settled } from '../../desk/act.ts'
-import { forEach } from '../../desk/each.ts'
-import { withActingDesk } from '../../desk/open.ts'
+import { actOnRows } from '../../desk/named-act.ts'
 import type { CommandSpec } from '../../program/command.ts'
 
-export const parkedNote: CommandSpec = {
+export const parkedNote: CommandSpec = actOnRows({
   path: 'parked note',
-  summary: 'writes a note on a row, for whoever looks at it next',
+  summary: 'writes a note on a row, for whoever looks at it next: --reason is the note',
   args: '<id>',
-  options: [{ flags: '--reason <text>', summary: 'the note' }],
-  async run({ args, flags, context }) {
-    const reason = await reasonOf(context, flags)
-    return withActingDesk(context, desk =>
-      forEach(context, { act: 'note', ids: args }, async id => {
-        const { version } = await readKey(desk, id)
-        return settled(context, desk, id, await desk.note({ id, version, reason }))
-      }),
-    )
-  },
-}
+  act: 'note',
+  run: (desk, given) => desk.note(given),
+})

@@ -1,20 +1,11 @@
-import { reasonOf, reasonOption } from '../../desk/act.ts'
-import { done } from '../../desk/answers.ts'
-import { forEach } from '../../desk/each.ts'
-import { withActingDesk } from '../../desk/open.ts'
+import { actOnNamed } from '../../desk/named-act.ts'
 import type { CommandSpec } from '../../program/command.ts'
 
-export const proposalsReject: CommandSpec = {
+export const proposalsReject: CommandSpec = actOnNamed({
   path: 'proposals reject',
-  summary: 'turns a proposal down',
+  summary: 'turns a proposal down; never one’s own',
   args: '<id>',
-  options: [reasonOption],
-  async run({ args, flags, context }) {
-    const reason = await reasonOf(context, flags)
-    return withActingDesk(context, desk =>
-      forEach(context, { act: 'reject', ids: args }, async proposalId =>
-        done(await desk.reject({ proposalId, reason }), `proposal ${proposalId}`),
-      ),
-    )
-  },
-}
+  act: 'reject',
+  what: 'proposal',
+  run: (desk, { id, reason }) => desk.reject({ proposalId: id, reason }),
+})

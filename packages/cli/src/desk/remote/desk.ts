@@ -1,12 +1,12 @@
 /** Through an admin API: rights and the name of the person are the server's business. */
 import type { Scope } from 'latchkey'
 import type { FindWhat } from 'latchkey/admin'
-import type { Context } from '../program/context.ts'
-import { CliError, exits, usage } from '../program/exit.ts'
-import type { Desk } from './desk.ts'
+import type { Context } from '../../program/context.ts'
+import { CliError, exits, usage } from '../../program/exit.ts'
+import type { Desk } from '../desk.ts'
 import { type ApiAnswer, type ApiRequest, apiOf } from './http.ts'
-import { actOf, readOf } from './remote-answers.ts'
-import { startRemoteBulk } from './remote-bulk.ts'
+import { actOf, readOf } from './answers.ts'
+import { startRemoteBulk } from './bulk.ts'
 
 export function remoteDesk(context: Context, server: string): Desk {
   const api = apiOf(context, server)

@@ -1,5 +1,5 @@
 /** What an answer of the admin API means. */
-import { CliError, exits } from '../program/exit.ts'
+import { CliError, exits } from '../../program/exit.ts'
 import type { ApiAnswer } from './http.ts'
 
 /** The body of a read is the value; that of an act is what it came to. */

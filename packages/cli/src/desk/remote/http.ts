@@ -1,8 +1,8 @@
 /** Requests to an admin API: JSON, a token, and one key for each act, so that a repetition is the same act. */
-import { tokenOf } from '../config/secrets.ts'
-import type { Context } from '../program/context.ts'
-import { CliError, exits, usage } from '../program/exit.ts'
-import { pause } from '../program/pause.ts'
+import { tokenOf } from '../../config/secrets.ts'
+import type { Context } from '../../program/context.ts'
+import { CliError, exits, usage } from '../../program/exit.ts'
+import { pause } from '../../program/pause.ts'
 
 export interface ApiRequest {
   readonly path: string

@@ -1,9 +1,9 @@
 /** A bulk act that the server runs: this asks how far it is, and cancels it when the call is interrupted. */
 import type { BulkPlan, BulkRow } from 'latchkey/admin'
-import { pause } from '../program/pause.ts'
-import type { Desk } from './desk.ts'
+import { pause } from '../../program/pause.ts'
+import type { Desk } from '../desk.ts'
 import type { Api } from './http.ts'
-import { actOf } from './remote-answers.ts'
+import { actOf } from './answers.ts'
 
 const pollMs = 500
 
