@@ -11,6 +11,7 @@ export function actCases(desk: Desk): void {
   noTerminalCases(desk)
   terminalCases(desk)
   parkedCases(desk)
+  messageCases(desk)
   lookUpCases(desk)
   importCases(desk)
 }
@@ -200,6 +201,35 @@ function parkedCases({ harness, run, json, show }: Desk): void {
       ])
       expect(code).toBe(1)
       expect((await show(first)).parked).toBe(false)
+    })
+  })
+}
+
+function messageCases({ harness, run, json }: Desk): void {
+  describe('messages', () => {
+    it('of the outbox that were given up are listed and redriven', async () => {
+      await harness().shop.parkedMessage('receipts')
+      const before = await json<{ parked: number; lanes: number }>('outbox', 'lanes')
+      expect(before).toMatchObject({ parked: 1, lanes: expect.any(Number) })
+      const [message] = await json<{ position: string }[]>('outbox', 'parked')
+      expect(message).toMatchObject({
+        topic: 'receipts',
+        attempts: 1,
+        cause: 'Error',
+      })
+      const redrive = ['outbox', 'redrive', message?.position ?? '', ...reason]
+      expect((await run(redrive)).code).toBe(0)
+      expect((await run(redrive)).code).toBe(3)
+      expect(await json('outbox', 'parked')).toEqual([])
+    })
+
+    it('that a consumer gave up are listed and redriven', async () => {
+      expect(await harness().shop.parkedDelivery('evt_1')).toMatchObject({ kind: 'parked' })
+      const [message] = await json<{ id: string }[]>('inbox', 'parked', '--consumer', 'billing')
+      expect(message).toMatchObject({ consumer: 'billing', operation: 'orders.take', redriving: false })
+      expect((await run(['inbox', 'redrive', message?.id ?? '', ...reason])).code).toBe(0)
+      expect(await json('inbox', 'parked')).toMatchObject([{ redriving: true }])
+      for (const id of [noRow, '0']) expect((await run(['inbox', 'redrive', id, ...reason])).code).toBe(3)
     })
   })
 }

@@ -1,5 +1,7 @@
 /** An application with every kind of trouble: what the commands are tried on. Also the application of a configuration. */
 import { createLatchkey, type FullStore, json, outcomeUnknown, silentTelemetry, singleTenant } from 'latchkey'
+import { inbox } from 'latchkey/inbox'
+import { createRelay, functionTarget } from 'latchkey/outbox'
 import { createReconciler } from 'latchkey/reconcile'
 
 /** What the provider says to a look-up; by default it cannot tell. */
@@ -26,6 +28,8 @@ export function openShop<Tx>(store: FullStore<Tx>, asked: Asked = () => ({ kind:
       return json(201, charge)
     },
   )
+  const book = latchkey.atomic('orders.book')
+  const orders = inbox(latchkey.guarded('orders.take', { onFailure: 'rerun' }), { consumer: 'billing', attemptsMax: 1 })
   const reconciler = createReconciler(latchkey)
   reconciler.register(pay, { lookup: ({ key }) => asked(key), backoffMs: [60_000] })
 
@@ -59,6 +63,23 @@ export function openShop<Tx>(store: FullStore<Tx>, asked: Asked = () => ({ kind:
         if (lookup.id === id) await reconciliation.giveUp(lookup, 'look-ups-exhausted')
         else await reconciliation.postpone(lookup, 0)
       }
+    },
+    /** A message that no target takes, and that its relay has given up. */
+    async parkedMessage(topic: string) {
+      await book.run({ scope: 'acme', key: topic, input: 1 }, async ({ tx }) => {
+        await latchkey.outbox.append(tx, { topic, payload: { order: 1 } })
+        return 1
+      })
+      const targets = { '*': functionTarget(async () => Promise.reject(new Error('no such subject'))) }
+      const relay = createRelay({ outbox: store.outbox, targets, attemptsMax: 1, telemetry: silentTelemetry })
+      const isParked = async () =>
+        (await store.outbox.parked({ limit: 1_000 })).some(message => message.topic === topic)
+      for (let turn = 0; turn < 50 && !(await isParked()); turn += 1) await relay.relayOnce()
+    },
+    /** A message that its consumer has given up. */
+    async parkedDelivery(id: string) {
+      const message = { source: 'orders', id, type: 'order.placed', data: { order: 1 } }
+      return orders.receive(message, async () => Promise.reject(new Error('no such customer')))
     },
     async completedRefund(key: string, scope = 'acme') {
       await refund.run({ scope, key, input: 1 }, async () => ({ id: 're_1' }))
