@@ -38,7 +38,7 @@ describePostgres('400 unknown outcomes after an outage', database => {
     await pool.end()
   })
 
-  const as = (name: string, ...args: string[]) => program.run(args, { env: server.env(name) })
+  const as = (name: string, ...args: string[]) => program.run(args, { env: server.env(name), msMax: 300_000 })
   const jsonAs = <T>(name: string, ...args: string[]) => program.json<T>(args, { env: server.env(name) })
   const unknownIds = async () =>
     (await jsonAs<AdminRow[]>('alice', 'unknown', 'list', '--limit', '1000')).map(({ id }) => id)
@@ -66,7 +66,7 @@ describePostgres('400 unknown outcomes after an outage', database => {
     await workers.drain()
   }
 
-  it('end with evidence for each, and two of them by a second person', { timeout: 240_000 }, async () => {
+  it('end with evidence for each, and two of them by a second person', { timeout: 600_000 }, async () => {
     const ids: string[] = []
     for (let n = 0; n < rows; n += 1) ids.push(await shop.unknownPayment(`payment ${n}`, { scope: `acct ${n % 40}` }))
     const keys = new Map<string, string>()

@@ -21,6 +21,8 @@ export interface RunOptions {
   /** Sees what the program has written so far, and may signal it. */
   readonly onOutput?: (written: Ran, kill: (signal: NodeJS.Signals) => void) => void
   readonly cwd?: string
+  /** A call that takes longer hangs. Default 50 s. */
+  readonly msMax?: number
 }
 
 export interface Program {
@@ -35,8 +37,7 @@ export interface Program {
 }
 
 const root = fileURLToPath(new URL('../../..', import.meta.url))
-/** A call that takes longer hangs. */
-const runMsMax = 50_000
+const runMsDefault = 50_000
 
 /** Call it in a suite. The program is there inside hooks and tests. */
 export function useProgram(): Program {
@@ -65,7 +66,7 @@ export function useProgram(): Program {
 }
 
 function start(folder: string, file: string, args: readonly string[], options: RunOptions): Promise<Ran> {
-  const { env = {}, input, node = [], onOutput, cwd = folder } = options
+  const { env = {}, input, node = [], onOutput, cwd = folder, msMax = runMsDefault } = options
   // Nothing of the machine that runs the test: no settings, no colours.
   const { PATH = '' } = process.env
   const child = spawn(process.execPath, [...node, file, ...args], {
@@ -74,7 +75,7 @@ function start(folder: string, file: string, args: readonly string[], options: R
     stdio: ['pipe', 'pipe', 'pipe'],
   })
   const written = { code: null as number | null, stdout: '', stderr: '' }
-  const limit = setTimeout(() => child.kill('SIGKILL'), runMsMax)
+  const limit = setTimeout(() => child.kill('SIGKILL'), msMax)
   const hear = (name: 'stdout' | 'stderr') => (chunk: Buffer) => {
     written[name] += chunk.toString()
     onOutput?.(written, signal => child.kill(signal))
