@@ -30,7 +30,7 @@ export async function startAdmin(
     ...options,
   })
   const handle = nodeAdmin(routes)
-  server.on('request', (request, response) => void handle(request, response))
+  server.on('request', handle)
   const url = `http://127.0.0.1:${port}/ops`
   return {
     url,

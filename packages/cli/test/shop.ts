@@ -1,5 +1,13 @@
 /** An application with every kind of trouble: what the commands are tried on. Also the application of a configuration. */
-import { createLatchkey, type FullStore, json, outcomeUnknown, silentTelemetry, singleTenant } from 'latchkey'
+import {
+  createLatchkey,
+  type FullStore,
+  json,
+  type Latchkey,
+  outcomeUnknown,
+  silentTelemetry,
+  singleTenant,
+} from 'latchkey'
 import { inbox } from 'latchkey/inbox'
 import { createRelay, functionTarget } from 'latchkey/outbox'
 import { createReconciler } from 'latchkey/reconcile'
@@ -28,8 +36,6 @@ export function openShop<Tx>(store: FullStore<Tx>, asked: Asked = () => ({ kind:
       return json(201, charge)
     },
   )
-  const book = latchkey.atomic('orders.book')
-  const orders = inbox(latchkey.guarded('orders.take', { onFailure: 'rerun' }), { consumer: 'billing', attemptsMax: 1 })
   const reconciler = createReconciler(latchkey)
   reconciler.register(pay, { lookup: ({ key }) => asked(key), backoffMs: [60_000] })
 
@@ -64,6 +70,19 @@ export function openShop<Tx>(store: FullStore<Tx>, asked: Asked = () => ({ kind:
         else await reconciliation.postpone(lookup, 0)
       }
     },
+    ...givenUp(store, latchkey),
+    async completedRefund(key: string, scope = 'acme') {
+      await refund.run({ scope, key, input: 1 }, async () => ({ id: 're_1' }))
+      return latchkey.identify({ scope, operation: 'refunds.create', key })
+    },
+  }
+}
+
+/** Messages that nobody takes. */
+function givenUp<Tx>(store: FullStore<Tx>, latchkey: Latchkey<Tx, unknown>) {
+  const book = latchkey.atomic('orders.book')
+  const orders = inbox(latchkey.guarded('orders.take', { onFailure: 'rerun' }), { consumer: 'billing', attemptsMax: 1 })
+  return {
     /** A message that no target takes, and that its relay has given up. */
     async parkedMessage(topic: string) {
       await book.run({ scope: 'acme', key: topic, input: 1 }, async ({ tx }) => {
@@ -80,10 +99,6 @@ export function openShop<Tx>(store: FullStore<Tx>, asked: Asked = () => ({ kind:
     async parkedDelivery(id: string) {
       const message = { source: 'orders', id, type: 'order.placed', data: { order: 1 } }
       return orders.receive(message, async () => Promise.reject(new Error('no such customer')))
-    },
-    async completedRefund(key: string, scope = 'acme') {
-      await refund.run({ scope, key, input: 1 }, async () => ({ id: 're_1' }))
-      return latchkey.identify({ scope, operation: 'refunds.create', key })
     },
   }
 }
