@@ -20,17 +20,24 @@ const HOST = '127.0.0.1'
 const READY_LIMIT_MS = 20_000
 const END_LIMIT_MS = 10_000
 
-/** A suite whose connections go through PgBouncer in transaction mode. Both urls are there inside hooks and tests only. */
+export type PoolMode = 'transaction' | 'statement'
+
+/** A suite whose connections go through PgBouncer, in transaction mode unless told otherwise. Both urls are there inside hooks and tests only. */
 export function describePgBouncer(
   name: string,
   define: (database: { readonly url: string; readonly directUrl: string }) => void,
+  poolMode: PoolMode = 'transaction',
 ): void {
   const found = findOrInstall()
   if (found.kind === 'missing') return describeWith(name, found.why, () => undefined)
   describePostgres(name, database => {
     let bouncer: PgBouncer | undefined
     beforeAll(async () => {
-      bouncer = await startPgBouncer(found.pgbouncer, Number(new URL(database.url).port))
+      bouncer = await startPgBouncer({
+        pgbouncer: found.pgbouncer,
+        serverPort: Number(new URL(database.url).port),
+        poolMode,
+      })
     })
     afterAll(() => bouncer?.stop())
     define({
@@ -63,11 +70,13 @@ function find(): Found {
     : { kind: 'found', pgbouncer }
 }
 
-async function startPgBouncer(pgbouncer: string, serverPort: number): Promise<PgBouncer> {
+type Starting = { pgbouncer: string; serverPort: number; poolMode: PoolMode }
+
+async function startPgBouncer(starting: Starting): Promise<PgBouncer> {
   const account = serverAccount()
   const directory = makeDirectory(account)
   const port = await freePort()
-  const child = spawnIn(directory.path, { pgbouncer, account, port, serverPort })
+  const child = spawnIn(directory.path, { ...starting, account, port })
   const pid = child.pid
   const ready = await until(
     () => hasEnded(child) || (pid !== undefined && ownsPort(pid, port) !== 'no'),
@@ -92,9 +101,9 @@ async function startPgBouncer(pgbouncer: string, serverPort: number): Promise<Pg
   }
 }
 
-type Spawning = { pgbouncer: string; account: Account; port: number; serverPort: number }
+type Spawning = Starting & { account: Account; port: number }
 
-function spawnIn(directory: string, { pgbouncer, account, port, serverPort }: Spawning): ChildProcess {
+function spawnIn(directory: string, { pgbouncer, account, port, serverPort, poolMode }: Spawning): ChildProcess {
   const users = writeFor(account, join(directory, 'users.txt'), '"postgres" ""\n')
   const config = writeFor(
     account,
@@ -107,7 +116,7 @@ listen_port = ${port}
 unix_socket_dir =
 auth_type = trust
 auth_file = ${users}
-pool_mode = transaction
+pool_mode = ${poolMode}
 default_pool_size = 20
 max_client_conn = 200
 `,

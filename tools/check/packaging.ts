@@ -9,7 +9,11 @@ import { run, toolPath } from './process.ts'
 import type { Ran } from './process.ts'
 
 /** Unpacked, a little above what each is today: a package that grows is a decision. */
-const BYTES_MAX: Record<string, number> = { 'packages/latchkey': 1_850_000, 'packages/conformance': 545_000 }
+const BYTES_MAX: Record<string, number> = {
+  'packages/latchkey': 1_850_000,
+  'packages/conformance': 545_000,
+  'packages/cli': 1_400_000,
+}
 
 export async function checkPackaging({ root }: CheckOptions): Promise<Finding[]> {
   const packed = await packOnce(root)

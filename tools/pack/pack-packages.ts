@@ -2,6 +2,7 @@
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
+import { bundleProgram } from '../../packages/cli/bundle.ts'
 import { build, must } from './build.ts'
 import { pruneDeclarations } from './declarations.ts'
 import { indentWithTabs } from './indentation.ts'
@@ -11,8 +12,10 @@ import { readmeForPackage } from './readme.ts'
 
 const LIBRARY = 'packages/latchkey'
 
-/** In the order in which they are built: the second compiles against the declarations of the first. */
-const PUBLISHED = [LIBRARY, 'packages/conformance']
+const PROGRAM = 'packages/cli'
+
+/** In the order in which they are built: the others compile against the declarations of the first. */
+const PUBLISHED = [LIBRARY, 'packages/conformance', PROGRAM]
 
 export type PackedPackage = { folder: string; name: string; tarball: string }
 
@@ -44,6 +47,8 @@ async function pack({ root, folder, built, stage, destination }: Packing): Promi
     mkdirSync(dirname(join(stage, file)), { recursive: true })
     writeFileSync(join(stage, file), indentWithTabs(file, text))
   }
+  // In one file, so that it needs nothing else: see the decision "What is packed".
+  if (folder === PROGRAM) await bundleProgram(join(stage, 'dist/bin.js'))
   cpSync(join(root, folder, 'LICENSE'), join(stage, 'LICENSE'))
   const texts: [string, string][] = [
     ['package.json', `${JSON.stringify(manifest, null, 2)}\n`],

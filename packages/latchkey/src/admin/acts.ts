@@ -173,7 +173,12 @@ export async function actOn(
   if (row === undefined) return gone(context, attempt, { expected, right })
   const act = plan.act(row)
   if ('why' in act || act.kind === 'wrong-verdict' || !isRowAct(act))
-    return refuse(context, { ...attempt, scope: row.scope }, act as Refusal)
+    // About a row that is no longer the one that was read, the refusal would mislead.
+    return refuse(
+      context,
+      { ...attempt, scope: row.scope },
+      row.version === given.version ? (act as Refusal) : { kind: 'row-moved', row },
+    )
   const asked = { ...{ context, by, attempt: { ...attempt, scope: row.scope }, row, expected, quarantineOf } }
   if (plan.proposal !== undefined && needsSecond(context, by, { right, row })) {
     return proposed({ ...asked, act, right, detail: JSON.stringify(plan.proposal.detail) })

@@ -15,7 +15,7 @@ import {
 
 export type { PgClient, PgPool, PgQueryable, PgResult } from './driver.ts'
 export type { BatchingOptions } from './batch/batching.ts'
-export type { Migration } from '../shared/migrations.ts'
+export type { MigrateOptions, Migration } from '../shared/migrations.ts'
 export type { PostgresJs, TransactionOf } from './postgres-js/driver.ts'
 export type { PostgresJsStoreOptions, PostgresStore, PostgresStoreOptions, PostgresTables } from './store.ts'
 export { postgresMigrations } from './migrations/index.ts'

@@ -9,6 +9,7 @@ import { ignoreErrorsOfPool } from './connection/ignore-errors.ts'
 import { type Sessions, sessions } from './connection/prepared.ts'
 import { autocommit } from './connection/statement.ts'
 import { everyFaculty, everyKind } from '../shared/faculties.ts'
+import type { MigrateOptions } from '../shared/migrations.ts'
 import type { Observed } from '../shared/observed.ts'
 import type { ClientOf, PgPool } from './driver.ts'
 import type { PostgresJs } from './postgres-js/driver.ts'
@@ -70,7 +71,7 @@ export interface PostgresStore<Client> extends FullStore<Client> {
    * Creates or updates the tables. Call it at every start: it is quick when there is nothing to do, and safe from many processes at once. Refuses, and changes
    * nothing, in a schema that belongs to something else or that a newer release has changed beyond this one, and without the rights for it.
    */
-  migrate(): Promise<void>
+  migrate(options?: MigrateOptions): Promise<void>
   check(): Promise<StoreCheck>
 }
 
@@ -169,7 +170,7 @@ function assembled<Pool extends PgPool>(parts: StoreParts<Pool>): PostgresStore<
     ...resumableCall(sql, run),
     ...operatorCalls(sql, run),
     check: checkCall(pool, sql),
-    migrate: () => migrate({ pool, sql: tables, schemaName }),
+    migrate: (options = {}) => migrate({ ...options, pool, sql: tables, schemaName }),
   }
   return store
 }

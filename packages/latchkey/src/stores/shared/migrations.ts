@@ -17,14 +17,23 @@ export interface AppliedStep {
   readonly sharedFrom: number | undefined
 }
 
+export interface MigrateOptions {
+  /** The last step to apply. Default: the newest. For steps that are applied one by one; a release needs all of its own. */
+  readonly to?: number
+}
+
 /** What is still to run, in order. */
-export function migrationsAfter(all: readonly Migration[], applied: number): readonly Migration[] {
+export function migrationsAfter(
+  all: readonly Migration[],
+  applied: number,
+  { to = Infinity }: MigrateOptions = {},
+): readonly Migration[] {
   all.forEach(({ name, version }, index) => {
     const before = all[index - 1]?.version ?? 0
     if (version > before) return
     throw new LatchkeyError('invariant', `migration ${name} is number ${version}, which does not follow ${before}`)
   })
-  return all.filter(({ version }) => version > applied)
+  return all.filter(({ version }) => version > applied && version <= to)
 }
 
 export type StepsFault =

@@ -5,7 +5,7 @@ import { openSqliteStore, type SqliteStore, type SqliteStoreOptions } from './st
 
 export type { SqliteDatabase, SqliteParameter, SqliteRow, SqliteStatement, SqliteValue } from './driver.ts'
 export type { SqliteTx } from './atomic/transaction.ts'
-export type { Migration } from '../shared/migrations.ts'
+export type { MigrateOptions, Migration } from '../shared/migrations.ts'
 export type { SqliteStore, SqliteStoreOptions } from './store.ts'
 export { sqliteMigrations } from './migrations/index.ts'
 

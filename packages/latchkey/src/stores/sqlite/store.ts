@@ -6,6 +6,7 @@ import { sqliteTransactor } from './atomic/transactor.ts'
 import { sqliteAuditRecords } from './audit/index.ts'
 import { recordingDatabase, recordingHandle } from './audit/lines.ts'
 import { everyFaculty, everyKind } from '../shared/faculties.ts'
+import type { MigrateOptions } from '../shared/migrations.ts'
 import type { Observed } from '../shared/observed.ts'
 import { type Database, openDatabase } from './connection/database.ts'
 import { openTransactions, type OpenTransactions } from './atomic/open-transactions.ts'
@@ -65,7 +66,7 @@ export interface SqliteStore extends FullStore<SqliteTx> {
    * Creates or upgrades the tables. Safe from several processes at once, and cheap when there is nothing to do. Refuses, and changes nothing,
    * in a file whose tables of these names Latchkey did not make, or that a newer release has changed beyond this one.
    */
-  migrate(): Promise<void>
+  migrate(options?: MigrateOptions): Promise<void>
   check(): Promise<StoreCheck>
   /**
    * Runs the application's own writes, on its own handle, when no transaction of Latchkey is open in this process and no
@@ -175,7 +176,7 @@ function assembled(parts: StoreParts): SqliteStore {
     unpark: (id, act) => database.write(handle => unpark(handle, id, act)),
 
     check: () => database.check(),
-    migrate: () => database.migrate(),
+    migrate: options => database.migrate(options),
     exclusive,
     close: () => database.close(),
   }

@@ -1,7 +1,7 @@
 /** Brings the tables to this version: one transaction, so that a failure leaves what was there. */
 import { LatchkeyError } from '../../../ports/errors.ts'
 import type { StoreCheck } from '../../../ports/store.ts'
-import { latestOf, migrationsAfter } from '../../shared/migrations.ts'
+import { latestOf, type MigrateOptions, migrationsAfter } from '../../shared/migrations.ts'
 import { isDenied, storeError } from '../connection/errors.ts'
 import { beginReadCommitted, openTransaction } from '../connection/transaction.ts'
 import type { PgClient, PgPool, PgQueryable } from '../driver.ts'
@@ -11,7 +11,7 @@ import { migrationsOf } from './index.ts'
 import { readSchema } from './check/read-schema.ts'
 import { faultBeforeMigration, schemaFault } from './check/schema-fault.ts'
 
-export interface MigrateOptions {
+export interface Migrating extends MigrateOptions {
   readonly pool: PgPool
   readonly sql: Dialect
   readonly schemaName: string
@@ -21,10 +21,11 @@ export interface MigrateOptions {
  * Safe from any number of processes at once: the one that has the lock works, the others wait and then find nothing to do. The
  * lock is the transaction's, so that PgBouncer in transaction mode may stand in between.
  */
-export async function migrate({ pool, sql, schemaName }: MigrateOptions): Promise<void> {
+export async function migrate(migrating: Migrating): Promise<void> {
+  const { pool, sql } = migrating
   const transaction = await openTransaction({ pool, schema: sql.schema }, beginReadCommitted)
   try {
-    await applyMissing(transaction.client, sql, schemaName)
+    await applyMissing(transaction.client, migrating)
   } catch (error) {
     await transaction.rollback()
     throw storeError(error, sql.schema)
@@ -34,7 +35,7 @@ export async function migrate({ pool, sql, schemaName }: MigrateOptions): Promis
   throw storeError('cause' in end ? end.cause : new Error('the migration was rolled back'), sql.schema)
 }
 
-async function applyMissing(client: PgClient, sql: Dialect, schemaName: string): Promise<void> {
+async function applyMissing(client: PgClient, { sql, schemaName, ...options }: Migrating): Promise<void> {
   // So that no name in the steps can refer to an object that another role has put into a schema of the caller's path.
   await client.query(`set local ${ownPath}`)
   // The steps drop what may not be there. postgres.js writes every notice about that to the console.
@@ -46,7 +47,7 @@ async function applyMissing(client: PgClient, sql: Dialect, schemaName: string):
   const found = await readSchema(client, sql)
   const fault = faultBeforeMigration(found, sql)
   if (fault !== undefined) throw new LatchkeyError(`store-${fault.kind}`, fault.message)
-  for (const { version, sql: text } of migrationsAfter(migrationsOf(sql), latestOf(found.steps))) {
+  for (const { version, sql: text } of migrationsAfter(migrationsOf(sql), latestOf(found.steps), options)) {
     await client.query(text).catch((error: unknown) => {
       throw isDenied(error) ? notTheOwner(found.role, version, error) : error
     })

@@ -5,6 +5,7 @@
 import { realpathSync } from 'node:fs'
 import type { Clock } from '../../../ports/clock.ts'
 import type { KeyRecord, StoreCheck } from '../../../ports/store.ts'
+import type { MigrateOptions } from '../../shared/migrations.ts'
 import { connectionWait, type Observed } from '../../shared/observed.ts'
 import { checkPath, connect, type Connection, untilFree, useWriteAheadLog } from './open.ts'
 import type { SqliteDatabase } from '../driver.ts'
@@ -49,7 +50,7 @@ export interface Database {
   translateErrors<T>(run: () => Promise<T>): Promise<T>
   /** The same file, as SQLite names it. */
   isSameFile(name: string): boolean
-  migrate(): Promise<void>
+  migrate(options?: MigrateOptions): Promise<void>
   check(): Promise<StoreCheck>
   close(): Promise<void>
 }
@@ -106,10 +107,10 @@ export function openDatabase({ path, open, clock, waitMs, waitersMax, observed }
     readOrWrite: (id, ways) => whenReady(() => promised((done, failed) => readOrWrite(id, ways, { done, failed }))),
     enter: limitMs => whenReady(() => enter(queue, limitMs, observed)),
     isSameFile: name => name !== '' && realpathSync(name) === realpathSync(file),
-    migrate: () =>
+    migrate: options =>
       translateErrors(async () => {
         await gate.useFile()
-        await written(waitMs, handle => migrateOwn(handle, file))
+        await written(waitMs, handle => migrateOwn(handle, file, options))
       }),
     check: () => translateErrors(gate.check),
     async close() {
@@ -135,10 +136,10 @@ function enter(queue: WriteQueue<ShortWrite>, limitMs: number, observed: Observe
 }
 
 /** Changes no tables that Latchkey did not make, or that a newer release has changed. */
-function migrateOwn(handle: Handle, file: string): void {
+function migrateOwn(handle: Handle, file: string, options?: MigrateOptions): void {
   const fault = schemaFault(handle)
   if (fault?.kind === 'foreign' || fault?.kind === 'newer') throw faultError(faultOf(fault, file))
-  applyMigrations(handle)
+  applyMigrations(handle, options)
 }
 
 /** `work` runs without an await, so that nothing else on this connection ever happens inside its transaction. */

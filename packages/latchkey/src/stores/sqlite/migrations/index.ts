@@ -2,6 +2,7 @@
 import {
   type AppliedStep,
   latestOf,
+  type MigrateOptions,
   type Migration,
   migrationsAfter,
   stepsFault,
@@ -133,6 +134,7 @@ function appliedSteps(handle: Handle): readonly AppliedStep[] {
 }
 
 /** Inside one write transaction: of several processes at once the first does it, the others then find it done. */
-export function applyMigrations(handle: Handle): void {
-  for (const migration of migrationsAfter(sqliteMigrations, latestOf(appliedSteps(handle)))) handle.exec(migration.sql)
+export function applyMigrations(handle: Handle, options?: MigrateOptions): void {
+  const missing = migrationsAfter(sqliteMigrations, latestOf(appliedSteps(handle)), options)
+  for (const migration of missing) handle.exec(migration.sql)
 }

@@ -1,0 +1,81 @@
+import type { AuditLineOfOperators } from 'latchkey/admin'
+import { found } from '../desk/answers.ts'
+import type { Desk } from '../desk/desk.ts'
+import { withDesk } from '../desk/open.ts'
+import { limitOption } from '../desk/rows.ts'
+import { pause } from '../program/pause.ts'
+import { plain } from '../output/table.ts'
+import type { Call, CommandSpec } from '../program/command.ts'
+import type { Context } from '../program/context.ts'
+import { type Exit, exits } from '../program/exit.ts'
+
+export const audit: CommandSpec = {
+  path: 'audit',
+  summary: 'who did what, and what was refused; the newest first, or forward from --after',
+  options: [
+    { flags: '--follow', summary: 'and what comes, until Ctrl-C' },
+    { flags: '--after <audit-id>', summary: 'forward from this entry' },
+    { flags: '--who <name>', summary: 'only acts of this person' },
+    { flags: '--id <id>', summary: 'only acts on this row' },
+    limitOption,
+  ],
+  run: call =>
+    withDesk(call.context, async desk => {
+      const { flags, context } = call
+      if (flags.has('follow')) return follow(desk, call)
+      const after = flags.text('after')
+      const { items } = await pageOf(desk, call, {
+        limit: flags.count('limit') ?? 100,
+        ...(after === undefined ? {} : { after }),
+      })
+      if (context.out.format === 'json') context.out.rows(items, [])
+      else for (const entry of items) print(context, entry)
+      return exits.done
+    }),
+}
+
+const pageMax = 100
+
+async function pageOf(desk: Desk, { flags }: Call, page: { readonly limit: number; readonly after?: string }) {
+  const [who, id] = [flags.text('who'), flags.text('id')]
+  const given = {
+    ...page,
+    limit: Math.min(page.limit, pageMax),
+    ...(who === undefined ? {} : { who }),
+    ...(id === undefined ? {} : { id }),
+  }
+  return found(await desk.audit(given), 'audit')
+}
+
+const followMs = 1_000
+
+/** From the newest on, or from --after. */
+async function follow(desk: Desk, call: Call): Promise<Exit> {
+  const { flags, context } = call
+  let after = flags.text('after') ?? (await pageOf(desk, call, { limit: 1 })).items[0]?.auditId ?? '0'
+  context.out.talk('following; Ctrl-C to end')
+  while (!context.signal.aborted) {
+    const { items } = await pageOf(desk, call, { limit: pageMax, after })
+    for (const entry of items) print(context, entry)
+    after = items.at(-1)?.auditId ?? after
+    if (items.length < pageMax) await pause(followMs, context.signal)
+  }
+  return exits.interrupted
+}
+
+function print({ out, when }: Context, entry: AuditLineOfOperators): void {
+  const { auditId, atMs, by, act, id, from, to, reason, evidence, source, refused } = entry
+  const moved = from === undefined || from === null ? '' : `  ${from} → ${to ?? from}`
+  const said = [
+    reason,
+    evidence ? `evidence ${evidence}` : '',
+    source ? `by ${source}` : '',
+    refused ? `REFUSED: ${refused}` : '',
+  ]
+  out.line(
+    entry,
+    plain(
+      `${auditId}  ${when(atMs)}  ${by}  ${act}  ${id ?? '-'}${moved}  ${said.filter(text => text !== '').join('; ')}`,
+    ),
+  )
+}
