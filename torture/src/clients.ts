@@ -56,7 +56,11 @@ async function runClient(random: Random): Promise<void> {
   while (running) {
     const next = newAsk(random, random.pick(kindsOf[store]))
     // Not waited for: with several processes paused, no client would be left.
-    if (random.chance(doubled[store])) others.push(persist({ ...next, patient: true }, random))
+    if (random.chance(doubled[store])) {
+      others.push(persist({ ...next, patient: true }, random))
+      // Mostly long enough for the one that waits to be the owner.
+      await delay(random.between(0, 60))
+    }
     await persist(next, random)
     if (random.chance(0.1)) await once(next, random)
     if (store === 'tiered' && random.chance(0.3)) await askAgain(next, random)
