@@ -12,6 +12,7 @@ import { describeFinding } from './check/finding.ts'
 import type { Check, Finding } from './check/finding.ts'
 import { checkDocumentedOptions } from './check/options.ts'
 import { checkPackaging } from './check/packaging.ts'
+import { checkPage } from './check/page.ts'
 import { checkReach } from './check/reach.ts'
 import { checkThreats } from './check/threats.ts'
 import { checkTidy } from './check/tidy.ts'
@@ -24,6 +25,7 @@ const CHECKS: Record<string, Check> = {
   types: checkTypes,
   lint: checkLint,
   docs: checkDocs,
+  page: checkPage,
   format: checkFormat,
   architecture: checkArchitecture,
   reach: checkReach,

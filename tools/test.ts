@@ -8,6 +8,7 @@
 //   x.redis.test.ts    Redis. Each suite starts its own server, which takes no time (installed, where we may).
 //   x.nats.test.ts     NATS with JetStream, as with Redis.
 //   x.kafka.test.ts    Kafka: the cluster in memory that kcat contains, as with Redis.
+//   x.browser.test.ts  Chromium, as with Redis.
 //   x.rabbitmq.test.ts RabbitMQ. One server is started for the run (and installed, where we may), because it takes ten seconds.
 //   x.system.test.ts   several processes, crashes, long races; may use PostgreSQL.
 //   x.proof.….test.ts  one of the above that takes long, such as a whole crash matrix. Only --proof runs it.

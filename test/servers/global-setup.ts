@@ -2,6 +2,7 @@ import type { TestProject } from 'vitest/node'
 import { installPostgres } from './install-postgres.ts'
 import { findPostgres, startPostgres } from './postgres.ts'
 import { installMissing } from './brokers/find-program.ts'
+import { findChromium } from './browser/chromium.ts'
 import { findKafka } from './kafka/kafka-server.ts'
 import { findNats } from './nats/nats-server.ts'
 import { findRabbitmq } from './rabbitmq/rabbitmq-server.ts'
@@ -10,8 +11,8 @@ import { installMissingRedis } from './redis/redis-binary.ts'
 import { announceMissing, announceServer, MAY_INSTALL, needsRedis, needsServer, sharedServer } from './shared-server.ts'
 
 /**
- * One PostgreSQL server and one RabbitMQ for the whole run, and none when no chosen file needs it. Redis, NATS and Kafka are only installed:
- * their suites start their own.
+ * One PostgreSQL server and one RabbitMQ for the whole run, and none when no chosen file needs it. Redis, NATS, Kafka and
+ * Chromium are only installed: their suites start their own.
  */
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
   const files = project.vitest.state.getPaths()
@@ -33,6 +34,7 @@ function installFor(files: readonly string[]): void {
   if (needs('nats')) installMissing(findNats, 'nats-server')
   if (needs('rabbitmq')) installMissing(findRabbitmq, 'rabbitmq-server')
   if (needs('kafka')) installMissing(findKafka, 'kcat')
+  if (needs('browser')) installMissing(findChromium, 'chromium')
 }
 
 async function rabbitmqFor(files: readonly string[]): Promise<() => Promise<void>> {

@@ -5,6 +5,7 @@ export const SERVER_FILES: readonly string[] = [
   '**/*.nats.test.ts',
   '**/*.rabbitmq.test.ts',
   '**/*.kafka.test.ts',
+  '**/*.browser.test.ts',
   '**/*.system.test.ts',
 ]
 

@@ -27,7 +27,7 @@ export function readText(root: string, file: string): string {
   return readFileSync(join(root, file), 'utf8')
 }
 
-export const isTypeScript = (file: string): boolean => file.endsWith('.ts')
+export const isTypeScript = (file: string): boolean => file.endsWith('.ts') || file.endsWith('.tsx')
 
 export const isTest = (file: string): boolean => file.endsWith('.test.ts')
 

@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs'
 import { dirname, join, posix } from 'node:path'
 import { isBuiltin } from 'node:module'
-import { listWorkspaces, readText } from './files.ts'
+import { isTypeScript, listWorkspaces, readText } from './files.ts'
 import { importsOf, readSource } from './syntax.ts'
 
 export const LIBRARY = 'packages/latchkey'
@@ -76,7 +76,7 @@ export function reachFrom(
   for (let file = queue.pop(); file !== undefined; file = queue.pop()) {
     if (files.has(file)) continue
     files.add(file)
-    if (!file.endsWith('.ts')) continue
+    if (!isTypeScript(file)) continue
     queue.push(...extra(file))
     for (const { specifier, line } of importsOf(readSource(root, file))) {
       if (isBuiltin(specifier)) node.add(specifier)

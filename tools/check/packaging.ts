@@ -13,6 +13,7 @@ const BYTES_MAX: Record<string, number> = {
   'packages/latchkey': 1_850_000,
   'packages/conformance': 545_000,
   'packages/cli': 1_400_000,
+  'packages/console': 160_000,
 }
 
 export async function checkPackaging({ root }: CheckOptions): Promise<Finding[]> {

@@ -2,9 +2,16 @@
 import type { CheckOptions, Finding } from './finding.ts'
 import { compilerFindings, run, toolPath } from './process.ts'
 
+/** Everything that runs on Node, and the page that runs in browsers. */
+const PROJECTS = ['tsconfig.json', 'packages/console/page/tsconfig.json']
+
 export async function checkTypes({ root }: CheckOptions): Promise<Finding[]> {
-  const ran = await run(toolPath('tsc'), ['-p', 'tsconfig.json', '--pretty', 'false'], root)
-  return compilerFindings(ran, 'tsconfig.json')
+  const findings: Finding[] = []
+  for (const project of PROJECTS) {
+    const ran = await run(toolPath('tsc'), ['-p', project, '--pretty', 'false'], root)
+    findings.push(...compilerFindings(ran, project))
+  }
+  return findings
 }
 
 export async function checkLint({ root }: CheckOptions): Promise<Finding[]> {

@@ -3,6 +3,7 @@ import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } f
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { bundleProgram } from '../../packages/cli/bundle.ts'
+import { buildPage } from '../../packages/console/build-page.ts'
 import { build, must } from './build.ts'
 import { pruneDeclarations } from './declarations.ts'
 import { indentWithTabs } from './indentation.ts'
@@ -13,9 +14,10 @@ import { readmeForPackage } from './readme.ts'
 const LIBRARY = 'packages/latchkey'
 
 const PROGRAM = 'packages/cli'
+const CONSOLE = 'packages/console'
 
 /** In the order in which they are built: the others compile against the declarations of the first. */
-const PUBLISHED = [LIBRARY, 'packages/conformance', PROGRAM]
+const PUBLISHED = [LIBRARY, 'packages/conformance', PROGRAM, CONSOLE]
 
 export type PackedPackage = { folder: string; name: string; tarball: string }
 
@@ -49,6 +51,7 @@ async function pack({ root, folder, built, stage, destination }: Packing): Promi
   }
   // In one file, so that it needs nothing else: see the decision "What is packed".
   if (folder === PROGRAM) await bundleProgram(join(stage, 'dist/bin.js'))
+  if (folder === CONSOLE) await buildPage(join(stage, 'dist/page'))
   cpSync(join(root, folder, 'LICENSE'), join(stage, 'LICENSE'))
   const texts: [string, string][] = [
     ['package.json', `${JSON.stringify(manifest, null, 2)}\n`],

@@ -2,12 +2,11 @@
 import { type Context, Hono } from 'hono'
 import { HTTPException } from 'hono/http-exception'
 import { createLatchkey, type Latchkey, type LatchkeyWithoutTransactions, type Telemetry } from 'latchkey'
+import type { AdminHost } from 'latchkey/admin'
 import { idempotent, statusOf } from 'latchkey/http/hono'
 import type { Target } from 'latchkey/outbox'
 import { createWorkers, type Workers } from 'latchkey/workers'
 import { buildExport, type ExportInput } from './build-export.ts'
-import type { Guide } from './guide.ts'
-import { homePage } from './home-page.ts'
 import { operatorRoutes } from './operator-routes.ts'
 import { pay, payOut, type PaymentInput } from './pay.ts'
 import type { ProviderClient } from './provider-client.ts'
@@ -30,19 +29,21 @@ export const leaseMs = 5_000
 export const pace = { everyMs: 1_000 }
 export const exportDeadlineMs = 3_600_000
 
+export type Page = <Tx>(app: Hono<Env>, latchkey: AdminHost<Tx>) => void
+
 export interface ApiParts<Tx> {
   readonly database: ShopDatabase<Tx>
   readonly provider: ProviderClient
   readonly telemetry: Telemetry
   readonly webhookSecret: string
   readonly quarantineMs: number
-  /** What is there to try. Undefined until the server listens. */
-  readonly guide: () => Guide | undefined
+  /** Adds the pages of the playground: its own, and the operators' console. */
+  readonly page: Page
   /** Where the outbox delivers receipts. */
   readonly receipts: Target
 }
 
-export function paymentsApi<Tx>({ telemetry, receipts, guide, ...parts }: ApiParts<Tx>): Api {
+export function paymentsApi<Tx>({ telemetry, receipts, page, ...parts }: ApiParts<Tx>): Api {
   const { database, provider } = parts
   const latchkey = createLatchkey({ store: database.store, telemetry, scope: (c: Context<Env>) => [c.get('account')] })
   const amount = { leaseMs, describe: (input: unknown) => describe(input, 'amount') }
@@ -61,7 +62,7 @@ export function paymentsApi<Tx>({ telemetry, receipts, guide, ...parts }: ApiPar
 
   const app = new Hono<Env>().onError(renderError)
   // Before the tenants' tokens: anybody may read it, and the provider proves itself by its signature.
-  app.get('/', c => homePage(c, guide()))
+  page(app, latchkey)
   app.post('/webhooks/provider', c => onWebhook(c.req.raw))
   app.use(authenticate)
   orderRoutes(app, latchkey, database)

@@ -2,12 +2,14 @@
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { serve, type ServerType } from '@hono/node-server'
-import { type Api, type ApiParts, paymentsApi } from './api.ts'
+import { type Api, type ApiParts, type Page, paymentsApi } from './api.ts'
 import { openDirectory } from './directory.ts'
 import { BadInput, type Flags, isRedisUrl, readFlags } from './flags.ts'
 import { type Guide, guideText, playgroundGuide, type Started } from './guide.ts'
 import { bookPayments } from './ledger/book-payments.ts'
 import { logTelemetry } from './log.ts'
+import { openOperators } from './page/operators.ts'
+import { pageRoutes } from './page/routes.ts'
 import { receiptTarget } from './pay.ts'
 import { postgresDatabase } from './postgres-database.ts'
 import { type ProviderAddress, providerClient } from './provider-client.ts'
@@ -44,6 +46,8 @@ function log(line: string): void {
 interface Shop extends Pick<Started, 'store' | 'leftOut'> {
   open(parts: Omit<ApiParts<never>, 'database'>): Api
   close(): Promise<void>
+  /** Nobody can write for this long. Resolves when it has begun. */
+  pause(ms: number): Promise<void>
 }
 
 function onDatabase<Tx>(database: ShopDatabase<Tx>): Shop {
@@ -52,15 +56,16 @@ function onDatabase<Tx>(database: ShopDatabase<Tx>): Shop {
     leftOut: undefined,
     open: parts => paymentsApi({ ...parts, database }),
     close: () => database.close(),
+    pause: ms => database.pause(ms),
   }
 }
 
 async function onRedis(url: string): Promise<Shop> {
-  const { store, name, close } = await redisKeys(url)
-  return { store: name, leftOut: leftOutOnRedis, open: parts => redisApi({ ...parts, store }), close }
+  const { store, name, close, pause } = await redisKeys(url)
+  return { store: name, leftOut: leftOutOnRedis, open: parts => redisApi({ ...parts, store }), close, pause }
 }
 
-async function run(flags: Flags, directory: string, { open, close, ...shop }: Shop): Promise<void> {
+async function run(flags: Flags, directory: string, { open, close, pause, ...shop }: Shop): Promise<void> {
   shutdown.add(close)
   const { broker, store } = flags
   const books = broker === undefined ? undefined : await bookPayments({ broker, store, directory }, log)
@@ -74,16 +79,21 @@ async function run(flags: Flags, directory: string, { open, close, ...shop }: Sh
   const { quarantineMs } = flags
   let guide: Guide | undefined
   const receipts = books?.receipts ?? receiptTarget(log)
-  const parts = { provider, telemetry: logTelemetry, webhookSecret, quarantineMs, receipts }
-  const api = open({ ...parts, guide: () => guide })
+  let url = ''
+  const operators = openOperators(() => url)
+  const page: Page = (app, latchkey) => {
+    operators.mount(app, latchkey)
+    pageRoutes(app, { guide: () => guide, provider, pause })
+  }
+  const api = open({ provider, telemetry: logTelemetry, webhookSecret, quarantineMs, receipts, page })
   shutdown.add(() => stopApi(api))
   api.workers.start()
   const { server, port } = await listen(api, flags.port)
   shutdown.add(() => void server.close())
-  const url = `http://127.0.0.1:${port}`
+  url = `http://127.0.0.1:${port}`
   guide = playgroundGuide({ ...shop, url, directory, provider, books })
   await provider.setWebhook({ url: `${url}/webhooks/provider`, secret: webhookSecret })
-  console.log(guideText(guide))
+  console.log(guideText(guide, `${operators.told()}\n`))
 }
 
 /** Another program starts and stops it. */

@@ -62,6 +62,7 @@ export async function postgresDatabase(url: string): Promise<ShopDatabase<pg.Poo
       await tx.query(text, [account, amount, direction, payment])
     },
     bookings: account => rows<Booking>('select * from bookings where account = $1 order by id', account),
+    pause: ms => holdKeys(url, ms),
     close: () => pool.end(),
   }
 }
@@ -76,4 +77,14 @@ function withoutPassword(url: string): string {
   const parsed = new URL(url)
   parsed.password = ''
   return parsed.href
+}
+
+/** Locks the table of keys as a migration gone wrong would, with a connection of its own. */
+async function holdKeys(url: string, ms: number): Promise<void> {
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  await client.query('begin')
+  await client.query('lock table latchkey.keys in access exclusive mode')
+  // Closing the connection ends the transaction.
+  setTimeout(() => void client.end().catch(() => {}), ms)
 }

@@ -19,7 +19,6 @@ import {
   transferRoute,
 } from './api.ts'
 import type { ExportInput } from './build-export.ts'
-import { homePage } from './home-page.ts'
 import { operatorRoutes } from './operator-routes.ts'
 import { charging, type PaymentInput, transferring } from './pay.ts'
 import type { ProviderClient } from './provider-client.ts'
@@ -33,7 +32,7 @@ export interface RedisApiParts extends Omit<ApiParts<never>, 'database' | 'recei
 export const leftOutOnRedis =
   "orders (atomic: the order commits with its key), receipts (they go through the outbox), and the shop's own rows of payments and exports"
 
-export function redisApi({ store, telemetry, guide, ...parts }: RedisApiParts): Api {
+export function redisApi({ store, telemetry, page, ...parts }: RedisApiParts): Api {
   const { provider } = parts
   const latchkey = createLatchkey<Context<Env>>({ store, telemetry, scope: c => [c.get('account')] })
   const declared = {
@@ -57,7 +56,7 @@ export function redisApi({ store, telemetry, guide, ...parts }: RedisApiParts): 
 
   const app = new Hono<Env>().onError(renderError)
   // Before the tenants' tokens: anybody may read it, and the provider proves itself by its signature.
-  app.get('/', c => homePage(c, guide()))
+  page(app, latchkey)
   app.post('/webhooks/provider', c => onWebhook(c.req.raw))
   app.use(authenticate)
   app.post('/payments', idempotent(payIn, { input: paymentInput }))

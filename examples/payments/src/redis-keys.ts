@@ -7,6 +7,8 @@ export interface RedisKeys {
   readonly store: RedisStore
   /** One line for the person who started the playground. */
   readonly name: string
+  /** Nobody can write for this long. Resolves when it has begun. */
+  pause(ms: number): Promise<void>
   close(): Promise<void>
 }
 
@@ -29,7 +31,14 @@ export async function redisKeys(url: string): Promise<RedisKeys> {
       throw refused(error instanceof Error ? error.message : String(error))
     })
   if (found.kind !== 'fit') throw refused(found.message)
-  return { store, name: `Redis at ${place}`, close: async () => client.destroy() }
+  return {
+    store,
+    name: `Redis at ${place}`,
+    async pause(ms) {
+      await client.sendCommand(['CLIENT', 'PAUSE', String(ms), 'WRITE'])
+    },
+    close: async () => client.destroy(),
+  }
 }
 
 /** The client itself tries for ever. */

@@ -55,5 +55,7 @@ export interface ShopDatabase<Tx> {
   exports(account: string): Promise<readonly Export[]>
   insertBooking(tx: Tx, booking: Omit<Booking, 'id'>): Promise<void>
   bookings(account: string): Promise<readonly Booking[]>
+  /** Nobody can write for this long. Resolves when it has begun. */
+  pause(ms: number): Promise<void>
   close(): Promise<void>
 }

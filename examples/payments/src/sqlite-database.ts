@@ -1,5 +1,8 @@
 /** The shop on SQLite: one file, no server. */
+import { fork } from 'node:child_process'
+import { once } from 'node:events'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import Database from 'libsql'
 import { type SqliteTx, sqliteStore } from 'latchkey/stores/sqlite'
 import type { Booking, Export, Order, Payment, ShopDatabase } from './shop-database.ts'
@@ -72,9 +75,17 @@ export async function sqliteDatabase(directory: string): Promise<ShopDatabase<Sq
     async bookings(account) {
       return rows<Booking>('select * from bookings where account = ? order by id', account)
     },
+    pause: ms => holdFile(path, ms),
     async close() {
       reader.close()
       await store.close()
     },
   }
+}
+
+/** Another process holds the lock: in this one, the driver would wait for itself. */
+async function holdFile(path: string, ms: number): Promise<void> {
+  const program = fileURLToPath(new URL('./page/hold-sqlite.ts', import.meta.url))
+  const holder = fork(program, [path, String(ms)], { execArgv: ['--import', 'tsx'] })
+  await Promise.race([once(holder, 'message'), once(holder, 'exit')])
 }

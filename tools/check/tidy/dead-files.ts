@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { join, posix } from 'node:path'
-import { isTest, isTypeScript, listFiles, listWorkspaces } from '../files.ts'
+import { isTest, isTypeScript, listFiles, listWorkspaces, readText } from '../files.ts'
 import type { Finding } from '../finding.ts'
 import { reachFrom, readManifest } from '../library.ts'
 import type { Manifest } from '../library.ts'
@@ -24,7 +24,7 @@ export function deadFileFindings(root: string): Finding[] {
 function entriesOf(root: string, folder: string): string[] {
   if (!existsSync(join(root, folder, 'package.json'))) return []
   const manifest = readManifest(root, folder)
-  const named = [...exported(manifest), ...binaries(manifest), ...scripted(manifest)]
+  const named = [...exported(manifest), ...binaries(manifest), ...scripted(manifest), ...loaded(root, folder)]
   const configurations = listFiles(root, folder === '.' ? '' : folder).filter(file => file.endsWith('.config.ts'))
   return [...named.map(file => posix.join(folder, file)), ...configurations].filter(file =>
     existsSync(join(root, file)),
@@ -42,6 +42,16 @@ function binaries({ bin = {} }: Manifest): string[] {
 
 function scripted({ scripts = {} }: Manifest): string[] {
   return Object.values(scripts).flatMap(script => script.match(/[\w./-]+\.ts\b/g) ?? [])
+}
+
+/** What a page loads: `<script src="./main.tsx">`, relative to the workspace. */
+function loaded(root: string, folder: string): string[] {
+  if (folder === '.') return []
+  const pages = listFiles(root, folder).filter(file => file.endsWith('.html'))
+  return pages.flatMap(page => {
+    const scripts = readText(root, page).matchAll(/\bsrc="\.\/([\w./-]+\.tsx?)"/g)
+    return [...scripts].map(([, script = '']) => posix.relative(folder, posix.join(posix.dirname(page), script)))
+  })
 }
 
 /** Files started as a process or a worker are named by a string beside the starter: new URL('./child.ts', import.meta.url). */

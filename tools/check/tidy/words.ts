@@ -2,8 +2,8 @@ import { basename } from 'node:path'
 import { readText } from '../files.ts'
 import type { Finding } from '../finding.ts'
 
-const NAMES = /^(?:utils?|helpers?|common|types)\.(?:test\.)?ts$/
-const TEXT = /(?:\.(?:ts|js|mjs|json|md|sql|lua|sh|yml|yaml|toml|html|css)|(?:^|\/)[^.]+|(?:^|\/)\.[^/]+)$/
+const NAMES = /^(?:utils?|helpers?|common|types)\.(?:test\.)?tsx?$/
+const TEXT = /(?:\.(?:tsx?|js|mjs|json|md|sql|lua|sh|yml|yaml|toml|html|css)|(?:^|\/)[^.]+|(?:^|\/)\.[^/]+)$/
 const LOCK = /(?:^|\/)package-lock\.json$/
 // These files spell the words in order to find them.
 const SPELLERS = /^tools\/check\/(?:tidy\/words|tidy\.test)\.ts$/

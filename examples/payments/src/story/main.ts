@@ -1,5 +1,6 @@
 // npm run story                         eight failure scenarios, run against the payments API and its provider, with their results
 // npm run story -- --quiet              one line per scene
+// npm run story -- --only 3             one of them
 // npm run story -- --store postgres://… on PostgreSQL, in an empty database
 // npm run story -- --broker nats://…    with a ledger that books the payments, and a ninth scene, in which it is killed
 //
@@ -24,7 +25,7 @@ const lastBeginMs = 90_000
 const storyLimitMs = 170_000
 const firstAmount = 1_400
 
-const { quiet, store, broker } = readFlags()
+const { quiet, store, broker, only } = readFlags()
 const directory = mkdtempSync(join(tmpdir(), 'latchkey-story-'))
 const screen = openScreen({ quiet, stream: process.stdout })
 const limit = setTimeout(() => {
@@ -39,19 +40,30 @@ screen.tell('starting the provider and the API')
 const stage = await openStage({ directory, store, broker, quarantineMs })
 const books = broker === undefined ? undefined : await openBooks(broker, stage)
 try {
-  process.exitCode = await tellStory(stage, screen, books === undefined ? scenes : [...scenes, killedLedger(books)])
+  const all = books === undefined ? scenes : [...scenes, killedLedger(books)]
+  process.exitCode = await tellStory(stage, screen, only === undefined ? all : all.slice(only - 1, only))
 } finally {
   await books?.close()
   await stage.stop()
   clearTimeout(limit)
 }
 
-function readFlags(): { quiet: boolean; store: string | undefined; broker: string | undefined } {
+interface StoryFlags {
+  readonly quiet: boolean
+  readonly store: string | undefined
+  readonly broker: string | undefined
+  /** The number of a scene, from 1. */
+  readonly only: number | undefined
+}
+
+function readFlags(): StoryFlags {
   try {
     const text = { type: 'string' } as const
-    const options = { quiet: { type: 'boolean', default: false }, store: text, broker: text } as const
-    const { quiet, store, broker } = parseArgs({ options }).values
-    return { quiet, store, broker }
+    const options = { quiet: { type: 'boolean', default: false }, store: text, broker: text, only: text } as const
+    const { quiet, store, broker, only } = parseArgs({ options }).values
+    if (only !== undefined && scenes[Number(only) - 1] === undefined)
+      throw new Error(`--only must be the number of a scene, from 1 to ${scenes.length} (got ${only})`)
+    return { quiet, store, broker, only: only === undefined ? undefined : Number(only) }
   } catch (error) {
     console.error(error instanceof Error ? error.message : error)
     process.exit(2)
@@ -83,7 +95,9 @@ async function tellStory(
   const facts = performances.flatMap(performed => performed.facts)
   const strangers = (await on.provider.ledger()).length - facts.flatMap(({ charges }) => charges).length
   const seconds = ((performance.now() - startedMs) / 1_000).toFixed(0)
-  shown.print(`\n${played.length} scenes in ${seconds} s: ${countLine(facts)}; ${failed} failed`)
+  shown.print(
+    `\n${played.length} ${played.length === 1 ? 'scene' : 'scenes'} in ${seconds} s: ${countLine(facts)}; ${failed} failed`,
+  )
   if (strangers > 0) shown.print(`charges in the ledger without a scene: ${strangers}`)
   return failed === 0 && strangers === 0 ? 0 : 1
 }

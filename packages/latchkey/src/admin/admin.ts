@@ -76,7 +76,7 @@ export interface EvidenceGiven {
 
 /** Exactly one of the last three says which rows. */
 export interface BulkGiven {
-  readonly act: 'take' | 'look_up' | 'redrive' | 'import_evidence'
+  readonly act: 'take' | 'look_up' | 'resume' | 'redrive' | 'import_evidence'
   readonly reason: string
   readonly ids?: readonly string[] | undefined
   readonly filter?: Omit<WorkFilter, 'limit' | 'after'> | undefined

@@ -23,7 +23,7 @@ import type { Right } from './rights.ts'
 
 const validMs = 3_600_000
 const sampleSize = 5
-const acts: readonly BulkAct[] = ['take', 'look_up', 'redrive', 'import_evidence']
+const acts: readonly BulkAct[] = ['take', 'look_up', 'resume', 'redrive', 'import_evidence']
 
 /** What the plan says beside its rows; JSON of `detail`. */
 interface PlanDetail {
@@ -256,6 +256,7 @@ async function outcomeOfRow(
   const given: OnRow = { id: row.id, version: row.expected === undefined ? '' : versionText(row.expected), reason }
   const part = (planOfRow: ActPlan) => actOn(context, by, { given, plan: planOfRow, isPart: true })
   if (act === 'take') return part({ right: 'take', act: () => ({ kind: 'take' }) })
+  if (act === 'resume') return part({ right: 'resume', act: () => ({ kind: 'unpark' }) })
   if (act === 'look_up') return part({ right: 'look_up', act: () => ({ kind: 'look-up', notWithinMs: lookUpEveryMs }) })
   // Written by `importedRows`.
   const { answer, evidence, response } = JSON.parse(row.detail ?? '{}') as Imported

@@ -24,6 +24,7 @@ export {
   koaAdmin,
   type KoaAdminContext,
 } from './http/doors.ts'
+export type { ConsoleFiles } from './http/page.ts'
 export { nodeAdmin, type NodeAdmin, type NodeAdminRequest, type NodeAdminResponse } from './http/node.ts'
 export { type AdminHandler, adminRoutes, type AdminRoutesOptions } from './http/routes.ts'
 export type * from './results.ts'

@@ -196,6 +196,7 @@ interface Looked {
   readonly row: AdminRow
   readonly inspected: InspectedRow
   readonly inputBytes: number | undefined
+  readonly definitionVersion: number | undefined
 }
 
 async function look(context: AdminContext, by: Asker, id: string): Promise<Looked | undefined> {
@@ -212,6 +213,7 @@ async function look(context: AdminContext, by: Asker, id: string): Promise<Looke
     row,
     inspected: inspectedRow(id, found, { journal, references }),
     inputBytes: input === undefined ? undefined : Buffer.byteLength(input),
+    definitionVersion: journal?.work?.version,
   }
 }
 
@@ -220,7 +222,7 @@ async function key(context: AdminContext, by: Asker, id: string): Promise<Read<A
   if (isRefusal(admin)) return admin
   const looked = await look(context, by, id)
   if (looked === undefined) return { kind: 'not-found' }
-  const { record, row, inspected, inputBytes } = looked
+  const { record, row, inspected, inputBytes, definitionVersion } = looked
   const mayNot = rights.flatMap(right => {
     const why = whyNotNow(by, right, row)
     return why === undefined ? [] : [{ right, why }]
@@ -230,6 +232,7 @@ async function key(context: AdminContext, by: Asker, id: string): Promise<Read<A
     status: record.outcome?.status,
     outcomeBytes: record.outcome === undefined ? undefined : (record.outcome.body?.byteLength ?? 0),
     inputBytes,
+    definitionVersion,
     references: inspected.references,
     openEffect: inspected.openEffect,
     may: rights.filter(right => mayNot.every(each => each.right !== right)),

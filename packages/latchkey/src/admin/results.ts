@@ -39,6 +39,8 @@ export interface AdminKey extends AdminRow {
   readonly status: number | undefined
   readonly outcomeBytes: number | undefined
   readonly inputBytes: number | undefined
+  /** Of phased and deferred work: the version of the definition that it needs. */
+  readonly definitionVersion: number | undefined
   readonly references: readonly { readonly text: string; readonly atMs: number }[]
   readonly openEffect: OpenEffect | undefined
   /** What this person may do with the row as it is, and why not the rest. */
@@ -214,7 +216,7 @@ export interface BulkPlan {
   readonly finished: number
 }
 
-export type BulkAct = 'take' | 'look_up' | 'redrive' | 'import_evidence'
+export type BulkAct = 'take' | 'look_up' | 'resume' | 'redrive' | 'import_evidence'
 
 export interface BulkRow {
   readonly at: number

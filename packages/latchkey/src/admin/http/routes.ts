@@ -1,5 +1,6 @@
 /** `adminRoutes`: the service over HTTP, as a fetch handler. Nothing is served to nobody in particular. */
 import { isLatchkeyError, misconfigured } from '../../ports/errors.ts'
+import type { ActSource } from '../../ports/faculties/admin.ts'
 import { engine } from '../../engine/internal.ts'
 import { createLatchkey } from '../../engine/latchkey.ts'
 import { singleTenant } from '../../engine/request.ts'
@@ -11,6 +12,7 @@ import { checkPerson, type Person } from '../rights.ts'
 import { type Answer, problem, respond } from './answer.ts'
 import { type Body, bodyFault } from './fields.ts'
 import { guard } from './guard.ts'
+import { type ConsoleFiles, pageResponse } from './page.ts'
 import { readRoute } from './reads.ts'
 import { type WriteRoute, writeRoute, type Writing } from './writes.ts'
 
@@ -22,6 +24,8 @@ export interface AdminRoutesOptions<Tx> extends CreateAdminOptions<Tx> {
   readonly authorize: (request: Request) => Person | null | Promise<Person | null>
   /** The names under which the routes are reached, as `Host` has them: `['ops.example.com', 'localhost:8081']`. Every other name is refused. */
   readonly hosts: readonly string[]
+  /** The page, beside the API: `consoleFiles()` of `@latchkey/console`. Default: none, and only the API is served. */
+  readonly console?: ConsoleFiles
   /** The most bytes of a body. Default 8 MiB: an export of a provider is a body. */
   readonly bodyBytesMax?: number
 }
@@ -31,7 +35,7 @@ export type AdminHandler = (request: Request) => Promise<Response>
 const bodyBytesDefault = 8 * 1_024 * 1_024
 
 export function adminRoutes<Tx>(options: AdminRoutesOptions<Tx>): AdminHandler {
-  const { authorize, hosts, bodyBytesMax = bodyBytesDefault, ...rest } = options ?? {}
+  const { authorize, hosts, bodyBytesMax = bodyBytesDefault, console: files, ...rest } = options ?? {}
   if (typeof authorize !== 'function') {
     throw misconfigured(
       'adminRoutes needs authorize: a function of the request that returns { name, role }, or null. There is no anonymous mode',
@@ -48,20 +52,22 @@ export function adminRoutes<Tx>(options: AdminRoutesOptions<Tx>): AdminHandler {
   }
   const names = new Set(hosts.map(host => host.toLowerCase()))
   const serving: Serving = {
-    ...{ authorize, bodyBytesMax, admin: createAdmin<Tx>(rest) },
+    ...{ authorize, bodyBytesMax, files, admin: createAdmin<Tx>(rest) },
     once: onceOf(rest.latchkey),
     report: reportOf(rest.latchkey),
   }
   return async request => {
     const guarded = guard(request, names)
     if (guarded.kind !== 'passed') return respond(problem(guarded.kind), request)
-    return respond(await served(serving, request), request)
+    const answer = await served(serving, request)
+    return answer instanceof Response ? answer : respond(answer, request)
   }
 }
 
 interface Serving {
   readonly authorize: AdminRoutesOptions<unknown>['authorize']
   readonly bodyBytesMax: number
+  readonly files: ConsoleFiles | undefined
   readonly admin: Admin
   readonly once: Once
   readonly report: (message: string, error: unknown) => void
@@ -104,15 +110,15 @@ function onceOf<Tx>(latchkey: AdminHost<Tx>): Once {
   }
 }
 
-async function served(serving: Serving, request: Request): Promise<Answer> {
+async function served(serving: Serving, request: Request): Promise<Answer | Response> {
   try {
     const who = await serving.authorize(request)
     if (who === null || who === undefined) return problem('not-authenticated')
     checkPerson(who)
     const { pathname, searchParams: query } = new URL(request.url)
     const path = pathOf(pathname)
-    if (path === undefined) return problem('no-such-route')
-    const by = { who, source: 'api' } as const
+    if (path === undefined) return pageOf(serving, request)
+    const by = { who, source: sourceOf(serving, request) } as const
     if (request.method === 'GET' || request.method === 'HEAD')
       return (await readRoute({ admin: serving.admin, by, path, query })) ?? missing(writeRoute(path) !== undefined)
     const route = writeRoute(path)
@@ -123,6 +129,16 @@ async function served(serving: Serving, request: Request): Promise<Answer> {
   } catch (error) {
     return failed(serving, error)
   }
+}
+
+/** After `authorize`: nobody sees even the page without a name. */
+function pageOf({ files }: Serving, request: Request): Answer | Response {
+  return (files && pageResponse(files, request)) ?? problem('no-such-route')
+}
+
+/** What a browser sends by itself comes from the page; a token comes from a program. */
+function sourceOf({ files }: Serving, { headers }: Request): ActSource {
+  return files !== undefined && headers.has('sec-fetch-site') && !headers.has('authorization') ? 'console' : 'api'
 }
 
 function missing(isThere: boolean): Answer {
@@ -169,7 +185,12 @@ async function write(serving: Serving, who: Person, { request, route, path }: As
   if (route.onRow && version === undefined) return problem('if-match-required')
   // Each of its fields is checked where it is used.
   const writing = (requestId: string): Writing => ({
-    ...{ admin: serving.admin, body: body as Body, version: version ?? '', by: { who, source: 'api', requestId } },
+    ...{
+      admin: serving.admin,
+      body: body as Body,
+      version: version ?? '',
+      by: { who, source: sourceOf(serving, request), requestId },
+    },
     background: work => void work.catch((error: unknown) => serving.report('a bulk act of an operator stopped', error)),
   })
   if (route.isRead === true) return route.run(writing(''))

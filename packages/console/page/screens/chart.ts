@@ -1,0 +1,24 @@
+import uPlot from 'uplot'
+import 'uplot/dist/uPlot.min.css'
+
+const heightPx = 120
+
+/** Requests that were reserved, by minute. */
+export function drawChart(box: HTMLElement, minutes: readonly number[], counts: readonly number[]): uPlot {
+  const { color } = getComputedStyle(box)
+  const accent = getComputedStyle(box).getPropertyValue('accent-color')
+  const axis: uPlot.Axis = { stroke: color, grid: { show: false }, ticks: { stroke: color, width: 1 } }
+  const clock: uPlot.Axis = { ...axis, values: (_, at) => at.map(s => new Date(s * 1_000).toISOString().slice(11, 16)) }
+  return new uPlot(
+    {
+      width: Math.max(200, box.clientWidth),
+      height: heightPx,
+      legend: { show: false },
+      cursor: { show: false },
+      axes: [clock, axis],
+      series: [{}, { stroke: accent, width: 2, points: { show: false } }],
+    },
+    [minutes.map(ms => ms / 1_000), [...counts]],
+    box,
+  )
+}
