@@ -32,7 +32,7 @@ const world = await openWorld({ environment: 'production' })
 try {
   const { unknown } = await fillShop(world, TEXTS)
   for (const colorScheme of ['light', 'dark'] as const) {
-    const page = await world.visit(browser, 'ada', 'workers', { colorScheme })
+    const page = await world.visit(browser, 'approver', 'workers', { colorScheme })
     const turned = page.getByRole('row', { name: /^sweeper .* ago .* ago/ })
     await turned.waitFor({ timeout: REPORTED_WITHIN_MS })
     for (const screen of [...SCREENS, `key/${unknown}`]) {

@@ -6,8 +6,8 @@ import { listEvery } from './files.ts'
 import type { Finding } from './finding.ts'
 import { linksOf } from './markdown.ts'
 
-/** Sources, maps and tests have no place in a package. */
-const BELONGS = /^(?:package\.json|LICENSE|README\.md|dist\/.+(?<!\.test)\.(?:d\.ts|js))$/
+/** Sources, maps and tests have no place in a package. The console is a built page. */
+const BELONGS = /^(?:package\.json|LICENSE|README\.md|dist\/.+(?<!\.test)\.(?:d\.ts|js)|dist\/page\/.+\.(?:css|html))$/
 
 const NEEDED = ['package.json', 'LICENSE', 'README.md']
 

@@ -27,7 +27,7 @@ describeBrowser('an operator after an outage of the provider', own => {
       shop.provider.mode = 'answers'
       shop.provider.indexed = 380
 
-      const page = await world.visit(own.server, 'otto', '')
+      const page = await world.visit(own.server, 'operator', '')
       await page.getByText('400 rows').waitFor()
       const keys = countKeys(page)
       await keys.press('l')
@@ -55,7 +55,7 @@ describeBrowser('an operator after an outage of the provider', own => {
       await page.getByText('second-person-needed: 2').waitFor()
       await keys.press('Escape')
 
-      const second = await world.visit(own.server, 'ada', 'proposals')
+      const second = await world.visit(own.server, 'approver', 'proposals')
       const others = countKeys(second)
       for (const left of [1, 0]) {
         await second.getByRole('button', { name: 'Approve…' }).first().waitFor()

@@ -56,7 +56,7 @@ describeBrowser('every screen', own => {
   })
 
   it.each(schemes)('is accessible when it is empty, in the %s theme', { timeout: 180_000 }, async colorScheme => {
-    const page = await empty.visit(own.server, 'ada', 'now', { colorScheme })
+    const page = await empty.visit(own.server, 'approver', 'now', { colorScheme })
     const faults: string[] = []
     for (const screen of screens) {
       await page.goto(`${empty.url}#/${screen}`)
@@ -67,7 +67,7 @@ describeBrowser('every screen', own => {
   })
 
   it.each(schemes)('is accessible when it is full, in the %s theme', { timeout: 180_000 }, async colorScheme => {
-    const page = await filled.visit(own.server, 'ada', 'now', { colorScheme })
+    const page = await filled.visit(own.server, 'approver', 'now', { colorScheme })
     const faults: string[] = []
     for (const screen of [...screens, `key/${ids.unknown}`, `key/${ids.completed}`]) {
       await page.goto(`${filled.url}#/${screen}`)
@@ -84,7 +84,7 @@ describeBrowser('every screen', own => {
   })
 
   it('shows hostile text as text, in every field that has some', { timeout: 120_000 }, async () => {
-    const page = await filled.visit(own.server, 'ada', 'now')
+    const page = await filled.visit(own.server, 'approver', 'now')
     const alarms: string[] = []
     page.on('dialog', dialog => {
       alarms.push(dialog.message())
@@ -106,7 +106,7 @@ describeBrowser('every screen', own => {
   })
 
   it('stands still while rows are selected, a dialog is open, or nobody looks', { timeout: 60_000 }, async () => {
-    const page = await filled.visit(own.server, 'ada', 'unknown')
+    const page = await filled.visit(own.server, 'approver', 'unknown')
     const asked: string[] = []
     page.on('request', request => {
       if (request.url().includes('/api/v1/work?')) asked.push(request.url())
@@ -135,7 +135,7 @@ describeBrowser('every screen', own => {
   })
 
   it('holds new rows back until they are asked for', { timeout: 60_000 }, async () => {
-    const page = await filled.visit(own.server, 'ada', 'unknown')
+    const page = await filled.visit(own.server, 'approver', 'unknown')
     await page.locator('a[data-row]').first().waitFor()
     const before = await page.locator('a[data-row]').count()
     await filled.shop.unknownPayment('late-1')
@@ -155,7 +155,7 @@ describeBrowser('the mount', own => {
   it.each(['/admin', '/ops/latchkey/console', '//doubled//slash'])('may be %s', async prefix => {
     const world = await openWorld({ prefix })
     world.shop.workers.start()
-    const page = await world.visit(own.server, 'vera', 'workers')
+    const page = await world.visit(own.server, 'viewer', 'workers')
     await page.getByRole('rowheader', { name: 'sweeper' }).waitFor({ timeout: 20_000 })
     // Without its slash it goes to the one with it, by a relative address.
     const bare = await page.request.get(world.url.slice(0, -1), { maxRedirects: 0 })

@@ -18,7 +18,7 @@ describeBrowser('an operator with a keyboard', own => {
 
   it('finds a payment by its order number in two steps, and reads its story without its body', async () => {
     await world.shop.pay({ scope: 'acme', order: 'B-77', amount: 1_290 })
-    const page = await world.visit(own.server, 'vera', 'now')
+    const page = await world.visit(own.server, 'viewer', 'now')
     const keys = countKeys(page)
     await keys.press('/')
     await keys.say('B-77')
@@ -39,7 +39,7 @@ describeBrowser('an operator with a keyboard', own => {
   it('resumes a group that a deploy had parked, when the version that it needs is back', async () => {
     const { shop } = world
     await shop.deployTooEarly(60)
-    const page = await world.visit(own.server, 'otto', 'parked')
+    const page = await world.visit(own.server, 'operator', 'parked')
     await page.getByText('60 rows').waitFor({ timeout: settleWithinMs })
     await page.getByText('· definition-changed').waitFor()
     await page.locator('a[data-row]').first().press('o')
@@ -63,7 +63,7 @@ describeBrowser('an operator with a keyboard', own => {
   it('sees a dead sweeper although every counter is zero', { timeout: 120_000 }, async () => {
     const lonely = await openWorld()
     lonely.shop.workers.start()
-    const page = await lonely.visit(own.server, 'vera', 'now')
+    const page = await lonely.visit(own.server, 'viewer', 'now')
     await page.getByText('No outcome is unknown').waitFor({ timeout: settleWithinMs })
     await lonely.shop.workers.stop()
     lonely.shop.ageBeats(130_000)
@@ -76,8 +76,8 @@ describeBrowser('an operator with a keyboard', own => {
   it('keeps the form of the second of two operators, and shows what the first recorded', async () => {
     const id = await world.shop.unknownPayment('C-1')
     const [first, second] = [
-      await world.visit(own.server, 'otto', `key/${id}`),
-      await world.visit(own.server, 'ada', `key/${id}`),
+      await world.visit(own.server, 'operator', `key/${id}`),
+      await world.visit(own.server, 'approver', `key/${id}`),
     ]
     await answerYes(first, id, 'seen in the dashboard')
     await fillYes(second, id, 'the customer has a receipt')
@@ -89,7 +89,7 @@ describeBrowser('an operator with a keyboard', own => {
       .catch(() => {})
     await second.getByText('row-moved').waitFor()
     const moved = second.getByRole('group', { name: 'Row moved' })
-    await expect.poll(() => moved.innerText()).toContain('otto@shop.example')
+    await expect.poll(() => moved.innerText()).toContain('on-call@shop.example')
     expect(await moved.innerText()).toContain('seen in the dashboard')
     expect(await second.getByRole('textbox', { name: /^Reason/ }).inputValue()).toBe('the customer has a receipt')
     expect(await second.getByLabel('Reference at the provider').inputValue()).toBe('ch_c1')
@@ -98,8 +98,13 @@ describeBrowser('an operator with a keyboard', own => {
   it('shows an auditor who said no, and exports it', async () => {
     const id = await world.shop.unknownPayment('D-1')
     await world.shop.passQuarantine()
-    await sayNo(world.shop, { id, by: 'otto', approvedBy: 'ada', reason: 'the provider confirms by ticket 4711' })
-    const page = await world.visit(own.server, 'vera', 'audit')
+    await sayNo(world.shop, {
+      id,
+      by: 'operator',
+      approvedBy: 'approver',
+      reason: 'the provider confirms by ticket 4711',
+    })
+    const page = await world.visit(own.server, 'viewer', 'audit')
     await page.getByRole('cell', { name: 'the provider confirms by ticket 4711' }).first().waitFor()
     const [download] = await Promise.all([
       page.waitForEvent('download'),
@@ -110,7 +115,7 @@ describeBrowser('an operator with a keyboard', own => {
       .split('\n')
       .map(line => JSON.parse(line) as { by: string; act: string; reason: string; evidence?: string; refused?: string })
     const said = lines.filter(
-      ({ by, act, refused }) => by === 'ada@shop.example' && act.startsWith('settle') && refused === undefined,
+      ({ by, act, refused }) => by === 'lead@shop.example' && act.startsWith('settle') && refused === undefined,
     )
     expect(said).toHaveLength(1)
     expect(said[0]?.evidence).toContain('ticket:4711')

@@ -28,16 +28,16 @@ export async function fillShop(
   await shop.transfer('globex', 'transfer-1')
   await shop.deployTooEarly(3)
   const admin = createAdmin({ latchkey: shop.latchkey, quarantineMs: () => 0 })
-  const otto = { who: people.otto, source: 'console' } as const
+  const operator = { who: people.operator, source: 'console' } as const
   const act = async (id: string) => {
-    const found = await admin.key(otto, id)
+    const found = await admin.key(operator, id)
     return { id, reason, version: found.kind === 'found' ? found.value.version : '' }
   }
-  await admin.note(otto, await act(unknown))
-  await admin.take(otto, await act(unknown))
+  await admin.note(operator, await act(unknown))
+  await admin.take(operator, await act(unknown))
   const evidence = { kind: 'ticket', reference: ticket } as const
-  await admin.settle(otto, { ...(await act(unknown)), effect: 'charge', answer: 'did_not_happen', evidence })
-  await admin.reveal(otto, { ...(await act(unknown)), what: 'input' })
+  await admin.settle(operator, { ...(await act(unknown)), effect: 'charge', answer: 'did_not_happen', evidence })
+  await admin.reveal(operator, { ...(await act(unknown)), what: 'input' })
   shop.workers.start()
   const [paid] = await shop.latchkey.find({ reference: 'A-1001' })
   return { unknown, completed: paid?.id ?? '' }

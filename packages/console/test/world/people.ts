@@ -3,10 +3,10 @@ import type { BrowserContext } from 'playwright-core'
 import type { Person } from 'latchkey/admin'
 
 export const people = {
-  vera: { name: 'vera@shop.example', role: 'viewer' },
-  otto: { name: 'otto@shop.example', role: 'operator' },
-  ada: { name: 'ada@shop.example', role: 'approver' },
-  bob: { name: 'bob@shop.example', role: 'approver' },
+  viewer: { name: 'support@shop.example', role: 'viewer' },
+  operator: { name: 'on-call@shop.example', role: 'operator' },
+  approver: { name: 'lead@shop.example', role: 'approver' },
+  secondApprover: { name: 'deputy@shop.example', role: 'approver' },
 } as const satisfies Readonly<Record<string, Person>>
 
 export type Name = keyof typeof people

@@ -91,7 +91,7 @@ interface Once {
 
 const operation = 'admin.api'
 
-/** Our own medicine: the key of a request is a key as any other, on the same store, under an operation of its own. */
+/** The Idempotency-Key of a request is claimed on the same store as every other key, under an operation of its own. */
 function onceOf<Tx>(latchkey: AdminHost<Tx>): Once {
   const { store, clock, telemetry } = latchkey[engine]
   const own = createLatchkey({ store, clock, telemetry, scope: singleTenant, maintenance: false })
