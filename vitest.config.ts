@@ -29,5 +29,7 @@ export default defineConfig({
     onConsoleLog: line => !line.startsWith('[latchkey] '),
     testTimeout: 60_000,
     hookTimeout: 60_000,
+    // The default of one second is shorter than a page or a process may take on a busy machine.
+    expect: { poll: { timeout: 20_000 } },
   },
 })

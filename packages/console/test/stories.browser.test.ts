@@ -90,7 +90,7 @@ describeBrowser('an operator with a keyboard', own => {
     await second.getByText('row-moved').waitFor()
     const moved = second.getByRole('group', { name: 'Row moved' })
     await expect.poll(() => moved.innerText()).toContain('on-call@shop.example')
-    expect(await moved.innerText()).toContain('seen in the dashboard')
+    await expect.poll(() => moved.innerText()).toContain('seen in the dashboard')
     expect(await second.getByRole('textbox', { name: /^Reason/ }).inputValue()).toBe('the customer has a receipt')
     expect(await second.getByLabel('Reference at the provider').inputValue()).toBe('ch_c1')
   })
