@@ -15,7 +15,7 @@ type Shown<T> = Exclude<keyof T, symbol>
 
 describe('what a user sees', () => {
   const latchkey = createLatchkey({ store: memoryStore(), scope: () => 'acme' })
-  const operators = ['forget', 'inspect', 'list', 'settle', 'unpark']
+  const operators = ['find', 'forget', 'inspect', 'list', 'settle', 'unpark']
 
   it('of a Latchkey is what a user calls', () => {
     expectTypeOf<Shown<Latchkey<unknown, unknown>>>().toEqualTypeOf<
