@@ -55,7 +55,7 @@ export interface Observed {
 interface Grant extends Pick<Execution, 'attempt' | 'fence'> {
   /** Asked when the handler first reads `signal`. */
   readonly lease: Pick<Lease, 'signal'>
-  readonly references: ReferenceWriter
+  readonly references: Pick<ReferenceWriter, 'add'>
 }
 
 export function execution(
@@ -96,7 +96,7 @@ const lazySignal: PropertyDescriptor & ThisType<{ [signalSource]: Grant['lease']
 }
 
 /** For work without a row. */
-export const noReferences: ReferenceWriter = { add: async () => {}, written: undefined }
+export const noReferences: Pick<ReferenceWriter, 'add'> = { add: async () => {} }
 
 /** For work without a claim that could be lost. */
 export const neverLost: Grant['lease'] = { signal: () => new AbortController().signal }

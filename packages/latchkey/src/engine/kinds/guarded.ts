@@ -91,7 +91,8 @@ class GuardedRun<Tx, C> implements OwnedRow<C>, Ending {
   private readonly core: Core<Tx>
   private readonly claiming: Claiming<GuardedWork>
   private readonly context: GuardedExecution & Observed
-  private readonly references: ReferenceWriter
+  /** Created when the handler names its row. */
+  private references: ReferenceWriter | undefined
 
   constructor(core: Core<Tx>, settings: Settings<C>, { won, execution: claiming }: GrantedWork) {
     const { request, claimedAtMs } = claiming
@@ -110,9 +111,9 @@ class GuardedRun<Tx, C> implements OwnedRow<C>, Ending {
       operation,
       onBeat: request.onBeat,
     })
-    this.references = referencesOf(core, operation, won.claim)
     const { attempt, claim } = won
-    this.context = execution(request, { attempt, fence: claim.fence, lease: this.lease, references: this.references })
+    const references = { add: (text: string) => this.addReference(text) }
+    this.context = execution(request, { attempt, fence: claim.fence, lease: this.lease, references })
   }
 
   get lasts(): Lease {
@@ -130,9 +131,14 @@ class GuardedRun<Tx, C> implements OwnedRow<C>, Ending {
     )
   }
 
+  private addReference(text: string): Promise<void> {
+    this.references ??= referencesOf(this.core, this.request.identity.operation, this.claim)
+    return this.references.add(text)
+  }
+
   /** What the handler did not wait for is written while the row is still its own. */
   private end(ended: Attempt): void {
-    const { written } = this.references
+    const written = this.references?.written
     if (written === undefined) this.finish(ended)
     else void written.then(() => this.finish(ended))
   }
