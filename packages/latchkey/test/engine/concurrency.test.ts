@@ -139,6 +139,18 @@ describe('wait mode', () => {
     expect(faulty.calls.claim).toBe(3)
   })
 
+  it('tells its caller that the handler begins, and tells one that was answered from the row nothing', async () => {
+    const { operation } = guarded({ onInProgress: 'wait' })
+    const started: string[] = []
+    const ask = (caller: string) =>
+      operation[engine].execute(executeRequest('k', { onStart: () => void started.push(caller) }), async () =>
+        answered(201),
+      )
+    expect(told(await ask('first'))).toBe('executed 201 yes')
+    expect(told(await ask('second'))).toBe('replayed 201')
+    expect(started).toEqual(['first'])
+  })
+
   it('ends in in-progress when its time is over, and leaves the owner’s row alone', async () => {
     const { operation } = guarded({ onInProgress: 'wait', waitMs: 300 })
     const { opened, open: letGo } = gate()

@@ -51,7 +51,10 @@ async function waitForDuplicate<Tx, C, W>(core: Core<Tx>, settings: Settings<C>,
   const { clock, waiters, closing } = core
   const until = clock.monotonicMs() + settings.waitMs
   let ran = false
-  const onStart = () => void (ran = true)
+  const onStart = () => {
+    ran = true
+    entry.request.onStart?.()
+  }
   let answer: Answer | undefined
   for (let pollMs = firstPollMs; ; pollMs = Math.min(2 * pollMs, pollMsMax)) {
     // A caller whose duplicate was seen must not be answered that nothing was executed.
