@@ -156,6 +156,35 @@ function harmlessTrace(telemetry: Telemetry): NonNullable<Telemetry['trace']> {
   }
 }
 
+/** By operation. */
+export type Counts = Map<string, Map<Metric, number>>
+
+/** Operations are declared by name, so that there are few. A process that has more of them counts the rest together. */
+const operationsMax = 1_000
+const others = 'others'
+
+/** Adds the `wanted` metrics to `counts` on their way to `telemetry`. `onFirst`: `counts` were empty until now. */
+export function counting(
+  telemetry: Telemetry,
+  wanted: ReadonlySet<Metric>,
+  counts: Counts,
+  onFirst: () => void,
+): Telemetry {
+  return {
+    ...telemetry,
+    count(metric, attributes) {
+      if (wanted.has(metric)) {
+        if (counts.size === 0) onFirst()
+        const { operation = '' } = attributes
+        const name = counts.has(operation) || counts.size < operationsMax ? operation : others
+        const ofOperation = counts.get(name) ?? new Map<Metric, number>()
+        counts.set(name, ofOperation.set(metric, (ofOperation.get(metric) ?? 0) + 1))
+      }
+      telemetry.count(metric, attributes)
+    },
+  }
+}
+
 /** An observer typed as returning nothing may still return a promise. */
 function disregard(result: unknown): void {
   if (result !== undefined) Promise.resolve(result).catch(() => {})

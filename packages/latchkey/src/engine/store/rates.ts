@@ -1,14 +1,11 @@
-/** How often what happens, by operation and minute, for the whole fleet: counted here and added to the store's table every ten seconds. */
+/** How often what happens, by operation and minute, for the whole fleet: counted in each process and added to the store's table every ten seconds. */
 import type { Clock } from '../../ports/clock.ts'
 import type { AdminRecords, Rate } from '../../ports/faculties/admin.ts'
 import type { Store } from '../../ports/store.ts'
-import type { Metric, Telemetry } from '../../ports/telemetry.ts'
+import { type Counts, counting, type Metric, type Telemetry } from '../../ports/telemetry.ts'
 
 /** One statement in ten seconds: little for the store, and soon enough for a person. */
 const flushMs = 10_000
-/** Operations are declared by name, so that there are few. A process that has more of them counts the rest together. */
-const operationsMax = 1_000
-const others = 'others'
 
 const counted: ReadonlySet<Metric> = new Set<Metric>([
   'reserve.created',
@@ -28,7 +25,7 @@ export interface Rates {
 
 export function countRates<Tx>(telemetry: Telemetry, { admin }: Pick<Store<Tx>, 'admin'>, clock: Clock): Rates {
   if (admin === undefined) return { telemetry, end: async () => {} }
-  const counts = new Map<string, Map<Metric, number>>()
+  const counts: Counts = new Map()
   let cancel: (() => void) | undefined
   let ended = false
 
@@ -38,33 +35,21 @@ export function countRates<Tx>(telemetry: Telemetry, { admin }: Pick<Store<Tx>, 
     if (rates.length > 0) await addRates(admin, rates)
   }
 
-  function add(metric: Metric, operation: string): void {
-    const name = counts.has(operation) || counts.size < operationsMax ? operation : others
-    const ofOperation = counts.get(name) ?? new Map<Metric, number>()
-    counts.set(name, ofOperation.set(metric, (ofOperation.get(metric) ?? 0) + 1))
-    cancel ??= clock.after(flushMs, () => {
-      cancel = undefined
-      void flush()
-    })
+  function flushLater(): void {
+    if (!ended) cancel = clock.after(flushMs, () => void flush())
   }
 
   return {
+    telemetry: counting(telemetry, counted, counts, flushLater),
     end() {
       ended = true
       cancel?.()
       return flush()
     },
-    telemetry: {
-      ...telemetry,
-      count(metric, attributes) {
-        if (!ended && counted.has(metric)) add(metric, attributes.operation ?? '')
-        telemetry.count(metric, attributes)
-      },
-    },
   }
 }
 
-function ratesOf(counts: ReadonlyMap<string, ReadonlyMap<Metric, number>>): readonly Rate[] {
+function ratesOf(counts: Counts): readonly Rate[] {
   return [...counts].flatMap(([operation, metrics]) =>
     [...metrics].map(([metric, count]) => ({ operation, metric, count })),
   )
