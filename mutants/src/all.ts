@@ -2,6 +2,7 @@ import { adminMutants } from './admin.ts'
 import { answerMutants } from './answers.ts'
 import { auditMutants } from './audit.ts'
 import { clientTextMutants } from './client-text.ts'
+import { consoleMutants } from './console.ts'
 import { consumerMutants } from './consumers.ts'
 import { engineMutants } from './engine.ts'
 import { httpMutants } from './http.ts'
@@ -52,6 +53,7 @@ export const mutants: readonly Mutant[] = [
   ...sealedMutants,
   ...auditMutants,
   ...adminMutants,
+  ...consoleMutants,
   ...limitMutants,
   ...inboxMutants,
 ]

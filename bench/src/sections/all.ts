@@ -3,6 +3,7 @@ import type { Section } from '../section.ts'
 import { allocation } from './allocation.ts'
 import { behaviour } from './behaviour.ts'
 import { connections } from './connections.ts'
+import { consolePage } from './console.ts'
 import { consumers } from './consumers.ts'
 import { fingerprint } from './fingerprint.ts'
 import { flood } from './flood.ts'
@@ -26,4 +27,5 @@ export const sections: readonly Section[] = [
   consumers,
   publishers,
   fingerprint,
+  consolePage,
 ]

@@ -4,6 +4,7 @@ import { loopStates } from '../page/api/worker-health.ts'
 import { emptyForm, settleBody } from '../page/key/answer.ts'
 import { storedText } from '../page/key/stored-text.ts'
 import { durationText, utcText } from '../page/parts/duration.ts'
+import { rangeOf } from '../page/work/drawn-range.ts'
 import { guessColumns, listOf } from '../page/work/export-columns.ts'
 import { holdList } from '../page/work/held-list.ts'
 
@@ -42,6 +43,27 @@ describe('a list under the eyes of a reader', () => {
   it('shows everything where nothing was shown, or nothing of it is left', () => {
     expect(holdList(undefined, rows)).toEqual({ shown: rows, fresh: 0 })
     expect(holdList(new Set(['x']), rows)).toEqual({ shown: rows, fresh: 0 })
+  })
+})
+
+describe('the part of a list that is drawn', () => {
+  const heights = Array.from({ length: 100 }, () => 400)
+  const windowPx = 1_000
+
+  it('is what the window shows and 800 pixels on both sides, and leaves the height of the rest', () => {
+    expect(rangeOf(heights, { topPx: 0, windowPx })).toEqual({ first: 0, last: 4, abovePx: 0, belowPx: 38_000 })
+    expect(rangeOf(heights, { topPx: 20_000, windowPx })).toEqual({
+      first: 48,
+      last: 54,
+      abovePx: 19_200,
+      belowPx: 18_000,
+    })
+  })
+
+  it('is the nearest block where the list is far above the window, or far below', () => {
+    expect(rangeOf(heights, { topPx: 90_000, windowPx })).toMatchObject({ first: 99, last: 99, belowPx: 0 })
+    expect(rangeOf(heights, { topPx: -90_000, windowPx })).toMatchObject({ first: 0, last: 0, abovePx: 0 })
+    expect(rangeOf([], { topPx: 0, windowPx })).toEqual({ first: 0, last: 0, abovePx: 0, belowPx: 0 })
   })
 })
 

@@ -1,18 +1,18 @@
 /** The queue of unknown outcomes, and the queue of what was given up: grouped by cause, acted on row by row or by a plan. */
-import { useMemo, useState } from 'preact/hooks'
-import type { AdminRow, BulkGiven, Overview, WorkGroups } from 'latchkey/admin'
-import { useHold, usePoll } from '../api/poll.ts'
-import { announce } from '../parts/announce.tsx'
+import { useState } from 'preact/hooks'
+import type { BulkGiven, Overview, WorkGroups } from 'latchkey/admin'
+import { usePoll } from '../api/poll.ts'
 import { Life } from '../parts/life.tsx'
 import { ProblemNote } from '../parts/problem.tsx'
 import type { Route } from '../parts/route.ts'
 import { useSession } from '../parts/session.ts'
 import type { QueueKind } from './columns.tsx'
 import { FilterBar, filtersOf } from './filters.tsx'
-import { Group, type GroupAct, type Selection } from './group.tsx'
+import { Group, type GroupAct } from './group.tsx'
 import { ImportDialog } from './import-dialog.tsx'
 import { LastAnswer } from './last-answer.tsx'
 import { PlanDialog } from './plan-dialog.tsx'
+import { useSelection } from './selection.ts'
 
 interface QueueProps {
   readonly kind: QueueKind
@@ -81,30 +81,6 @@ export function Queue({ kind, route, overview, overviewAtMs }: QueueProps) {
       {isImporting && <ImportDialog onClose={close} />}
     </>
   )
-}
-
-/** Rows that are selected do not move: polling stands still. */
-function useSelection() {
-  const [ids, setIds] = useState<ReadonlySet<string>>(new Set())
-  useHold(ids.size > 0)
-  const selection: Selection = useMemo(
-    () => ({
-      has: id => ids.has(id),
-      set(rows: readonly AdminRow[], isSelected) {
-        setIds(before => {
-          const next = new Set(before)
-          for (const { id } of rows) {
-            if (isSelected) next.add(id)
-            else next.delete(id)
-          }
-          announce(`${next.size} selected`)
-          return next
-        })
-      },
-    }),
-    [ids],
-  )
-  return { ids, selection, clear: () => setIds(new Set()) }
 }
 
 type WorkGroup = WorkGroups['groups'][number]
