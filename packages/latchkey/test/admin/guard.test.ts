@@ -115,7 +115,7 @@ it('protects every answer by its headers, also one that refuses', async () => {
     await send('session', { who: 'stranger' }),
     await send('session', { headers: { host: 'evil.example' } }),
   ]) {
-    expect(headers.get('content-security-policy')).toContain("default-src 'none'")
+    expect(headers.get('content-security-policy')).toContain("default-src 'none'; script-src 'self';")
     expect(headers.get('content-security-policy')).toContain("frame-ancestors 'none'")
     expect(headers.get('x-content-type-options')).toBe('nosniff')
     expect(headers.get('cache-control')).toBe('no-store')
