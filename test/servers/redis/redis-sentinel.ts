@@ -9,17 +9,22 @@ export type RedisSentinels = {
   /** The name that sentinels know the master by. */
   readonly name: string
   readonly sentinels: readonly { readonly host: string; readonly port: number }[]
+  /** kill -9 of the master. */
+  killMaster(): Promise<void>
   /** The master is cut off from its replicas, from the sentinels, and from clients that ask these for its address. Clients with its own address still reach it. */
-  divide(): void
+  divide(): Promise<void>
   mend(): void
-  /** One of the replicas has become the master. From then on it stays: on a busy machine it may be silent for as long as the first one was. */
+  /** One of the replicas has become the master. */
   promoted(): Promise<boolean>
+  /** Every sentinel names that replica. From then on it stays the master. */
+  agreed(): Promise<boolean>
   stop(): Promise<void>
 }
 
 const NAME = 'shop'
 const READY_LIMIT_MS = 30_000
 const DOWN_AFTER_MS = 1_000
+/** Before the failover that a test asks for, and after it: on a busy machine any server may be silent for a second, and would be replaced. */
 const PATIENT_MS = 120_000
 /** Sentinels that did not agree on one of them vote again after twice this time. */
 const FAILOVER_TIMEOUT_MS = 5_000
@@ -42,23 +47,33 @@ export async function startSentinels(): Promise<RedisSentinels> {
     const replicas = await Promise.all([1, 2].map(async () => running(await startRedis(following))))
     const lines = [
       `sentinel monitor ${NAME} 127.0.0.1 ${wire.port} 2`,
-      `sentinel down-after-milliseconds ${NAME} ${DOWN_AFTER_MS}`,
+      `sentinel down-after-milliseconds ${NAME} ${PATIENT_MS}`,
       `sentinel failover-timeout ${NAME} ${FAILOVER_TIMEOUT_MS}`,
     ]
     const sentinels = await Promise.all([1, 2, 3].map(async () => running(await startSentinel(lines))))
     await ready(replicas, sentinels)
+    const wait = (ms: number) => Promise.all(sentinels.map(sentinel => setPatience(sentinel, ms)))
     return {
       master,
       replicas,
       name: NAME,
       sentinels: sentinels.map(({ host, port }) => ({ host, port })),
-      divide: () => wire.silence(),
+      async killMaster() {
+        await master.kill()
+        await wait(DOWN_AFTER_MS)
+      },
+      async divide() {
+        wire.silence()
+        await wait(DOWN_AFTER_MS)
+      },
       mend: () => wire.mend(),
-      async promoted() {
-        // A sentinel closes the connections of the server that it promotes, ours among them: then the next look tells.
-        const infos = await Promise.all(replicas.map(replica => infoOf(replica, 'replication').catch(() => '')))
-        if (!infos.some(info => info.includes('role:master'))) return false
-        await Promise.all(sentinels.map(becomePatient))
+      promoted: async () => (await masterAmong(replicas)) !== undefined,
+      async agreed() {
+        const promoted = await masterAmong(replicas)
+        const named = await Promise.all(sentinels.map(namedBy))
+        if (promoted === undefined || named.some(port => port !== promoted.port)) return false
+        // Not sooner: a patient sentinel that has not heard of the promotion takes the old master for alive, and makes the new one its replica again.
+        await wait(PATIENT_MS)
         return true
       },
       stop,
@@ -86,8 +101,20 @@ function infoOf(server: RedisServer, section: string): Promise<string> {
   return askServer(server, ['INFO', section])
 }
 
-async function becomePatient(sentinel: RedisServer): Promise<void> {
-  await askServer(sentinel, ['SENTINEL', 'SET', NAME, 'down-after-milliseconds', String(PATIENT_MS)])
+async function masterAmong(replicas: readonly RedisServer[]): Promise<RedisServer | undefined> {
+  // A sentinel closes the connections of the server that it promotes, ours among them: then the next look tells.
+  const infos = await Promise.all(replicas.map(replica => infoOf(replica, 'replication').catch(() => '')))
+  return replicas[infos.findIndex(info => info.includes('role:master'))]
+}
+
+/** The port of the server that this sentinel sends clients to. */
+async function namedBy(sentinel: RedisServer): Promise<number> {
+  const [, port] = (await askServer(sentinel, ['SENTINEL', 'GET-MASTER-ADDR-BY-NAME', NAME])).split(',')
+  return Number(port)
+}
+
+async function setPatience(sentinel: RedisServer, ms: number): Promise<void> {
+  await askServer(sentinel, ['SENTINEL', 'SET', NAME, 'down-after-milliseconds', String(ms)])
 }
 
 async function askServer({ url }: RedisServer, [command, ...args]: readonly [string, ...string[]]): Promise<string> {

@@ -106,9 +106,10 @@ describeWith('the redis store with Sentinel', found.kind === 'missing' ? found.w
       const load = startLoad({ side: 'others', store, ledger })
       await delay(beforeMs)
       const killedAtMs = performance.now()
-      await group.master.kill()
+      await group.killMaster()
       expect(await until(() => group.promoted(), failoverLimitMs)).toBe(true)
       const promotedAtMs = performance.now()
+      expect(await until(() => group.agreed(), failoverLimitMs)).toBe(true)
       const isBack = () => acknowledgedSince(ledger, 'others', promotedAtMs) > 0
       expect(await until(isBack, failoverLimitMs)).toBe(true)
       await delay(afterMs)
@@ -144,9 +145,10 @@ describeWith('the redis store with Sentinel', found.kind === 'missing' ? found.w
       ]
       await delay(beforeMs)
       const cutAtMs = performance.now()
-      group.divide()
+      await group.divide()
       expect(await until(() => group.promoted(), failoverLimitMs)).toBe(true)
       const promotedAtMs = performance.now()
+      expect(await until(() => group.agreed(), failoverLimitMs)).toBe(true)
       const isBack = () => acknowledgedSince(ledger, 'others', promotedAtMs) > 0
       expect(await until(isBack, failoverLimitMs)).toBe(true)
       await delay(afterMs)
