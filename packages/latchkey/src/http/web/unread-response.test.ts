@@ -1,28 +1,28 @@
 import { getRequestListener } from '@hono/node-server'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterEach, describe, expect, it } from 'vitest'
 import { captureFetchResponse } from './capture.ts'
 import { partsOf } from './unread-response.ts'
 
 const platform = Response
+// Making a listener puts the server's own class in the global place.
+getRequestListener(() => new Response())
+const ofHono = Response
 const capture = (response: Response) =>
   captureFetchResponse(response, { error: undefined, before: [], bytesMax: 1_000, request: new Request('http://x') })
 
-function usePlatform(): void {
-  Object.defineProperty(globalThis, 'Response', { value: platform, writable: true, configurable: true })
+function use(value: typeof Response): void {
+  Object.defineProperty(globalThis, 'Response', { value, writable: true, configurable: true })
 }
+afterEach(() => use(ofHono))
 
 describe('a response of the platform', () => {
   it('says nothing about what it was made of', () => {
-    usePlatform()
+    use(platform)
     expect(partsOf(new Response('tea', { headers: { 'content-type': 'text/plain' } }))).toBeUndefined()
   })
 })
 
 describe("a response of Hono's Node server", () => {
-  // Making a listener puts the server's own class in the global place.
-  beforeAll(() => void getRequestListener(() => new Response()))
-  afterAll(usePlatform)
-
   const type = { 'Content-Type': 'application/json' }
 
   it('is known without being read', () => {
