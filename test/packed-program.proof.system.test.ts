@@ -1,4 +1,5 @@
-import { execFile } from 'node:child_process'
+import { execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -57,6 +58,28 @@ describe('the packed command line, in an empty folder', () => {
     expect((await latchkey(['migrate'], env)).code).toBe(0)
     expect((await latchkey(['migrate', 'status'], env)).code).toBe(0)
     expect((await latchkey(['doctor'], env)).stdout).toMatch(/^ok {4}schema/m)
+  })
+
+  it('serves the page that was packed beside it', async () => {
+    const { PATH = '' } = process.env
+    const child = spawn(join(app, 'node_modules/.bin/latchkey'), ['console', '--store', 'sqlite:./app.db'], {
+      cwd: app,
+      env: { PATH, HOME: folder },
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
+    try {
+      const [link] = (await once(child.stdout, 'data')) as [Buffer]
+      const signedIn = await fetch(link.toString().trim(), { redirect: 'manual' })
+      const headers = { cookie: signedIn.headers.get('set-cookie')?.split(';')[0] ?? '' }
+      const { origin } = new URL(link.toString())
+      const page = await (await fetch(origin, { headers })).text()
+      expect(page).toContain('<title>Latchkey</title>')
+      const files = [...page.matchAll(/(?:src|href)="\.\/(assets\/[^"]+)"/g)].map(([, path = '']) => path)
+      expect(files.length).toBeGreaterThanOrEqual(2)
+      for (const path of files) expect((await fetch(`${origin}/${path}`, { headers })).status, path).toBe(200)
+    } finally {
+      child.kill('SIGKILL')
+    }
   })
 
   it('carries the licences of what is in it', async () => {

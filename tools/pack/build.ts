@@ -3,21 +3,26 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { run, toolPath } from '../check/process.ts'
 
-/** `library`: where the built library is, for a package that compiles against its declarations. */
-export type Build = { root: string; folder: string; out: string; library: string | undefined }
+/** `declarations`: where the packages before this one are built, for one that compiles against them. */
+export type Build = { root: string; folder: string; out: string; declarations: string | undefined }
 
 /** Comments stay in the declarations, which editors show. In the code they would be a sixth of the package. */
-export async function build({ root, folder, out, library }: Build): Promise<void> {
+export async function build({ root, folder, out, declarations }: Build): Promise<void> {
   const project = join(out, 'tsconfig.json')
   mkdirSync(out, { recursive: true })
-  writeFileSync(project, JSON.stringify(projectOf({ root, folder, out, library })))
+  writeFileSync(project, JSON.stringify(projectOf({ root, folder, out, declarations })))
   await must('tsc', ['-p', project, '--pretty', 'false', '--emitDeclarationOnly'], root)
   const codeOnly = ['--removeComments', '--declaration', 'false', '--isolatedDeclarations', 'false']
   await must('tsc', ['-p', project, '--pretty', 'false', ...codeOnly], root)
 }
 
-function projectOf({ root, folder, out, library }: Build): object {
-  const paths = { latchkey: [`${library}/dist/index.d.ts`], 'latchkey/*': [`${library}/dist/*/index.d.ts`] }
+function projectOf({ root, folder, out, declarations }: Build): object {
+  const library = `${declarations}/packages/latchkey/dist`
+  const paths = {
+    latchkey: [`${library}/index.d.ts`],
+    'latchkey/*': [`${library}/*/index.d.ts`],
+    '@latchkey/console': [`${declarations}/packages/console/dist/index.d.ts`],
+  }
   const source = join(root, folder, 'src')
   return {
     extends: join(root, folder, 'tsconfig.build.json'),
@@ -25,7 +30,7 @@ function projectOf({ root, folder, out, library }: Build): object {
       rootDir: source,
       outDir: join(out, 'dist'),
       typeRoots: [join(root, 'node_modules/@types')],
-      ...(library === undefined ? {} : { paths }),
+      ...(declarations === undefined ? {} : { paths }),
     },
     include: [source],
     exclude: [join(source, '**/*.test.ts'), join(source, '**/vectors')],

@@ -16,8 +16,8 @@ const LIBRARY = 'packages/latchkey'
 const PROGRAM = 'packages/cli'
 const CONSOLE = 'packages/console'
 
-/** In the order in which they are built: the others compile against the declarations of the first. */
-const PUBLISHED = [LIBRARY, 'packages/conformance', PROGRAM, CONSOLE]
+/** In the order in which they are built: the others compile against the declarations of the first, and the program against those of the console. */
+const PUBLISHED = [LIBRARY, 'packages/conformance', CONSOLE, PROGRAM]
 
 export type PackedPackage = { folder: string; name: string; tarball: string }
 
@@ -29,8 +29,8 @@ export async function packPackages(root: string, destination: string): Promise<P
     const packed: PackedPackage[] = []
     for (const folder of PUBLISHED) {
       const built = join(work, 'built', folder)
-      const library = folder === LIBRARY ? undefined : join(work, 'built', LIBRARY)
-      await build({ root, folder, out: built, library })
+      const declarations = folder === LIBRARY ? undefined : join(work, 'built')
+      await build({ root, folder, out: built, declarations })
       packed.push(await pack({ root, folder, built, stage: join(work, 'stage', folder), destination }))
     }
     return packed
@@ -51,7 +51,8 @@ async function pack({ root, folder, built, stage, destination }: Packing): Promi
   }
   // In one file, so that it needs nothing else: see the decision "What is packed".
   if (folder === PROGRAM) await bundleProgram(join(stage, 'dist/bin.js'))
-  if (folder === CONSOLE) await buildPage(join(stage, 'dist/page'))
+  // `latchkey console` serves the page from beside its file.
+  if (folder === CONSOLE || folder === PROGRAM) await buildPage(join(stage, 'dist/page'))
   cpSync(join(root, folder, 'LICENSE'), join(stage, 'LICENSE'))
   const texts: [string, string][] = [
     ['package.json', `${JSON.stringify(manifest, null, 2)}\n`],

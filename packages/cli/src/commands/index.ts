@@ -3,6 +3,7 @@ import type { CommandSpec } from '../program/command.ts'
 import { audit } from './audit.ts'
 import { completion } from './completion.ts'
 import { configShow } from './config/show.ts'
+import { serveConsole } from './console.ts'
 import { doctor } from './doctor.ts'
 import { inboxParked } from './inbox/parked.ts'
 import { inboxRedrive } from './inbox/redrive.ts'
@@ -37,7 +38,7 @@ export const commands: readonly CommandSpec[] = [
   ...[inboxParked, inboxRedrive],
   ...[proposalsList, proposalsApprove, proposalsReject],
   audit,
-  work,
+  ...[serveConsole, work],
   ...[init, migrate, migrateStatus, doctor, configShow, completion],
 ]
 

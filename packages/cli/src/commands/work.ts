@@ -1,7 +1,7 @@
 import type { WorkerName, Workers } from 'latchkey/workers'
 import { openWorkers } from '../desk/workers.ts'
 import type { CommandSpec } from '../program/command.ts'
-import { pause } from '../program/pause.ts'
+import { interrupted, pause } from '../program/pause.ts'
 import type { Context } from '../program/context.ts'
 import { CliError, type Exit, exits, usage } from '../program/exit.ts'
 
@@ -46,8 +46,7 @@ async function once({ clock, timeoutMs, signal, out }: Context, workers: Workers
 
 /** A process that is asked to end has done its work. */
 async function untilSignal({ signal, timeoutMs, out }: Context, workers: Workers): Promise<Exit> {
-  if (!signal.aborted)
-    await new Promise<void>(resolve => signal.addEventListener('abort', () => resolve(), { once: true }))
+  await interrupted(signal)
   const { drained } = await workers.drain({ timeoutMs })
   out.value(healthOf(workers), () => [])
   out.talk(drained ? 'ended; nothing is left half-done' : 'ended; what was running is recovered as after a crash')

@@ -1,10 +1,8 @@
 /** Opens the desk that the settings name. */
-import { createLatchkey, silentTelemetry, singleTenant } from 'latchkey'
 import type { Context } from '../program/context.ts'
-import { openStore } from '../stores/open.ts'
-import { hostOf, loadApplication } from './application.ts'
 import type { Desk } from './desk.ts'
-import { directDesk, personHere } from './direct.ts'
+import { directDesk } from './direct.ts'
+import { openHost } from './host.ts'
 import { remoteDesk } from './remote/desk.ts'
 
 interface OpenedDesk {
@@ -33,18 +31,6 @@ export function withActingDesk<T>(context: Context, work: (desk: Desk) => Promis
 async function openDesk(context: Context): Promise<OpenedDesk> {
   const { server } = context.settings.of
   if (server.value !== undefined) return { desk: remoteDesk(context, server.value), close: async () => {} }
-  const application = await loadApplication(context)
-  if (application === undefined) return openStoreDesk(context)
-  const desk = directDesk(application.latchkey, `through the application, as ${personHere().name}`)
-  return { desk, close: async () => application.close?.() }
-}
-
-/** Nothing is declared on it: rows of any operation can be listed and settled, with the default retention. */
-async function openStoreDesk(context: Context): Promise<OpenedDesk> {
-  const { store, address, close } = await openStore(context)
-  const { timeoutMs: storeTimeoutMs } = context
-  const telemetry = { ...silentTelemetry, report: (message: string) => context.out.detail(message) }
-  const latchkey = createLatchkey({ store, scope: singleTenant, maintenance: false, storeTimeoutMs, telemetry })
-  const desk = directDesk(hostOf(latchkey), `straight to ${address}, as ${personHere().name}`)
-  return { desk, close }
+  const { latchkey, as, close } = await openHost(context)
+  return { desk: directDesk(latchkey, as), close }
 }
