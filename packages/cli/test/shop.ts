@@ -1,4 +1,5 @@
 /** An application with every kind of trouble: what the commands are tried on. Also the application of a configuration. */
+import { setTimeout as sleep } from 'node:timers/promises'
 import {
   createLatchkey,
   type FullStore,
@@ -78,6 +79,8 @@ export function openShop<Tx>(store: FullStore<Tx>, asked: Asked = () => ({ kind:
   }
 }
 
+const patienceMs = 30_000
+
 /** Messages that nobody takes. */
 function givenUp<Tx>(store: FullStore<Tx>, latchkey: Latchkey<Tx, unknown>) {
   const book = latchkey.atomic('orders.book')
@@ -93,7 +96,11 @@ function givenUp<Tx>(store: FullStore<Tx>, latchkey: Latchkey<Tx, unknown>) {
       const relay = createRelay({ outbox: store.outbox, targets, attemptsMax: 1, telemetry: silentTelemetry })
       const isParked = async () =>
         (await store.outbox.parked({ limit: 1_000 })).some(message => message.topic === topic)
-      for (let turn = 0; turn < 50 && !(await isParked()); turn += 1) await relay.relayOnce()
+      // A relay sees a message once no older transaction is open on the whole server, and other suites have theirs there.
+      const until = Date.now() + patienceMs
+      while (!(await isParked()) && Date.now() < until) {
+        if ((await relay.relayOnce()).kind === 'idle') await sleep(20)
+      }
     },
     /** A message that its consumer has given up. */
     async parkedDelivery(id: string) {
