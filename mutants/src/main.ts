@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { installPostgres } from '../../test/servers/install-postgres.ts'
 import { findPostgres, startPostgres } from '../../test/servers/postgres.ts'
-import { announceServer, needsServer } from '../../test/servers/shared-server.ts'
+import { announceServer, MAY_INSTALL, needsServer } from '../../test/servers/shared-server.ts'
 import { mutants } from './all.ts'
 import type { Mutant, NamedTest } from './mutant.ts'
 import { copyTree } from './private-copy.ts'
@@ -34,6 +34,8 @@ for (const mutant of chosen) {
   mutated(mutant, new Map(mutant.patches.map(({ file }) => [file, readFileSync(join(root, file), 'utf8')])))
 }
 
+// The named tests start the other servers themselves, and install them as `npm test` does.
+process.env[MAY_INSTALL] ??= '1'
 const directory = mkdtempSync(join(tmpdir(), 'latchkey-mutants-'))
 const remove = () => rmSync(directory, { recursive: true, force: true, maxRetries: 5 })
 for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
