@@ -19,15 +19,18 @@ interface Measured extends Filled {
 
 export const operators: Section = {
   name: 'operators',
+  onlyNamed: true,
   what: 'what operators ask of createAdmin, among ten million completed keys and ten thousand unknown ones',
   async run({ postgres, programs, quick, repetitions }) {
     const sizes = quick ? { keys: 200_000, unknown: 1_500 } : { keys: 10_000_000, unknown: 10_000 }
     const order = { ...sizes, repetitions: Math.max(repetitions, repetitionsLeast) }
-    const database = await createDatabaseOn((await postgres()).url)
+    const { url: serverUrl, pid, dataDir } = await postgres()
+    const database = await createDatabaseOn(serverUrl)
     try {
       const { url } = database
       const filled = await fillForOperators({ url, ...sizes })
-      const answered = await askApart<readonly Answered[]>(programs.operators, { url, ...order } satisfies OperatorsOrder)
+      const asked: OperatorsOrder = { url, server: { pid, dataDir }, ...order }
+      const answered = await askApart<readonly Answered[]>(programs.operators, asked)
       return resultOf({ ...filled, ...order, answered })
     } finally {
       await database.drop()
@@ -43,19 +46,28 @@ function resultOf(measured: Measured): SectionResult {
 
 /** Of each kind the one that takes longest: the others are quicker. */
 function figuresOf(answered: readonly Answered[]): Record<string, Figure> {
-  const slowest = (kind: Answered['kind']) =>
-    answered.filter(each => each.kind === kind).toSorted((a, b) => median(b.ms) - median(a.ms))[0]
-  const [find, list] = [slowest('find'), slowest('list')]
-  return {
-    'slowest find': figure(find?.ms ?? [], 'ms', `the slowest way to find a key: ${find?.name}`),
-    'slowest list': figure(list?.ms ?? [], 'ms', `the slowest list: ${list?.name}`),
-  }
+  const slowest = (kind: Answered['kind'], by: (each: Answered) => number) =>
+    answered.filter(each => each.kind === kind).toSorted((a, b) => by(b) - by(a))[0]
+  const figures = (['find', 'list'] as const).flatMap(kind => {
+    const waited = slowest(kind, ({ ms }) => median(ms))
+    const worked = slowest(kind, ({ processorMs }) => processorMs)
+    return [
+      [`slowest ${kind}`, figure(waited?.ms ?? [], 'ms', `the slowest ${kind}: ${waited?.name}`)],
+      [
+        `slowest ${kind}, processor`,
+        figure([worked?.processorMs ?? Number.NaN], 'ms', `processor time: ${worked?.name}`),
+      ],
+    ] as const
+  })
+  return Object.fromEntries(figures)
 }
 
 function markdownOf({ keys, unknown, preloadSeconds, restSeconds, repetitions, answered }: Measured): string {
   const table = markdownTable(
-    ['question', 'p50 ms', 'slowest ms'],
-    answered.map(({ name, ms }) => [name, milliseconds(median(ms)), milliseconds(Math.max(...ms))]),
+    ['question', 'quickest ms', 'p50 ms', 'slowest ms', 'processor ms'],
+    answered.map(({ name, ms, processorMs }) => [
+      ...[name, ...[Math.min(...ms), median(ms), Math.max(...ms), processorMs].map(milliseconds)],
+    ]),
   )
   const count = (rows: number) => rows.toLocaleString('en')
   return [
