@@ -1,6 +1,7 @@
 /** The command line. */
 import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
+import type { Section } from './section.ts'
 
 export interface Arguments {
   readonly only: readonly string[]
@@ -24,8 +25,9 @@ export const usage = `npm run bench -- [options]
 
 export function readArguments(
   args: readonly string[],
-  sections: readonly string[],
+  known: readonly Pick<Section, 'name' | 'onlyNamed'>[],
 ): Arguments | { readonly wrong: string } {
+  const sections = known.map(({ name }) => name)
   try {
     const { values } = parseArgs({
       args: [...args],
@@ -39,7 +41,7 @@ export function readArguments(
         compare: { type: 'string' },
       },
     })
-    const only = values.only?.split(',') ?? sections
+    const only = values.only?.split(',') ?? known.filter(({ onlyNamed }) => onlyNamed !== true).map(({ name }) => name)
     const unknown = only.find(name => !sections.includes(name))
     if (unknown !== undefined) return { wrong: `unknown section "${unknown}": choose from ${sections.join(', ')}` }
     const least = values.quick ? 1 : 5

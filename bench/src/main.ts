@@ -15,10 +15,7 @@ import { sections } from './sections/all.ts'
 const goalsFile = fileURLToPath(new URL('../goals.json', import.meta.url))
 const results = fileURLToPath(new URL('../results/', import.meta.url))
 
-const given = readArguments(
-  process.argv.slice(2),
-  sections.map(({ name }) => name),
-)
+const given = readArguments(process.argv.slice(2), sections)
 if ('wrong' in given) {
   console.error(`${given.wrong}\n\n${usage}`)
   process.exit(2)

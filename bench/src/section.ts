@@ -19,6 +19,8 @@ export interface Section {
   readonly name: string
   /** It is also run when this one is asked for. */
   readonly partOf?: string
+  /** It takes too long for a whole run. */
+  readonly onlyNamed?: true
   /** What is measured, in a sentence. */
   readonly what: string
   run(context: Context): Promise<SectionResult>

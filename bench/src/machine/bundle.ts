@@ -10,6 +10,7 @@ export interface Programs {
   readonly load: string
   readonly outbox: string
   readonly consumers: string
+  readonly operators: string
   readonly publishers: string
   readonly fingerprint: string
   /** What that program measures: a file of the library. */
@@ -24,6 +25,7 @@ const sources = {
   load: '../load/load-process.ts',
   outbox: '../outbox/process.ts',
   consumers: '../consumers/process.ts',
+  operators: '../operators/process.ts',
   publishers: '../publishers/process.ts',
   fingerprint: '../fingerprint/process.ts',
   fingerprintCode: '../../../packages/latchkey/src/engine/fingerprint/fingerprint.ts',
@@ -57,6 +59,7 @@ export async function bundlePrograms(): Promise<Programs> {
     load: at('load'),
     outbox: at('outbox'),
     consumers: at('consumers'),
+    operators: at('operators'),
     publishers: at('publishers'),
     fingerprint: at('fingerprint'),
     fingerprintCode: at('fingerprintCode'),

@@ -115,15 +115,16 @@ it('draws every subject, with its name readable as text', () => {
 })
 
 it('refuses what it cannot do', () => {
-  const names = ['saturation', 'work']
-  expect(readArguments([], names)).toMatchObject({ only: names, repetitions: 5, check: false })
-  expect(readArguments(['--only', 'work', '--quick'], names)).toMatchObject({
+  const known = [{ name: 'saturation' }, { name: 'work' }, { name: 'long', onlyNamed: true as const }]
+  expect(readArguments([], known)).toMatchObject({ only: ['saturation', 'work'], repetitions: 5, check: false })
+  expect(readArguments(['--only', 'long'], known)).toMatchObject({ only: ['long'] })
+  expect(readArguments(['--only', 'work', '--quick'], known)).toMatchObject({
     only: ['work'],
     repetitions: 3,
     quick: true,
   })
-  expect(readArguments(['--only', 'wrok'], names)).toMatchObject({ wrong: expect.stringContaining('wrok') })
-  expect(readArguments(['--repetitions', '2'], names)).toMatchObject({ wrong: expect.stringContaining('at least 5') })
-  expect(readArguments(['--publish', '--quick'], names)).toMatchObject({ wrong: expect.stringContaining('whole run') })
-  expect(readArguments(['--nonsense'], names)).toHaveProperty('wrong')
+  expect(readArguments(['--only', 'wrok'], known)).toMatchObject({ wrong: expect.stringContaining('wrok') })
+  expect(readArguments(['--repetitions', '2'], known)).toMatchObject({ wrong: expect.stringContaining('at least 5') })
+  expect(readArguments(['--publish', '--quick'], known)).toMatchObject({ wrong: expect.stringContaining('whole run') })
+  expect(readArguments(['--nonsense'], known)).toHaveProperty('wrong')
 })

@@ -9,6 +9,7 @@ import { fingerprint } from './fingerprint.ts'
 import { flood } from './flood.ts'
 import { growth } from './growth.ts'
 import { httpSections } from './http-sections.ts'
+import { operators } from './operators.ts'
 import { outbox } from './outbox.ts'
 import { redis } from './redis.ts'
 import { publishers } from './publishers.ts'
@@ -28,4 +29,5 @@ export const sections: readonly Section[] = [
   publishers,
   fingerprint,
   consolePage,
+  operators,
 ]

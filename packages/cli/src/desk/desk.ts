@@ -11,6 +11,8 @@ type Calls = { readonly [Name in keyof Admin]: WithoutPerson<Admin[Name]> }
 export interface Desk extends Omit<Calls, 'startBulk'> {
   /** For people: whose name the acts carry, and where they are done. */
   readonly as: string
+  /** Why no act is possible here, known before anything is asked. Undefined: the one who acts finds out. */
+  readonly noActs?: string
   /** Runs to its end, or until `signal` aborts. `onRow` hears of each result. */
   readonly startBulk: (given: Parameters<Calls['startBulk']>[0]) => ReturnType<Calls['startBulk']>
 }

@@ -16,6 +16,10 @@ export function directDesk(latchkey: Host, as: string): Desk {
     // Every call takes the person first.
     async (...given: unknown[]) => (call as (...all: unknown[]) => unknown).call(admin, by, ...given),
   ])
+  const noActs = admin.session(by).missing.includes('admin') ? { noActs: withoutTables } : {}
   // The calls of `Admin`, each with its person.
-  return { ...(Object.fromEntries(calls) as Omit<Desk, 'as'> & Partial<Admin>), as } as Desk
+  return { ...(Object.fromEntries(calls) as Omit<Desk, 'as'> & Partial<Admin>), as, ...noActs } as Desk
 }
+
+const withoutTables =
+  'this store has no operators’ tables, so nobody can act on its rows from here. Settle a row in your application, with latchkey.settle, or use PostgreSQL or SQLite'

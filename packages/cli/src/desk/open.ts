@@ -1,5 +1,6 @@
 /** Opens the desk that the settings name. */
 import type { Context } from '../program/context.ts'
+import { CliError, exits } from '../program/exit.ts'
 import type { Desk } from './desk.ts'
 import { directDesk } from './direct.ts'
 import { openHost } from './host.ts'
@@ -22,7 +23,9 @@ export async function withDesk<T>(context: Context, work: (desk: Desk) => Promis
 
 /** As `withDesk`, for a command that changes something: says in whose name. */
 export function withActingDesk<T>(context: Context, work: (desk: Desk) => Promise<T>): Promise<T> {
-  return withDesk(context, desk => {
+  return withDesk(context, async desk => {
+    // Before a person is asked anything, and before a plan is shown.
+    if (desk.noActs !== undefined) throw new CliError(exits.usage, 'not-supported', desk.noActs)
     context.out.talk(desk.as)
     return work(desk)
   })

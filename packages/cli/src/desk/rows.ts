@@ -63,7 +63,8 @@ export function rowColumns({ when, clock }: Context): readonly Column<AdminRow>[
     { title: 'id', text: ({ id }) => id },
     {
       title: 'since',
-      text: ({ waitsForMs }) => (waitsForMs === undefined ? undefined : when(clock.nowMs() - waitsForMs)),
+      // A server says null where its store does not know it.
+      text: ({ waitsForMs }) => (typeof waitsForMs === 'number' ? when(clock.nowMs() - waitsForMs) : undefined),
     },
     { title: 'operation', text: ({ operation, effect }) => (effect ? `${operation} / ${effect}` : operation) },
     { title: 'what', text: ({ description }) => description },

@@ -9,6 +9,7 @@ import type { Internals } from '../engine/latchkey.ts'
 import { isRowId, scopeText } from '../engine/request.ts'
 import { within } from '../engine/store/call.ts'
 import type { Actor, AdminOptions, Asker } from './admin.ts'
+import { noActs, withoutTables } from './core.ts'
 import type { ReadRefusal, Refusal } from './results.ts'
 import { checkPerson, type Right, rightsOf } from './rights.ts'
 
@@ -62,8 +63,14 @@ export function isRefusal<T>(value: T | ReadRefusal): value is ReadRefusal {
 export function permitted({ store }: AdminContext, { who }: Asker, right: Right): AdminRecords | ReadRefusal {
   if (!rightsOf(checkPerson(who)).includes(right)) return { kind: 'not-permitted', right }
   if (store.admin !== undefined) return store.admin
-  const why = `the ${store.name} store cannot write an act together with its audit (traits.faculties has no admin): use postgresStore or sqliteStore`
+  const shown = 'its rows are found and shown all the same, and the unknown and the parked ones are listed'
+  const why = right === 'view' ? `${withoutTables(store.name)}: ${shown}` : noActs(store.name)
   return { kind: 'not-supported', why }
+}
+
+/** For what every store can show. Undefined: this person may see it. */
+export function notViewable({ who }: Asker): ReadRefusal | undefined {
+  return rightsOf(checkPerson(who)).includes('view') ? undefined : { kind: 'not-permitted', right: 'view' }
 }
 
 /** Undefined: every scope. */

@@ -4,10 +4,20 @@ import type { KeyRecord } from '../ports/store.ts'
 import { identify, isRowId, scopeText } from '../engine/request.ts'
 import { inspectedRow, type InspectedRow } from '../engine/inspected-row.ts'
 import { referenceFault } from '../engine/run/references.ts'
-import type { Actor, Admin, Asker, FindWhat } from './admin.ts'
+import type { Actor, Admin, Asker, FindWhat, WorkFilter } from './admin.ts'
 import { type ActPlan, actOn } from './acts.ts'
 import { whyNot } from './outcome.ts'
-import { type AdminContext, isRefusal, permitted, quarantines, scopesOf, sees, visibleRow } from './context.ts'
+import {
+  type AdminContext,
+  isRefusal,
+  notViewable,
+  permitted,
+  quarantines,
+  scopesOf,
+  sees,
+  visibleRow,
+} from './context.ts'
+import { beyondCore, coreEntries, coreListing, noActs } from './core.ts'
 import type {
   AdminKey,
   AdminRow,
@@ -82,7 +92,10 @@ export function reads(context: AdminContext): Reads {
     },
     workers: by => read(context, by, admin => admin.workers()),
     rates: (by, { sinceMs = hourMs } = {}) => read(context, by, admin => admin.rates({ sinceMs })),
-    work: (by, filter) => read(context, by, admin => work(context, by, { ...filter, admin })),
+    work: (by, filter) =>
+      store.admin === undefined
+        ? coreWork(context, by, filter)
+        : read(context, by, admin => work(context, by, { ...filter, admin })),
     groups: (by, kind) => read(context, by, async admin => ({ kind, ...(await admin.groups(kind)) })),
     find: (by, what) => find(context, by, what),
     key: (by, id) => key(context, by, id),
@@ -165,13 +178,27 @@ async function work(
   return { items, next: after, partial: true }
 }
 
+/** In no order of age: the core does not know it. */
+async function coreWork(context: AdminContext, by: Asker, filter: WorkFilter): Promise<Read<Page<AdminRow>>> {
+  const { store, call } = context
+  const refused = notViewable(by)
+  if (refused !== undefined) return refused
+  const why = beyondCore(store, filter)
+  if (why !== undefined) return { kind: 'not-supported', why }
+  const { records, next } = await call(() => store.list(coreListing(filter, pageSize(filter.limit))))
+  const quarantineOf = await quarantines(context)
+  const seen = records.filter(({ scope }) => sees(by, scope))
+  const rows = await Promise.all(seen.map(({ id }) => currentView(context, id, quarantineOf)))
+  return { kind: 'found', value: { items: rows.filter(row => row !== undefined), next, partial: false } }
+}
+
 function viewOf(row: WorkRow, quarantineOf: (operation: string) => number): AdminRow {
   return rowView({ ...row, quarantineMs: quarantineOf(row.record.operation) })
 }
 
 async function find(context: AdminContext, by: Asker, what: FindWhat): Promise<Read<readonly AdminRow[]>> {
-  const admin = permitted(context, by, 'view')
-  if (isRefusal(admin)) return admin
+  const refused = notViewable(by)
+  if (refused !== undefined) return refused
   const { store, call } = context
   let ids: readonly string[]
   if ('reference' in what) {
@@ -184,8 +211,10 @@ async function find(context: AdminContext, by: Asker, what: FindWhat): Promise<R
   } else {
     ids = ['id' in what ? what.id : identify(what).id]
   }
-  const quarantineOf = await quarantines(context)
-  const found = await Promise.all(ids.map(id => visibleRow(context, by, id)))
+  const [quarantineOf, found] = await Promise.all([
+    quarantines(context),
+    Promise.all(ids.map(id => visibleRow(context, by, id))),
+  ])
   const seen = found.filter(record => record !== undefined)
   const rows = await Promise.all(seen.map(({ id }) => currentView(context, id, quarantineOf)))
   return { kind: 'found', value: rows.filter(row => row !== undefined) }
@@ -218,13 +247,13 @@ async function look(context: AdminContext, by: Asker, id: string): Promise<Looke
 }
 
 async function key(context: AdminContext, by: Asker, id: string): Promise<Read<AdminKey>> {
-  const admin = permitted(context, by, 'view')
-  if (isRefusal(admin)) return admin
+  const refused = notViewable(by)
+  if (refused !== undefined) return refused
   const looked = await look(context, by, id)
   if (looked === undefined) return { kind: 'not-found' }
   const { record, row, inspected, inputBytes, definitionVersion } = looked
   const mayNot = rights.flatMap(right => {
-    const why = whyNotNow(by, right, row)
+    const why = whyNotNow(context, by, { right, row })
     return why === undefined ? [] : [{ right, why }]
   })
   const value: AdminKey = {
@@ -250,8 +279,13 @@ const inState: Partial<Record<Right, (row: AdminRow) => boolean>> = {
   forget: ({ state }) => state === 'completed' || state === 'unreadable',
 }
 
-function whyNotNow({ who }: Asker, right: Right, row: AdminRow): string | undefined {
+function whyNotNow(
+  { store }: AdminContext,
+  { who }: Asker,
+  { right, row }: { readonly right: Right; readonly row: AdminRow },
+): string | undefined {
   if (!rightsOf(who).includes(right)) return `you do not have the right ${right}`
+  if (store.admin === undefined && right !== 'view') return noActs(store.name)
   if (inState[right]?.(row) === false) return whyNot(right, row.state, row.parked)
   if (right === 'settle.did_not_happen' && (row.quarantineLeftMs ?? 0) > 0)
     return `the quarantine lasts another ${Math.ceil((row.quarantineLeftMs ?? 0) / 1_000)} s: the request may still reach the provider`
@@ -261,15 +295,17 @@ function whyNotNow({ who }: Asker, right: Right, row: AdminRow): string | undefi
 const entriesMax = 100
 
 async function timeline(context: AdminContext, by: Asker, id: string): Promise<Read<readonly TimelineEntry[]>> {
-  const admin = permitted(context, by, 'view')
-  if (isRefusal(admin)) return admin
+  const refused = notViewable(by)
+  if (refused !== undefined) return refused
   const looked = await look(context, by, id)
   if (looked === undefined) return { kind: 'not-found' }
   const { record, inspected } = looked
-  const [acts, notes] = await Promise.all([
-    context.call(() => admin.entries({ id, limit: entriesMax })),
-    context.call(() => admin.notes(id)),
+  const { admin } = context.store
+  const [stored, notes] = await Promise.all([
+    context.call(async () => admin?.entries({ id, limit: entriesMax })),
+    context.call(async () => admin?.notes(id)),
   ])
+  const acts = stored ?? coreEntries(id, inspected.audit).toReversed()
   const dated: TimelineEntry[] = [
     { kind: 'created', atMs: record.createdAtMs },
     ...inspected.evidence.map(each => ({ ...each, kind: 'evidence' as const })),

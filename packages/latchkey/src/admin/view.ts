@@ -3,6 +3,7 @@ import type { RowNotes, WorkRow } from '../ports/faculties/admin.ts'
 import type { KeyRecord } from '../ports/store.ts'
 import type { AdminContext } from './context.ts'
 import { versionText } from './context.ts'
+import { coreNotes } from './core.ts'
 import type { AdminRow } from './results.ts'
 
 export interface ViewParts extends Pick<WorkRow, 'cause' | 'effect' | 'evidence'> {
@@ -40,8 +41,9 @@ export async function currentView(
   quarantineOf: (operation: string) => number,
 ): Promise<AdminRow | undefined> {
   const { store, call } = context
-  const [found, notes] = await Promise.all([call(() => store.inspect(id)), call(async () => store.admin?.notes(id))])
+  const [found, noted] = await Promise.all([call(() => store.inspect(id)), call(async () => store.admin?.notes(id))])
   const { record, evidence } = found
+  const notes = noted ?? (store.admin === undefined && record !== undefined ? coreNotes(record) : undefined)
   if (record === undefined || notes === undefined) return undefined
   const journal = record.recovery === 'resume' ? await call(async () => store.steps?.readJournal(id)) : undefined
   const open = journal?.steps?.find(step => step.kind === 'effect' && step.state === 'open')

@@ -51,11 +51,18 @@ function keyLines(key: AdminKey, { when }: Context): readonly string[] {
     ['owner', key.owner],
     ['note', key.note],
     ['you may', may.join(', ')],
-    ...mayNot.map(({ right, why }) => ['not', `${right}: ${why}`] as const),
+    ...[...byReason(mayNot)].map(([why, rights]) => ['not', `${rights.join(', ')}: ${why}`] as const),
   ]
   return facts.flatMap(([name, value]) =>
     value === undefined || value === null || value === '' ? [] : [`${name.padEnd(12)} ${plain(String(value))}`],
   )
+}
+
+/** A reason that several rights share is said once. */
+function byReason(mayNot: AdminKey['mayNot']): ReadonlyMap<string, readonly string[]> {
+  const rights = new Map<string, readonly string[]>()
+  for (const { right, why } of mayNot) rights.set(why, [...(rights.get(why) ?? []), right])
+  return rights
 }
 
 function entryLine(entry: TimelineEntry, { when }: Context): string {

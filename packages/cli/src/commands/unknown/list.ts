@@ -39,6 +39,10 @@ export const unknownList: CommandSpec = {
       const { items: rows, more } = await listRows(desk, filterOf(flags, 'unknown'), flags.count('limit'))
       out.rows(rows, rowColumns(context), 'no unknown outcomes match')
       if (more) out.talk('there are more: raise --limit, or filter')
-      return failMs !== undefined && rows.some(({ waitsForMs = 0 }) => waitsForMs > failMs) ? exits.no : exits.done
+      if (failMs === undefined) return exits.done
+      const ages = rows.map(({ waitsForMs }) => waitsForMs)
+      if (!ages.every(ms => typeof ms === 'number'))
+        throw usage('this store does not say since when a row is unknown: --fail-older-than has no answer')
+      return ages.some(ms => ms > failMs) ? exits.no : exits.done
     }),
 }

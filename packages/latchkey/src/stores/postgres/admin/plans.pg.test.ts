@@ -6,6 +6,7 @@ import { postgresStore } from '../index.ts'
 import { findStatement } from '../references/index.ts'
 import { dialect } from '../sql/names.ts'
 import { entriesStatement } from './entries.ts'
+import { limited } from './transaction.ts'
 import { groupsStatement, workStatement } from './work.ts'
 
 /** Completed rows with a reference each, two thousand unknown ones and five hundred parked ones among them, and an entry of the audit for some. */
@@ -35,6 +36,11 @@ interface PlanNode {
 const sql = dialect('latchkey')
 const page: Omit<WorkListing, 'kind'> = { limit: 50 }
 const values = [null, null, null, null, null, null, 51, null]
+/** After most of the two thousand, the youngest of which has just become unknown. */
+const farMicros = String((Date.now() - 120_000) * 1_000)
+const farId = '00000000-0000-4000-8000-000000000000'
+const farDown = `${farMicros}_${farId}`
+const farValues = [null, null, null, null, farMicros, farId, 51, null]
 
 describePostgres('the plans of operators’ queries, among two hundred thousand rows', database => {
   let pool: pg.Pool
@@ -61,6 +67,7 @@ describePostgres('the plans of operators’ queries, among two hundred thousand 
 
   it.each([
     ['unknown rows, a page', workStatement(sql, { ...page, kind: 'unknown' }), values, 200],
+    ['unknown rows, a page far down', workStatement(sql, { ...page, kind: 'unknown', after: farDown }), farValues, 200],
     ['parked rows, a page', workStatement(sql, { ...page, kind: 'parked' }), values, 1_200],
     ['overdue rows, a page', workStatement(sql, { ...page, kind: 'overdue' }), values, 1_000],
     ['groups of unknown rows', groupsStatement(sql, 'unknown'), [], 2_500],
@@ -82,6 +89,14 @@ describePostgres('the plans of operators’ queries, among two hundred thousand 
   ] as const)('entries of the audit, %s, come from an index', async (_, query, given) => {
     const plan = await planOf(entriesStatement(sql, query), given)
     expect(plan.filter(node => node['Node Type'] === 'Seq Scan' && node['Relation Name'] === 'audit')).toEqual([])
+  })
+
+  it('no list is compiled first: that takes longer than the list', async () => {
+    const [row] =
+      (await limited({ sql, pool, run: () => Promise.reject(new Error('not in the transaction')) }, run =>
+        run<{ jit: string }>(`select pg_catalog.current_setting('jit') as jit`, []),
+      )) ?? []
+    expect(row?.jit).toBe('off')
   })
 
   it('a list that takes too long ends in time, and says that it is partial', async () => {

@@ -22,7 +22,8 @@ export function inOneCommit<T>(
   return within(pool, sql, { begin: beginReadCommitted, work, commits })
 }
 
-const limit = `set local statement_timeout = ${queryMsMax}`
+// Compiling a plan takes longer than these queries do, and the planner, which guesses too many rows, chooses to.
+const limit = `set local statement_timeout = ${queryMsMax}; set local jit = off`
 const beginLimited: Beginning = {
   text: () => `BEGIN READ ONLY; ${limit}`,
   level: 'READ ONLY',

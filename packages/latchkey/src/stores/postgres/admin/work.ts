@@ -45,7 +45,7 @@ function groupOf({ operation, cause, count, oldest_ms }: GroupRow): WorkGroup {
 function sourceOf(
   sql: Dialect,
   kind: WorkKind,
-): { readonly from: string; readonly since: string; readonly cause: string } {
+): { readonly from: string; readonly id: string; readonly since: string; readonly cause: string } {
   // Not flattened: one look at the primary key for each entry of the queue, and never a scan to join with, whatever the statistics say.
   const keyOf = (queue: string) =>
     `join lateral (select k.* from ${sql.keys} k where k.id = ${queue}.id offset 0) k on true`
@@ -53,12 +53,14 @@ function sourceOf(
     case 'unknown':
       return {
         from: `${sql.due} u ${keyOf('u')}`,
+        id: 'u.id',
         since: 'u.since',
         cause: 'u.cause',
       }
     case 'parked':
       return {
         from: `(select w.id from ${sql.waiting} w where w.parked) w ${keyOf('w')} and k.parked_at is not null left join ${sql.due} u on u.id = k.id`,
+        id: 'k.id',
         since: 'k.parked_at',
         cause: 'coalesce(k.last_error_code, u.cause)',
       }
@@ -67,11 +69,16 @@ function sourceOf(
         from: `(select k.* from ${sql.keys} k where k.state = ${state.in_progress}
             and ${grantedAt} >= (select ${sql.now}) - ${milliseconds(`'${overdueWithinMs}'`)} and k.locked_until <= ${sql.now}) k
           left join ${sql.due} u on u.id = k.id`,
+        id: 'k.id',
         since: 'k.locked_until',
         cause: `'lease-expired'::text`,
       }
   }
 }
+
+/** A cursor's instant as the column has it, so that the index on it is entered there: a row of the key would have to be read first. */
+const instantOf = (parameter: string) =>
+  `(timestamptz '1970-01-01 00:00:00+00' + (${parameter}::bigint::float8 * interval '1 microsecond'))`
 
 const micros = (instant: string) => `(extract(epoch from ${instant}) * 1000000.0)::bigint`
 
@@ -86,7 +93,7 @@ function notesStatement(sql: Dialect): string {
 
 /** The oldest first. What is shown of a row is read for the page only. */
 export function workStatement(sql: Dialect, listing: WorkListing): string {
-  const { from, since, cause } = sourceOf(sql, listing.kind)
+  const { from, id, since, cause } = sourceOf(sql, listing.kind)
   const { operation, scope, cause: ofCause, owner, after, olderThanMs } = listing
   // A parameter that is not used has no type: it is compared with null instead.
   const unless = (given: unknown, parameter: string, condition: string) =>
@@ -96,7 +103,7 @@ export function workStatement(sql: Dialect, listing: WorkListing): string {
     unless(scope, '$2::text', 'k.scope = $2::text'),
     unless(ofCause, '$3::text', `${cause} = $3::text`),
     unless(owner, '$4::text', 'n.owner = $4::text'),
-    unless(after, '$5::bigint', `(${micros(since)}, k.id) > ($5::bigint, $6::uuid)`),
+    unless(after, '$5::bigint', `(${since}, ${id}) > (${instantOf('$5')}, $6::uuid)`),
     unless(after, '$6::uuid', 'true'),
     unless(olderThanMs, '$8::float8', `${since} <= (select ${sql.now}) - ${milliseconds('$8')}`),
   ]
@@ -104,7 +111,7 @@ export function workStatement(sql: Dialect, listing: WorkListing): string {
       select k.id, ${since} as waits_since, ${noteColumns(cause)}
       from ${from} left join ${adminNames(sql).notes} n on n.key_id = k.id
       where ${conditions.join(' and ')}
-      order by ${since}, k.id limit $7::integer
+      order by ${since}, ${id} limit $7::integer
     )
     select ${recordColumns(sql)}, p.acts, p.owner, p.note, p.cause, p.since_ms, p.look_up_at_ms, p.looks, o.name as effect,
       ${micros('p.waits_since')} as waits_since, ${epochMs('p.waits_since')} as waits_since_ms,

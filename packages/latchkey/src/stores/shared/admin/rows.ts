@@ -83,7 +83,7 @@ export function workPage(rows: readonly WorkColumns[], limit: number): WorkPage 
 
 /** What the page begins after: since when the last row of the one before waits, and its id. */
 export function workAfter(after: string | undefined): readonly [since: string | null, id: string | null] {
-  const [, since = null, id = null] = /^(\d{1,19})_([0-9a-f-]{36})$/.exec(after ?? '') ?? []
+  const [, since = null, id = null] = /^(\d{1,16})_([0-9a-f-]{36})$/.exec(after ?? '') ?? []
   return [since, id]
 }
 
