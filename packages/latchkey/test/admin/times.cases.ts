@@ -64,8 +64,8 @@ export function timesCases(open: () => Promise<OpenStore>): void {
   it('are those of all processes together, of every kind of work', async () => {
     const { processes, views, flush } = await fleet()
     const [first, second] = processes
-    for (let at = 0; at < 6; at += 1) await first.pay(3)
-    for (let at = 0; at < 5; at += 1) await second.pay(40)
+    for (const ms of [3, 3, 3, 3]) await first.pay(ms)
+    for (const ms of [3, 3, 3, 40, 40, 40, 40]) await second.pay(ms)
     await second.fail(450)
     await first.refund(7)
     await second.ship(80)
