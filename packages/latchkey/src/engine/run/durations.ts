@@ -31,8 +31,8 @@ export interface DurationBucket {
 }
 
 /**
- * Steps of 1, 2 and 5, so that an edge is at most 2.5 times what it stands for; 30 s is the default lease, 15 min the default of `holdMsMax`. The
- * names are in the tables of running fleets: an edge may be added, and never moved.
+ * Steps of 1, 2 and 5 up to 20 s, so that an edge is at most 2.5 times what it stands for; 30 s is the default lease, 15 min the default of
+ * `holdMsMax`. The names are in the tables of running fleets, which add up what old and new processes count.
  */
 export const durationBuckets: readonly DurationBucket[] = [
   ...[1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 30_000],
