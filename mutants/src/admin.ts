@@ -7,6 +7,8 @@ const tests = 'packages/latchkey/test/admin'
 const service = (test: string): NamedTest => ({ path: `${tests}/service.test.ts`, test })
 const guard = (test: string): NamedTest => ({ path: `${tests}/guard.test.ts`, test })
 const routes = (test: string): NamedTest => ({ path: `${tests}/routes.test.ts`, test })
+const times = (test: string): NamedTest => ({ path: `${tests}/times.test.ts`, test })
+const durations = (test: string): NamedTest => ({ path: `${source}/engine/run/durations.test.ts`, test })
 const conforms = (test: string): NamedTest => ({ path: `${source}/stores/sqlite/conformance.test.ts`, test })
 
 export const adminMutants: readonly Mutant[] = [
@@ -185,5 +187,35 @@ export const adminMutants: readonly Mutant[] = [
       },
     ],
     caughtBy: [routes('acts once for a key, answers its repetition alike, and refuses the key for another act')],
+  },
+  {
+    name: 'admin: a duration is counted in the wrong bucket',
+    patches: [
+      {
+        file: `${source}/engine/run/durations.ts`,
+        find: 'if (ms <= upToMs) return',
+        replace: 'if (ms < upToMs) return',
+      },
+    ],
+    caughtBy: [durations('hold a duration under the first edge that it does not exceed')],
+  },
+  {
+    name: 'admin: percentiles are of the process that wrote last',
+    patches: [
+      {
+        file: `${source}/stores/sqlite/admin/fleet.ts`,
+        find: 'DO UPDATE SET count = r.count + excluded.count',
+        replace: 'DO UPDATE SET count = excluded.count',
+      },
+    ],
+    caughtBy: [
+      times('are those of all processes together, of every kind of work'),
+      conforms('adds up what processes count in the same minute, by operation and metric'),
+    ],
+  },
+  {
+    name: 'admin: durations of one minute stand for the hour',
+    patches: [{ file: `${source}/stores/sqlite/admin/fleet.ts`, find: 'SUM(r.count)', replace: 'MAX(r.count)' }],
+    caughtBy: [conforms('adds the minutes up, of all processes, and leaves metrics out that were not asked for')],
   },
 ]

@@ -131,7 +131,7 @@ function screenOf(route: Route, overview: Polled<Overview>) {
     case 'find':
       return <Find />
     case 'operations':
-      return <Operations overview={overview.value} />
+      return <Operations />
     case 'workers':
       return <Workers />
     case 'audit':

@@ -3,7 +3,7 @@ import { byMinute, percentText, sumOf } from '../page/api/rate-sums.ts'
 import { loopStates } from '../page/api/worker-health.ts'
 import { emptyForm, settleBody } from '../page/key/answer.ts'
 import { storedText } from '../page/key/stored-text.ts'
-import { durationText, utcText } from '../page/parts/duration.ts'
+import { atMostText, durationText, utcText } from '../page/parts/duration.ts'
 import { rangeOf } from '../page/work/drawn-range.ts'
 import { guessColumns, listOf } from '../page/work/export-columns.ts'
 import { holdList } from '../page/work/held-list.ts'
@@ -147,9 +147,9 @@ describe('figures', () => {
     expect(byMinute([], 'reserved').minutes).toEqual([])
   })
 
-  it('are summed by metric and operation', () => {
+  it('are summed by metric', () => {
     expect(sumOf(rates, 'reserved')).toBe(12)
-    expect(sumOf(rates, 'reserved', 'other')).toBe(0)
+    expect(sumOf(rates, 'other')).toBe(0)
   })
 
   it('say nothing about nothing', () => {
@@ -164,6 +164,11 @@ describe('figures', () => {
     expect(durationText(86_400_000)).toBe('1 d')
     expect(durationText(-5)).toBe('0 s')
     expect(utcText(0)).toBe('1970-01-01 00:00:00 UTC')
+  })
+
+  it('say of a time that was counted in steps how long it was at most', () => {
+    expect([1, 500, 1_000, 120_000].map(atMostText)).toEqual(['≤ 1 ms', '≤ 500 ms', '≤ 1 s', '≤ 2 min'])
+    expect(atMostText(undefined)).toBe('> 1 h')
   })
 })
 

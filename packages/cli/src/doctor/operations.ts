@@ -13,7 +13,7 @@ export function operationsCheck(store: () => Store, application: LoadedApplicati
     name: 'operations',
     async look() {
       if (application === undefined) return skip('the configuration has no application to compare with')
-      const declared = declaredNames(application)
+      const declared = await declaredNames(application)
       const orphans = [...(await operationsWithWork(store()))].filter(([name]) => !declared.has(name))
       if (orphans.length === 0) return ok(`${declared.size} declared; everything that waits belongs to one of them`)
       return orphans.map(([name, rows]) => ({
@@ -25,8 +25,8 @@ export function operationsCheck(store: () => Store, application: LoadedApplicati
   }
 }
 
-function declaredNames({ latchkey }: LoadedApplication): ReadonlySet<string> {
-  const read = createAdmin({ latchkey }).operations({ who: personHere(), source: 'cli' })
+async function declaredNames({ latchkey }: LoadedApplication): Promise<ReadonlySet<string>> {
+  const read = await createAdmin({ latchkey }).operations({ who: personHere(), source: 'cli' })
   return new Set(read.kind === 'found' ? read.value.map(({ name }) => name) : [])
 }
 

@@ -3,10 +3,8 @@ import type { Overview } from 'latchkey/admin'
 
 export type RateRows = Overview['rates']
 
-export function sumOf(rates: RateRows, metric: string, operation?: string): number {
-  return rates
-    .filter(rate => rate.metric === metric && (operation === undefined || rate.operation === operation))
-    .reduce((sum, { count }) => sum + count, 0)
+export function sumOf(rates: RateRows, metric: string): number {
+  return rates.filter(rate => rate.metric === metric).reduce((sum, { count }) => sum + count, 0)
 }
 
 export function percentText(part: number, whole: number): string {

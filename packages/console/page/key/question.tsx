@@ -85,7 +85,7 @@ export function Question(props: QuestionProps) {
         <RowMoved
           row={row}
           isAsked={isAsked}
-          since={entries.map(storyOf).filter(line => !seen.story.has(line))}
+          since={recorded(entries).filter(line => !seen.story.has(line))}
           onContinue={goOn}
           onDiscard={discard}
         />
@@ -111,6 +111,11 @@ export function Question(props: QuestionProps) {
       </button>
     </form>
   )
+}
+
+/** A refused attempt, such as this person's own, has changed nothing. */
+function recorded(entries: readonly TimelineEntry[]): readonly string[] {
+  return entries.filter(entry => entry.kind !== 'act' || entry.refused === undefined).map(storyOf)
 }
 
 function EndNote({ ended }: { ended: Ended }) {

@@ -19,6 +19,12 @@ export function durationText(ms: number): string {
   return rest === 0 ? first : `${first} ${rest} ${smaller[0]}`
 }
 
+/** `≤ 50 ms`, `≤ 2 s`: the upper edge of the step that it was counted in. Undefined: longer than the last of them. */
+export function atMostText(ms: number | undefined): string {
+  if (ms === undefined) return '> 1 h'
+  return `≤ ${ms < 1_000 ? `${ms} ms` : durationText(ms)}`
+}
+
 /** `2026-11-18 09:12:04 UTC` */
 export function utcText(atMs: number): string {
   return `${new Date(atMs).toISOString().slice(0, 19).replace('T', ' ')} UTC`

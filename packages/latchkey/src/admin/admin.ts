@@ -121,7 +121,7 @@ export interface AuditFilter {
 export interface Admin {
   session(by: Asker): Session
   overview(by: Asker): Promise<Read<Overview>>
-  operations(by: Asker): Read<readonly OperationView[]>
+  operations(by: Asker): Promise<Read<readonly OperationView[]>>
   workers(by: Asker): Promise<Read<readonly WorkerRow[]>>
   /** By operation and minute, of the whole fleet; at most the last day. Default: the last hour. */
   rates(by: Asker, options?: { readonly sinceMs?: number }): Promise<Read<readonly RateRow[]>>

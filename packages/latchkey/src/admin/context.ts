@@ -15,13 +15,13 @@ import { checkPerson, type Right, rightsOf } from './rights.ts'
 
 /** A Latchkey, as far as its operators need it. */
 export interface AdminHost<Tx> {
-  readonly [engine]: Pick<Internals<Tx>, 'store' | 'clock' | 'telemetry' | 'retentionOf' | 'kinds'>
+  readonly [engine]: Pick<Internals<Tx>, 'store' | 'clock' | 'telemetry' | 'retentionOf' | 'leaseMsOf' | 'kinds'>
 }
 
 export interface AdminContext {
   readonly store: Store<unknown>
   readonly clock: Clock
-  readonly latchkey: Pick<Internals<never>, 'telemetry' | 'retentionOf' | 'kinds'>
+  readonly latchkey: Pick<Internals<never>, 'telemetry' | 'retentionOf' | 'leaseMsOf' | 'kinds'>
   readonly options: AdminOptions
   /** Calls the store with a limit. Rejects with `store-unavailable`. */
   call<T>(run: () => Promise<T>): Promise<T>

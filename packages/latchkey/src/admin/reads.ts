@@ -4,8 +4,10 @@ import type { KeyRecord } from '../ports/store.ts'
 import { identify, isRowId, scopeText } from '../engine/request.ts'
 import { inspectedRow, type InspectedRow } from '../engine/inspected-row.ts'
 import { referenceFault } from '../engine/run/references.ts'
+import { counted } from '../engine/store/rates.ts'
 import type { Actor, Admin, Asker, FindWhat, WorkFilter } from './admin.ts'
 import { type ActPlan, actOn } from './acts.ts'
+import { figureMetrics, lastHourOf } from './operation-figures.ts'
 import { whyNot } from './outcome.ts'
 import {
   type AdminContext,
@@ -22,6 +24,7 @@ import type {
   AdminKey,
   AdminRow,
   AuditLineOfOperators,
+  OperationView,
   Overview,
   Page,
   Read,
@@ -80,18 +83,15 @@ export function reads(context: AdminContext): Reads {
       ),
     }),
     overview: by => read(context, by, admin => overview(context, by, admin)),
-    operations(by) {
-      const refused = permitted(context, by, 'view')
-      if (isRefusal(refused) && refused.kind === 'not-permitted') return refused
-      const { kinds, retentionOf } = context.latchkey
-      const quarantineMs = (name: string) => context.options.quarantineMs?.(name) ?? 600_000
-      const value = [...kinds].map(([name, kind]) => ({
-        ...{ name, kind, retentionMs: retentionOf(name).retentionMs, quarantineMs: quarantineMs(name) },
-      }))
-      return { kind: 'found', value }
+    async operations(by) {
+      const admin = permitted(context, by, 'view')
+      if (!isRefusal(admin)) return { kind: 'found', value: await operations(context, by, admin) }
+      // What is declared can be said without tables.
+      return admin.kind === 'not-permitted' ? admin : { kind: 'found', value: await operations(context, by) }
     },
     workers: by => read(context, by, admin => admin.workers()),
-    rates: (by, { sinceMs = hourMs } = {}) => read(context, by, admin => admin.rates({ sinceMs })),
+    rates: (by, { sinceMs = hourMs } = {}) =>
+      read(context, by, admin => admin.rates({ sinceMs, metrics: [...counted] })),
     work: (by, filter) =>
       store.admin === undefined
         ? coreWork(context, by, filter)
@@ -123,6 +123,23 @@ async function seesEntry(context: AdminContext, by: Asker, { id }: OperatorEntry
   return id !== undefined && (await visibleRow(context, by, id)) !== undefined
 }
 
+async function operations(context: AdminContext, by: Asker, admin?: AdminRecords): Promise<readonly OperationView[]> {
+  const { kinds, retentionOf, leaseMsOf } = context.latchkey
+  const sums = await context.call(async () => admin?.rateSums({ sinceMs: hourMs, metrics: figureMetrics }))
+  // What a person does not see is not counted for them either.
+  const unknown = scopesOf(by) === undefined ? await context.call(async () => admin?.groups('unknown')) : undefined
+  const of = (name: string) => (row: { readonly operation: string }) => row.operation === name
+  return [...kinds].map(([name, kind]) => ({
+    name,
+    kind,
+    retentionMs: retentionOf(name).retentionMs,
+    quarantineMs: context.options.quarantineMs?.(name) ?? 600_000,
+    leaseMs: leaseMsOf(name),
+    unknown: unknown?.groups.filter(of(name)).reduce((sum, { count }) => sum + count, 0),
+    lastHour: sums && lastHourOf(sums.filter(of(name)), leaseMsOf(name)),
+  }))
+}
+
 const nothing = { count: 0, oldestMs: 0 }
 
 async function overview(context: AdminContext, by: Asker, admin: AdminRecords): Promise<Overview> {
@@ -144,7 +161,7 @@ async function overview(context: AdminContext, by: Asker, admin: AdminRecords): 
     outbox: lag && !isLimited ? { waiting: lag.waiting, oldestMs: lag.oldestMs, parked: lag.parked } : undefined,
     inbox: inboxWaiting === undefined || isLimited ? undefined : { waiting: inboxWaiting },
     workers: await admin.workers(),
-    rates: await admin.rates({ sinceMs: hourMs }),
+    rates: await admin.rates({ sinceMs: hourMs, metrics: [...counted] }),
     partial: unknown.partial || parked.partial || overdue.partial,
   }
 }

@@ -156,12 +156,41 @@ export interface WorkGroups {
   readonly partial: boolean
 }
 
-/** What the process that serves the screens has declared. */
+/** What the process that serves the screens has declared, and how it behaves in the whole fleet. */
 export interface OperationView {
   readonly name: string
   readonly kind: OperationKind
   readonly retentionMs: number
   readonly quarantineMs: number
+  /** Of guarded work. Atomic work has no lease, and every step of phased work its own. */
+  readonly leaseMs: number | undefined
+  /** How many outcomes are unknown now. Undefined, as below, or for a person with `limitScopes`: of other tenants they are not counted. */
+  readonly unknown: number | undefined
+  /** Undefined: the store has no table of them (`traits.faculties` has no `admin`). */
+  readonly lastHour: LastHour | undefined
+}
+
+/** Counted in every process and added up every ten seconds. */
+export interface LastHour {
+  readonly reserved: number
+  readonly replayed: number
+  /** Requests that used the key of another one. */
+  readonly mismatched: number
+  /** Undefined: nothing was executed. */
+  readonly took: Took | undefined
+}
+
+/** How long executions took, whatever they ended with; of phased work, each attempt. */
+export interface Took {
+  readonly executions: number
+  /**
+   * At most so long: durations are counted in steps (1, 2, 5, 10 … ms), and this is the upper edge of the step that half of the executions are in or
+   * below. Undefined: longer than an hour.
+   */
+  readonly p50Ms: number | undefined
+  readonly p99Ms: number | undefined
+  /** `p99Ms` as a share of the lease: 0.5 is half of it. Undefined: there is no lease, or no `p99Ms`. */
+  readonly leaseUsed: number | undefined
 }
 
 export interface ParkedMessageView {

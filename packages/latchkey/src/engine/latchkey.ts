@@ -181,6 +181,8 @@ export interface Internals<Tx> {
   readonly kinds: ReadonlyMap<string, OperationKind>
   /** Of an operation that is not declared here, the defaults. */
   retentionOf(operation: string): Retention
+  /** The lease of a whole execution. Undefined: atomic work has none, every step of phased work its own, or it is not declared here. */
+  leaseMsOf(operation: string): number | undefined
   /** Of `audit`; undefined: nothing is recorded. */
   readonly trail: Trail | undefined
   /** Sweeping and reaping, which workers take over where they run. */
@@ -258,7 +260,7 @@ export function createLatchkey<Tx, Context = unknown>(options: LatchkeyOptions<T
     },
     outbox: { append: adoptingAppender(store, append) },
     [engine]: {
-      ...internalsOf(core, shared),
+      ...internalsOf(core, shared, declared),
       ...{ phased, kinds, declared, retentionOf, statuses: statuses(core, shared, phased) },
     },
     identify: parts => identify(parts).id,
@@ -289,6 +291,13 @@ function declaredKinds<Tx>(store: Store<Tx>): DeclaredKinds {
   }
 }
 
+function leasesOf<C>(declared: ReadonlyMap<string, DeclaredOperation<C>>): Internals<unknown>['leaseMsOf'] {
+  return name => {
+    const operation = declared.get(name)
+    return operation?.kind === 'guarded' ? operation[engine].settings.leaseMs : undefined
+  }
+}
+
 /** `below`: the store itself, without the encryption. */
 function storedData<Tx>(
   core: Core<Tx>,
@@ -304,9 +313,10 @@ function coreOf<Tx, C>(options: LatchkeyOptions<Tx, C>): { core: Core<Tx>; ring:
   const recording = recordingStore(options.store, audit)
   const store = ring === undefined ? recording : sealedStore(recording, ring)
   const reported = options.telemetry === undefined ? consoleTelemetry({ clock }) : harmless(options.telemetry)
-  const { telemetry, end: endRates } = countRates(reported, options.store, clock)
+  const { telemetry, countDuration, end: endRates } = countRates(reported, options.store, clock)
   const trail: TrailMaker = parts => trailOf(options.store, audit, parts)
-  return { core: createCore({ ...options, store, clock, telemetry, storeTimeoutMs, trail, endRates }), ring }
+  const rates = { telemetry, countDuration, endRates }
+  return { core: createCore({ ...options, ...rates, store, clock, storeTimeoutMs, trail }), ring }
 }
 
 function sharedOf<Tx, C>(core: Core<Tx>, { scope, http = {} }: LatchkeyOptions<Tx, C>): Shared<C> {
@@ -322,11 +332,13 @@ function sharedOf<Tx, C>(core: Core<Tx>, { scope, http = {} }: LatchkeyOptions<T
 function internalsOf<Tx, C>(
   core: Core<Tx>,
   shared: Shared<C>,
+  declared: ReadonlyMap<string, DeclaredOperation<C>>,
 ): Omit<Internals<Tx>, 'phased' | 'kinds' | 'retentionOf'> {
   const { store, clock, telemetry, trail, maintenance, draining } = core
   const overdue = overdueResumer(core, shared)
   const { inbox } = shared
-  return { store, clock, telemetry, overdue, trail, maintenance, inbox, closing: draining.signal }
+  const leaseMsOf = leasesOf(declared)
+  return { store, clock, telemetry, overdue, trail, maintenance, inbox, leaseMsOf, closing: draining.signal }
 }
 
 function neverStoredOf({ neverStore }: Pick<HttpOptions, 'neverStore'>): NeverStored | undefined {

@@ -1,7 +1,7 @@
 /** What every execution of one Latchkey shares. */
 import { type Clock, DeadlinesByLength, sleep } from '../ports/clock.ts'
 import type { Store } from '../ports/store.ts'
-import type { Telemetry } from '../ports/telemetry.ts'
+import type { AddCount, Telemetry } from '../ports/telemetry.ts'
 import type { Trail } from './audit/trail.ts'
 import { createDurations, type Durations } from './run/durations.ts'
 import { type LimitOptions, type Limits, limitsOf } from './limits/limits.ts'
@@ -60,6 +60,8 @@ export interface CoreOptions<Tx> {
   readonly limits?: LimitOptions | undefined
   /** Default: nothing is recorded. */
   readonly trail?: TrailMaker
+  /** Counts executions by duration, for the fleet. Default: nothing is counted. */
+  readonly countDuration?: AddCount | undefined
   /** Default: nothing is counted. */
   readonly endRates?: () => Promise<void>
 }
@@ -79,7 +81,7 @@ export function createCore<Tx>(options: CoreOptions<Tx>): Core<Tx> {
   const waiting = waiters(clock)
   const trail = options.trail?.({ clock, telemetry, timeoutMs })
   const after = { store, calls, clock, telemetry, closing: closing.signal }
-  const durations = createDurations()
+  const durations = createDurations(options.countDuration)
   observeStore(store, telemetry)
   return {
     store,

@@ -156,30 +156,31 @@ function harmlessTrace(telemetry: Telemetry): NonNullable<Telemetry['trace']> {
   }
 }
 
-/** By operation. */
-export type Counts = Map<string, Map<Metric, number>>
+/** By operation, and by metric or by a part of one. */
+export type Counts = Map<string, Map<string, number>>
+
+export type AddCount = (operation: string, metric: string) => void
 
 /** Operations are declared by name, so that there are few. A process that has more of them counts the rest together. */
 const operationsMax = 1_000
 const others = 'others'
 
-/** Adds the `wanted` metrics to `counts` on their way to `telemetry`. `onFirst`: `counts` were empty until now. */
-export function counting(
-  telemetry: Telemetry,
-  wanted: ReadonlySet<Metric>,
-  counts: Counts,
-  onFirst: () => void,
-): Telemetry {
+/** Counts into `counts`. `onFirst`: they were empty until now. */
+export function counterOf(counts: Counts, onFirst: () => void): AddCount {
+  return (operation, metric) => {
+    if (counts.size === 0) onFirst()
+    const name = counts.has(operation) || counts.size < operationsMax ? operation : others
+    const ofOperation = counts.get(name) ?? new Map<string, number>()
+    counts.set(name, ofOperation.set(metric, (ofOperation.get(metric) ?? 0) + 1))
+  }
+}
+
+/** Counts the `wanted` metrics with `add` on their way to `telemetry`. */
+export function counting(telemetry: Telemetry, wanted: ReadonlySet<Metric>, add: AddCount): Telemetry {
   return {
     ...telemetry,
     count(metric, attributes) {
-      if (wanted.has(metric)) {
-        if (counts.size === 0) onFirst()
-        const { operation = '' } = attributes
-        const name = counts.has(operation) || counts.size < operationsMax ? operation : others
-        const ofOperation = counts.get(name) ?? new Map<Metric, number>()
-        counts.set(name, ofOperation.set(metric, (ofOperation.get(metric) ?? 0) + 1))
-      }
+      if (wanted.has(metric)) add(attributes.operation ?? '', metric)
       telemetry.count(metric, attributes)
     },
   }

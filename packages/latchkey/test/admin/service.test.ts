@@ -92,12 +92,34 @@ describe('rights', () => {
     expect(why['resume']).toContain('not parked')
   })
 
-  it('refuse a role that does not exist, and a person without a name', () => {
+  it('refuse a role that does not exist, and a person without a name', async () => {
     const { admin } = open()
     // Of a caller without types.
-    const asked = (who: unknown) => () => admin.operations(by(who as Person))
-    expect(asked({ name: 'x', role: 'admin' })).toThrow('must be viewer, operator, approver')
-    expect(asked({ name: ' ', role: 'viewer' })).toThrow('needs a name')
+    const asked = (who: unknown) => admin.operations(by(who as Person))
+    await expect(asked({ name: 'x', role: 'admin' })).rejects.toThrow('must be viewer, operator, approver')
+    await expect(asked({ name: ' ', role: 'viewer' })).rejects.toThrow('needs a name')
+  })
+})
+
+describe('operations', () => {
+  it('are shown without figures where the store has no tables of operators', async () => {
+    const store = withoutFaculties(memoryStore())
+    const latchkey = createLatchkey({ store, scope: () => 'acme', maintenance: false, telemetry: silentTelemetry })
+    const pay = latchkey.guarded('pay', { onFailure: 'hold' })
+    await pay.run({ scope: 'acme', key: 'k', input: 1 }, () => 1)
+    await latchkey.close()
+    expect(await createAdmin({ latchkey }).operations(by(vic))).toMatchObject({
+      value: [{ name: 'pay', kind: 'guarded', leaseMs: 30_000, unknown: undefined, lastHour: undefined }],
+    })
+  })
+
+  it('have the number of outcomes that are unknown, but not for a person who sees some of them only', async () => {
+    const { admin, unknownRow } = open()
+    await unknownRow('a')
+    await unknownRow('b', 'other')
+    expect(await admin.operations(by(vic))).toMatchObject({ value: [{ name: 'pay', unknown: 2 }] })
+    const limited = { ...vic, limitScopes: ['acme'] }
+    expect(await admin.operations(by(limited))).toMatchObject({ value: [{ name: 'pay', unknown: undefined }] })
   })
 })
 

@@ -50,7 +50,8 @@ export const fleetCases: readonly StoreCase[] = [
         admin.addRates([rate, { ...rate, metric: 'reserve.replay', count: 1 }]),
         other.addRates([rate]),
       ])
-      const found = await admin.rates({ sinceMs: hourMs })
+      const metrics = ['reserve.created', 'reserve.replay']
+      const found = await admin.rates({ sinceMs: hourMs, metrics })
       const counted = (metric: string) =>
         found
           .filter(each => each.metric === metric && each.operation === 'pay')
@@ -58,7 +59,32 @@ export const fleetCases: readonly StoreCase[] = [
       assert.deepEqual([counted('reserve.created'), counted('reserve.replay')], [6, 1])
       for (const { minuteMs: at } of found) assert.equal(at % minuteMs, 0)
       await harness.advance(2 * hourMs)
-      assert.deepEqual(await admin.rates({ sinceMs: hourMs }), [])
+      assert.deepEqual(await admin.rates({ sinceMs: hourMs, metrics }), [])
+    },
+  },
+  {
+    name: 'adds the minutes up, of all processes, and leaves metrics out that were not asked for',
+    async run(harness) {
+      const { admin } = await openAdmin(harness)
+      const other = adminIn(await harness.open())
+      const fast = { operation: 'pay', metric: 'execution.duration.10', count: 3 }
+      const slow = { ...fast, metric: 'execution.duration.500', count: 1 }
+      await admin.addRates([fast, slow, { ...fast, metric: 'reserve.created', count: 9 }])
+      await harness.advance(2 * minuteMs)
+      await Promise.all([admin.addRates([slow]), other.addRates([fast, { ...fast, operation: 'refund', count: 2 }])])
+      const query = { sinceMs: hourMs, metrics: [fast.metric, slow.metric] }
+      const sums = (await admin.rateSums(query)).map(({ operation, metric, count }) => [operation, metric, count])
+      assert.deepEqual(
+        sums.toSorted((left, right) => (String(left) < String(right) ? -1 : 1)),
+        [
+          ['pay', fast.metric, 6],
+          ['pay', slow.metric, 2],
+          ['refund', fast.metric, 2],
+        ],
+      )
+      assert.ok((await admin.rates(query)).every(({ metric }) => query.metrics.includes(metric)))
+      await harness.advance(2 * hourMs)
+      assert.deepEqual(await admin.rateSums(query), [])
     },
   },
   {

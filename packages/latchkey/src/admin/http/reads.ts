@@ -55,7 +55,7 @@ async function readTop({ admin, by, path: [name], query }: Asked): Promise<Answe
     case 'overview':
       return answerRead(await admin.overview(by))
     case 'operations':
-      return answerRead(admin.operations(by))
+      return answerRead(await admin.operations(by))
     case 'workers':
       return answerRead(await admin.workers(by))
     case 'rates': {

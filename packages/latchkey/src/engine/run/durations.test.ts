@@ -1,5 +1,5 @@
-import { expect, it } from 'vitest'
-import { createDurations } from './durations.ts'
+import { describe, expect, it } from 'vitest'
+import { createDurations, durationBuckets } from './durations.ts'
 
 function after(...took: readonly number[]) {
   const durations = createDurations()
@@ -58,4 +58,40 @@ it('follows what is measured after it was asked', () => {
   expect(durations.leftMs('payments.create', 0)).toBe(2_000)
   durations.add('payments.create', 9_000)
   expect(durations.leftMs('payments.create', 0)).toBe(9_000)
+})
+
+describe('the buckets that the fleet adds up', () => {
+  const bucketsOf = (...took: readonly number[]) => {
+    const counted: string[] = []
+    const durations = createDurations((operation, metric) => void counted.push(`${operation} ${metric}`))
+    for (const ms of took) durations.add('pay', ms)
+    return counted
+  }
+
+  it('hold a duration under the first edge that it does not exceed', () => {
+    expect(bucketsOf(0, 0.4, 1, 1.01, 50, 50.1, 29_999, 30_001)).toEqual([
+      'pay execution.duration.1',
+      'pay execution.duration.1',
+      'pay execution.duration.1',
+      'pay execution.duration.2',
+      'pay execution.duration.50',
+      'pay execution.duration.100',
+      'pay execution.duration.30000',
+      'pay execution.duration.60000',
+    ])
+  })
+
+  it('hold what is longer than an hour in the last one', () => {
+    expect(bucketsOf(3_600_000, 3_600_001, Number.NaN)).toEqual([
+      'pay execution.duration.3600000',
+      'pay execution.duration.longer',
+      'pay execution.duration.longer',
+    ])
+  })
+
+  it('rise, and are few', () => {
+    const edges = durationBuckets.map(({ upToMs }) => upToMs)
+    expect(edges).toEqual(edges.toSorted((left, right) => left - right))
+    expect(new Set(edges).size).toBe(20)
+  })
 })

@@ -220,6 +220,12 @@ export interface RateRow extends Rate {
   readonly minuteMs: number
 }
 
+export interface RateQuery {
+  readonly sinceMs: number
+  /** Others are left out: durations are counted in many, and a list by minute has no use for them. */
+  readonly metrics: readonly string[]
+}
+
 export interface NewBulk {
   readonly bulkId: string
   readonly act: string
@@ -281,7 +287,9 @@ export interface AdminRecords {
   beat(beats: readonly WorkerBeat[]): Promise<void>
   workers(): Promise<readonly WorkerRow[]>
   addRates(rates: readonly Rate[]): Promise<void>
-  rates(options: { readonly sinceMs: number }): Promise<readonly RateRow[]>
+  rates(query: RateQuery): Promise<readonly RateRow[]>
+  /** The same, added up over the minutes. */
+  rateSums(query: RateQuery): Promise<readonly Rate[]>
   /** Deletes minutes older than a day, workers that were silent for a day, and proposals and plans that are over for thirty. Returns how many. */
   prune(options: { readonly limit: number }): Promise<number>
 }

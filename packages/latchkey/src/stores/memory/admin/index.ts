@@ -3,6 +3,9 @@ import type {
   AdminRecords,
   EntryQuery,
   OperatorEntry,
+  Rate,
+  RateQuery,
+  RateRow,
   StoredBulk,
   StoredProposal,
 } from '../../../ports/faculties/admin.ts'
@@ -116,9 +119,13 @@ function bulkCalls(tables: Tables): BulkCalls {
   }
 }
 
-type FleetCalls = Pick<AdminRecords, 'beat' | 'workers' | 'addRates' | 'rates' | 'prune'>
+type FleetCalls = Pick<AdminRecords, 'beat' | 'workers' | 'addRates' | 'rates' | 'rateSums' | 'prune'>
 
 function fleetCalls({ admin, now }: Tables): FleetCalls {
+  const wanted = ({ sinceMs, metrics }: RateQuery): readonly RateRow[] =>
+    [...admin.rates.values()].filter(
+      rate => rate.minuteMs >= now() - Math.min(sinceMs, fleetKeptMs) && metrics.includes(rate.metric),
+    )
   return {
     async beat(beats) {
       for (const beat of beats)
@@ -147,8 +154,15 @@ function fleetCalls({ admin, now }: Tables): FleetCalls {
         })
       }
     },
-    rates: async ({ sinceMs }) =>
-      [...admin.rates.values()].filter(rate => rate.minuteMs >= now() - Math.min(sinceMs, fleetKeptMs)),
+    rates: async query => wanted(query),
+    async rateSums(query) {
+      const sums = new Map<string, Rate>()
+      for (const { operation, metric, count } of wanted(query)) {
+        const name = JSON.stringify([operation, metric])
+        sums.set(name, { operation, metric, count: count + (sums.get(name)?.count ?? 0) })
+      }
+      return [...sums.values()]
+    },
     async prune({ limit }) {
       const old = now() - fleetKeptMs
       const decided = now() - decidedKeptMs

@@ -1,13 +1,20 @@
 /** What the processes of the fleet say of themselves: their workers, and how often what happened. */
-import type { AdminRecords } from '../../../ports/faculties/admin.ts'
+import type { AdminRecords, RateQuery } from '../../../ports/faculties/admin.ts'
 import { decidedKeptMs, fleetKeptMs } from '../../shared/admin/limits.ts'
-import { type RateColumns, rateOf, type WorkerColumns, workerOf } from '../../shared/admin/rows.ts'
+import {
+  type RateColumns,
+  rateOf,
+  type RateSumColumns,
+  rateSumOf,
+  type WorkerColumns,
+  workerOf,
+} from '../../shared/admin/rows.ts'
 import { readable } from '../sql/columns.ts'
 import { epochMs, milliseconds } from '../sql/fragments.ts'
 import { adminNames, type Dialect } from '../sql/names.ts'
 import type { Connections } from './transaction.ts'
 
-type FleetCalls = Pick<AdminRecords, 'beat' | 'workers' | 'addRates' | 'rates' | 'prune'>
+type FleetCalls = Pick<AdminRecords, 'beat' | 'workers' | 'addRates' | 'rates' | 'rateSums' | 'prune'>
 
 export function fleetCalls({ sql, run }: Connections): FleetCalls {
   const texts = fleetStatements(sql)
@@ -31,7 +38,8 @@ export function fleetCalls({ sql, run }: Connections): FleetCalls {
         rates.map(({ count }) => count),
       ])
     },
-    rates: async ({ sinceMs }) => (await run<RateColumns>(texts.rates, [Math.min(sinceMs, fleetKeptMs)])).map(rateOf),
+    rates: async query => (await run<RateColumns>(texts.rates, wanted(query))).map(rateOf),
+    rateSums: async query => (await run<RateSumColumns>(texts.rateSums, wanted(query))).map(rateSumOf),
     async prune({ limit }) {
       let pruned = 0
       for (const text of texts.prune) pruned += (await run(text, [limit])).length
@@ -40,9 +48,14 @@ export function fleetCalls({ sql, run }: Connections): FleetCalls {
   }
 }
 
+function wanted({ sinceMs, metrics }: RateQuery): [number, readonly string[]] {
+  return [Math.min(sinceMs, fleetKeptMs), metrics]
+}
+
 function fleetStatements(sql: Dialect) {
   const { workers, rates, proposals, bulk, bulkRows } = adminNames(sql)
   const { now } = sql
+  const isWanted = `r.minute >= (select ${now}) - ${milliseconds('$1')} and r.metric = any($2::text[])`
   const kept = milliseconds(`'${fleetKeptMs}'`)
   const decidedKept = milliseconds(`'${decidedKeptMs}'`)
   return {
@@ -62,7 +75,9 @@ function fleetStatements(sql: Dialect) {
       from unnest($1::text[], $2::text[], $3::bigint[]) g(operation, metric, count) order by g.operation, g.metric
       on conflict (minute, operation, metric) do update set count = r.count + excluded.count`,
     rates: `select ${epochMs('r.minute')} as minute_ms, r.operation, r.metric, r.count from ${rates} r
-      where r.minute >= (select ${now}) - ${milliseconds('$1')} order by r.minute, r.operation, r.metric limit 100000`,
+      where ${isWanted} order by r.minute, r.operation, r.metric limit 100000`,
+    rateSums: `select r.operation, r.metric, pg_catalog.sum(r.count) as count from ${rates} r
+      where ${isWanted} group by r.operation, r.metric order by r.operation, r.metric limit 100000`,
     prune: [
       `delete from ${rates} r where (r.minute, r.operation, r.metric) in (select o.minute, o.operation, o.metric from ${rates} o
         where o.minute < (select ${now}) - ${kept} limit $1::integer) returning 1`,

@@ -2,6 +2,7 @@
 import type {
   ActSource,
   OperatorEntry,
+  Rate,
   RateRow,
   RowNotes,
   StoredBulk,
@@ -242,13 +243,20 @@ export function workerOf(row: WorkerColumns): WorkerRow {
   }
 }
 
-export interface RateColumns {
-  readonly minute_ms: RawNumber
+export interface RateSumColumns {
   readonly operation: string
   readonly metric: string
   readonly count: RawNumber
 }
 
-export function rateOf({ minute_ms, operation, metric, count }: RateColumns): RateRow {
-  return { minuteMs: Math.floor(Number(minute_ms)), operation, metric, count: Number(count) }
+export interface RateColumns extends RateSumColumns {
+  readonly minute_ms: RawNumber
+}
+
+export function rateSumOf({ operation, metric, count }: RateSumColumns): Rate {
+  return { operation, metric, count: Number(count) }
+}
+
+export function rateOf({ minute_ms, ...columns }: RateColumns): RateRow {
+  return { minuteMs: Math.floor(Number(minute_ms)), ...rateSumOf(columns) }
 }

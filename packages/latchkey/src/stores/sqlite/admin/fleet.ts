@@ -1,7 +1,14 @@
 /** What the processes of the fleet say of themselves: their workers, and how often what happened. */
-import type { Rate, RateRow, WorkerBeat, WorkerRow } from '../../../ports/faculties/admin.ts'
+import type { Rate, RateQuery, RateRow, WorkerBeat, WorkerRow } from '../../../ports/faculties/admin.ts'
 import { decidedKeptMs, fleetKeptMs } from '../../shared/admin/limits.ts'
-import { type RateColumns, rateOf, type WorkerColumns, workerOf } from '../../shared/admin/rows.ts'
+import {
+  type RateColumns,
+  rateOf,
+  type RateSumColumns,
+  rateSumOf,
+  type WorkerColumns,
+  workerOf,
+} from '../../shared/admin/rows.ts'
 import type { Handle } from '../connection/handle.ts'
 import { readNowMs, storable } from '../keys/row.ts'
 import { rowsAs } from './columns.ts'
@@ -18,9 +25,13 @@ const workersSql = `
 const addRateSql = `
   INSERT INTO latchkey_rates AS r (minute_ms, operation, metric, count) VALUES (?1, ?2, ?3, ?4)
   ON CONFLICT (minute_ms, operation, metric) DO UPDATE SET count = r.count + excluded.count`
+const wantedRates = 'r.minute_ms >= ?1 AND r.metric IN (SELECT value FROM json_each(?2))'
 const ratesSql = `
   SELECT r.minute_ms, r.operation, r.metric, r.count FROM latchkey_rates AS r
-  WHERE r.minute_ms >= ?1 ORDER BY r.minute_ms, r.operation, r.metric LIMIT 100000`
+  WHERE ${wantedRates} ORDER BY r.minute_ms, r.operation, r.metric LIMIT 100000`
+const rateSumsSql = `
+  SELECT r.operation, r.metric, SUM(r.count) AS count FROM latchkey_rates AS r
+  WHERE ${wantedRates} GROUP BY r.operation, r.metric ORDER BY r.operation, r.metric LIMIT 100000`
 const oldBulk = 'SELECT o.bulk_id FROM latchkey_bulk AS o WHERE o.at_ms < ?1 ORDER BY o.at_ms LIMIT ?2'
 const pruneSql = {
   rates: `DELETE FROM latchkey_rates WHERE (minute_ms, operation, metric) IN (
@@ -52,9 +63,16 @@ export function addRates(handle: Handle, rates: readonly Rate[]): void {
   for (const { operation, metric, count } of rates) handle.run(addRateSql, [minute, storable(operation), metric, count])
 }
 
-export function rates(handle: Handle, sinceMs: number): readonly RateRow[] {
-  const fromMs = Math.floor(readNowMs(handle) - Math.min(sinceMs, fleetKeptMs))
-  return rowsAs<RateColumns>(handle, ratesSql, [fromMs]).map(rateOf)
+export function rates(handle: Handle, query: RateQuery): readonly RateRow[] {
+  return rowsAs<RateColumns>(handle, ratesSql, wanted(handle, query)).map(rateOf)
+}
+
+export function rateSums(handle: Handle, query: RateQuery): readonly Rate[] {
+  return rowsAs<RateSumColumns>(handle, rateSumsSql, wanted(handle, query)).map(rateSumOf)
+}
+
+function wanted(handle: Handle, { sinceMs, metrics }: RateQuery): [number, string] {
+  return [Math.floor(readNowMs(handle) - Math.min(sinceMs, fleetKeptMs)), JSON.stringify(metrics)]
 }
 
 export function prune(handle: Handle, limit: number): number {

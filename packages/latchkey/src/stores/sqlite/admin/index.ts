@@ -3,7 +3,7 @@ import type { AdminRecords } from '../../../ports/faculties/admin.ts'
 import type { Database } from '../connection/database.ts'
 import { act } from './act.ts'
 import { addEntry, entries } from './entries.ts'
-import { addRates, beat, prune, rates, workers } from './fleet.ts'
+import { addRates, beat, prune, rates, rateSums, workers } from './fleet.ts'
 import { bulk, bulkRows, closeWithEntry, moveBulk, planBulk, proposal, proposals, setBulkResult } from './proposals.ts'
 import { groups, notes, work } from './work.ts'
 
@@ -26,7 +26,8 @@ export function sqliteAdmin(database: Database): AdminRecords {
     beat: beats => database.write(handle => beat(handle, beats)),
     workers: () => database.snapshot(workers),
     addRates: given => database.write(handle => addRates(handle, given)),
-    rates: ({ sinceMs }) => database.snapshot(handle => rates(handle, sinceMs)),
+    rates: query => database.snapshot(handle => rates(handle, query)),
+    rateSums: query => database.snapshot(handle => rateSums(handle, query)),
     prune: ({ limit }) => database.write(handle => prune(handle, limit)),
   }
 }
