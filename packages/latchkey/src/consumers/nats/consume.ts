@@ -108,8 +108,11 @@ function checkFit(owner: string, info: NatsConsumerInfo, leaseMs: number): void 
 
 function envelopeOf(stream: string, { data, headers, seq }: NatsMessage): Parameters<typeof messageOf>[0] {
   const all: Record<string, string> = {}
-  for (const [name, values] of headers ?? []) all[name] = values[0] ?? ''
-  const lower = new Map(Object.entries(all).map(([name, value]) => [name.toLowerCase(), value]))
+  const lower = new Map<string, string>()
+  for (const [name, [value = '']] of headers ?? []) {
+    all[name] = value
+    lower.set(name.toLowerCase(), value)
+  }
   const header = (name: string) => lower.get(name)
   return {
     header,
