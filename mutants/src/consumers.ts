@@ -42,6 +42,22 @@ export const consumerMutants: readonly Mutant[] = [
     caughtBy: [onNats('has a message that failed delivered again, after its wait, and parks it in the end')],
   },
   {
+    name: 'consumers: an acknowledgement counts as confirmed when it is sent',
+    patches: [
+      {
+        file: `${folder}/nats/confirm.ts`,
+        find: 'return joined.confirmed',
+        replace: 'return Promise.race([joined.confirmed, undefined])',
+      },
+    ],
+    caughtBy: [
+      {
+        path: `${folder}/nats/confirm.test.ts`,
+        test: 'confirms what was acknowledged before the request, and nothing that came after it',
+      },
+    ],
+  },
+  {
     name: 'consumers: stop does not wait for what is under way',
     patches: [{ file: `${folder}/consuming.ts`, find: '[...underWay, redriving]', replace: '[redriving]' }],
     caughtBy: [onNats('finishes what is under way when it is stopped, and takes nothing more')],

@@ -41,10 +41,7 @@ export function ledgerFaults(): LedgerFaults {
     nak: ms => message.nak(ms),
     term: () => message.term(),
     working: () => message.working(),
-    async ackAck() {
-      await wait()
-      return message.ackAck()
-    },
+    ack: () => void wait().then(() => message.ack()),
   })
 
   return {

@@ -99,9 +99,12 @@ function isJson(contentType: string | undefined): boolean {
   return type === 'application/json' || type.endsWith('+json')
 }
 
+/** One for all: what it does not stream it does not remember. */
+const utf8 = new TextDecoder('utf-8', { fatal: true })
+
 function parsed(bytes: Uint8Array): unknown {
   try {
-    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
+    return JSON.parse(utf8.decode(bytes))
   } catch {
     return undefined
   }

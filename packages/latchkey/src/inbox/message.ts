@@ -68,9 +68,11 @@ function isUsable(text: unknown): text is string {
   return typeof text === 'string' && text !== '' && storable(text) === text
 }
 
+const plainText = /^[\x01-\x7f]*$/
+
 /** No store has U+0000 or half of a surrogate pair in its text. */
 function storable(text: string): string {
-  return text.replace(/[\0\p{Surrogate}]/gu, '\uFFFD')
+  return plainText.test(text) ? text : text.replace(/[\0\p{Surrogate}]/gu, '\uFFFD')
 }
 
 export function mediaTypeOf({ contentType, form }: Pick<ReadMessage, 'contentType' | 'form'>): string | undefined {

@@ -10,6 +10,7 @@ import { type Consuming, type Delivery, startConsuming } from '../consuming.ts'
 import { type EnvelopeOptions, messageOf } from '../envelope.ts'
 import { consumeChecks, type ConsumeOptions, type InputOptions, type Subscription } from '../options.ts'
 import { type Consumed, type Receiver, receiverOf } from '../receiver.ts'
+import { confirmTogether } from './confirm.ts'
 import type { NatsConsumer, NatsConsumerInfo, NatsMessage, NatsMessages } from './driver.ts'
 
 export interface NatsConsumeOptions extends ConsumeOptions, Pick<EnvelopeOptions, 'identity'> {
@@ -50,10 +51,11 @@ export async function consume<X extends Execution, Input, C>(
   const receiver = receiverOf(operation, { ...inboxOptions, ...beat, consumer: consumer ?? info.name }, handler)
   checkFit(owner, info, isAtomic ? 0 : receiver.leaseMs)
   const consuming = startConsuming(receiver, concurrency)
+  const confirmed = confirmTogether(receiver.clock, () => from.info())
   const deliveryOf = (message: NatsMessage): Delivery => ({
     message: messageOf(envelopeOf(info.stream_name, message), { identity, contentType }),
     renew: () => message.working(),
-    settle: result => settle(message, result),
+    settle: result => settle(message, result, confirmed),
     // It comes again after `ack_wait`.
     abandon: () => undefined,
   })
@@ -106,8 +108,11 @@ function checkFit(owner: string, info: NatsConsumerInfo, leaseMs: number): void 
 
 function envelopeOf(stream: string, { data, headers, seq }: NatsMessage): Parameters<typeof messageOf>[0] {
   const all: Record<string, string> = {}
-  for (const [name, values] of headers ?? []) all[name] = values[0] ?? ''
-  const lower = new Map(Object.entries(all).map(([name, value]) => [name.toLowerCase(), value]))
+  const lower = new Map<string, string>()
+  for (const [name, [value = '']] of headers ?? []) {
+    all[name] = value
+    lower.set(name.toLowerCase(), value)
+  }
   const header = (name: string) => lower.get(name)
   return {
     header,
@@ -121,13 +126,13 @@ function envelopeOf(stream: string, { data, headers, seq }: NatsMessage): Parame
   }
 }
 
-/** After the outcome, or the parked copy, is durable. */
-async function settle(message: NatsMessage, result: InboxResult): Promise<void> {
-  if (result.kind === 'retry') return message.nak(result.afterMs)
+/** After the outcome, or the parked copy, is durable. Resolves when it is known that the server has been told. */
+function settle(message: NatsMessage, result: InboxResult, confirmed: () => Promise<unknown>): Promise<unknown> {
+  if (result.kind === 'retry') message.nak(result.afterMs)
   // Without a reason: servers before 2.10.4 take one for an unknown command, and deliver the message again.
-  if (result.kind === 'parked') return message.term()
-  // Confirmed, so that one that was lost is known here, and not only by its redelivery.
-  await message.ackAck()
+  else if (result.kind === 'parked') message.term()
+  else message.ack()
+  return confirmed()
 }
 
 interface Pull {

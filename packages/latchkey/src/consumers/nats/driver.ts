@@ -27,7 +27,7 @@ export interface NatsMessage {
   readonly headers?: NatsMessageHeaders | undefined
   /** In the stream. */
   readonly seq: number
-  ackAck(): Promise<boolean>
+  ack(): void
   nak(millis?: number): void
   term(): void
   working(): void

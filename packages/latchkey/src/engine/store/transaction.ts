@@ -2,7 +2,6 @@
 import { isLatchkeyError, LatchkeyError } from '../../ports/errors.ts'
 import type { AtomicRequest, TransactionEnd, Transactor } from '../../ports/store.ts'
 import type { Core } from '../runtime.ts'
-import { within } from './call.ts'
 
 export type BoundedEnd =
   | TransactionEnd
@@ -27,80 +26,98 @@ export const unbounded: Edges = { first: call => call(), last: call => call() }
  */
 const edgeLimitMs = 5_000
 
-export async function boundedTransaction<Tx>(
+export function boundedTransaction<Tx>(
   core: Core<Tx>,
   transactor: Transactor<Tx>,
   work: (tx: Tx, edges: Edges) => Promise<'commit' | 'rollback'>,
   first?: AtomicRequest,
 ): Promise<BoundedEnd> {
-  const { clock, calls, telemetry } = core
-  const began = signalled()
-  const worked = signalled()
-  let abandoned = false
-  let begun = false
-  let over = false
-  let said: 'commit' | 'rollback' | undefined
-  let raised: { readonly error: unknown } | undefined
-
-  const edges: Edges = {
-    async first(call) {
-      const value = await call()
-      // The caller was answered while we queued or waited for the server: there is no caller left to run for.
-      if (abandoned) throw new LatchkeyError('store-unavailable', 'the caller was answered before the reservation')
-      begun = true
-      began.resolve()
-      return value
-    },
-    last(call) {
-      worked.resolve()
-      return call()
-    },
-  }
-  const transaction = transactor.transaction(async tx => {
-    if (abandoned) return 'rollback'
-    try {
-      const wish = await work(tx, edges)
-      said = abandoned ? 'rollback' : wish
-      return said
-    } catch (error) {
-      raised = { error }
-      throw error
-    } finally {
-      worked.resolve()
+  return new Promise(resolve => {
+    const { clock, calls } = core
+    const run: Run = { abandoned: false, begun: false, over: false, said: undefined, raised: undefined }
+    const fail = (cause: unknown) => {
+      run.abandoned = true
+      resolve(failedEnd(core, run, cause))
     }
-  }, first)
-  const ended = transaction.then(
-    () => void (over = true),
-    () => void (over = true),
-  )
-
-  try {
-    await within(clock, edgeLimitMs, () => Promise.race([began.promise, ended]))
-    await Promise.race([worked.promise, ended])
-    const end = await within(clock, edgeLimitMs, () => transaction)
-    calls.circuit.succeeded()
-    return end
-  } catch (cause) {
-    abandoned = true
-    if (begun && raised !== undefined && raised.error === cause) return { kind: 'raised', error: cause }
-    if (!begun && isLatchkeyError(cause, 'overloaded')) return { kind: 'overloaded', cause }
-    // Between its beginning and its end a transaction fails because of what the handler did in it: the store may be fine.
-    // An overloaded process proves nothing about its store.
-    if ((!begun || !over) && !isLatchkeyError(cause, 'overloaded')) {
-      calls.circuit.failed(cause)
-      telemetry.count('store.error', { detail: 'transaction' })
+    const late = () => fail(new LatchkeyError('store-unavailable', `no answer within ${edgeLimitMs} ms`))
+    // One limit at a time: the first until the reservation is answered, none while the handler runs, the second from its end on.
+    let cancel = clock.after(edgeLimitMs, late)
+    let isEnding = false
+    const limitEnd = () => {
+      if (!run.begun || isEnding) return
+      isEnding = true
+      cancel = clock.after(edgeLimitMs, late)
     }
-    telemetry.report('a transaction of the store failed', { error: cause })
-    // Only a COMMIT under way leaves a doubt; anything else rolls back by itself.
-    const inDoubt = said === 'commit' && cause instanceof LatchkeyError
-    return inDoubt ? { kind: 'commit-unknown', cause } : { kind: 'unavailable', cause }
-  }
+    const edges: Edges = {
+      async first(call) {
+        const value = await call()
+        // The caller was answered while we queued or waited for the server: there is no caller left to run for.
+        if (run.abandoned)
+          throw new LatchkeyError('store-unavailable', 'the caller was answered before the reservation')
+        run.begun = true
+        cancel()
+        return value
+      },
+      last(call) {
+        limitEnd()
+        return call()
+      },
+    }
+    const inside = async (tx: Tx) => {
+      if (run.abandoned) return 'rollback'
+      try {
+        const wish = await work(tx, edges)
+        run.said = run.abandoned ? 'rollback' : wish
+        return run.said
+      } catch (error) {
+        run.raised = { error }
+        throw error
+      } finally {
+        limitEnd()
+      }
+    }
+    const over = () => {
+      run.over = true
+      cancel()
+    }
+    transactor.transaction(inside, first).then(
+      ended => {
+        over()
+        if (run.abandoned) return
+        calls.circuit.succeeded()
+        resolve(ended)
+      },
+      (cause: unknown) => {
+        over()
+        if (!run.abandoned) fail(cause)
+      },
+    )
+  })
 }
 
-function signalled(): { promise: Promise<void>; resolve: () => void } {
-  let resolve = () => {}
-  const promise = new Promise<void>(settle => {
-    resolve = settle
-  })
-  return { promise, resolve }
+/** What is known of a transaction while it is open. */
+interface Run {
+  /** Its caller was answered. */
+  abandoned: boolean
+  /** The first call was answered. */
+  begun: boolean
+  over: boolean
+  said: 'commit' | 'rollback' | undefined
+  raised: { readonly error: unknown } | undefined
+}
+
+function failedEnd<Tx>({ calls, telemetry }: Core<Tx>, run: Run, cause: unknown): BoundedEnd {
+  const { begun, over, said, raised } = run
+  if (begun && raised !== undefined && raised.error === cause) return { kind: 'raised', error: cause }
+  if (!begun && isLatchkeyError(cause, 'overloaded')) return { kind: 'overloaded', cause }
+  // Between its beginning and its end a transaction fails because of what the handler did in it: the store may be fine.
+  // An overloaded process proves nothing about its store.
+  if ((!begun || !over) && !isLatchkeyError(cause, 'overloaded')) {
+    calls.circuit.failed(cause)
+    telemetry.count('store.error', { detail: 'transaction' })
+  }
+  telemetry.report('a transaction of the store failed', { error: cause })
+  // Only a COMMIT under way leaves a doubt; anything else rolls back by itself.
+  const inDoubt = said === 'commit' && cause instanceof LatchkeyError
+  return inDoubt ? { kind: 'commit-unknown', cause } : { kind: 'unavailable', cause }
 }

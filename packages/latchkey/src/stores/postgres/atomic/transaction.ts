@@ -16,7 +16,7 @@ export interface AtomicTransaction {
   /** When it began, by the server, once something is reserved in it. */
   began?: string
   /** The lock that was asked for with its BEGIN. */
-  first?: { readonly request: AtomicRequest; readonly lock: Fields | undefined }
+  first?: { readonly request: AtomicRequest; readonly lock: Fields | undefined } | undefined
   /** What was found without a transaction: nothing else can be asked of it. */
   found?: Reservation
   /** Sent with the COMMIT. */
@@ -34,7 +34,7 @@ export async function reserveIn(transaction: AtomicTransaction, request: AtomicR
   const { calls, runs, first, found } = transaction
   if (found !== undefined) return found
   const lock = first?.request === request ? first.lock : undefined
-  delete transaction.first
+  transaction.first = undefined
   const { reservation, began } = await calls.reserve(runs, request, lock)
   transaction.began = began
   return reservation
