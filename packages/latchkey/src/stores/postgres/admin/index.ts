@@ -4,12 +4,14 @@ import { actCall } from './act.ts'
 import { entryCalls } from './entries.ts'
 import { fleetCalls } from './fleet.ts'
 import { bulkCalls, proposalCalls } from './proposals.ts'
+import { skipCall } from './skip.ts'
 import type { Connections } from './transaction.ts'
 import { workCalls } from './work.ts'
 
 export function postgresAdmin(connections: Connections): AdminRecords {
   return {
     ...actCall(connections),
+    ...skipCall(connections),
     ...workCalls(connections),
     ...entryCalls(connections),
     ...proposalCalls(connections),
