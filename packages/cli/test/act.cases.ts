@@ -223,6 +223,30 @@ function messageCases({ harness, run, json }: Desk): void {
       expect(await json('outbox', 'parked')).toEqual([])
     })
 
+    it('of the outbox are skipped when that is confirmed, and the audit names what their consumer misses', async () => {
+      await harness().shop.parkedMessage('letters')
+      const [message] = await json<{ position: string; dedupId: string }[]>('outbox', 'parked')
+      const { position = '', dedupId = '' } = message ?? {}
+      const skip = ['outbox', 'skip', position, ...reason]
+      expect((await run(skip)).code).toBe(2)
+      const looked = await run([...skip, '--dry-run'])
+      expect(looked).toMatchObject({
+        code: 0,
+        stdout: expect.stringContaining(`${position}  to letters, dedup id ${dedupId}`),
+      })
+      expect(await json('outbox', 'parked')).toHaveLength(1)
+      expect((await run([...skip, '--yes'])).code).toBe(0)
+      expect((await run([...skip, '--yes'])).code).toBe(3)
+      expect(await json('outbox', 'parked')).toEqual([])
+      const entries = await json<{ act: string; detail: string; refused?: string | null }[]>('audit')
+      expect(entries).toContainEqual(
+        expect.objectContaining({
+          act: 'outbox.skip',
+          detail: expect.stringContaining(`letters, dedup id ${dedupId}`),
+        }),
+      )
+    })
+
     it('that a consumer gave up are listed and redriven', async () => {
       expect(await harness().shop.parkedDelivery('evt_1')).toMatchObject({ kind: 'parked' })
       const [message] = await json<{ id: string }[]>('inbox', 'parked', '--consumer', 'billing')

@@ -30,6 +30,15 @@ describe('the commands through an admin API', () => {
   const as = (name: string, ...args: string[]) => program.run(args, { env: server.env(name) })
   const straight = { env: { LATCHKEY_STORE: 'sqlite:./shop.db' } }
 
+  it('skip a parked message in the name of who asks, and end with 4 for who may not', async () => {
+    await shop.parkedMessage('letters')
+    const [message] = await program.json<{ position: string }[]>(['outbox', 'parked'], { env: server.env('alice') })
+    const skip = ['outbox', 'skip', message?.position ?? '', '--yes', ...reason]
+    expect((await as('vera', ...skip)).code).toBe(4)
+    expect((await as('alice', ...skip)).code).toBe(0)
+    expect((await as('alice', ...skip)).code).toBe(3)
+  })
+
   it('need a token, and one that the server knows; a file will do', async () => {
     expect((await program.run(['status', '--server', server.url])).code).toBe(2)
     const stranger = await program.run(['status'], {

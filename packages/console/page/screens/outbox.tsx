@@ -66,7 +66,7 @@ function Waiting({ outbox }: { outbox: OutboxView }) {
     <ul class="figures">
       <li>{outbox.waiting} waiting</li>
       <li>oldest {durationText(outbox.oldestMs)}</li>
-      <li>{outbox.heldBack} held back behind a parked one</li>
+      <li>{outbox.heldBack} held back by an open transaction</li>
       <li>{outbox.parked} parked</li>
     </ul>
   )
@@ -105,20 +105,18 @@ function Messages({ items, onAct }: ListProps<ParkedMessageView>) {
                 <Moment atMs={message.parkedAtMs} />
               </td>
               <td>
-                {may('redrive') && (
-                  <button
-                    type="button"
-                    onClick={() =>
-                      onAct({
-                        title: `Send message ${message.position} again`,
-                        does: 'The relay delivers it next, and then what is held back behind it.',
-                        path: `outbox/parked/${encodeURIComponent(message.position)}/redrive`,
-                      })
-                    }
-                  >
-                    Send again…
-                  </button>
-                )}
+                <span class="acts">
+                  {may('redrive') && (
+                    <button type="button" onClick={() => onAct(redriveAct(message))}>
+                      Send again…
+                    </button>
+                  )}
+                  {may('skip') && (
+                    <button type="button" onClick={() => onAct(skipAct(message))}>
+                      Skip…
+                    </button>
+                  )}
+                </span>
               </td>
             </tr>
           ))}
@@ -126,6 +124,23 @@ function Messages({ items, onAct }: ListProps<ParkedMessageView>) {
       </table>
     </div>
   )
+}
+
+function redriveAct({ position }: ParkedMessageView): ReasonedAct {
+  return {
+    title: `Send message ${position} again`,
+    does: 'The relay delivers it next, and then what waits behind it.',
+    path: `outbox/parked/${encodeURIComponent(position)}/redrive`,
+  }
+}
+
+function skipAct({ position, topic, aggregate, dedupId }: ParkedMessageView): ReasonedAct {
+  const of = aggregate === undefined ? '' : ` of ${aggregate}`
+  return {
+    title: `Skip message ${position}`,
+    does: `The consumer of ${topic} will miss this message${of}, dedup id ${dedupId}: it is never delivered, and nobody is told. What waits behind it goes on. Say in the reason who knows.`,
+    path: `outbox/parked/${encodeURIComponent(position)}/skip`,
+  }
 }
 
 function Inbox({ items, onAct }: ListProps<ParkedInboxView>) {

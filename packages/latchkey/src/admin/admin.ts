@@ -160,6 +160,8 @@ export interface Admin {
     page?: { readonly limit?: number; readonly after?: string },
   ): Promise<Read<Page<ParkedMessageView>>>
   redriveOutbox(by: Actor, given: { readonly position: string; readonly reason: string }): Promise<ActOutcome>
+  /** A parked message is never delivered, and those behind it go on. The audit names what its consumer misses. */
+  skipOutbox(by: Actor, given: { readonly position: string; readonly reason: string }): Promise<ActOutcome>
   inboxParked(
     by: Asker,
     page?: { readonly consumer?: string; readonly limit?: number; readonly after?: string },

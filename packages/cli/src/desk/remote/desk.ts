@@ -43,6 +43,8 @@ export function remoteDesk(context: Context, server: string): Desk {
       read('outbox/parked', { limit, cursor: after }),
     redriveOutbox: ({ position, reason }: { position: string; reason: string }) =>
       act(`outbox/parked/${encodeURIComponent(position)}/redrive`, { reason }),
+    skipOutbox: ({ position, reason }: { position: string; reason: string }) =>
+      act(`outbox/parked/${encodeURIComponent(position)}/skip`, { reason }),
     inboxParked: ({ limit, after, consumer }: { limit?: number; after?: string; consumer?: string } = {}) =>
       read('inbox/parked', { limit, cursor: after, consumer }),
     redriveInbox: ({ id, ...body }: { id: string; reason: string }) =>
