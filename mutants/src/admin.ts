@@ -259,4 +259,26 @@ export const adminMutants: readonly Mutant[] = [
     ],
     caughtBy: [outboxOnPostgres('skips nothing when the entry of the audit cannot be written')],
   },
+  {
+    name: 'admin: who waits for a retry counts as behind a parked message',
+    patches: [
+      {
+        file: `${source}/stores/sqlite/admin/lanes.ts`,
+        find: 'SELECT q.parked_at_ms IS NOT NULL AND q.id < p.id FROM',
+        replace: 'SELECT q.id < p.id FROM',
+      },
+    ],
+    caughtBy: [outbox('counts nobody as behind a parked message who waits for another, or for nobody')],
+  },
+  {
+    name: 'admin: a count of a lane that was cut looks whole',
+    patches: [
+      {
+        file: `${source}/stores/shared/outbox/lane-state.ts`,
+        find: 'more: isCut || found > laneCountMax',
+        replace: 'more: isCut',
+      },
+    ],
+    caughtBy: [outbox('counts to a thousand, and says that there are more')],
+  },
 ]

@@ -1,7 +1,7 @@
 /** What operators do, on any store. */
 import { userInfo } from 'node:os'
 import { describe, expect, it } from 'vitest'
-import type { AdminRow } from 'latchkey/admin'
+import type { AdminRow, LaneState } from 'latchkey/admin'
 import { type Desk, linesOf, noRow, reason } from './desk.ts'
 import { onTerminal } from './terminal.ts'
 
@@ -209,8 +209,13 @@ function messageCases({ harness, run, json }: Desk): void {
   describe('messages', () => {
     it('of the outbox that were given up are listed and redriven', async () => {
       await harness().shop.parkedMessage('receipts')
-      const before = await json<{ parked: number; lanes: number }>('outbox', 'lanes')
-      expect(before).toMatchObject({ parked: 1, lanes: expect.any(Number) })
+      const before = await json<{ parked: number; lanes: number; byLane: LaneState[] }>('outbox', 'lanes')
+      expect(before).toMatchObject({ parked: 1, lanes: expect.any(Number), partial: false })
+      const [lane] = before.byLane.filter(each => each.parked.count > 0)
+      expect(lane).toMatchObject({ parked: { count: 1, more: false }, behind: { count: 0, more: false } })
+      const { stdout } = await run(['outbox', 'lanes'])
+      expect(stdout).toMatch(/^parked +1$/m)
+      expect(stdout).toMatch(/^lane +waiting +parked +behind parked +oldest +held by +for$/m)
       const [message] = await json<{ position: string }[]>('outbox', 'parked')
       expect(message).toMatchObject({
         topic: 'receipts',

@@ -5,6 +5,7 @@ import { aheadCases } from './outbox/ahead.ts'
 import { appendCases } from './outbox/appending.ts'
 import type { OutboxCase } from './outbox/fixture.ts'
 import { failureCases } from './outbox/failing.ts'
+import { laneCases } from './outbox/lanes.ts'
 import { leaseCases } from './outbox/leasing.ts'
 import { skipCases } from './outbox/skip.ts'
 import { suspectCases } from './outbox/suspects.ts'
@@ -16,6 +17,7 @@ export const outboxCases: readonly OutboxCase[] = [
   ...aheadCases,
   ...failureCases,
   ...skipCases,
+  ...laneCases,
   ...suspectCases,
   ...volumeCases,
 ]

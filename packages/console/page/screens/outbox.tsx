@@ -1,6 +1,6 @@
 /** What is not delivered, and what was delivered here and could not be handled? */
 import { useState } from 'preact/hooks'
-import type { Admin, Overview, Page, ParkedInboxView, ParkedMessageView, Read } from 'latchkey/admin'
+import type { Admin, Lanes, Overview, Page, ParkedInboxView, ParkedMessageView, Read } from 'latchkey/admin'
 import { usePoll } from '../api/poll.ts'
 import { durationText } from '../parts/duration.ts'
 import { Life } from '../parts/life.tsx'
@@ -8,6 +8,7 @@ import { ProblemNote } from '../parts/problem.tsx'
 import { hrefOf } from '../parts/route.ts'
 import { useSession } from '../parts/session.ts'
 import { Moment } from '../parts/time.tsx'
+import { LaneTable } from './lanes.tsx'
 import { ReasonDialog, type ReasonedAct } from '../parts/reason-dialog.tsx'
 
 type Found<T> = T extends Promise<Read<infer Value>> ? Value : never
@@ -20,19 +21,22 @@ interface OutboxProps {
 
 export function Outbox({ overview, overviewAtMs }: OutboxProps) {
   const outbox = usePoll<OutboxView>('outbox', { everyMs: 5_000 })
+  const lanes = usePoll<Lanes>('outbox/lanes', { everyMs: 5_000 })
   const messages = usePoll<Page<ParkedMessageView>>('outbox/parked?limit=100', { everyMs: 5_000 })
   const inbox = usePoll<Page<ParkedInboxView>>('inbox/parked?limit=100', { everyMs: 5_000 })
   const [act, setAct] = useState<ReasonedAct>()
   function close(isDone: boolean): void {
     setAct(undefined)
     if (!isDone) return
-    for (const each of [outbox, messages, inbox]) each.refresh()
+    for (const each of [outbox, lanes, messages, inbox]) each.refresh()
   }
   return (
     <>
       <h1 tabIndex={-1}>Outbox and inbox</h1>
       <ProblemNote problem={outbox.problem} />
       {outbox.value !== undefined && <Waiting outbox={outbox.value} />}
+      <ProblemNote problem={lanes.problem} />
+      {lanes.value !== undefined && <LaneTable lanes={lanes.value} readAtMs={lanes.readAtMs} />}
       <h2 id="outbox-parked">Parked messages</h2>
       <ProblemNote problem={messages.problem} />
       {messages.value?.items.length === 0 && (

@@ -1,5 +1,5 @@
 /** What operators may do, with rights, a second person and an audit. The routes and the command line stand on it. */
-import type { ActSource, RateRow, WorkerRow, WorkKind } from '../ports/faculties/admin.ts'
+import type { ActSource, Lanes, RateRow, WorkerRow, WorkKind } from '../ports/faculties/admin.ts'
 import type { IdentityParts, Scope } from '../engine/request.ts'
 import type { Person, Right } from './rights.ts'
 import type {
@@ -155,6 +155,8 @@ export interface Admin {
       readonly lanes: number
     }>
   >
+  /** Those that have anything, one by one: what waits, what is parked, what waits behind that, and whose lease it is. */
+  outboxLanes(by: Asker): Promise<Read<Lanes>>
   outboxParked(
     by: Asker,
     page?: { readonly limit?: number; readonly after?: string },

@@ -18,7 +18,14 @@ import type { Right } from './rights.ts'
 
 type MessageCalls = Pick<
   Admin,
-  'outbox' | 'outboxParked' | 'redriveOutbox' | 'skipOutbox' | 'inboxParked' | 'redriveInbox' | 'discardInbox'
+  | 'outbox'
+  | 'outboxLanes'
+  | 'outboxParked'
+  | 'redriveOutbox'
+  | 'skipOutbox'
+  | 'inboxParked'
+  | 'redriveInbox'
+  | 'discardInbox'
 >
 
 export function messageCalls(context: AdminContext): MessageCalls {
@@ -40,7 +47,9 @@ function pageFrom({ limit, after }: { readonly limit?: number; readonly after?: 
   return { limit: pageSize(limit) + more, ...(after === undefined ? {} : { after }) }
 }
 
-function outboxCalls(context: AdminContext): Pick<Admin, 'outbox' | 'outboxParked' | 'redriveOutbox' | 'skipOutbox'> {
+function outboxCalls(
+  context: AdminContext,
+): Pick<Admin, 'outbox' | 'outboxLanes' | 'outboxParked' | 'redriveOutbox' | 'skipOutbox'> {
   const { store, call } = context
   return {
     async outbox(by) {
@@ -49,6 +58,13 @@ function outboxCalls(context: AdminContext): Pick<Admin, 'outbox' | 'outboxParke
       const { outbox } = store
       if (outbox === undefined) return lacking(context, 'outbox')
       return { kind: 'found', value: { ...(await call(() => outbox.lag())), lanes: outbox.lanes } }
+    },
+    async outboxLanes(by) {
+      const refused = hidden(context, by)
+      if (refused !== undefined) return refused
+      const { outbox, admin } = store
+      if (outbox === undefined || admin === undefined) return lacking(context, 'outbox')
+      return { kind: 'found', value: await call(() => admin.lanes()) }
     },
     async outboxParked(by, page = {}) {
       const refused = hidden(context, by)

@@ -24,6 +24,7 @@ it.each([
   'work?kind=unknown',
   'work/groups?kind=parked',
   'outbox',
+  'outbox/lanes',
   'outbox/parked',
   'inbox/parked',
   'proposals',

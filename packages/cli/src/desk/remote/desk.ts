@@ -39,6 +39,7 @@ export function remoteDesk(context: Context, server: string): Desk {
     note: onRow('note'),
     forget: onRow('forget'),
     outbox: () => read('outbox'),
+    outboxLanes: () => read('outbox/lanes'),
     outboxParked: ({ limit, after }: { limit?: number; after?: string } = {}) =>
       read('outbox/parked', { limit, cursor: after }),
     redriveOutbox: ({ position, reason }: { position: string; reason: string }) =>

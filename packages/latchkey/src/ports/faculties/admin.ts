@@ -261,6 +261,39 @@ export interface StoredBulkRow extends NewBulkRow {
   readonly result: string | undefined
 }
 
+/** Up to 1,000. `more`: there are more, or the rest was not looked at. */
+export interface Counted {
+  readonly count: number
+  readonly more: boolean
+}
+
+/** A lane of the outbox. */
+export interface LaneState {
+  readonly lane: number
+  /** Neither delivered nor parked. */
+  readonly waiting: Counted
+  readonly parked: Counted
+  /** Of those that wait, the ones that were set aside behind a parked message of their aggregate. */
+  readonly behind: Counted
+  /** Age of the oldest that waits, among those that were counted; 0: none does. */
+  readonly oldestMs: number
+  /** Undefined: no relay works on it. */
+  readonly lease: LaneHolder | undefined
+}
+
+export interface LaneHolder {
+  /** The relay's process: host, process id and a random part. */
+  readonly by: string
+  /** Zero or less: it is over, and its relay has died. */
+  readonly leftMs: number
+}
+
+/** `partial`: the time for it was over, and no lane is shown. */
+export interface Lanes {
+  readonly lanes: readonly LaneState[]
+  readonly partial: boolean
+}
+
 export interface AdminRecords {
   /** One commit: the version is compared, the act is done, its audit entry written, its proposal closed. */
   act(request: ActRequest): Promise<ActResult>
@@ -269,6 +302,8 @@ export interface AdminRecords {
    * aggregate are due, and its audit entry `outbox.skip` names its topic, its aggregate and its dedup id.
    */
   skip(request: SkipRequest): Promise<SkipResult>
+  /** The lanes of the outbox that have anything, a message or a lease, by their number. */
+  lanes(): Promise<Lanes>
   notes(id: string): Promise<RowNotes | undefined>
   work(listing: WorkListing): Promise<WorkPage>
   groups(kind: WorkKind): Promise<Groups>

@@ -9,6 +9,7 @@ import type {
 import { decidedKeptMs, fleetKeptMs } from '../../shared/admin/limits.ts'
 import type { Tables } from '../tables.ts'
 import { act, addEntry, closeProposal } from './act.ts'
+import { lanes } from './lanes.ts'
 import type { HeldBulk, HeldProposal } from './tables.ts'
 import { skip } from './skip.ts'
 import { groups, notes, work } from './work.ts'
@@ -19,6 +20,7 @@ export function memoryAdmin(tables: Tables): AdminRecords {
   return {
     act: async request => act(tables, request),
     skip: async request => skip(tables, request),
+    lanes: async () => lanes(tables),
     notes: async id => notes(tables, id),
     work: async listing => work(tables, listing),
     groups: async kind => groups(tables, kind),
