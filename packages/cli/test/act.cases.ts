@@ -1,7 +1,7 @@
 /** What operators do, on any store. */
 import { userInfo } from 'node:os'
 import { describe, expect, it } from 'vitest'
-import type { AdminRow, LaneState } from 'latchkey/admin'
+import type { AdminRow, LaneState, ParkedMessageView } from 'latchkey/admin'
 import { type Desk, linesOf, noRow, reason } from './desk.ts'
 import { onTerminal } from './terminal.ts'
 
@@ -230,8 +230,10 @@ function messageCases({ harness, run, json }: Desk): void {
 
     it('of the outbox are skipped when that is confirmed, and the audit names what their consumer misses', async () => {
       await harness().shop.parkedMessage('letters')
-      const [message] = await json<{ position: string; dedupId: string }[]>('outbox', 'parked')
-      const { position = '', dedupId = '' } = message ?? {}
+      // What other cases have redriven may be parked again beside it.
+      const letters = async () =>
+        (await json<ParkedMessageView[]>('outbox', 'parked')).filter(({ topic }) => topic === 'letters')
+      const { position = '', dedupId = '' } = (await letters())[0] ?? {}
       const skip = ['outbox', 'skip', position, ...reason]
       expect((await run(skip)).code).toBe(2)
       const looked = await run([...skip, '--dry-run'])
@@ -239,10 +241,10 @@ function messageCases({ harness, run, json }: Desk): void {
         code: 0,
         stdout: expect.stringContaining(`${position}  to letters, dedup id ${dedupId}`),
       })
-      expect(await json('outbox', 'parked')).toHaveLength(1)
+      expect(await letters()).toHaveLength(1)
       expect((await run([...skip, '--yes'])).code).toBe(0)
       expect((await run([...skip, '--yes'])).code).toBe(3)
-      expect(await json('outbox', 'parked')).toEqual([])
+      expect(await letters()).toEqual([])
       const entries = await json<{ act: string; detail: string; refused?: string | null }[]>('audit')
       expect(entries).toContainEqual(
         expect.objectContaining({

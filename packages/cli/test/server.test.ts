@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import Database from 'libsql'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { AdminKey, Overview } from 'latchkey/admin'
+import type { AdminKey, Overview, ParkedMessageView } from 'latchkey/admin'
 import { type SqliteStore, sqliteStore } from 'latchkey/stores/sqlite'
 import { type AdminServer, startAdmin } from './admin-server.ts'
 import { linesOf, noRow, reason } from './desk.ts'
@@ -32,7 +32,8 @@ describe('the commands through an admin API', () => {
 
   it('skip a parked message in the name of who asks, and end with 4 for who may not', async () => {
     await shop.parkedMessage('letters')
-    const [message] = await program.json<{ position: string }[]>(['outbox', 'parked'], { env: server.env('alice') })
+    const parked = await program.json<ParkedMessageView[]>(['outbox', 'parked'], { env: server.env('alice') })
+    const message = parked.find(({ topic }) => topic === 'letters')
     const skip = ['outbox', 'skip', message?.position ?? '', '--yes', ...reason]
     expect((await as('vera', ...skip)).code).toBe(4)
     expect((await as('alice', ...skip)).code).toBe(0)
