@@ -9,6 +9,9 @@ const guard = (test: string): NamedTest => ({ path: `${tests}/guard.test.ts`, te
 const routes = (test: string): NamedTest => ({ path: `${tests}/routes.test.ts`, test })
 const times = (test: string): NamedTest => ({ path: `${tests}/times.test.ts`, test })
 const durations = (test: string): NamedTest => ({ path: `${source}/engine/run/durations.test.ts`, test })
+const postgres = `${source}/stores/postgres`
+const outbox = (test: string): NamedTest => ({ path: `${source}/stores/sqlite/outbox/index.test.ts`, test })
+const outboxOnPostgres = (test: string): NamedTest => ({ path: `${postgres}/outbox/index.pg.test.ts`, test })
 const conforms = (test: string): NamedTest => ({ path: `${source}/stores/sqlite/conformance.test.ts`, test })
 
 export const adminMutants: readonly Mutant[] = [
@@ -109,7 +112,7 @@ export const adminMutants: readonly Mutant[] = [
     patches: [
       {
         file: `${source}/stores/sqlite/admin/act.ts`,
-        find: "if (before !== undefined) return { kind: 'acted', auditId: String(before.seq), repeated: true }",
+        find: "if (before !== undefined) return { kind: 'acted', auditId: before, repeated: true }",
         replace: 'void before',
       },
     ],
@@ -217,5 +220,97 @@ export const adminMutants: readonly Mutant[] = [
     name: 'admin: durations of one minute stand for the hour',
     patches: [{ file: `${source}/stores/sqlite/admin/fleet.ts`, find: 'SUM(r.count)', replace: 'MAX(r.count)' }],
     caughtBy: [conforms('adds the minutes up, of all processes, and leaves metrics out that were not asked for')],
+  },
+  {
+    name: 'admin: an operator skips what is for approvers',
+    patches: [
+      {
+        file: `${admin}/messages.ts`,
+        find: "actingOn(context, attempt, 'skip')",
+        replace: "actingOn(context, attempt, 'redrive')",
+      },
+    ],
+    caughtBy: [service('is not skipped by an operator, nor without a reason, nor by who sees some scopes only')],
+  },
+  {
+    name: 'admin: a skip without its entry of the audit',
+    patches: [
+      {
+        file: `${source}/stores/sqlite/admin/skip.ts`,
+        find: 'auditId: writeEntry(handle, skippedEntry(request, message)), repeated',
+        replace: 'auditId: skippedEntry(request, message).act, repeated',
+      },
+    ],
+    caughtBy: [
+      outbox('names in the entry of a skip who, why, from where, the topic and the id that the consumer misses'),
+    ],
+  },
+  {
+    name: 'admin: a message that is not parked is skipped',
+    patches: [
+      {
+        file: `${source}/stores/sqlite/admin/skip.ts`,
+        find: 'WHERE p.id = ?1 AND p.parked_at_ms IS NOT NULL',
+        replace: 'WHERE p.id = ?1',
+      },
+    ],
+    caughtBy: [outbox('skips nothing that is not parked')],
+  },
+  {
+    name: 'admin: nobody behind a skipped message is woken',
+    patches: [
+      {
+        file: `${postgres}/admin/skip.ts`,
+        find: 'if (aggregate !== null) await run(texts.wake, [lane, aggregate])',
+        replace: 'if (aggregate === texts.wake) await run(texts.wake, [lane, aggregate])',
+      },
+    ],
+    caughtBy: [outboxOnPostgres('skips a parked message: it is never delivered, and those behind it are, in order')],
+  },
+  {
+    name: 'admin: a relay does not notice that the message before is just being skipped',
+    patches: [
+      {
+        file: `${postgres}/outbox/settle.ts`,
+        find: 'order by q.xid, q.id limit 1 for key share) q',
+        replace: 'order by q.xid, q.id limit 1) q',
+      },
+    ],
+    caughtBy: [
+      outboxOnPostgres('forgets nobody who is set aside behind a message in the moment in which that is skipped'),
+    ],
+  },
+  {
+    name: 'admin: a skip is committed before its entry',
+    patches: [
+      {
+        file: `${postgres}/admin/skip.ts`,
+        find: 'if (row === undefined) return',
+        replace: "await run('commit', [])\n  if (row === undefined) return",
+      },
+    ],
+    caughtBy: [outboxOnPostgres('skips nothing when the entry of the audit cannot be written')],
+  },
+  {
+    name: 'admin: who waits for a retry counts as behind a parked message',
+    patches: [
+      {
+        file: `${source}/stores/sqlite/admin/lanes.ts`,
+        find: 'SELECT q.parked_at_ms IS NOT NULL AND q.id < p.id FROM',
+        replace: 'SELECT q.id < p.id FROM',
+      },
+    ],
+    caughtBy: [outbox('counts nobody as behind a parked message who waits for another, or for nobody')],
+  },
+  {
+    name: 'admin: a count of a lane that was cut looks whole',
+    patches: [
+      {
+        file: `${source}/stores/shared/outbox/lane-state.ts`,
+        find: 'more: isCut || found > laneCountMax',
+        replace: 'more: isCut',
+      },
+    ],
+    caughtBy: [outbox('counts to a thousand, and says that there are more')],
   },
 ]

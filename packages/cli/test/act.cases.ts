@@ -1,7 +1,7 @@
 /** What operators do, on any store. */
 import { userInfo } from 'node:os'
 import { describe, expect, it } from 'vitest'
-import type { AdminRow } from 'latchkey/admin'
+import type { AdminRow, LaneState, ParkedMessageView } from 'latchkey/admin'
 import { type Desk, linesOf, noRow, reason } from './desk.ts'
 import { onTerminal } from './terminal.ts'
 
@@ -209,8 +209,13 @@ function messageCases({ harness, run, json }: Desk): void {
   describe('messages', () => {
     it('of the outbox that were given up are listed and redriven', async () => {
       await harness().shop.parkedMessage('receipts')
-      const before = await json<{ parked: number; lanes: number }>('outbox', 'lanes')
-      expect(before).toMatchObject({ parked: 1, lanes: expect.any(Number) })
+      const before = await json<{ parked: number; lanes: number; byLane: LaneState[] }>('outbox', 'lanes')
+      expect(before).toMatchObject({ parked: 1, lanes: expect.any(Number), partial: false })
+      const [lane] = before.byLane.filter(each => each.parked.count > 0)
+      expect(lane).toMatchObject({ parked: { count: 1, more: false }, behind: { count: 0, more: false } })
+      const { stdout } = await run(['outbox', 'lanes'])
+      expect(stdout).toMatch(/^parked +1$/m)
+      expect(stdout).toMatch(/^lane +waiting +parked +behind parked +oldest +held by +for$/m)
       const [message] = await json<{ position: string }[]>('outbox', 'parked')
       expect(message).toMatchObject({
         topic: 'receipts',
@@ -221,6 +226,32 @@ function messageCases({ harness, run, json }: Desk): void {
       expect((await run(redrive)).code).toBe(0)
       expect((await run(redrive)).code).toBe(3)
       expect(await json('outbox', 'parked')).toEqual([])
+    })
+
+    it('of the outbox are skipped when that is confirmed, and the audit names what their consumer misses', async () => {
+      await harness().shop.parkedMessage('letters')
+      // What other cases have redriven may be parked again beside it.
+      const letters = async () =>
+        (await json<ParkedMessageView[]>('outbox', 'parked')).filter(({ topic }) => topic === 'letters')
+      const { position = '', dedupId = '' } = (await letters())[0] ?? {}
+      const skip = ['outbox', 'skip', position, ...reason]
+      expect((await run(skip)).code).toBe(2)
+      const looked = await run([...skip, '--dry-run'])
+      expect(looked).toMatchObject({
+        code: 0,
+        stdout: expect.stringContaining(`${position}  to letters, dedup id ${dedupId}`),
+      })
+      expect(await letters()).toHaveLength(1)
+      expect((await run([...skip, '--yes'])).code).toBe(0)
+      expect((await run([...skip, '--yes'])).code).toBe(3)
+      expect(await letters()).toEqual([])
+      const entries = await json<{ act: string; detail: string; refused?: string | null }[]>('audit')
+      expect(entries).toContainEqual(
+        expect.objectContaining({
+          act: 'outbox.skip',
+          detail: expect.stringContaining(`letters, dedup id ${dedupId}`),
+        }),
+      )
     })
 
     it('that a consumer gave up are listed and redriven', async () => {

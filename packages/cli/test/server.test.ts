@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import Database from 'libsql'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { AdminKey, Overview } from 'latchkey/admin'
+import type { AdminKey, Overview, ParkedMessageView } from 'latchkey/admin'
 import { type SqliteStore, sqliteStore } from 'latchkey/stores/sqlite'
 import { type AdminServer, startAdmin } from './admin-server.ts'
 import { linesOf, noRow, reason } from './desk.ts'
@@ -29,6 +29,16 @@ describe('the commands through an admin API', () => {
 
   const as = (name: string, ...args: string[]) => program.run(args, { env: server.env(name) })
   const straight = { env: { LATCHKEY_STORE: 'sqlite:./shop.db' } }
+
+  it('skip a parked message in the name of who asks, and end with 4 for who may not', async () => {
+    await shop.parkedMessage('letters')
+    const parked = await program.json<ParkedMessageView[]>(['outbox', 'parked'], { env: server.env('alice') })
+    const message = parked.find(({ topic }) => topic === 'letters')
+    const skip = ['outbox', 'skip', message?.position ?? '', '--yes', ...reason]
+    expect((await as('vera', ...skip)).code).toBe(4)
+    expect((await as('alice', ...skip)).code).toBe(0)
+    expect((await as('alice', ...skip)).code).toBe(3)
+  })
 
   it('need a token, and one that the server knows; a file will do', async () => {
     expect((await program.run(['status', '--server', server.url])).code).toBe(2)

@@ -5,7 +5,9 @@ import { aheadCases } from './outbox/ahead.ts'
 import { appendCases } from './outbox/appending.ts'
 import type { OutboxCase } from './outbox/fixture.ts'
 import { failureCases } from './outbox/failing.ts'
+import { laneCases } from './outbox/lanes.ts'
 import { leaseCases } from './outbox/leasing.ts'
+import { skipCases } from './outbox/skip.ts'
 import { suspectCases } from './outbox/suspects.ts'
 import { volumeCases } from './outbox/volume.ts'
 
@@ -14,6 +16,8 @@ export const outboxCases: readonly OutboxCase[] = [
   ...leaseCases,
   ...aheadCases,
   ...failureCases,
+  ...skipCases,
+  ...laneCases,
   ...suspectCases,
   ...volumeCases,
 ]
@@ -22,7 +26,7 @@ export type OutboxNeed = NonNullable<OutboxCase['needs']>
 
 /**
  * Registers every case, each with a harness of its own over empty data. `advance` moves the outbox's instants too. A store
- * with one writer denies `several-writers`: there no transaction can commit out of turn.
+ * with one writer denies `several-writers`: there no transaction can commit out of turn. One without the faculty `admin` denies that.
  */
 export function runOutboxCases(
   open: () => Promise<StoreHarness>,

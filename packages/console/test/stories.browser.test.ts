@@ -88,6 +88,29 @@ describeBrowser('an operator with a keyboard', own => {
     await page.getByText('the upper edge of a step').waitFor()
   })
 
+  it('skips a receipt that its consumer will never take, told what that consumer misses', async () => {
+    const { shop } = world
+    shop.refusing.isOn = true
+    await shop.pay({ scope: 'acme', order: 'E-5', amount: 500 })
+    const operator = await world.visit(own.server, 'operator', 'outbox')
+    const row = (page: Page) => page.getByRole('row').filter({ hasText: 'E-5' })
+    await row(operator).getByRole('button', { name: 'Send again…' }).waitFor({ timeout: settleWithinMs })
+    expect(await row(operator).getByRole('button', { name: 'Skip…' }).count()).toBe(0)
+    const page = await world.visit(own.server, 'approver', 'outbox')
+    const lanes = page.getByRole('region', { name: 'Lanes' })
+    await lanes.getByRole('columnheader', { name: 'waiting behind a parked one' }).waitFor()
+    expect(await lanes.getByRole('rowheader').count()).toBeGreaterThan(0)
+    await row(page).getByRole('button', { name: 'Skip…' }).press('Enter')
+    const dialog = page.getByRole('dialog')
+    await dialog.getByText('The consumer of receipts will miss this message of E-5').waitFor()
+    await page.keyboard.type('the template is gone, support has written to them')
+    await page.keyboard.press('Enter')
+    await row(page).waitFor({ state: 'detached' })
+    await page.goto(`${world.url}#/audit`)
+    await page.getByRole('cell', { name: /to receipts of aggregate E-5/ }).waitFor()
+    shop.refusing.isOn = false
+  })
+
   it('keeps the form of the second of two operators, and shows what the first recorded', async () => {
     const id = await world.shop.unknownPayment('C-1')
     const [first, second] = [

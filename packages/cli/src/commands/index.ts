@@ -16,6 +16,7 @@ import { migrateStatus } from './migrate/status.ts'
 import { outboxLanes } from './outbox/lanes.ts'
 import { outboxParked } from './outbox/parked.ts'
 import { outboxRedrive } from './outbox/redrive.ts'
+import { outboxSkip } from './outbox/skip.ts'
 import { parkedList } from './parked/list.ts'
 import { parkedNote } from './parked/note.ts'
 import { parkedResume } from './parked/resume.ts'
@@ -34,7 +35,7 @@ export const commands: readonly CommandSpec[] = [
   settle,
   ...[keyFind, keyShow, keyForget],
   ...[parkedList, parkedResume, parkedNote],
-  ...[outboxLanes, outboxParked, outboxRedrive],
+  ...[outboxLanes, outboxParked, outboxRedrive, outboxSkip],
   ...[inboxParked, inboxRedrive],
   ...[proposalsList, proposalsApprove, proposalsReject],
   audit,

@@ -1,6 +1,6 @@
 /** What is not delivered, and what was delivered here and could not be handled? */
 import { useState } from 'preact/hooks'
-import type { Admin, Overview, Page, ParkedInboxView, ParkedMessageView, Read } from 'latchkey/admin'
+import type { Admin, Lanes, Overview, Page, ParkedInboxView, ParkedMessageView, Read } from 'latchkey/admin'
 import { usePoll } from '../api/poll.ts'
 import { durationText } from '../parts/duration.ts'
 import { Life } from '../parts/life.tsx'
@@ -8,6 +8,7 @@ import { ProblemNote } from '../parts/problem.tsx'
 import { hrefOf } from '../parts/route.ts'
 import { useSession } from '../parts/session.ts'
 import { Moment } from '../parts/time.tsx'
+import { LaneTable } from './lanes.tsx'
 import { ReasonDialog, type ReasonedAct } from '../parts/reason-dialog.tsx'
 
 type Found<T> = T extends Promise<Read<infer Value>> ? Value : never
@@ -20,19 +21,22 @@ interface OutboxProps {
 
 export function Outbox({ overview, overviewAtMs }: OutboxProps) {
   const outbox = usePoll<OutboxView>('outbox', { everyMs: 5_000 })
+  const lanes = usePoll<Lanes>('outbox/lanes', { everyMs: 5_000 })
   const messages = usePoll<Page<ParkedMessageView>>('outbox/parked?limit=100', { everyMs: 5_000 })
   const inbox = usePoll<Page<ParkedInboxView>>('inbox/parked?limit=100', { everyMs: 5_000 })
   const [act, setAct] = useState<ReasonedAct>()
   function close(isDone: boolean): void {
     setAct(undefined)
     if (!isDone) return
-    for (const each of [outbox, messages, inbox]) each.refresh()
+    for (const each of [outbox, lanes, messages, inbox]) each.refresh()
   }
   return (
     <>
       <h1 tabIndex={-1}>Outbox and inbox</h1>
       <ProblemNote problem={outbox.problem} />
       {outbox.value !== undefined && <Waiting outbox={outbox.value} />}
+      <ProblemNote problem={lanes.problem} />
+      {lanes.value !== undefined && <LaneTable lanes={lanes.value} readAtMs={lanes.readAtMs} />}
       <h2 id="outbox-parked">Parked messages</h2>
       <ProblemNote problem={messages.problem} />
       {messages.value?.items.length === 0 && (
@@ -66,7 +70,7 @@ function Waiting({ outbox }: { outbox: OutboxView }) {
     <ul class="figures">
       <li>{outbox.waiting} waiting</li>
       <li>oldest {durationText(outbox.oldestMs)}</li>
-      <li>{outbox.heldBack} held back behind a parked one</li>
+      <li>{outbox.heldBack} held back by an open transaction</li>
       <li>{outbox.parked} parked</li>
     </ul>
   )
@@ -105,20 +109,18 @@ function Messages({ items, onAct }: ListProps<ParkedMessageView>) {
                 <Moment atMs={message.parkedAtMs} />
               </td>
               <td>
-                {may('redrive') && (
-                  <button
-                    type="button"
-                    onClick={() =>
-                      onAct({
-                        title: `Send message ${message.position} again`,
-                        does: 'The relay delivers it next, and then what is held back behind it.',
-                        path: `outbox/parked/${encodeURIComponent(message.position)}/redrive`,
-                      })
-                    }
-                  >
-                    Send again…
-                  </button>
-                )}
+                <span class="acts">
+                  {may('redrive') && (
+                    <button type="button" onClick={() => onAct(redriveAct(message))}>
+                      Send again…
+                    </button>
+                  )}
+                  {may('skip') && (
+                    <button type="button" onClick={() => onAct(skipAct(message))}>
+                      Skip…
+                    </button>
+                  )}
+                </span>
               </td>
             </tr>
           ))}
@@ -126,6 +128,23 @@ function Messages({ items, onAct }: ListProps<ParkedMessageView>) {
       </table>
     </div>
   )
+}
+
+function redriveAct({ position }: ParkedMessageView): ReasonedAct {
+  return {
+    title: `Send message ${position} again`,
+    does: 'The relay delivers it next, and then what waits behind it.',
+    path: `outbox/parked/${encodeURIComponent(position)}/redrive`,
+  }
+}
+
+function skipAct({ position, topic, aggregate, dedupId }: ParkedMessageView): ReasonedAct {
+  const of = aggregate === undefined ? '' : ` of ${aggregate}`
+  return {
+    title: `Skip message ${position}`,
+    does: `The consumer of ${topic} will miss this message${of}, dedup id ${dedupId}: it is never delivered, and nobody is told. What waits behind it goes on. Say in the reason who knows.`,
+    path: `outbox/parked/${encodeURIComponent(position)}/skip`,
+  }
 }
 
 function Inbox({ items, onAct }: ListProps<ParkedInboxView>) {

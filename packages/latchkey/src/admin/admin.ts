@@ -1,5 +1,5 @@
 /** What operators may do, with rights, a second person and an audit. The routes and the command line stand on it. */
-import type { ActSource, RateRow, WorkerRow, WorkKind } from '../ports/faculties/admin.ts'
+import type { ActSource, Lanes, RateRow, WorkerRow, WorkKind } from '../ports/faculties/admin.ts'
 import type { IdentityParts, Scope } from '../engine/request.ts'
 import type { Person, Right } from './rights.ts'
 import type {
@@ -155,11 +155,15 @@ export interface Admin {
       readonly lanes: number
     }>
   >
+  /** Those that have anything, one by one: what waits, what is parked, what waits behind that, and whose lease it is. */
+  outboxLanes(by: Asker): Promise<Read<Lanes>>
   outboxParked(
     by: Asker,
     page?: { readonly limit?: number; readonly after?: string },
   ): Promise<Read<Page<ParkedMessageView>>>
   redriveOutbox(by: Actor, given: { readonly position: string; readonly reason: string }): Promise<ActOutcome>
+  /** A parked message is never delivered, and those behind it go on. The audit names what its consumer misses. */
+  skipOutbox(by: Actor, given: { readonly position: string; readonly reason: string }): Promise<ActOutcome>
   inboxParked(
     by: Asker,
     page?: { readonly consumer?: string; readonly limit?: number; readonly after?: string },

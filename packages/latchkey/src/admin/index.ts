@@ -15,6 +15,7 @@ export type {
   StartBulkGiven,
   WorkFilter,
 } from './admin.ts'
+export type { Counted, Lanes, LaneState } from '../ports/faculties/admin.ts'
 export type { AdminHost } from './context.ts'
 export { createAdmin, type CreateAdminOptions } from './create.ts'
 export {

@@ -13,11 +13,19 @@ import {
   scopesOf,
 } from './context.ts'
 import { pageSize } from './reads.ts'
-import type { ActOutcome, ReadRefusal } from './results.ts'
+import type { ActOutcome, ReadRefusal, Refusal } from './results.ts'
+import type { Right } from './rights.ts'
 
 type MessageCalls = Pick<
   Admin,
-  'outbox' | 'outboxParked' | 'redriveOutbox' | 'inboxParked' | 'redriveInbox' | 'discardInbox'
+  | 'outbox'
+  | 'outboxLanes'
+  | 'outboxParked'
+  | 'redriveOutbox'
+  | 'skipOutbox'
+  | 'inboxParked'
+  | 'redriveInbox'
+  | 'discardInbox'
 >
 
 export function messageCalls(context: AdminContext): MessageCalls {
@@ -39,7 +47,9 @@ function pageFrom({ limit, after }: { readonly limit?: number; readonly after?: 
   return { limit: pageSize(limit) + more, ...(after === undefined ? {} : { after }) }
 }
 
-function outboxCalls(context: AdminContext): Pick<Admin, 'outbox' | 'outboxParked' | 'redriveOutbox'> {
+function outboxCalls(
+  context: AdminContext,
+): Pick<Admin, 'outbox' | 'outboxLanes' | 'outboxParked' | 'redriveOutbox' | 'skipOutbox'> {
   const { store, call } = context
   return {
     async outbox(by) {
@@ -49,6 +59,13 @@ function outboxCalls(context: AdminContext): Pick<Admin, 'outbox' | 'outboxParke
       if (outbox === undefined) return lacking(context, 'outbox')
       return { kind: 'found', value: { ...(await call(() => outbox.lag())), lanes: outbox.lanes } }
     },
+    async outboxLanes(by) {
+      const refused = hidden(context, by)
+      if (refused !== undefined) return refused
+      const { outbox, admin } = store
+      if (outbox === undefined || admin === undefined) return lacking(context, 'outbox')
+      return { kind: 'found', value: await call(() => admin.lanes()) }
+    },
     async outboxParked(by, page = {}) {
       const refused = hidden(context, by)
       if (refused !== undefined) return refused
@@ -57,8 +74,8 @@ function outboxCalls(context: AdminContext): Pick<Admin, 'outbox' | 'outboxParke
       const size = pageSize(page.limit)
       const found = await call(() => outbox.parked(pageFrom(page, 1)))
       const items = found.slice(0, size).map(message => {
-        const { position, topic, aggregate, lane, attempts, cause, parkedAtMs, createdAtMs, history } = message
-        return { position, topic, aggregate, lane, attempts, cause, parkedAtMs, createdAtMs, history }
+        const { position, topic, aggregate, dedupId, lane, attempts, cause, parkedAtMs, createdAtMs, history } = message
+        return { position, topic, aggregate, dedupId, lane, attempts, cause, parkedAtMs, createdAtMs, history }
       })
       const next = found.length > size ? items.at(-1)?.position : undefined
       return { kind: 'found', value: { items, next, partial: false } }
@@ -68,6 +85,7 @@ function outboxCalls(context: AdminContext): Pick<Admin, 'outbox' | 'outboxParke
         if (store.outbox === undefined) return 'not-supported'
         return (await store.outbox.redrive(position, named)).kind
       }),
+    skipOutbox: (by, given) => skipMessage(context, by, given),
   }
 }
 
@@ -101,6 +119,36 @@ function inboxCalls(context: AdminContext): Pick<Admin, 'inboxParked' | 'redrive
   }
 }
 
+/** The message leaves its place and the entry is written in one commit: what a consumer misses is known from its first moment. */
+async function skipMessage(
+  context: AdminContext,
+  by: Actor,
+  { position, reason }: Parameters<Admin['skipOutbox']>[1],
+): Promise<ActOutcome> {
+  const attempt: Attempt = { by, act: 'outbox.skip', reason, requestId: requestIdOf(context, by) }
+  const admin = await actingOn(context, attempt, 'skip')
+  if ('kind' in admin) return admin
+  if (context.store.outbox === undefined) return lacking(context, 'outbox')
+  const { requestId } = attempt
+  const result = await context.call(() =>
+    admin.skip({ position, by: { by: by.who.name, reason, source: by.source, requestId } }),
+  )
+  if (result.kind === 'not-found') return refuse(context, attempt, result)
+  return { kind: 'done', row: undefined, auditId: result.auditId, repeated: result.repeated }
+}
+
+/** The operators' tables, if this person may do this now. */
+async function actingOn(context: AdminContext, attempt: Attempt, right: Right): Promise<AdminRecords | Refusal> {
+  const { by, reason } = attempt
+  const admin = permitted(context, by, right)
+  if (isRefusal(admin)) return admin.kind === 'not-permitted' ? refuse(context, attempt, admin) : admin
+  const fault = reasonFault(reason)
+  if (fault !== undefined) return { kind: 'invalid', why: fault }
+  const over = await overLimit(context, by)
+  if (over !== undefined) return refuse(context, attempt, over)
+  return scopesOf(by) === undefined ? admin : refuse(context, attempt, { kind: 'not-found' })
+}
+
 interface OnMessage {
   readonly what: 'outbox' | 'inbox'
   readonly target: string
@@ -121,13 +169,8 @@ async function onMessage(
   run: (named: { readonly by: string; readonly reason: string }) => Promise<Done>,
 ): Promise<ActOutcome> {
   const attempt: Attempt = { by, act: `${what}.${act}`, reason, requestId: requestIdOf(context, by) }
-  const admin: AdminRecords | ReadRefusal = permitted(context, by, 'redrive')
-  if (isRefusal(admin)) return admin.kind === 'not-permitted' ? refuse(context, attempt, admin) : admin
-  const fault = reasonFault(reason)
-  if (fault !== undefined) return { kind: 'invalid', why: fault }
-  const over = await overLimit(context, by)
-  if (over !== undefined) return refuse(context, attempt, over)
-  if (scopesOf(by) !== undefined) return refuse(context, attempt, { kind: 'not-found' })
+  const admin = await actingOn(context, attempt, 'redrive')
+  if ('kind' in admin) return admin
   const { name } = by.who
   await context.call(() => admin.addEntry({ ...attempt, by: name, source: by.source, detail: target }))
   const done = await context.call(() => run({ by: name, reason }))

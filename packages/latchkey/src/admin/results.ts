@@ -197,6 +197,8 @@ export interface ParkedMessageView {
   readonly position: string
   readonly topic: string
   readonly aggregate: string | undefined
+  /** By which its consumer would recognise it. */
+  readonly dedupId: string
   readonly lane: number
   readonly attempts: number
   readonly cause: string

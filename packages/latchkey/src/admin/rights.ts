@@ -16,6 +16,7 @@ export const rights = [
   'propose',
   'settle.did_not_happen',
   'forget',
+  'skip',
   'reveal',
   'approve',
 ] as const
@@ -35,7 +36,7 @@ const operator: readonly Right[] = [
   'bulk',
   'propose',
 ]
-const approver: readonly Right[] = [...operator, 'settle.did_not_happen', 'forget', 'reveal', 'approve']
+const approver: readonly Right[] = [...operator, 'settle.did_not_happen', 'forget', 'skip', 'reveal', 'approve']
 
 export const roles: {
   readonly viewer: readonly Right[]

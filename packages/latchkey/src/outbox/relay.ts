@@ -11,6 +11,7 @@ import { deliverBatch } from './delivery.ts'
 import { type HeldLane, holdLane } from './hold-lane.ts'
 import { checkedPolicy, type RelayPolicy } from './policy.ts'
 import { openPreparations } from './prepare.ts'
+import { processName } from './process-name.ts'
 
 export interface RelayOptions extends Partial<RelayPolicy> {
   readonly outbox: Outbox<unknown>
@@ -93,7 +94,8 @@ export function createRelay(options: RelayOptions): Relay {
   return {
     async relayOnce(signal) {
       for (const target of Object.values(targets)) preparations.begin(target)
-      const leaseId = clock.randomId()
+      // The fence tells leases apart; the name is for people.
+      const leaseId = processName(clock)
       const askedAtMs = clock.monotonicMs()
       const lease = await outbox.leaseLane({ leaseId, leaseMs: policy.leaseMs })
       if (lease === undefined) return { kind: 'idle' }

@@ -1,8 +1,8 @@
 /** Tells the store, every ten seconds, how each loop of this process is: so that people see the fleet, and a loop that is silent. */
-import { hostname } from 'node:os'
 import type { Clock } from '../ports/clock.ts'
 import { errorText } from '../ports/errors.ts'
 import type { AdminRecords, WorkerBeat } from '../ports/faculties/admin.ts'
+import { processName } from '../outbox/process-name.ts'
 import type { LoopHealth } from './loop.ts'
 
 const everyMs = 10_000
@@ -24,7 +24,7 @@ export interface BeatOptions {
 }
 
 export function workerBeats({ admin, clock, health, detailOf }: BeatOptions): Beats {
-  const process = `${hostname()}:${globalThis.process.pid}:${clock.randomId().slice(0, 8)}`
+  const process = processName(clock)
   let cancel: (() => void) | undefined
 
   function beat(): void {

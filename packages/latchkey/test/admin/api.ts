@@ -37,6 +37,7 @@ export type Shown = any
 
 export interface Api {
   readonly clock: FakeClock
+  readonly store: ReturnType<typeof memoryStore>
   readonly id: string
   send(path: string, sent?: Sent): Promise<{ status: number; headers: Headers; body: Shown; text: string }>
   /** With a key and the version that the row has now. */
@@ -79,7 +80,7 @@ export async function openApi(over: Partial<AdminRoutesOptions<MemoryTx>> = {}):
   }
   const version = async () => (await send(`keys/${id}`)).body.version as string
   return {
-    ...{ clock, id, send, version },
+    ...{ clock, store, id, send, version },
     async act(who, path, body, headers = {}) {
       keys += 1
       const given = { 'idempotency-key': `"k${keys}"`, 'if-match': `"${await version()}"`, ...headers }

@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest'
+import { parkOne } from '../outbox/park-one.ts'
 import { openApi } from './api.ts'
 
 const reason = 'ticket 7'
@@ -23,6 +24,7 @@ it.each([
   'work?kind=unknown',
   'work/groups?kind=parked',
   'outbox',
+  'outbox/lanes',
   'outbox/parked',
   'inbox/parked',
   'proposals',
@@ -182,6 +184,18 @@ it('plans a bulk act, runs it beside the answer, and shows each result', async (
   expect((await act('ann', `bulk/${bulkId}/start`, {})).status).toBe(202)
   await expect.poll(async () => (await send(`bulk/${bulkId}`)).body.state).toBe('done')
   expect((await send(`bulk/${bulkId}/rows`)).body).toEqual([{ at: 0, id, result: 'done' }])
+})
+
+it('skips a parked message once, and answers 404 when it is gone', async () => {
+  const { act, send, store } = await openApi()
+  const position = await parkOne(store)
+  const path = `outbox/parked/${position}/skip`
+  expect((await act('ann', path, { reason: 'r' })).body).toMatchObject({ status: 403, right: 'skip' })
+  expect(await act('bea', path, { reason: 'r' })).toMatchObject({ status: 200, body: { kind: 'done' } })
+  expect((await act('bea', path, { reason: 'r' })).status).toBe(404)
+  expect((await send('outbox/parked')).body.items).toEqual([])
+  expect((await send(path)).status).toBe(405)
+  expect((await act('bea', `outbox/parked/${position}/hide`, { reason: 'r' })).status).toBe(404)
 })
 
 it('knows no other route, no other method, and no body beyond its limit', async () => {

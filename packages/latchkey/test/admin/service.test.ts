@@ -4,6 +4,7 @@ import { createLatchkey, silentTelemetry, type Storable } from '../../src/index.
 import { memoryStore } from '../../src/stores/memory/index.ts'
 import { fakeClock } from '../engine/fake-clock.ts'
 import { withoutFaculties } from '../memory/fixture.ts'
+import { parkOne } from '../outbox/park-one.ts'
 
 const minuteMs = 60_000
 const quarantineMs = 10 * minuteMs
@@ -368,6 +369,41 @@ describe('a second person', () => {
     const { proposalId } = made.proposal
     expect(await admin.approve(by(carl), { proposalId, reason })).toMatchObject({ kind: 'done', row: undefined })
     expect(await latchkey.find({ id })).toEqual([])
+  })
+})
+
+describe('a parked message', () => {
+  const skipped = (position: string) => ({ position, reason })
+
+  it('is skipped by an approver, once, and the audit names what its consumer misses', async () => {
+    const { admin, store, entries } = open()
+    const position = await parkOne(store)
+    const given = skipped(position)
+    const first = await admin.skipOutbox(by(bea, 'one'), given)
+    expect(first).toMatchObject({ kind: 'done', repeated: false })
+    expect(await admin.skipOutbox(by(bea, 'one'), given)).toEqual({ ...first, repeated: true })
+    expect(await admin.skipOutbox(by(carl), given)).toEqual({ kind: 'not-found' })
+    expect(await admin.redriveOutbox(by(carl), given)).toEqual({ kind: 'not-found' })
+    expect(await store.outbox?.parked({ limit: 10 })).toEqual([])
+    const done = (await entries()).filter(({ act, refused }) => act === 'outbox.skip' && refused === undefined)
+    expect(done).toMatchObject([
+      { by: 'bea', reason, source: 'cli', detail: `message ${position} to orders of aggregate a, dedup id a1` },
+    ])
+    expect(done[0]?.auditId).toBe(first.kind === 'done' ? first.auditId : '')
+  })
+
+  it('is not skipped by an operator, nor without a reason, nor by who sees some scopes only', async () => {
+    const { admin, store, entries } = open()
+    const given = skipped(await parkOne(store))
+    expect(await admin.skipOutbox(by(ann), given)).toEqual({ kind: 'not-permitted', right: 'skip' })
+    expect(await admin.skipOutbox(by(bea), { ...given, reason: ' ' })).toMatchObject({ kind: 'invalid' })
+    const limited: Person = { name: 'lim', role: 'approver', limitScopes: ['acme'] }
+    expect(await admin.skipOutbox(by(limited), given)).toEqual({ kind: 'not-found' })
+    expect(await store.outbox?.parked({ limit: 10 })).toHaveLength(1)
+    expect((await entries()).map(({ by: who, act, refused }) => [who, act, refused])).toEqual([
+      ['lim', 'outbox.skip', 'not-found'],
+      ['ann', 'outbox.skip', 'not-permitted'],
+    ])
   })
 })
 

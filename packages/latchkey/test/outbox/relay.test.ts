@@ -1,3 +1,4 @@
+import { hostname } from 'node:os'
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
 import { createRelay, functionTarget, type RelayOptions, type RelayTurn } from '../../src/outbox/index.ts'
@@ -41,6 +42,18 @@ it('delivers and keeps what the downstream calls the message', async () => {
   expect(turn).toMatchObject({ kind: 'worked', delivered: 1, failed: 0, parked: 0, held: 0 })
   expect(seen).toMatchObject([{ dedupId: 'm', topic: 'orders', headers: { a: 'b' }, attempts: 0 }])
   expect(await fixture.store.outbox.downstreamId(seen[0]?.position ?? '')).toBe('evt_1')
+})
+
+it('holds its lane in the name of its process, for people who look', async () => {
+  await fixture.append(message('m'))
+  let holder: string | undefined
+  const deliver: Deliver = async () => {
+    holder = (await fixture.store.admin.lanes()).lanes[0]?.lease?.by
+    return { kind: 'delivered' }
+  }
+  await relay(deliver).relayOnce()
+  expect(holder).toContain(`${hostname()}:${process.pid}:`)
+  expect(await fixture.store.admin.lanes()).toEqual({ lanes: [], partial: false })
 })
 
 it('delivers several aggregates at once, within its bound, and each in order', async () => {

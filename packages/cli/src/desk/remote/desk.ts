@@ -39,10 +39,13 @@ export function remoteDesk(context: Context, server: string): Desk {
     note: onRow('note'),
     forget: onRow('forget'),
     outbox: () => read('outbox'),
+    outboxLanes: () => read('outbox/lanes'),
     outboxParked: ({ limit, after }: { limit?: number; after?: string } = {}) =>
       read('outbox/parked', { limit, cursor: after }),
     redriveOutbox: ({ position, reason }: { position: string; reason: string }) =>
       act(`outbox/parked/${encodeURIComponent(position)}/redrive`, { reason }),
+    skipOutbox: ({ position, reason }: { position: string; reason: string }) =>
+      act(`outbox/parked/${encodeURIComponent(position)}/skip`, { reason }),
     inboxParked: ({ limit, after, consumer }: { limit?: number; after?: string; consumer?: string } = {}) =>
       read('inbox/parked', { limit, cursor: after, consumer }),
     redriveInbox: ({ id, ...body }: { id: string; reason: string }) =>

@@ -40,6 +40,7 @@ export async function readRoute({ admin, by, path, query }: Asked): Promise<Answ
     const page = { ...pageOf(query), ...(after === undefined ? {} : { after }) }
     return third === 'rows' ? answerRead(await admin.bulkRows(by, second, page)) : undefined
   }
+  if (first === 'outbox' && second === 'lanes' && third === undefined) return answerRead(await admin.outboxLanes(by))
   if (third !== undefined || second !== 'parked') return undefined
   const page = { ...pageOf(query), ...textsOf(query, { after: 'cursor', consumer: 'consumer' }) }
   if (first === 'outbox') return answerRead(await admin.outboxParked(by, page))

@@ -123,14 +123,19 @@ export function writeRoute(path: readonly string[]): WriteRoute | undefined {
   if (first === 'bulk') return fourth === undefined ? bulkRoute(second, third) : undefined
   if (first === 'proposals' && second !== undefined && fourth === undefined) return proposalRoute(second, third)
   if (second !== 'parked' || third === undefined || fourth === undefined) return undefined
-  if (first === 'outbox' && fourth === 'redrive')
-    return {
-      fields: ['reason'],
-      onRow: false,
-      run: async ({ admin, by, body }) =>
-        answerAct(await admin.redriveOutbox(by, { position: third, reason: text(body['reason']) })),
-    }
+  if (first === 'outbox') return outboxRoute(third, fourth)
   return first === 'inbox' ? inboxRoute(third, fourth) : undefined
+}
+
+function outboxRoute(position: string, act: string): WriteRoute | undefined {
+  if (act !== 'redrive' && act !== 'skip') return undefined
+  return {
+    ...{ fields: ['reason'], onRow: false },
+    async run({ admin, by, body }) {
+      const given = { position, reason: text(body['reason']) }
+      return answerAct(await (act === 'redrive' ? admin.redriveOutbox(by, given) : admin.skipOutbox(by, given)))
+    },
+  }
 }
 
 function inboxRoute(id: string, act: string): WriteRoute | undefined {

@@ -6,6 +6,7 @@
  * act        what a person does to a row; its audit entry is in the same commit, and its request id makes it happen once
  * proposal   an act that waits for a second person, bound to the version it was made for
  * bulk       the same act on many rows, which are fixed when it is planned; each has a result of its own
+ * skip       what a person does to a parked message of the outbox: it is never delivered, and those behind it go on without it
  *
  * No call counts or scans the keys: lists come from the queues of rows that are out of the ordinary, and from the tables here.
  */
@@ -70,6 +71,15 @@ export type ActResult =
   | { readonly kind: 'quarantine-not-over'; readonly leftMs: number }
   | { readonly kind: 'too-soon'; readonly leftMs: number }
   | { readonly kind: 'proposal-closed' }
+
+export interface SkipRequest {
+  /** Of a parked message. */
+  readonly position: string
+  readonly by: OperatorAct
+}
+
+/** `not-found`: there is none, or it is not parked: redriven, delivered or skipped. */
+export type SkipResult = Extract<ActResult, { kind: 'acted' | 'not-found' }>
 
 /** An entry of the audit, of rows and of everything else that operators act on. */
 export interface OperatorEntry {
@@ -257,9 +267,49 @@ export interface StoredBulkRow extends NewBulkRow {
   readonly result: string | undefined
 }
 
+/** Up to 1,000. `more`: there are more, or the rest was not looked at. */
+export interface Counted {
+  readonly count: number
+  readonly more: boolean
+}
+
+/** A lane of the outbox. */
+export interface LaneState {
+  readonly lane: number
+  /** Neither delivered nor parked. */
+  readonly waiting: Counted
+  readonly parked: Counted
+  /** Of those that wait, the ones that were set aside behind a parked message of their aggregate. */
+  readonly behind: Counted
+  /** Age of the oldest that waits, among those that were counted; 0: none does. */
+  readonly oldestMs: number
+  /** Undefined: no relay works on it. */
+  readonly lease: LaneHolder | undefined
+}
+
+export interface LaneHolder {
+  /** The relay's process: host, process id and a random part. */
+  readonly by: string
+  /** Zero or less: it is over, and its relay has died. */
+  readonly leftMs: number
+}
+
+/** `partial`: the time for it was over, and no lane is shown. */
+export interface Lanes {
+  readonly lanes: readonly LaneState[]
+  readonly partial: boolean
+}
+
 export interface AdminRecords {
   /** One commit: the version is compared, the act is done, its audit entry written, its proposal closed. */
   act(request: ActRequest): Promise<ActResult>
+  /**
+   * Only a parked message, of a store with an outbox. One commit: it leaves its place, so that no relay delivers it and the next ones of its
+   * aggregate are due, and its audit entry `outbox.skip` names its topic, its aggregate and its dedup id.
+   */
+  skip(request: SkipRequest): Promise<SkipResult>
+  /** The lanes of the outbox that have anything, a message or a lease, by their number. */
+  lanes(): Promise<Lanes>
   notes(id: string): Promise<RowNotes | undefined>
   work(listing: WorkListing): Promise<WorkPage>
   groups(kind: WorkKind): Promise<Groups>

@@ -159,9 +159,14 @@ function noteAct({ admin, now }: Tables, { id, scope }: Row, { what, by, reason 
 
 /** A request that acted before adds nothing; its refused attempts are entries of their own. */
 export function addEntry(tables: Tables, entry: NewEntry): void {
+  if (entry.refused === undefined && actedBefore(tables, entry.requestId) !== undefined) return
+  writeEntry(tables, entry)
+}
+
+export function writeEntry(tables: Tables, entry: NewEntry): string {
   const { id, scope, act: what, by, reason, detail, source, requestId, evidence, refused } = entry
-  if (refused === undefined && actedBefore(tables, requestId) !== undefined) return
   const auditId = tables.log.addAudit({ id, scope }, { by, reason, act: what, atMs: tables.now(), detail })
   const nothing = { from: undefined, to: undefined, fence: undefined }
   tables.admin.details.set(auditId, { source, requestId, evidence, refused, ...nothing })
+  return auditId
 }

@@ -12,7 +12,9 @@ import type {
 import { decidedKeptMs, fleetKeptMs } from '../../shared/admin/limits.ts'
 import type { Tables } from '../tables.ts'
 import { act, addEntry, closeProposal } from './act.ts'
+import { lanes } from './lanes.ts'
 import type { HeldBulk, HeldProposal } from './tables.ts'
+import { skip } from './skip.ts'
 import { groups, notes, work } from './work.ts'
 
 const minuteMs = 60_000
@@ -20,6 +22,8 @@ const minuteMs = 60_000
 export function memoryAdmin(tables: Tables): AdminRecords {
   return {
     act: async request => act(tables, request),
+    skip: async request => skip(tables, request),
+    lanes: async () => lanes(tables),
     notes: async id => notes(tables, id),
     work: async listing => work(tables, listing),
     groups: async kind => groups(tables, kind),

@@ -26,7 +26,7 @@ export function parked(tables: Tables, { limit, after }: { limit: number; after?
 }
 
 /** What people hand in is not always a position. */
-function positionOf(position: string | undefined): number | undefined {
+export function positionOf(position: string | undefined): number | undefined {
   return position !== undefined && /^\d{1,15}$/.test(position) ? Number(position) : undefined
 }
 

@@ -72,7 +72,8 @@ function standBehind({ outbox, now }: Tables, lane: Lane, position: number): voi
   lane.aside.set(position, { ...newAside(message), blocks: aggregate !== undefined, dueAtMs })
 }
 
-function wake(lane: Lane, aggregate: string, nowMs: number): void {
+/** The next messages of the aggregate that waited behind one that is gone. */
+export function wake(lane: Lane, aggregate: string, nowMs: number): void {
   const waiting = asideOf(lane)
     .filter(one => one.message.aggregate === aggregate)
     .filter(one => one.dueAtMs === undefined && one.parkedAtMs === undefined)

@@ -20,21 +20,25 @@ export function entryCalls({ sql, run }: Connections): Pick<AdminRecords, 'addEn
   }
 }
 
-/** Atomic: one statement. A request that acted before adds nothing; its refused attempts are entries of their own. */
 export function entryWriter(sql: Dialect, run: RunStatement): AdminRecords['addEntry'] {
+  const write = entryText(sql)
+  return async entry => void (await run(write, entryValues(entry)))
+}
+
+/** Atomic: one statement. A request that acted before adds nothing; its refused attempts are entries of their own. */
+export function entryText(sql: Dialect): string {
   const { details } = adminNames(sql)
-  const text = `with added as (
+  return `with added as (
       insert into ${sql.audit} (key_id, act, actor, reason, detail, at, scope)
       select $1::uuid, $2::text, $3::text, $4::text, $5::text, ${sql.now}, $6::text
       where $10::text is not null or not exists (select from ${details} d where d.request_id = $8::text and d.refused is null)
       returning audit_id
     )
     insert into ${details} (audit_id, source, request_id, evidence, refused)
-    select a.audit_id, $7::text, $8::text, $9::text, $10::text from added a`
-  return async entry => void (await run(text, entryValues(entry)))
+    select a.audit_id, $7::text, $8::text, $9::text, $10::text from added a returning audit_id`
 }
 
-function entryValues({ id, act, by, reason, detail, scope, source, requestId, evidence, refused }: NewEntry) {
+export function entryValues({ id, act, by, reason, detail, scope, source, requestId, evidence, refused }: NewEntry) {
   const texts = [id, act, readable(by), readable(reason), readable(detail), scope, source, requestId, evidence, refused]
   return texts.map(text => text ?? null)
 }

@@ -6,6 +6,7 @@ import { postgresStore } from '../index.ts'
 import { findStatement } from '../references/index.ts'
 import { dialect } from '../sql/names.ts'
 import { entriesStatement } from './entries.ts'
+import { lanesStatement } from './lanes.ts'
 import { limited } from './transaction.ts'
 import { groupsStatement, workStatement } from './work.ts'
 
@@ -23,6 +24,18 @@ const fill = `
   insert into latchkey.audit (key_id, act, actor, reason, detail, at) select k.id, 'take', 'person ' || (random() * 100)::integer, 'why', '', now()
   from latchkey.keys k where k.state = 4;
   vacuum analyze latchkey.keys, latchkey.due, latchkey.waiting, latchkey.key_references, latchkey.audit, latchkey.audit_details`
+
+/** Messages: delivered ones that are kept, 40,000 that wait behind one that is parked, 20,000 that are parked, and 30,000 new ones. */
+const fillOutbox = `
+  insert into latchkey.outbox (lane, aggregate, dedup_id, topic, payload, headers, created_at)
+    select n % 8, case when n > 60000 and n <= 100000 then 'long ' || n % 8 else 'of ' || n end, n, 't', '{}', '{}', now()
+    from generate_series(1, 150000) n;
+  update latchkey.outbox_lanes l set (cursor_xid, cursor_id) =
+    (select o.xid, o.id from latchkey.outbox o where o.lane = l.lane and o.id <= 120000 order by o.xid desc, o.id desc limit 1);
+  insert into latchkey.outbox_parked (id, xid, lane, aggregate, blocks, due_at, parked_at, cause)
+    select o.id, o.xid, o.lane, o.aggregate, true, null, case when o.id <= 60008 or o.id > 100000 then now() end, 'HTTP 400'
+    from latchkey.outbox o where o.id > 60000 and o.id <= 120000;
+  vacuum analyze latchkey.outbox, latchkey.outbox_parked, latchkey.outbox_lanes`
 
 interface PlanNode {
   readonly 'Node Type': string
@@ -47,7 +60,7 @@ describePostgres('the plans of operators’ queries, among two hundred thousand 
   beforeAll(async () => {
     pool = new pg.Pool({ connectionString: database.url, max: 2 })
     await postgresStore({ pool }).migrate()
-    for (const statement of fill.split(';')) await pool.query(statement)
+    for (const statement of [...fill.split(';'), ...fillOutbox.split(';')]) await pool.query(statement)
   }, 120_000)
   afterAll(() => pool.end())
 
@@ -99,6 +112,26 @@ describePostgres('the plans of operators’ queries, among two hundred thousand 
     expect(row?.jit).toBe('off')
   })
 
+  it('lanes read the fronts of their indexes, and no table of messages', async () => {
+    const plan = await planOf(lanesStatement(sql), [])
+    const messages = plan.filter(node => ['outbox', 'outbox_parked'].includes(node['Relation Name'] ?? ''))
+    expect(messages.map(node => node['Node Type'])).not.toContain('Seq Scan')
+    const read = messages.reduce(
+      (sum, node) => sum + (node['Actual Rows'] + (node['Rows Removed by Filter'] ?? 0)) * node['Actual Loops'],
+      0,
+    )
+    // Of eight lanes a thousand each: new ones, those aside, their messages and the first of their lines; and 8,001 parked ones.
+    expect(read).toBeLessThanOrEqual(8 * 4 * 1_001 + 8_001)
+    const { admin } = postgresStore({ pool })
+    const { lanes, partial } = await admin.lanes()
+    const thousand = { count: 1_000, more: true }
+    expect([lanes.length, partial, lanes[0]]).toMatchObject([
+      8,
+      false,
+      { lane: 0, waiting: thousand, behind: thousand, parked: thousand, lease: undefined },
+    ])
+  })
+
   it('a list that takes too long ends in time, and says that it is partial', async () => {
     const blocker = await pool.connect()
     const other = new pg.Pool({ connectionString: database.url, max: 2 })
@@ -109,6 +142,8 @@ describePostgres('the plans of operators’ queries, among two hundred thousand 
       const beganAt = performance.now()
       expect(await admin.work({ kind: 'unknown', limit: 10 })).toEqual({ rows: [], next: undefined, partial: true })
       expect(performance.now() - beganAt).toBeGreaterThan(1_500)
+      await blocker.query('lock table latchkey.outbox_lanes in access exclusive mode')
+      expect(await admin.lanes()).toEqual({ lanes: [], partial: true })
     } finally {
       await blocker.query('rollback')
       blocker.release()

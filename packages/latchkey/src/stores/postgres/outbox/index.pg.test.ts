@@ -8,6 +8,7 @@ import { dialect, outboxNames } from '../sql/names.ts'
 import { lagStatement } from './operate.ts'
 import { leaseStatement } from './lanes.ts'
 import { openPostgresStore } from '../store.ts'
+import { appendAll, messageOf, parkOne } from '../../../../test/outbox/park-one.ts'
 
 describePostgres('the outbox on PostgreSQL', database => {
   let pool: pg.Pool
@@ -81,6 +82,46 @@ describePostgres('the outbox on PostgreSQL', database => {
     },
   )
 
+  it('skips nothing when the entry of the audit cannot be written', async () => {
+    const store = openPostgresStore({ pool, schema: 'unwritten' })
+    await store.migrate()
+    const position = await parkOne(store)
+    // No operator has such a source: the column refuses it.
+    const by = { by: 'ann', reason: 'why', source: null as never, requestId: 'r' }
+    await expect(store.admin.skip({ position, by })).rejects.toThrow()
+    expect((await store.outbox.parked({ limit: 10 })).map(each => each.position)).toEqual([position])
+    expect(await store.admin.entries({ limit: 10 })).toEqual([])
+  })
+
+  it('forgets nobody who is set aside behind a message in the moment in which that is skipped', async () => {
+    const store = openPostgresStore({ pool, schema: 'meeting' })
+    await store.migrate()
+    const { outbox, admin } = store
+    const position = await parkOne(store)
+    await appendAll(store, [messageOf('a', 'a2')])
+    const lease = await vi.waitUntil(() => outbox.leaseLane({ leaseId: 'lease', leaseMs: 60_000 }), 30_000)
+    const batch = await outbox.next(lease, { limit: 10 })
+    if (batch === 'lease-lost') throw new Error('the lane was lost')
+    expect(batch.behind).toHaveLength(1)
+    const holder = await pool.connect()
+    await holder.query('begin; select from meeting.outbox_lanes for update')
+    const waiters = async (count: number) =>
+      vi.waitUntil(async () => (await waitingFor(pool, 'meeting')) === count, { timeout: 30_000 })
+    const by = { by: 'ann', reason: 'why', source: 'cli', requestId: 'r' } as const
+    const skipped = admin.skip({ position, by })
+    await waiters(1)
+    // It has looked at the table before the skip is committed, and writes after it.
+    const settled = outbox.settle(lease, { batch, ends: [], then: { kind: 'release' } })
+    await waiters(2)
+    await holder.query('commit')
+    holder.release()
+    expect([(await skipped).kind, await settled]).toEqual(['acted', 'written'])
+    const { rows } = await pool.query('select due_at is not null as due from meeting.outbox_parked')
+    expect(rows).toEqual([{ due: true }])
+    const next = await vi.waitUntil(() => outbox.leaseLane({ leaseId: 'next', leaseMs: 60_000 }), 30_000)
+    expect(await outbox.next(next, { limit: 10 })).toMatchObject({ messages: [{ dedupId: 'a2' }] })
+  })
+
   it('touches neither the messages nor any other table when a whole batch was delivered', async () => {
     const store = openPostgresStore({ pool, schema: 'writes' })
     await store.migrate()
@@ -113,6 +154,15 @@ describePostgres('the outbox on PostgreSQL', database => {
 
 function message(turn: number): NewMessage {
   return { topic: 't', aggregate: 'a', dedupId: `m${turn}`, payload: Buffer.from('{}'), headers: {} }
+}
+
+/** How many statements about this schema wait for a lock. */
+async function waitingFor(pool: pg.Pool, schema: string): Promise<number> {
+  const { rows } = await pool.query<{ waiting: number }>(
+    `select count(*)::integer as waiting from pg_stat_activity where wait_event_type = 'Lock' and query like '%' || $1 || '%'`,
+    [schema],
+  )
+  return rows[0]?.waiting ?? 0
 }
 
 let schemas = 0

@@ -53,7 +53,7 @@ export function operatorCalls(sql: Dialect, names: OutboxNames, run: RunStatemen
 }
 
 /** What an operator hands in may be anything; what is not a position names no message. */
-function isPosition(text: string | undefined): text is string {
+export function isPosition(text: string | undefined): text is string {
   return text !== undefined && /^\d{1,18}$/.test(text)
 }
 

@@ -109,14 +109,25 @@ function failedPart(sql: Dialect, { parked }: OutboxNames): string {
     )`
 }
 
-/** Null where an earlier message of the aggregate waits, which wakes it when it is gone; due now otherwise. */
+/**
+ * Null where an earlier message of the aggregate waits, which wakes it when it is gone; due now otherwise. The first one is locked: an operator
+ * may be skipping it, and who stood behind it unseen by that would wait for good. What fails in this batch counts by how it fails.
+ */
 function behindPart(sql: Dialect, { outbox, parked }: OutboxNames): string {
-  return `behind as (
+  return `heads as materialized (
+      select q.aggregate, q.xid, q.id from lease
+      cross join (select distinct o.aggregate from ${outbox} o where o.id = any($13::bigint[])) a
+      cross join lateral (
+        select q.aggregate, q.xid, q.id from ${parked} q
+        where q.lane = lease.lane and q.aggregate = a.aggregate and q.blocks
+          and q.id <> all($7::bigint[]) and q.id <> all($9::bigint[])
+        order by q.xid, q.id limit 1 for key share) q
+    ), behind as (
       insert into ${parked} (id, xid, lane, aggregate, blocks, due_at)
       select o.id, o.xid, o.lane, o.aggregate, o.aggregate is not null,
         case when not exists (select from failures f where f.aggregate = o.aggregate and f.blocks)
-          and not exists (select from ${parked} q where q.lane = o.lane and q.aggregate = o.aggregate and q.blocks
-            and q.id <> all($7::bigint[]) and (q.xid, q.id) < (o.xid, o.id)) then ${sql.now} end
+          and not exists (select from heads h where h.aggregate = o.aggregate and (h.xid, h.id) < (o.xid, o.id))
+          then ${sql.now} end
       from lease, ${outbox} o where o.id = any($13::bigint[])
       on conflict (id) do nothing
     )`

@@ -9,6 +9,7 @@ import { forget, unpark } from '../keys/operator.ts'
 import { readNowMs, storable } from '../keys/row.ts'
 import { settle } from '../reconcile/settle.ts'
 import { rowsAs } from './columns.ts'
+import { actedBefore } from './entries.ts'
 import { closeProposal } from './proposals.ts'
 
 interface SeenRow {
@@ -24,7 +25,6 @@ interface SeenRow {
 
 type Refused = Exclude<ActResult, { kind: 'acted' }>
 
-const repeatedSql = 'SELECT seq FROM latchkey_audit_details WHERE request_id = ?1 AND refused IS NULL'
 const rowSql = `
   SELECT k.scope, k.operation, k.fence, k.state, k.parked_at_ms IS NOT NULL AS parked, n.acts, l.since_ms, n.look_up_asked_at_ms
   FROM latchkey_keys AS k LEFT JOIN latchkey_notes AS n ON n.id = k.id LEFT JOIN latchkey_lookups AS l ON l.id = k.id
@@ -32,8 +32,8 @@ const rowSql = `
 
 export function act(handle: Handle, request: ActRequest): ActResult {
   const { id, by, expected, proposalId } = request
-  const [before] = handle.rows(repeatedSql, [by.requestId])
-  if (before !== undefined) return { kind: 'acted', auditId: String(before.seq), repeated: true }
+  const before = actedBefore(handle, by.requestId)
+  if (before !== undefined) return { kind: 'acted', auditId: before, repeated: true }
   const [row] = rowsAs<SeenRow>(handle, rowSql, [id])
   if (row === undefined) return { kind: 'not-found' }
   if (!isSameVersion(versionOf(row, row.parked === 1), expected)) return { kind: 'row-moved' }

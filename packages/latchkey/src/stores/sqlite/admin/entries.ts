@@ -11,15 +11,26 @@ const auditSql = `
 const detailSql = `
   INSERT INTO latchkey_audit_details (seq, source, request_id, evidence, refused) VALUES (?1, ?2, ?3, ?4, ?5)`
 
+/** The entry of the act that this request has done. */
+export function actedBefore(handle: Handle, requestId: string): string | undefined {
+  const [before] = handle.rows(actedSql, [requestId])
+  return before && String(before.seq)
+}
+
 /** A request that acted before adds nothing; its refused attempts are entries of their own. */
 export function addEntry(handle: Handle, entry: NewEntry): void {
+  if (entry.refused === undefined && actedBefore(handle, entry.requestId) !== undefined) return
+  writeEntry(handle, entry)
+}
+
+export function writeEntry(handle: Handle, entry: NewEntry): string {
   const { id = '', act, by, reason, detail, scope, source, requestId, evidence, refused } = entry
-  if (refused === undefined && handle.rows(actedSql, [requestId]).length > 0) return
   const texts = [storable(by), storable(reason), storable(detail)]
   const scoped = scope === undefined ? null : storable(scope)
   const [added] = handle.rows(auditSql, [id, act, ...texts, readNowMs(handle), scoped])
   const proof = evidence === undefined ? null : storable(evidence)
   handle.run(detailSql, [Number(added?.seq), source, requestId, proof, refused ?? null])
+  return String(added?.seq)
 }
 
 /** By the primary key, by the row, or by the actor; each has an index. The newest first, unless pages go forward. */

@@ -4,12 +4,16 @@ import type { Database } from '../connection/database.ts'
 import { act } from './act.ts'
 import { addEntry, entries } from './entries.ts'
 import { addRates, beat, prune, rates, rateSums, workers } from './fleet.ts'
+import { lanes } from './lanes.ts'
 import { bulk, bulkRows, closeWithEntry, moveBulk, planBulk, proposal, proposals, setBulkResult } from './proposals.ts'
+import { skip } from './skip.ts'
 import { groups, notes, work } from './work.ts'
 
 export function sqliteAdmin(database: Database): AdminRecords {
   return {
     act: request => database.write(handle => act(handle, request)),
+    skip: request => database.write(handle => skip(handle, request)),
+    lanes: () => database.snapshot(lanes),
     notes: id => database.read(handle => notes(handle, id)),
     work: listing => database.snapshot(handle => work(handle, listing)),
     groups: kind => database.snapshot(handle => groups(handle, kind)),

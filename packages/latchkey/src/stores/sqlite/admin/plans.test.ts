@@ -4,6 +4,7 @@ import { type SqliteHarness, sqliteHarness } from '../../../../test/sqlite/fixtu
 import type { WorkListing } from '../../../ports/faculties/admin.ts'
 import { findSql } from '../references/index.ts'
 import { entriesSql } from './entries.ts'
+import { asideSql, freshSql } from './lanes.ts'
 import { groupsSql, workSql } from './work.ts'
 
 let harness: SqliteHarness
@@ -35,6 +36,8 @@ it.each([
   ['groups of parked rows', groupsSql('parked'), 'latchkey_keys_parked'],
   ['groups of overdue rows', groupsSql('overdue'), 'latchkey_keys_owned'],
   ['a reference', findSql, 'latchkey_key_references_by_ref'],
+  ['new messages of a lane', freshSql, 'latchkey_outbox_in_order'],
+  ['messages aside of a lane', asideSql, 'latchkey_outbox_parked_due'],
   ['entries of a row', entriesSql({ id: 'x', limit: 1 }), 'latchkey_audit_of'],
   ['entries of a person', entriesSql({ by: 'x', limit: 1 }), 'latchkey_audit_of_actor'],
 ])('%s come from an index, and no table of keys is scanned', (_, sql, index) => {

@@ -22,7 +22,7 @@ export function parked(handle: Handle, { limit, after }: { limit: number; after?
 }
 
 /** What people hand in is not always a position. */
-function rowid(position: string | undefined): number | undefined {
+export function rowid(position: string | undefined): number | undefined {
   return position !== undefined && /^\d{1,15}$/.test(position) ? Number(position) : undefined
 }
 

@@ -82,7 +82,8 @@ function standBehind(handle: Handle, position: string, nowMs: number): void {
   handle.rows(behindSql, [Number(position), nowMs])
 }
 
-const wakeSql = `
+// The next messages of the aggregate that waited behind one that is gone.
+export const wakeSql: string = `
   UPDATE latchkey_outbox_parked SET due_at_ms = ?3 WHERE id IN (
     SELECT q.id FROM latchkey_outbox_parked AS q
     WHERE q.lane = ?1 AND q.aggregate = ?2 AND q.due_at_ms IS NULL AND q.parked_at_ms IS NULL
