@@ -38,7 +38,8 @@ export function entryText(sql: Dialect): string {
     select a.audit_id, $7::text, $8::text, $9::text, $10::text from added a returning audit_id`
 }
 
-export function entryValues({ id, act, by, reason, detail, scope, source, requestId, evidence, refused }: NewEntry) {
+export function entryValues(entry: NewEntry): readonly (string | null)[] {
+  const { id, act, by, reason, detail, scope, source, requestId, evidence, refused } = entry
   const texts = [id, act, readable(by), readable(reason), readable(detail), scope, source, requestId, evidence, refused]
   return texts.map(text => text ?? null)
 }

@@ -1,9 +1,9 @@
 /** A provider's export as evidence: each of its lines is matched with a row, and says that it happened or that it did not. */
-import { isRowId } from '../engine/request.ts'
-import type { Actor, EvidenceGiven, ImportFile, SettleGiven } from './admin.ts'
-import { type AdminContext, sees } from './context.ts'
+import { isRowId } from '../../engine/request.ts'
+import type { Actor, EvidenceGiven, ImportFile, SettleGiven } from '../admin.ts'
+import { type AdminContext, sees } from '../context.ts'
 import { parseCsv } from './csv.ts'
-import type { NewBulkRow } from '../ports/faculties/admin.ts'
+import type { NewBulkRow } from '../../ports/faculties/admin.ts'
 
 /** Of one act on many rows. */
 export const bulkRowsMax = 1_000

@@ -1,7 +1,7 @@
 /** One act on many rows: planned first, with the rows fixed, then run row by row, each with a result of its own. */
-import type { AdminRecords, NewBulkRow, StoredBulk, StoredBulkRow } from '../ports/faculties/admin.ts'
-import type { Actor, Admin, Asker, BulkGiven, OnRow } from './admin.ts'
-import { type ActPlan, actOn, lookUpEveryMs, settleRow } from './acts.ts'
+import type { AdminRecords, NewBulkRow, StoredBulk, StoredBulkRow } from '../../ports/faculties/admin.ts'
+import type { Actor, Admin, Asker, BulkGiven, OnRow } from '../admin.ts'
+import { type ActPlan, actOn, lookUpEveryMs, settleRow } from '../acts.ts'
 import {
   type AdminContext,
   type Attempt,
@@ -14,12 +14,12 @@ import {
   requestIdOf,
   versionText,
   visibleRow,
-} from './context.ts'
+} from '../context.ts'
 import { bulkRowsMax, importedRows, type Imported } from './import.ts'
-import { messageCalls } from './messages.ts'
-import { pageSize, read, reads } from './reads.ts'
-import type { ActOutcome, BulkAct, BulkOutcome, BulkPlan, BulkRow } from './results.ts'
-import type { Right } from './rights.ts'
+import { messageCalls } from '../messages.ts'
+import { pageSize, read, reads } from '../reads.ts'
+import type { ActOutcome, BulkAct, BulkOutcome, BulkPlan, BulkRow } from '../results.ts'
+import type { Right } from '../rights.ts'
 
 const validMs = 3_600_000
 const sampleSize = 5
