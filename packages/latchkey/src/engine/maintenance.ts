@@ -1,6 +1,6 @@
 /**
- * A little of what workers do, in every instance, so that a table does not grow for ever where no workers run: dead leases are swept and
- * expired rows reaped. It never resumes work and relays nothing.
+ * A little of what workers do, in every instance, so that a table does not grow for ever where no workers run: dead leases are swept,
+ * expired rows reaped and old rates pruned. It never resumes work and relays nothing.
  */
 import type { Trail } from './audit/trail.ts'
 import type { AfterOutage } from './outage/uncertain-claims.ts'
@@ -17,9 +17,9 @@ export interface Maintenance {
 const everyMs = 60_000
 /** Of each kind: few enough not to slow requests down. A table that needs more needs workers. */
 const rowsMax = 100
-/** A line is narrow, and a minute may write many: 10,000 of them can go in one pass. */
+/** A line of the audit or a rate is narrow, and a minute may write many: 10,000 of them can go in one pass. */
 const linesMax = 500
-const trailTurnsMax = 20
+const turnsMax = 20
 /** No request waits for it. */
 const passMsMax = 10_000
 
@@ -87,7 +87,7 @@ async function sweepAndReap<Tx>(core: StoreOf<Tx>, shared: StoreState, done: Rea
 
 async function turnTrail<Tx>({ trail, telemetry }: StoreOf<Tx>): Promise<void> {
   try {
-    for (let turns = 0; turns < trailTurnsMax && (await trail?.turn(linesMax)) === 'more';) turns += 1
+    for (let turns = 0; turns < turnsMax && (await trail?.turn(linesMax)) === 'more';) turns += 1
   } catch (error) {
     telemetry.report('the audit trail could not be tended: the next pass comes in a minute', { error })
   }
@@ -104,4 +104,20 @@ async function sweep<Tx>({ calls, store, telemetry }: StoreOf<Tx>): Promise<void
 async function reap<Tx>({ calls, store, telemetry }: StoreOf<Tx>): Promise<void> {
   const reaped = await calls.call('reap', () => store.reap({ limit: rowsMax }), passMsMax)
   for (let n = 0; n < reaped; n++) telemetry.count('ttl_pruned', { detail: 'keys' })
+  await prune({ calls, store, telemetry })
+}
+
+/** The rates of operations are a table that every busy process writes to. */
+async function prune<Tx>({
+  calls,
+  store,
+  telemetry,
+}: Pick<StoreOf<Tx>, 'calls' | 'store' | 'telemetry'>): Promise<void> {
+  const { admin } = store
+  if (admin === undefined) return
+  for (let turns = 0; turns < turnsMax; turns += 1) {
+    const pruned = await calls.call('reap', () => admin.prune({ limit: linesMax }), passMsMax)
+    for (let n = 0; n < pruned; n++) telemetry.count('ttl_pruned', { detail: 'admin' })
+    if (pruned < linesMax) return
+  }
 }

@@ -75,6 +75,19 @@ describe('a Latchkey without workers', () => {
     expect(telemetry.counted('ttl_pruned')).toBe(150)
   })
 
+  it('prunes the rates of operations after a day, so that their table does not grow for ever', async () => {
+    const rate = (operation: string) => ({ operation, metric: 'reserve.created', count: 1 })
+    await store.admin?.addRates(Array.from({ length: 1_200 }, (_, n) => rate(`pay ${n}`)))
+    clock.advance(23 * 3_600_000)
+    await store.admin?.addRates([rate('young')])
+    clock.advance(2 * 3_600_000)
+    start()
+    await pass(2)
+    expect(telemetry.counted('ttl_pruned')).toBe(1_200)
+    const left = await store.admin?.rates({ sinceMs: 24 * 3_600_000, metrics: ['reserve.created'] })
+    expect(left).toMatchObject([{ operation: 'young' }])
+  })
+
   it('says so once', async () => {
     start()
     await pass(3)
