@@ -1,7 +1,7 @@
 /** A run that did not meet a hard case proves nothing about it. */
-import { type Evidence, groupBy, type Proof, type Terms } from './check-facts.ts'
-import { negativesOf } from './check-proofs.ts'
-import type { StoreKind } from './store-kind.ts'
+import { type Evidence, groupBy, type Proof, type Terms } from './facts.ts'
+import { negativesOf } from './proofs.ts'
+import type { StoreKind } from '../store-kind.ts'
 
 const crashCases = [
   'stale write refused',

@@ -9,7 +9,7 @@ import {
   type PhasedExecution,
   type PhasedOperation,
 } from 'latchkey'
-import type { AppEvent, History } from './history.ts'
+import type { AppEvent, History } from '../history.ts'
 import type { ProviderClient } from './provider-client.ts'
 import { type Asked, insertMoney, insertReceipt, markCharged, type MoneyTable } from './shop.ts'
 

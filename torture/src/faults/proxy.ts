@@ -3,9 +3,9 @@
  * in one or both directions, delay it, and lose the reply to a last word, such as a COMMIT, that has reached the server.
  */
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
-import type { LastWord } from './keys/key-server.ts'
+import type { LastWord } from '../keys/key-server.ts'
 
-export interface Wire {
+export interface Proxy {
   readonly url: string
   /** Ends every connection, as by a reset. Returns how many. */
   cut(): number
@@ -45,7 +45,7 @@ interface State {
   armed: Swallow | undefined
 }
 
-export async function openWire(targetUrl: string, lastWord: LastWord): Promise<Wire> {
+export async function openProxy(targetUrl: string, lastWord: LastWord): Promise<Proxy> {
   const target = new URL(targetUrl)
   const links = new Set<Link>()
   const state: State = { lastWord, dark: 'no', delayMs: 0, armed: undefined }
@@ -108,7 +108,7 @@ function join(link: Link, state: State, forget: () => void): void {
     pass(link, client, { bytes, delayMs: state.delayMs })
   })
   for (const socket of [client, server]) {
-    socket.on('error', () => {}) // A broken wire is the purpose; the ends notice by themselves.
+    socket.on('error', () => {}) // A broken connection is the purpose; the ends notice by themselves.
     socket.on('close', () => {
       // While dark, a closed connection is not passed on.
       if (state.dark === 'no' && !link.silent) end(link)

@@ -1,7 +1,7 @@
 /** A person who reads the provider's ledger now and then, and settles what is found there, with a name and a reason. */
 import type { OperatorVerdict } from 'latchkey'
-import type { Charge } from '../../examples/payments/src/charge.ts'
-import type { KeyServer } from './keys/key-server.ts'
+import type { Charge } from '../../../examples/payments/src/charge.ts'
+import type { KeyServer } from '../keys/key-server.ts'
 
 export interface Looking {
   readonly keys: Pick<KeyServer, 'oldestUnknown'>

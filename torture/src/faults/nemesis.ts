@@ -1,21 +1,21 @@
 /** The nemesis: several loops at once, each of which draws from the seed what to break next and for how long. */
 import { setTimeout as delay } from 'node:timers/promises'
-import type { Provider } from '../../examples/payments/src/provider-process.ts'
-import type { Fault } from '../../examples/payments/src/charge.ts'
-import type { Fleet } from './fleet.ts'
-import { cacheFaults, type RedisCache } from '../../test/servers/redis/redis-cache.ts'
-import type { KeyServer } from './keys/key-server.ts'
-import type { History, NemesisEvent } from './history.ts'
-import { type Random, randomFrom } from './random.ts'
-import type { StoreKind } from './store-kind.ts'
-import type { Wire } from './wire.ts'
+import type { Provider } from '../../../examples/payments/src/provider-process.ts'
+import type { Fault } from '../../../examples/payments/src/charge.ts'
+import type { Fleet } from '../fleet.ts'
+import { cacheFaults, type RedisCache } from '../../../test/servers/redis/redis-cache.ts'
+import type { KeyServer } from '../keys/key-server.ts'
+import type { History, NemesisEvent } from '../history.ts'
+import { type Random, randomFrom } from '../random.ts'
+import type { StoreKind } from '../store-kind.ts'
+import type { Proxy } from './proxy.ts'
 
 export interface Targets {
   readonly seconds: number
   readonly seed: number
   readonly leaseMs: number
   readonly fleet: Fleet
-  readonly wires: readonly Wire[]
+  readonly proxies: readonly Proxy[]
   readonly store: StoreKind
   readonly keys: KeyServer
   /** In front of the keys. */
@@ -70,7 +70,7 @@ export async function runNemesis(targets: Targets): Promise<void> {
   await Promise.all([
     hand('processes', random => harmProcess(targets, random)),
     hand('sleepers', random => fallAsleep(targets, random)),
-    hand('wires', random => harmWire(targets, random)),
+    hand('proxies', random => harmProxy(targets, random)),
     hand('provider', random => harmProvider(targets, random, deck)),
     hand('books', random => closeBooks(targets, random)),
     hand('operator', random => settleByHand(targets, random)),
@@ -78,7 +78,7 @@ export async function runNemesis(targets: Targets): Promise<void> {
     killServer(targets, endMs),
     poison(targets, endMs),
   ])
-  for (const wire of targets.wires) wire.heal()
+  for (const proxy of targets.proxies) proxy.heal()
   await targets.provider.setFault(null)
   await targets.provider.setBooks(true)
 }
@@ -109,37 +109,37 @@ async function fallAsleep({ fleet, store }: Targets, random: Random): Promise<vo
   if (up.length >= aliveMin) fleet.stopAt(random.pick(up), random.pick(lateWrites[store]))
 }
 
-async function harmWire({ wires, keys, log }: Targets, random: Random): Promise<void> {
-  const app = random.between(0, wires.length - 1)
-  const wire = wires[app]
+async function harmProxy({ proxies, keys, log }: Targets, random: Random): Promise<void> {
+  const app = random.between(0, proxies.length - 1)
+  const proxy = proxies[app]
   const report = (kind: string, detail = '') => log.write({ type: 'fault', kind, app, detail })
   const ms = random.between(300, 4_000)
   switch (random.pick(['last', 'last', 'last', 'cut', 'dark', 'replies', 'slow'] as const)) {
     case 'last': {
       const then = random.pick(['cut', 'silence'] as const)
-      const swallowed = new Promise<void>(done => wire?.swallowReply(then, done))
+      const swallowed = new Promise<void>(done => proxy?.swallowReply(then, done))
       const reported = swallowed.then(() => report(`${keys.lastWord.name}-reply-swallowed`, then))
       await Promise.race([reported, delay(swallowLimitMs)])
       break
     }
     case 'cut':
-      report('wire-cut', `${wire?.cut()} connections`)
+      report('proxy-cut', `${proxy?.cut()} connections`)
       return delay(random.between(200, 1_500))
     case 'dark':
-      report('wire-dark', `${ms} ms`)
-      wire?.goDark('both')
+      report('proxy-dark', `${ms} ms`)
+      proxy?.goDark('both')
       break
     case 'replies':
-      report('wire-replies-lost', `${ms} ms`)
-      wire?.goDark('replies')
+      report('proxy-replies-lost', `${ms} ms`)
+      proxy?.goDark('replies')
       break
     case 'slow':
-      report('wire-slow', `${ms} ms`)
-      wire?.slowDown(random.between(20, 200))
+      report('proxy-slow', `${ms} ms`)
+      proxy?.slowDown(random.between(20, 200))
       break
   }
   await delay(ms)
-  wire?.heal()
+  proxy?.heal()
   await delay(random.between(100, 1_000))
 }
 

@@ -4,7 +4,7 @@ import type pg from 'pg'
 import { type DeferredOperation, type GuardedOperation, json, type Outcome, type PhasedOperation } from 'latchkey'
 import { createReconciler, type Reconciler, standardWebhooks, type EvidenceInput } from 'latchkey/reconcile'
 import type { WorkersHost } from 'latchkey/workers'
-import type { Charge, ChargeEvent } from '../../examples/payments/src/charge.ts'
+import type { Charge, ChargeEvent } from '../../../examples/payments/src/charge.ts'
 import type { ChargeAnswer, ProviderClient } from './provider-client.ts'
 import { type Asked, isBooksOnly, type OwnEntry, ownEntries, recordEffect, upsertMoney } from './shop.ts'
 

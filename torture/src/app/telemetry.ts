@@ -1,6 +1,6 @@
 /** Writes Latchkey's telemetry to the history. The checker knows nothing else of the application. */
 import type { Metric, Telemetry } from 'latchkey'
-import type { AppEvent, History } from './history.ts'
+import type { AppEvent, History } from '../history.ts'
 
 /** The metrics that show a hard case. The others would fill the disk. */
 const told: ReadonlySet<Metric> = new Set<Metric>([

@@ -1,5 +1,5 @@
 /** One request of a client, and what its answer means. */
-import type { ClientEvent, Kind } from './history.ts'
+import type { ClientEvent, Kind } from '../history.ts'
 
 export interface Ask {
   readonly kind: Kind

@@ -1,5 +1,5 @@
 /** Liveness: after the faults have stopped and everything had time to finish, nothing is left half-way. */
-import { type Evidence, groupBy, type KeyRow, type Violation } from './check-facts.ts'
+import { type Evidence, groupBy, type KeyRow, type Violation } from './facts.ts'
 
 export function checkEnd(evidence: Evidence): Violation[] {
   return [...evidence.facts.keys.flatMap(settled), ...answered(evidence), ...receipts(evidence), ...died(evidence)]

@@ -1,8 +1,8 @@
 /** The consumer of receipts: records every arrival, and randomly fails or loses its answer, so that the message is delivered again. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { type History, openHistory, type ReceiptEvent } from './history.ts'
-import type { Random } from './random.ts'
+import { type History, openHistory, type ReceiptEvent } from '../history.ts'
+import type { Random } from '../random.ts'
 
 export interface Receipts {
   readonly url: string

@@ -1,5 +1,5 @@
 /** Evidence about unknown charges: which sources may be believed, and when. */
-import { clientKeyOf, type Evidence, groupBy, type Proof, type Violation } from './check-facts.ts'
+import { clientKeyOf, type Evidence, groupBy, type Proof, type Violation } from './facts.ts'
 
 export function checkProofs(evidence: Evidence): Violation[] {
   return [...askedInDoubt(evidence), ...tooEarly(evidence), ...disproven(evidence), ...believedWebhooks(evidence)]

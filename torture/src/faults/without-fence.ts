@@ -1,5 +1,5 @@
 /** The bug that a run must find: nobody compares who owns a row. With `--without-fence` a run ends with FAILED, or it is too weak to notice. */
-import type { Change } from '../../test/programs/bundle.ts'
+import type { Change } from '../../../test/programs/bundle.ts'
 
 const compared = ' or fence ~= tonumber(ownFence) or claim ~= ownClaim'
 

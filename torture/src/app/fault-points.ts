@@ -1,8 +1,8 @@
 /** Fault points: by chance, the process kills or stops itself at one of the places that Latchkey names. */
-import type { AppEvent, History } from './history.ts'
-import { randomFrom } from './random.ts'
+import type { AppEvent, History } from '../history.ts'
+import { randomFrom } from '../random.ts'
 
-export interface Arming {
+export interface FaultPoints {
   readonly action: 'kill' | 'stop'
   /** A regular expression over the names of the points. */
   readonly points: string
@@ -14,10 +14,10 @@ export interface Arming {
 /** Points that are recorded when they are passed, because they show that a hard case was met. */
 const told = new Set(['read after commit:before'])
 
-export function armFaultPoints(history: History<AppEvent>, arming: Arming | undefined): void {
-  const random = randomFrom(arming?.seed ?? 0, 'fault-points')
-  let points = new RegExp(arming?.points ?? '^$')
-  let armed = arming
+export function armFaultPoints(history: History<AppEvent>, faultPoints: FaultPoints | undefined): void {
+  const random = randomFrom(faultPoints?.seed ?? 0, 'fault-points')
+  let points = new RegExp(faultPoints?.points ?? '^$')
+  let armed = faultPoints
   const pass = (name: string) => {
     if (told.has(name)) history.write({ type: 'fault-point', name, detail: 'passed' })
     if (armed === undefined || !points.test(name) || !random.chance(armed.probability)) return
@@ -32,7 +32,7 @@ export function armFaultPoints(history: History<AppEvent>, arming: Arming | unde
   }
   Reflect.set(globalThis, Symbol.for('latchkey.faultPoint'), pass)
   // The parent may name another place at any time.
-  process.on('message', (message: { arm?: Arming }) => {
+  process.on('message', (message: { arm?: FaultPoints }) => {
     armed = message.arm ?? armed
     points = new RegExp(armed?.points ?? '^$')
   })

@@ -15,7 +15,7 @@ import { postgresStore } from 'latchkey/stores/postgres'
 import { redisStore, type RedisClient } from 'latchkey/stores/redis'
 import { tieredStore } from 'latchkey/stores/tiered'
 import { keyOf, type MoneyOptions, paymentsOperation, refundsOperation } from './payments.ts'
-import { effectPayments, effectRefunds } from './payments-of-effects.ts'
+import { effectPayments, effectRefunds } from './effect-payments.ts'
 import type { Asked } from './shop.ts'
 
 export interface RedisPlace {
@@ -93,7 +93,7 @@ function openClient({ url, client }: RedisPlace): OpenClient {
 }
 
 const reconnectMs = 100
-/** A wire that went dark would hold its connection for ever. */
+/** A proxy that went dark would hold its connection for ever. */
 const silentMsMax = 4_000
 
 function openIoredis(url: string): OpenClient {

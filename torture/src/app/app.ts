@@ -8,12 +8,12 @@ import { type Context, Hono } from 'hono'
 import pg from 'pg'
 import { classifyNetworkFailure, type GuardedExecution, notExecuted, outcomeUnknown } from 'latchkey'
 import { idempotent, statusOf } from 'latchkey/http/hono'
-import { keysInPostgres, keysInRedis, type KeysOptions, type RedisPlace } from './app-keys.ts'
-import { historyTelemetry } from './app-telemetry.ts'
-import { startWorkers } from './app-workers.ts'
-import { armFaultPoints, type Arming } from './arming.ts'
-import { type AppEvent, openHistory } from './history.ts'
-import type { Settlement } from './operator.ts'
+import { keysInPostgres, keysInRedis, type KeysOptions, type RedisPlace } from './keys.ts'
+import { historyTelemetry } from './telemetry.ts'
+import { startWorkers } from './workers.ts'
+import { armFaultPoints, type FaultPoints } from './fault-points.ts'
+import { type AppEvent, openHistory } from '../history.ts'
+import type { Settlement } from '../clients/operator.ts'
 import { chargeTimeoutMs, keyOf } from './payments.ts'
 import { type ChargeAnswer, providerClient } from './provider-client.ts'
 import { settleUnknowns } from './settle-unknowns.ts'
@@ -34,7 +34,7 @@ export interface AppArgument {
   readonly leaseMs: number
   readonly webhookSecret: string
   readonly quarantineMs: number
-  readonly arming?: Arming
+  readonly faultPoints?: FaultPoints
 }
 
 const argument: AppArgument = JSON.parse(process.argv[2] ?? '{}')
@@ -44,7 +44,7 @@ const pool = new pg.Pool({
   connectionString: argument.databaseUrl,
   max: argument.poolMax,
   connectionTimeoutMillis: 1_500,
-  // A wire that went dark would hold its connection for ever.
+  // A proxy that went dark would hold its connection for ever.
   query_timeout: 4_000,
 })
 pool.on('error', () => {})
@@ -138,10 +138,10 @@ const counting = setInterval(() => {
   hitsTold = hits
 }, countEveryMs)
 
-armFaultPoints(history, argument.arming)
+armFaultPoints(history, argument.faultPoints)
 const workers = startWorkers(latchkey, { receiptsUrl: hasOutbox ? receiptsUrl : undefined, reconcile })
 const server = serve({ fetch: app.fetch, port: 0, hostname: '127.0.0.1' }, ({ port }) => {
-  history.write({ type: 'started', detail: JSON.stringify(argument.arming ?? null) })
+  history.write({ type: 'started', detail: JSON.stringify(argument.faultPoints ?? null) })
   process.send?.({ port })
 })
 process.on('disconnect', () => process.exit(1))

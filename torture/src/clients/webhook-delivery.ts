@@ -1,5 +1,5 @@
 /**
- * Carries the provider's webhooks to the shop, badly: some never arrive, some arrive late, out of order or twice. It also sends
+ * Delivers the provider's webhooks to the shop, badly: some never arrive, some arrive late, out of order or twice. It also sends
  * webhooks that the provider never wrote, and copies of those it did.
  */
 import { createHmac, randomBytes } from 'node:crypto'
@@ -7,18 +7,18 @@ import { setMaxListeners } from 'node:events'
 import { createServer, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
-import type { ChargeEvent } from '../../examples/payments/src/charge.ts'
-import { type History, openHistory, type WebhookEvent } from './history.ts'
-import type { Random } from './random.ts'
-import { isBooksOnly } from './shop.ts'
+import type { ChargeEvent } from '../../../examples/payments/src/charge.ts'
+import { type History, openHistory, type WebhookEvent } from '../history.ts'
+import type { Random } from '../random.ts'
+import { isBooksOnly } from '../app/shop.ts'
 
-export interface Mailman {
+export interface WebhookDelivery {
   /** The address that the provider sends to. */
   readonly url: string
   close(): Promise<void>
 }
 
-export interface MailmanOptions {
+export interface WebhookDeliveryOptions {
   readonly directory: string
   readonly secret: string
   readonly random: Random
@@ -26,7 +26,7 @@ export interface MailmanOptions {
   readonly urls: () => readonly string[]
 }
 
-interface Letter {
+interface Webhook {
   readonly id: string
   /** The client's key. */
   readonly key: string
@@ -51,15 +51,15 @@ const answerWithinMs = 2_000
 /** A backlog beyond this is lost. */
 const underWayMax = 1_000
 
-export async function startMailman(options: MailmanOptions): Promise<Mailman> {
-  const post = postOffice(options)
+export async function startWebhookDelivery(options: WebhookDeliveryOptions): Promise<WebhookDelivery> {
+  const sender = openSender(options)
   const underWay = new Set<Promise<unknown>>()
   const server = createServer((request, response) => {
-    void readLetter(request).then(letter => {
+    void readWebhook(request).then(webhook => {
       response.end()
       if (underWay.size >= underWayMax) return
-      const carried: Promise<unknown> = carry(letter, options, post).finally(() => underWay.delete(carried))
-      underWay.add(carried)
+      const delivered: Promise<unknown> = deliverBadly(webhook, options, sender).finally(() => underWay.delete(delivered))
+      underWay.add(delivered)
     })
   })
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
@@ -67,7 +67,7 @@ export async function startMailman(options: MailmanOptions): Promise<Mailman> {
   return {
     url: `http://127.0.0.1:${port}`,
     async close() {
-      post.close()
+      sender.close()
       await Promise.all(underWay)
       await new Promise(resolve => {
         server.close(resolve)
@@ -77,7 +77,7 @@ export async function startMailman(options: MailmanOptions): Promise<Mailman> {
   }
 }
 
-async function readLetter(request: IncomingMessage): Promise<Letter> {
+async function readWebhook(request: IncomingMessage): Promise<Webhook> {
   const chunks: Uint8Array[] = []
   for await (const chunk of request) chunks.push(chunk)
   const body = Buffer.concat(chunks).toString()
@@ -86,40 +86,40 @@ async function readLetter(request: IncomingMessage): Promise<Letter> {
   return { id: String(request.headers['webhook-id']), key, body }
 }
 
-/** The fate of a letter is drawn at once, so that the speed of one delivery does not change the fate of the next. */
-async function carry(letter: Letter, { random, secret }: MailmanOptions, post: PostOffice): Promise<void> {
+/** The fate of a webhook is drawn at once, so that the speed of one delivery does not change the fate of the next. */
+async function deliverBadly(webhook: Webhook, { random, secret }: WebhookDeliveryOptions, sender: Sender): Promise<void> {
   const chance = {
     forged: random.chance(forgeries),
     stale: random.chance(forgeries / 2),
-    lost: random.chance(losses) || isBooksOnly(letter.key),
+    lost: random.chance(losses) || isBooksOnly(webhook.key),
   }
   const lateMs = random.chance(lateArrivals) ? random.between(200, lateMsMax) : 0
   const again = { chance: random.chance(copies), ms: random.between(nextSecondMs, 4_000) }
   const copy = { chance: random.chance(copies), ms: random.between(0, 2_000) }
-  if (chance.forged) await post.send(letter, 'forged', forged(letter, secret, random))
-  if (chance.stale) await post.send(letter, 'stale', sign(letter, secret, Date.now() - staleMs))
+  if (chance.forged) await sender.send(webhook, 'forged', forged(webhook, secret, random))
+  if (chance.stale) await sender.send(webhook, 'stale', sign(webhook, secret, Date.now() - staleMs))
   if (chance.lost) return
-  await post.wait(lateMs)
-  const taken = await deliver(letter, secret, post)
+  await sender.wait(lateMs)
+  const taken = await deliver(webhook, secret, sender)
   if (taken === undefined) return
   await Promise.all([
-    copy.chance && post.wait(copy.ms).then(() => post.send(letter, 'replayed', taken)),
-    again.chance && post.wait(again.ms).then(() => post.send(letter, 'again', sign(letter, secret, Date.now()))),
+    copy.chance && sender.wait(copy.ms).then(() => sender.send(webhook, 'replayed', taken)),
+    again.chance && sender.wait(again.ms).then(() => sender.send(webhook, 'again', sign(webhook, secret, Date.now()))),
   ])
 }
 
 /** Like the provider: retries until it is accepted, each time signed anew. Returns the accepted bytes. */
-async function deliver(letter: Letter, secret: string, post: PostOffice): Promise<Signed | undefined> {
-  for (let tries = 0; tries < triesMax && !post.closed(); tries++) {
-    const signed = sign(letter, secret, Date.now())
-    if ((await post.send(letter, 'genuine', signed)) === 200) return signed
-    await post.wait(nextSecondMs * 1.5 ** tries)
+async function deliver(webhook: Webhook, secret: string, sender: Sender): Promise<Signed | undefined> {
+  for (let tries = 0; tries < triesMax && !sender.closed(); tries++) {
+    const signed = sign(webhook, secret, Date.now())
+    if ((await sender.send(webhook, 'genuine', signed)) === 200) return signed
+    await sender.wait(nextSecondMs * 1.5 ** tries)
   }
   return undefined
 }
 
 /** Each names another charge: if believed, a client would get a charge that does not exist. */
-function forged({ id, key, body }: Letter, secret: string, random: Random): Signed {
+function forged({ id, key, body }: Webhook, secret: string, random: Random): Signed {
   const event: ChargeEvent = JSON.parse(body)
   const changed = JSON.stringify({ ...event, data: { ...event.data, id: 'ch_forged' } })
   const strange = `whsec_${randomBytes(24).toString('base64')}`
@@ -127,7 +127,7 @@ function forged({ id, key, body }: Letter, secret: string, random: Random): Sign
   return { ...sign({ id, key, body }, secret, Date.now()), body: changed }
 }
 
-function sign({ id, body }: Letter, secret: string, atMs: number): Signed {
+function sign({ id, body }: Webhook, secret: string, atMs: number): Signed {
   const timestamp = String(Math.floor(atMs / 1_000))
   const key = Buffer.from(secret.replace('whsec_', ''), 'base64')
   const signature = createHmac('sha256', key).update(`${id}.${timestamp}.${body}`).digest('base64')
@@ -135,19 +135,19 @@ function sign({ id, body }: Letter, secret: string, atMs: number): Signed {
   return { headers: { 'content-type': 'application/json', ...webhook }, body }
 }
 
-interface PostOffice {
+interface Sender {
   /** One try at one process, recorded. Returns the status; undefined: no answer. */
-  send(letter: Letter, how: WebhookEvent['how'], signed: Signed): Promise<number | undefined>
-  /** Ends early when the mailman closes. */
+  send(webhook: Webhook, how: WebhookEvent['how'], signed: Signed): Promise<number | undefined>
+  /** Ends early when the delivery closes. */
   wait(ms: number): Promise<void>
   closed(): boolean
   close(): void
 }
 
-function postOffice({ directory, random, urls }: MailmanOptions): PostOffice {
+function openSender({ directory, random, urls }: WebhookDeliveryOptions): Sender {
   const history: History<WebhookEvent> = openHistory(directory, 'webhooks')
   const over = new AbortController()
-  // Each letter that waits listens to it; how many may is said above.
+  // Each webhook that waits listens to it; how many may is said above.
   setMaxListeners(0, over.signal)
   return {
     async send({ key }, how, signed) {

@@ -4,8 +4,8 @@
  *
  * The checker does not import Latchkey, so that it cannot share its mistakes.
  */
-import type { AppEvent, ClientEvent, NemesisEvent, ReceiptEvent, WebhookEvent } from './history.ts'
-import type { StoreKind } from './store-kind.ts'
+import type { AppEvent, ClientEvent, NemesisEvent, ReceiptEvent, WebhookEvent } from '../history.ts'
+import type { StoreKind } from '../store-kind.ts'
 
 export interface BusinessRow {
   readonly id: number

@@ -1,9 +1,9 @@
 /** The checker: a pure function of the recorded histories. */
-import { checkAnswers, executedKeys } from './check-answers.ts'
-import { checkEnd } from './check-end.ts'
-import { type Evidence, groupBy, type Violation } from './check-facts.ts'
-import { countHardCases, type HardCase, hardCasesOf } from './check-hard-cases.ts'
-import { checkProofs } from './check-proofs.ts'
+import { checkAnswers, executedKeys } from './answers.ts'
+import { checkEnd } from './end.ts'
+import { type Evidence, groupBy, type Violation } from './facts.ts'
+import { countHardCases, type HardCase, hardCasesOf } from './hard-cases.ts'
+import { checkProofs } from './proofs.ts'
 
 export interface Report {
   readonly verdict: 'passed' | 'failed' | 'inconclusive'

@@ -1,7 +1,7 @@
 /** The shop's client of its provider. Every call is recorded before it is made. */
 import { outcomeUnknown } from 'latchkey'
-import type { Charge } from '../../examples/payments/src/charge.ts'
-import type { AppEvent, History } from './history.ts'
+import type { Charge } from '../../../examples/payments/src/charge.ts'
+import type { AppEvent, History } from '../history.ts'
 import { referenceOf } from './shop.ts'
 
 export type ChargeAnswer = { readonly kind: 'charged'; readonly id: string } | { readonly kind: 'declined' }

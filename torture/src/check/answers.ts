@@ -1,5 +1,5 @@
 /** Safety, key by key: compares the final answers that clients got with what exists. */
-import type { ClientEvent } from './history.ts'
+import type { ClientEvent } from '../history.ts'
 import {
   type BusinessRow,
   clientKeyOf,
@@ -8,7 +8,7 @@ import {
   type LedgerCharge,
   type ReceiptRow,
   type Violation,
-} from './check-facts.ts'
+} from './facts.ts'
 
 /** Everything that is true about one key. */
 interface Truth {

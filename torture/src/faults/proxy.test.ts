@@ -1,11 +1,11 @@
 import { once } from 'node:events'
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { commit as lastWord } from './keys/postgres-keys.ts'
-import { openWire, type Wire } from './wire.ts'
+import { commit as lastWord } from '../keys/postgres-keys.ts'
+import { openProxy, type Proxy } from './proxy.ts'
 
 let server: Server
-let wire: Wire
+let proxy: Proxy
 let received: string[] = []
 
 beforeAll(async () => {
@@ -17,21 +17,21 @@ beforeAll(async () => {
     })
   }).listen(0, '127.0.0.1')
   await once(server, 'listening')
-  wire = await openWire(`postgres://user@127.0.0.1:${(server.address() as AddressInfo).port}/db`, lastWord)
+  proxy = await openProxy(`postgres://user@127.0.0.1:${(server.address() as AddressInfo).port}/db`, lastWord)
 })
 afterEach(() => {
-  wire.heal()
+  proxy.heal()
   received = []
 })
 afterAll(async () => {
-  await wire.close()
+  await proxy.close()
   server.close()
 })
 
 const commit = 'Q\0\0\0\x0bCOMMIT\0'
 
 async function open(): Promise<Socket> {
-  const socket = connect(Number(new URL(wire.url).port), '127.0.0.1')
+  const socket = connect(Number(new URL(proxy.url).port), '127.0.0.1')
   socket.on('error', () => {})
   await once(socket, 'connect')
   return socket
@@ -50,27 +50,27 @@ async function isSilent(socket: Socket, text: string): Promise<boolean> {
   return (await Promise.race([answerTo(socket, text), silence])) === 'silence'
 }
 
-describe('a wire', () => {
+describe('a proxy', () => {
   it('passes both ways, and is cut', async () => {
     const socket = await open()
     expect(await answerTo(socket, 'hello')).toBe('answer to hello')
-    expect(wire.cut()).toBeGreaterThan(0)
+    expect(proxy.cut()).toBeGreaterThan(0)
     await once(socket, 'close')
   })
 
   it('goes dark: nothing arrives and nobody is told, until it is healed and the connection ends', async () => {
     const socket = await open()
-    wire.goDark('both')
+    proxy.goDark('both')
     expect(await isSilent(socket, 'hello')).toBe(true)
     expect(received).toEqual([])
-    wire.heal()
+    proxy.heal()
     await once(socket, 'close')
     expect(await answerTo(await open(), 'again')).toBe('answer to again')
   })
 
   it('loses replies only: the server hears, the client does not', async () => {
     const socket = await open()
-    wire.goDark('replies')
+    proxy.goDark('replies')
     expect(await isSilent(socket, 'hello')).toBe(true)
     expect(received).toEqual(['hello'])
   })
@@ -78,7 +78,7 @@ describe('a wire', () => {
   it.each(['cut', 'silence'] as const)('swallows the answer to a COMMIT that arrived: %s', async then => {
     const socket = await open()
     let swallowed = 0
-    wire.swallowReply(then, () => (swallowed += 1))
+    proxy.swallowReply(then, () => (swallowed += 1))
     expect(await answerTo(socket, 'BEGIN')).toBe('answer to BEGIN')
     if (then === 'cut') expect(await answerTo(socket, commit)).toBe('closed')
     else expect(await isSilent(socket, commit)).toBe(true)
@@ -88,10 +88,10 @@ describe('a wire', () => {
 
   it('keeps the order of bytes when it stops being slow', async () => {
     const socket = await open()
-    wire.slowDown(100)
+    proxy.slowDown(100)
     socket.write('first ')
     await new Promise(resolve => setTimeout(resolve, 20))
-    wire.heal()
+    proxy.heal()
     socket.write('second ')
     const endMs = performance.now() + 10_000
     while (received.join('') !== 'first second ' && performance.now() < endMs)

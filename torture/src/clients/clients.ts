@@ -5,11 +5,11 @@
  * Started by fork with a JSON argument. Messages in: { urls }, { poison }, { finish }. Messages out: { finished }.
  */
 import { setTimeout as delay } from 'node:timers/promises'
-import { lostAnswerAmount } from '../../examples/payments/src/charge.ts'
+import { lostAnswerAmount } from '../../../examples/payments/src/charge.ts'
 import { ask, type Ask, type Heard, look } from './ask.ts'
-import { type ClientEvent, type Kind, openHistory } from './history.ts'
-import { type Random, randomFrom } from './random.ts'
-import { kindsOf, type StoreKind } from './store-kind.ts'
+import { type ClientEvent, type Kind, openHistory } from '../history.ts'
+import { type Random, randomFrom } from '../random.ts'
+import { kindsOf, type StoreKind } from '../store-kind.ts'
 
 export interface ClientsArgument {
   readonly directory: string

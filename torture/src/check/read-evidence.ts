@@ -1,7 +1,7 @@
 /** The evidence of a run, from its directory. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Evidence, Facts, LedgerCharge } from './check-facts.ts'
+import type { Evidence, Facts, LedgerCharge } from './facts.ts'
 import {
   type AppEvent,
   type ClientEvent,
@@ -9,7 +9,7 @@ import {
   readHistories,
   type ReceiptEvent,
   type WebhookEvent,
-} from './history.ts'
+} from '../history.ts'
 
 export const factsFile = 'facts.json'
 export const ledgerFile = 'provider-ledger.jsonl'
