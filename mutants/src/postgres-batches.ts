@@ -101,28 +101,28 @@ export const postgresBatchMutants: readonly Mutant[] = [
     ],
   },
   {
-    name: 'postgres: a lane keeps the last connection of a pool',
+    name: 'postgres: a sender keeps the last connection of a pool',
     patches: [
       {
-        file: `${folder}/connection/lane.ts`,
+        file: `${folder}/connection/batch-sender.ts`,
         find: 'return hasSpare(options.pool) && systemClock',
         replace: 'return (hasSpare(options.pool) || true) && systemClock',
       },
     ],
-    caughtBy: [{ path: `${folder}/connection/lane.pg.test.ts`, test: 'gives way to others that wait for the pool' }],
+    caughtBy: [{ path: `${folder}/connection/batch-sender.pg.test.ts`, test: 'gives way to others that wait for the pool' }],
   },
   {
-    name: 'postgres: a lane sends on a connection that broke while it was kept',
+    name: 'postgres: a sender uses a connection that broke while it was kept',
     patches: [
       {
-        file: `${folder}/connection/lane.ts`,
-        find: 'lane.kept?.client === client && letGo(lane, lane.kept, error)',
-        replace: 'lane.kept?.client === client && error',
+        file: `${folder}/connection/batch-sender.ts`,
+        find: 'sender.kept?.client === client && letGo(sender, sender.kept, error)',
+        replace: 'sender.kept?.client === client && error',
       },
     ],
     caughtBy: [
       {
-        path: `${folder}/connection/lane.pg.test.ts`,
+        path: `${folder}/connection/batch-sender.pg.test.ts`,
         test: 'is not failed by a connection that broke while it was kept',
       },
     ],

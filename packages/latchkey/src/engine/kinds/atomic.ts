@@ -7,7 +7,7 @@ import { type Answer, type ExecuteRequest, inProgress, isInProgress, unavailable
 import { recordMisuseLater } from '../audit/misuse.ts'
 import type { AtomicExecution } from '../execution.ts'
 import { engine } from '../internal.ts'
-import { limited } from '../limits/limited.ts'
+import { withLimits } from '../limits/with-limits.ts'
 import type { AtomicOperation, AtomicRunRequest, Shared } from '../operation.ts'
 import { atomicRunChecks, operationChecks } from '../option-checks.ts'
 import { boundSettings, type OperationOptions, type Settings, settingsOf } from '../options.ts'
@@ -64,7 +64,7 @@ export function atomicOperation<Tx, C>(
     if (tx === undefined && 'tx' in given) throw undefinedTx(name)
     const request = runRequest({ name, settings, clock: core.clock }, given, atomicRunChecks)
     const work: Work<AtomicExecution<Tx>> = x => attemptFunction(handler, x)
-    const once = limited(core, settings.gates?.waitless, (asked: ExecuteRequest) =>
+    const once = withLimits(core, settings.gates?.waitless, (asked: ExecuteRequest) =>
       executeInTransaction(core, settings, { transactor, request: asked, work, tx }),
     )
     if (tx === undefined) return execute(request, work)

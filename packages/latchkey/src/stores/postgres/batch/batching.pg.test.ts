@@ -114,7 +114,7 @@ describePostgres('group commit', database => {
     const waiting = store.claim(held)
     const others = await Promise.all(requests(many).map(each => store.claim(each)))
     expect(others.map(({ kind }) => kind)).toEqual(others.map(() => 'won'))
-    // The lane is free for the next ones, too.
+    // The sender is free for the next ones, too.
     expect((await store.claim(claimRequest())).kind).toBe('won')
     await twin.query('commit')
     twin.release()

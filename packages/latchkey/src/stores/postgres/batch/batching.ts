@@ -2,7 +2,7 @@
 import { systemClock } from '../../../ports/clock.ts'
 import { misconfigured } from '../../../ports/errors.ts'
 import type { Store } from '../../../ports/store.ts'
-import { openLane } from '../connection/lane.ts'
+import { openSender } from '../connection/batch-sender.ts'
 import type { Sessions } from '../connection/prepared.ts'
 import type { Observed } from '../../shared/observed.ts'
 import type { PgPool } from '../driver.ts'
@@ -60,7 +60,7 @@ export interface BatchedStore {
 export function batchedCalls({ sql, pool, sessions, options, single, observed }: BatchedStore): SingleCalls {
   const queues = { limits: limitsOf(options), clock: systemClock }
   const limitMs = options.timeoutMs ?? timeoutMsDefault
-  const lane = () => openLane({ pool, schema: sql.schema, sessions, limitMs, observed })
+  const sender = () => openSender({ pool, schema: sql.schema, sessions, limitMs, observed })
   const alone = pool.options?.max ?? connectionsDefault
   const batching = (carrier: Carrier): Batching => ({
     sql,
@@ -70,8 +70,8 @@ export function batchedCalls({ sql, pool, sessions, options, single, observed }:
   })
   // Claims come first in a message: while one waits for another process, the message holds no lock that the other could wait for.
   // Heartbeats have messages of their own, because the heartbeat and the completion of a row lock the same row.
-  const requests = batching(openCarrier([lane(), lane()], { ...queues, observed }))
-  const leases = batching(openCarrier([lane()], queues))
+  const requests = batching(openCarrier([sender(), sender()], { ...queues, observed }))
+  const leases = batching(openCarrier([sender()], queues))
   return {
     ...batchedClaim(requests),
     ...batchedComplete(requests),

@@ -2,7 +2,7 @@
 import { type Admin, type AdminRow, createAdmin } from 'latchkey/admin'
 import type { Latchkey } from 'latchkey'
 import type pg from 'pg'
-import { eachOf, type Store } from './trouble.ts'
+import { eachOf, type Store } from './shop.ts'
 
 export const people = 20
 const reason = 'looked at it with the provider'

@@ -5,7 +5,7 @@ import pg from 'pg'
 import { describePostgres } from '../../../../../../test/servers/describe-postgres.ts'
 import { type Column, float8s, texts, uuids } from '../sql/columns.ts'
 import { type Answered, type Batch, prepared, preparedForMany, preparedForOne, sessions } from './prepared.ts'
-import { openLane, type Send } from './lane.ts'
+import { openSender, type Send } from './batch-sender.ts'
 import { shareOf } from './pool-share.ts'
 
 interface Item {
@@ -35,7 +35,7 @@ async function one(send: Send, batch: Batch): Promise<Answered> {
   throw sent?.error ?? new Error('nothing was sent')
 }
 
-describePostgres('a lane', database => {
+describePostgres('a sender', database => {
   const pools: pg.Pool[] = []
   afterEach(async () => {
     for (const pool of pools.splice(0)) await pool.end()
@@ -45,7 +45,7 @@ describePostgres('a lane', database => {
     const pool = new pg.Pool({ connectionString: database.url, max: 4, ...options })
     pool.on('error', () => {})
     pools.push(pool)
-    return { pool, send: openLane({ pool, schema: '"latchkey"', sessions: sessions(), limitMs: 2_000 }) }
+    return { pool, send: openSender({ pool, schema: '"latchkey"', sessions: sessions(), limitMs: 2_000 }) }
   }
 
   it('sends every item as it is, prepared once, for many and for one', async () => {
@@ -151,7 +151,7 @@ describePostgres('a lane', database => {
 
   it('is not failed by a connection that broke while it was kept', async () => {
     const { pool, send } = open()
-    // From outside, and connected before: the lane does not keep its connection for long.
+    // From outside, and connected before: the sender does not keep its connection for long.
     const killer = new pg.Client({ connectionString: database.url })
     await killer.connect()
     const pid = preparedForMany<Item>(

@@ -8,7 +8,7 @@ import { connectionWait, type Observed } from '../../shared/observed.ts'
 import { adapted, type PgClient, type PgPool, type PgResult } from '../driver.ts'
 import { BinaryWriter } from '../sql/columns.ts'
 import { asError, isDefiniteRefusal, storeError } from './errors.ts'
-import { type Answered, asNaming, type Batch, fly, type Sessions, takesFlights } from './prepared.ts'
+import { type Answered, asNaming, type Batch, sendBatches, type Sessions, takesBatches } from './prepared.ts'
 import { ignoreErrors } from './ignore-errors.ts'
 import { type PoolShare, shareOf } from './pool-share.ts'
 import { rowsOf } from './statement.ts'
@@ -23,7 +23,7 @@ export interface SendFailure {
   readonly error: LatchkeyError
 }
 
-export interface LaneOptions {
+export interface SenderOptions {
   readonly pool: PgPool
   readonly schema: string
   readonly sessions: Sessions
@@ -45,18 +45,18 @@ interface Connection {
   readonly sinceMs: number
 }
 
-interface Lane {
-  readonly options: LaneOptions
+interface Sender {
+  readonly options: SenderOptions
   readonly share: PoolShare
   /** Kept from the last batch, and free for the next. */
   kept: Connection | undefined
-  /** The connection of the lane is out: kept, or under way with a batch. */
+  /** The connection of the sender is out: kept, or under way with a batch. */
   hasOwn: boolean
   cancelIdle: () => void
 }
 
-export function openLane(options: LaneOptions): Send {
-  const lane: Lane = { options, share: shareOf(options.pool), kept: undefined, hasOwn: false, cancelIdle: () => {} }
+export function openSender(options: SenderOptions): Send {
+  const sender: Sender = { options, share: shareOf(options.pool), kept: undefined, hasOwn: false, cancelIdle: () => {} }
   return batches => {
     const attempt: Attempt = { connection: undefined, isOwn: false, late: undefined, end: unset }
     const sent = new Promise<readonly Sent[]>(resolve => (attempt.end = resolve))
@@ -64,8 +64,8 @@ export function openLane(options: LaneOptions): Send {
       const failure: SendFailure = { kind: 'failed', error: storeError(error, options.schema) }
       attempt.end(batches.map(() => failure))
     }
-    const cancel = systemClock.after(options.limitMs, () => fail(giveUp(lane, attempt)))
-    run(lane, attempt, batches).then(attempt.end, fail).finally(cancel)
+    const cancel = systemClock.after(options.limitMs, () => fail(giveUp(sender, attempt)))
+    run(sender, attempt, batches).then(attempt.end, fail).finally(cancel)
     return sent
   }
 }
@@ -76,7 +76,7 @@ function unset(): void {}
 /** One batch on its way. */
 interface Attempt {
   connection: Connection | undefined
-  /** Its connection is the lane's own, which the next batch uses as well. */
+  /** Its connection is the sender's own, which the next batch uses as well. */
   isOwn: boolean
   /** It was given up. */
   late: LatchkeyError | undefined
@@ -84,21 +84,21 @@ interface Attempt {
   end: (sent: readonly Sent[]) => void
 }
 
-async function run(lane: Lane, attempt: Attempt, batches: readonly Batch[]): Promise<readonly Sent[]> {
-  const { sessions, schema } = lane.options
-  const connection = takeKept(lane, attempt) ?? (await checkOut(lane, attempt))
+async function run(sender: Sender, attempt: Attempt, batches: readonly Batch[]): Promise<readonly Sent[]> {
+  const { sessions, schema } = sender.options
+  const connection = takeKept(sender, attempt) ?? (await checkOut(sender, attempt))
   const { client } = connection
   try {
     const isOurs = sessions.isOurs(client) ?? (await sessions.findOut(client))
     const sent =
-      isOurs && takesFlights(client)
-        ? (await fly({ client: asNaming(client), writer: connection.writer }, batches)).map(asSent)
+      isOurs && takesBatches(client)
+        ? (await sendBatches({ client: asNaming(client), writer: connection.writer }, batches)).map(asSent)
         : await queryEach({ client, isOurs, schema }, batches)
-    giveBack(lane, attempt)
+    giveBack(sender, attempt)
     return sent
   } catch (error) {
     sessions.failed(error)
-    giveBack(lane, attempt, error)
+    giveBack(sender, attempt, error)
     throw error
   }
 }
@@ -139,18 +139,18 @@ function answerOf(result: PgResult): Answered {
   return { command: result.command, rows, count: result.rowCount ?? rows.length }
 }
 
-function takeKept(lane: Lane, attempt: Attempt): Connection | undefined {
-  const { kept } = lane
+function takeKept(sender: Sender, attempt: Attempt): Connection | undefined {
+  const { kept } = sender
   if (kept === undefined) return undefined
-  lane.cancelIdle()
-  lane.kept = undefined
+  sender.cancelIdle()
+  sender.kept = undefined
   attempt.isOwn = true
   attempt.connection = kept
   return kept
 }
 
-async function checkOut(lane: Lane, attempt: Attempt): Promise<Connection> {
-  const { pool, schema, observed } = lane.options
+async function checkOut(sender: Sender, attempt: Attempt): Promise<Connection> {
+  const { pool, schema, observed } = sender.options
   const connected = observed && connectionWait(observed)
   let client: PgClient
   try {
@@ -163,8 +163,8 @@ async function checkOut(lane: Lane, attempt: Attempt): Promise<Connection> {
     client.release()
     throw attempt.late
   }
-  // One that breaks while the lane keeps it would fail the next batch.
-  const onError = (error: unknown) => void (lane.kept?.client === client && letGo(lane, lane.kept, error))
+  // One that breaks while the sender keeps it would fail the next batch.
+  const onError = (error: unknown) => void (sender.kept?.client === client && letGo(sender, sender.kept, error))
   const stopIgnoring = ignoreErrors(client)
   client.on('error', onError)
   const connection: Connection = {
@@ -177,23 +177,23 @@ async function checkOut(lane: Lane, attempt: Attempt): Promise<Connection> {
     sinceMs: systemClock.monotonicMs(),
   }
   attempt.connection = connection
-  attempt.isOwn = !lane.hasOwn && lane.share.tryKeep()
-  if (attempt.isOwn) lane.hasOwn = true
+  attempt.isOwn = !sender.hasOwn && sender.share.tryKeep()
+  if (attempt.isOwn) sender.hasOwn = true
   return connection
 }
 
-/** Once. To the lane, or to the pool: after an error that leaves open what the connection is doing, the pool closes it. */
-function giveBack(lane: Lane, attempt: Attempt, error?: unknown): void {
+/** Once. To the sender, or to the pool: after an error that leaves open what the connection is doing, the pool closes it. */
+function giveBack(sender: Sender, attempt: Attempt, error?: unknown): void {
   const { connection, isOwn } = attempt
   attempt.connection = undefined
   if (connection === undefined) return
   const isSound = error === undefined || isDefiniteRefusal(error)
   if (!isOwn) release(connection, isSound ? undefined : error)
-  else if (isSound && mayKeep(lane, connection)) keep(lane, connection)
-  else letGo(lane, connection, isSound ? undefined : error)
+  else if (isSound && mayKeep(sender, connection)) keep(sender, connection)
+  else letGo(sender, connection, isSound ? undefined : error)
 }
 
-function mayKeep({ options }: Lane, { sinceMs }: Connection): boolean {
+function mayKeep({ options }: Sender, { sinceMs }: Connection): boolean {
   return hasSpare(options.pool) && systemClock.monotonicMs() - sinceMs < keptMsMax
 }
 
@@ -203,16 +203,16 @@ function hasSpare({ waitingCount, idleCount, totalCount, options }: PgPool): boo
   return (idleCount ?? 0) > 0 || (totalCount ?? 0) < (options?.max ?? Infinity)
 }
 
-function keep(lane: Lane, connection: Connection): void {
-  lane.kept = connection
-  lane.cancelIdle = systemClock.after(idleMs, () => letGo(lane, connection, undefined))
+function keep(sender: Sender, connection: Connection): void {
+  sender.kept = connection
+  sender.cancelIdle = systemClock.after(idleMs, () => letGo(sender, connection, undefined))
 }
 
-function letGo(lane: Lane, connection: Connection, error: unknown): void {
-  lane.cancelIdle()
-  lane.kept = undefined
-  lane.hasOwn = false
-  lane.share.unkeep()
+function letGo(sender: Sender, connection: Connection, error: unknown): void {
+  sender.cancelIdle()
+  sender.kept = undefined
+  sender.hasOwn = false
+  sender.share.unkeep()
   release(connection, error)
 }
 
@@ -222,11 +222,11 @@ function release({ client, stopListening }: Connection, error: unknown): void {
 }
 
 /** A batch that still waits for its connection was not sent. */
-function giveUp(lane: Lane, attempt: Attempt): LatchkeyError {
+function giveUp(sender: Sender, attempt: Attempt): LatchkeyError {
   const sent = attempt.connection === undefined ? false : undefined
-  const { limitMs } = lane.options
+  const { limitMs } = sender.options
   attempt.late = new LatchkeyError('store-unavailable', `PostgreSQL did not answer within ${limitMs} ms`, { sent })
-  giveBack(lane, attempt, attempt.late)
+  giveBack(sender, attempt, attempt.late)
   return attempt.late
 }
 

@@ -4,14 +4,14 @@ import type { Connection } from 'pg'
 export type Row = readonly (string | null)[]
 
 /** What the statements of one message answered. */
-export interface Landed {
+export interface Replies {
   /** How many rows each statement touched. */
   readonly counts: readonly number[]
   readonly rows: readonly Row[]
 }
 
 /** The calls that `pg` makes on a query of its own. */
-export interface Flight {
+export interface RoundTrip {
   submit(connection: Connection): void
   handleDataRow(message: { readonly fields: Row }): void
   handleCommandComplete(message: { readonly text: string }): void
@@ -19,7 +19,7 @@ export interface Flight {
   handleError(error: Error): void
 }
 
-export function flight(message: Buffer, landed: (result: Landed) => void, failed: (error: Error) => void): Flight {
+export function roundTrip(message: Buffer, answered: (result: Replies) => void, failed: (error: Error) => void): RoundTrip {
   const counts: number[] = []
   const rows: Row[] = []
   return {
@@ -28,7 +28,7 @@ export function flight(message: Buffer, landed: (result: Landed) => void, failed
     // For example "INSERT 0 25": the count is the last word.
     handleCommandComplete: ({ text }) => void counts.push(Number(text.slice(text.lastIndexOf(' ') + 1))),
     // The implicit transaction of the message is committed, and durable.
-    handleReadyForQuery: () => landed({ counts, rows }),
+    handleReadyForQuery: () => answered({ counts, rows }),
     handleError: failed,
   }
 }

@@ -2,7 +2,7 @@
 import pg from 'pg'
 import { postgresStore } from 'latchkey/stores/postgres'
 import type { Backend, Stored } from './backend.ts'
-import type { Insert } from './order.ts'
+import type { Insert } from '../order.ts'
 
 export async function postgresBackend(url: string): Promise<Backend> {
   // Kept between its turns: while the others are measured it is idle for longer than a pool keeps a connection.

@@ -1,8 +1,8 @@
 /** Redis, in a logical database of its own, through ioredis as the guide sets it up. */
 import { Redis } from 'ioredis'
 import { redisStore } from 'latchkey/stores/redis'
-import { scanRows } from '../../../test/servers/redis/scan-rows.ts'
-import { redisSettings } from '../machine/redis.ts'
+import { scanRows } from '../../../../test/servers/redis/scan-rows.ts'
+import { redisSettings } from '../../machine/redis.ts'
 import type { Backend } from './backend.ts'
 
 const completed = '2'

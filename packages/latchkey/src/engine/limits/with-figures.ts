@@ -9,7 +9,7 @@ export interface Figures {
   readonly storedBytes: readonly ScopeFigures[]
 }
 
-export function noted<W>({ openKeys, storedBytes }: Figures, once: Once<W>): Once<W> {
+export function withFigures<W>({ openKeys, storedBytes }: Figures, once: Once<W>): Once<W> {
   if (openKeys.length + storedBytes.length === 0) return once
   return async (request, work) => {
     const { scope } = request.identity

@@ -2,8 +2,8 @@
 import { Redis } from 'ioredis'
 import { tieredStore } from 'latchkey/stores/tiered'
 import type { Backend } from './backend.ts'
-import { operationName } from './operations.ts'
-import { postgresBackend } from './postgres-backend.ts'
+import { operationName } from '../operations.ts'
+import { postgresBackend } from './postgres.ts'
 
 /** `place`: the address of the database, a space, and that of the cache. */
 export async function tieredBackend(place: string): Promise<Backend> {

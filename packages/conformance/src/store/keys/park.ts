@@ -15,7 +15,7 @@ import {
 import { otherFingerprint, own, recordOf, request, retentionMs, retryNow, rowIn, seen, still, won } from '../fixture.ts'
 import { charge, firstStep, impostors, openSteps, ownPhased, phasedRequest, withIntent } from '../steps/fixture.ts'
 
-export const parkingCases: readonly StoreCase[] = [
+export const parkCases: readonly StoreCase[] = [
   {
     name: 'parks a row for its owner, with the cause, and says written again after a lost reply',
     async run(harness) {

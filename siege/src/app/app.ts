@@ -12,7 +12,7 @@ import { type Context, Hono } from 'hono'
 import { type EffectsExecution, json, type Outcome } from 'latchkey'
 import { idempotent, statusOf } from 'latchkey/http/hono'
 import { createWorkers } from 'latchkey/workers'
-import { type Input, keysInPostgres, keysInRedis, type Places } from './app-keys.ts'
+import { type Input, keysInPostgres, keysInRedis, type Places } from './keys.ts'
 import { type Done, operations, type StoreKind } from './operations.ts'
 import { lineOf, type Run } from './runs.ts'
 

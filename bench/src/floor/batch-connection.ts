@@ -3,12 +3,12 @@
  * requests and claims of others, in one transaction with one durable commit. A request waits for two of them.
  */
 import type pg from 'pg'
-import { type Flight, flight, type Landed, type Row } from './flight.ts'
+import { type RoundTrip, roundTrip, type Replies, type Row } from './round-trip.ts'
 import { messageWriter } from './message.ts'
 import { claimColumns, completionColumns, type Entry, prepare } from './statements.ts'
 
 /** What became of an entry; each is called after the commit. */
-export interface LaneEvents<E extends Entry> {
+export interface BatchEvents<E extends Entry> {
   won(entry: E): void
   /** Another request has the key. Its answer is undefined while it is in progress. */
   taken(entry: E, by: { readonly sameBody: boolean; readonly answer: string | undefined }): void
@@ -16,7 +16,7 @@ export interface LaneEvents<E extends Entry> {
   failed(entry: E, error: Error): void
 }
 
-export interface Lane<E extends Entry> {
+export interface BatchConnection<E extends Entry> {
   claim(entry: E): void
   complete(entry: E): void
 }
@@ -30,7 +30,7 @@ interface Batch<E> {
   readonly completions: readonly E[]
 }
 
-export async function openLane<E extends Entry>(client: pg.PoolClient, events: LaneEvents<E>): Promise<Lane<E>> {
+export async function openBatchConnection<E extends Entry>(client: pg.PoolClient, events: BatchEvents<E>): Promise<BatchConnection<E>> {
   await prepare(client)
   const writer = messageWriter(messageBytesMax)
   const claims: E[] = []
@@ -57,21 +57,21 @@ export async function openLane<E extends Entry>(client: pg.PoolClient, events: L
       if (readFirst) writer.add('floor_read', claimColumns, batch.claims)
       writer.add('floor_claim', claimColumns, batch.claims)
     }
-    fly(batch, landed => settle(batch, landed))
+    sendBatch(batch, answered => settle(batch, answered))
   }
-  const fly = ({ claims, completions }: Batch<E>, landed: (result: Landed) => void) => {
+  const sendBatch = ({ claims, completions }: Batch<E>, answered: (result: Replies) => void) => {
     busy = true
     const failed = (error: Error) => {
       free()
       for (const entry of [...claims, ...completions]) events.failed(entry, error)
     }
-    client.query<Flight>(flight(writer.finish(), landed, failed))
+    client.query<RoundTrip>(roundTrip(writer.finish(), answered, failed))
   }
   const free = () => {
     busy = false
     if (claims.length + completions.length > 0) plan()
   }
-  const settle = ({ claims, completions }: Batch<E>, { counts, rows }: Landed) => {
+  const settle = ({ claims, completions }: Batch<E>, { counts, rows }: Replies) => {
     const missing = claims.length - rows.length
     if (claims.length > 0 && counts.at(-1) !== missing) readBack(claims)
     else decide(claims, rows)
@@ -80,7 +80,7 @@ export async function openLane<E extends Entry>(client: pg.PoolClient, events: L
   /** Fewer rows were inserted than were missing: the claim ids tell which are ours. */
   const readBack = (claims: readonly E[]) => {
     writer.add('floor_read', claimColumns, claims)
-    fly({ claims, completions: [] }, ({ rows }) => decide(claims, rows))
+    sendBatch({ claims, completions: [] }, ({ rows }) => decide(claims, rows))
   }
   const decide = (claims: readonly E[], rows: readonly Row[]) => {
     if (claims.length > 0) readFirst = rows.length > 0
@@ -100,7 +100,7 @@ export async function openLane<E extends Entry>(client: pg.PoolClient, events: L
 }
 
 /** A claim without a row was inserted after the reading. */
-function judge<E extends Entry>(claims: readonly E[], rows: readonly Row[], events: LaneEvents<E>): void {
+function judge<E extends Entry>(claims: readonly E[], rows: readonly Row[], events: BatchEvents<E>): void {
   const found = new Map(rows.map(row => [Number(row[0]), row]))
   claims.forEach((entry, place) => {
     const row = found.get(place)
@@ -110,7 +110,7 @@ function judge<E extends Entry>(claims: readonly E[], rows: readonly Row[], even
 }
 
 /** Which one of a batch was lost is not known, so none of it is acknowledged. */
-function acknowledge<E extends Entry>(completions: readonly E[], written: number, events: LaneEvents<E>): void {
+function acknowledge<E extends Entry>(completions: readonly E[], written: number, events: BatchEvents<E>): void {
   for (const entry of completions) {
     if (written === completions.length) events.completed(entry)
     else events.failed(entry, new Error('a claim of this batch was lost'))

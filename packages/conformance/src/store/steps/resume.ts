@@ -18,7 +18,7 @@ function idsOf(...keys: readonly string[]): readonly string[] {
   return keys.map(key => identity(key).id).toSorted()
 }
 
-export const resumingCases: readonly StoreCase[] = [
+export const resumeCases: readonly StoreCase[] = [
   {
     name: 'grants phased work with a dead lease, with its first input and the steps behind it, and counts the crash',
     async run(harness) {

@@ -2,11 +2,11 @@
 import type pg from 'pg'
 import type { Store } from 'latchkey'
 import { memoryStore } from 'latchkey/stores/memory'
-import type { Insert } from './order.ts'
-import { postgresBackend } from './postgres-backend.ts'
-import { redisBackend } from './redis-backend.ts'
-import { sqliteBackend } from './sqlite-backend.ts'
-import { tieredBackend } from './tiered-backend.ts'
+import type { Insert } from '../order.ts'
+import { postgresBackend } from './postgres.ts'
+import { redisBackend } from './redis.ts'
+import { sqliteBackend } from './sqlite.ts'
+import { tieredBackend } from './tiered.ts'
 
 export interface Stored {
   readonly rows: number

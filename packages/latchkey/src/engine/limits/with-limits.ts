@@ -7,11 +7,11 @@ import { type Answer, type ExecuteRequest, refused, unavailable } from '../answe
 import type { Once } from '../run/admit.ts'
 import type { Core } from '../runtime.ts'
 import type { Excess, Gates, Taken } from './gates.ts'
-import { noted } from './noted.ts'
+import { withFigures } from './with-figures.ts'
 
-export function limited<Tx, W>(core: Core<Tx>, gates: Gates | undefined, given: Once<W>): Once<W> {
+export function withLimits<Tx, W>(core: Core<Tx>, gates: Gates | undefined, given: Once<W>): Once<W> {
   if (gates === undefined) return given
-  const once = noted(gates.figures, given)
+  const once = withFigures(gates.figures, given)
   return async (request, work) => {
     const { scope } = request.identity
     const taken = gates['new-keys'].take(scope)
