@@ -24,7 +24,7 @@ export function withoutTables(name: string): string {
 }
 
 export function noActs(name: string): string {
-  return `${withoutTables(name)}, so nobody can act on its rows from here. Settle a row in your application, with latchkey.settle, or use postgresStore or sqliteStore`
+  return `${withoutTables(name)}, so its rows cannot be changed from here. Settle a row in your application, with latchkey.settle, or use postgresStore or sqliteStore`
 }
 
 /** What a list would need the operators' tables for. Undefined: the core has all of it. */

@@ -101,7 +101,7 @@ function checkFit(owner: string, info: NatsConsumerInfo, leaseMs: number): void 
   }
   if (maxDeliver > 0) {
     throw misconfigured(
-      `${owner}: the consumer ${name} has max_deliver ${maxDeliver}: a message that was delivered as often is never delivered again, and nobody is told. Make it -1: Latchkey counts attempts and parks the message`,
+      `${owner}: the consumer ${name} has max_deliver ${maxDeliver}: after so many deliveries the server drops a message without a report. Make it -1: Latchkey counts attempts and parks the message`,
     )
   }
 }
@@ -154,7 +154,7 @@ async function pullAgainAndAgain(pull: Pull): Promise<void> {
       await sleep(clock, consuming.pauseMs(), consuming.stopping)
       await pullOnce(pull)
     } catch (error) {
-      telemetry.report('pulling messages failed, and is tried again', { operation, error })
+      telemetry.report('pulling messages failed; it will be retried', { operation, error })
       await sleep(clock, againAfterMs, consuming.stopping)
     }
   }

@@ -108,7 +108,7 @@ export class ScopeFigures implements Source {
       // What began meanwhile may be counted twice, until the next count.
       figure.changed = Math.max(-figure.counted, figure.changed - before)
     } catch (error) {
-      telemetry.report(`the ${this.limit} of a scope could not be counted: its limit holds by what is known of it`, {
+      telemetry.report(`the ${this.limit} of a scope could not be counted: the last known count applies`, {
         error,
         scope,
       })
