@@ -1,5 +1,5 @@
 /**
- * A store without operators' tables still knows its rows: whether a payment happened can be asked of every store. Nobody acts through here, and what
+ * A store without operators' tables still knows its rows: whether a payment happened can be asked of every store. There are no acts here, and what
  * only those tables hold is left out: since when a row is unknown, who has taken it, what was noted.
  */
 import type { OperatorEntry, RowNotes, WorkKind } from '../ports/faculties/admin.ts'

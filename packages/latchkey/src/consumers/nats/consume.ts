@@ -126,7 +126,7 @@ function envelopeOf(stream: string, { data, headers, seq }: NatsMessage): Parame
   }
 }
 
-/** After the outcome, or the parked copy, is durable. Resolves when it is known that the server has been told. */
+/** After the outcome, or the parked copy, is durable. Resolves when the server has confirmed it. */
 function settle(message: NatsMessage, result: InboxResult, confirmed: () => Promise<unknown>): Promise<unknown> {
   if (result.kind === 'retry') message.nak(result.afterMs)
   // Without a reason: servers before 2.10.4 take one for an unknown command, and deliver the message again.

@@ -1,5 +1,5 @@
 /**
- * Limits around one look at a row. Only the grant of a new key is debited: whoever has a row is answered from it, also when its scope has no
+ * Limits around one look at a row. Only the grant of a new key is debited: a request with a row is answered from it, also when its scope has no
  * new keys left, so that a flood never punishes a retry.
  */
 import type { GrantedFrom } from '../../ports/store.ts'

@@ -76,7 +76,7 @@ export function captureDetached(res: ForwardingResponse, { req, bytesMax }: Deta
     sink.destroy()
   }
 
-  /** False where there is nobody to send to: the client has left, or was answered before the capture. */
+  /** False where no client is left to send to: it disconnected, or was answered before the capture. */
   function giveBack(): boolean {
     takeAway(res, laid)
     res[state] = undefined

@@ -197,7 +197,7 @@ function mayKeep({ options }: Sender, { sinceMs }: Connection): boolean {
   return hasSpare(options.pool) && systemClock.monotonicMs() - sinceMs < keptMsMax
 }
 
-/** Nobody waits for a connection, and whoever comes next need not. */
+/** No caller waits for a connection, and the next one need not. */
 function hasSpare({ waitingCount, idleCount, totalCount, options }: PgPool): boolean {
   if (waitingCount !== 0) return false
   return (idleCount ?? 0) > 0 || (totalCount ?? 0) < (options?.max ?? Infinity)
