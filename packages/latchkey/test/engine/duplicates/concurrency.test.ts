@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { engine } from '../../src/engine/internal.ts'
-import { systemClock } from '../../src/ports/clock.ts'
-import type { Store } from '../../src/ports/store.ts'
-import { memoryStore } from '../../src/stores/memory/index.ts'
-import { leapingClock } from './fake-clock.ts'
+import { engine } from '../../../src/engine/internal.ts'
+import { systemClock } from '../../../src/ports/clock.ts'
+import type { Store } from '../../../src/ports/store.ts'
+import { memoryStore } from '../../../src/stores/memory/index.ts'
+import { leapingClock } from '../fake-clock.ts'
 import {
   answered,
   brief,
@@ -19,7 +19,7 @@ import {
   runRequest,
   type TestLatchkey,
   told,
-} from './fixture.ts'
+} from '../fixture.ts'
 
 let clock: ReturnType<typeof leapingClock>
 let store: Store

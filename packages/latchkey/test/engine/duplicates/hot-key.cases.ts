@@ -1,10 +1,10 @@
 /** One key asked for by thousands at once on a healthy store, beside callers who have nothing to do with it. */
 import { expect, it } from 'vitest'
-import type { Answer, Attempt, ExecuteRequest } from '../../src/engine/answer.ts'
-import { fingerprintInput } from '../../src/engine/fingerprint/fingerprint.ts'
-import { identify } from '../../src/engine/request.ts'
-import { engine } from '../../src/engine/internal.ts'
-import type { Store } from '../../src/ports/store.ts'
+import type { Answer, Attempt, ExecuteRequest } from '../../../src/engine/answer.ts'
+import { fingerprintInput } from '../../../src/engine/fingerprint/fingerprint.ts'
+import { identify } from '../../../src/engine/request.ts'
+import { engine } from '../../../src/engine/internal.ts'
+import type { Store } from '../../../src/ports/store.ts'
 import {
   answered,
   eventually,
@@ -14,7 +14,7 @@ import {
   operationName,
   recordingTelemetry,
   told,
-} from './fixture.ts'
+} from '../fixture.ts'
 
 const crowd = 3_000
 const innocents = 300

@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest'
-import { engine } from '../../src/engine/internal.ts'
-import { createLatchkey, type Latchkey } from '../../src/engine/latchkey.ts'
-import { singleTenant } from '../../src/engine/request.ts'
-import type { StoreCheck } from '../../src/ports/store.ts'
-import { memoryStore } from '../../src/stores/memory/index.ts'
-import { fakeClock } from './fake-clock.ts'
-import { answered, executeRequest, operationName, runRequest, told } from './fixture.ts'
+import { engine } from '../../../src/engine/internal.ts'
+import { createLatchkey, type Latchkey } from '../../../src/engine/latchkey.ts'
+import { singleTenant } from '../../../src/engine/request.ts'
+import type { StoreCheck } from '../../../src/ports/store.ts'
+import { memoryStore } from '../../../src/stores/memory/index.ts'
+import { fakeClock } from '../fake-clock.ts'
+import { answered, executeRequest, operationName, runRequest, told } from '../fixture.ts'
 
 const fit: StoreCheck = { kind: 'fit' }
 const unfit: StoreCheck = { kind: 'rights', message: 'the role "app" may not update on keys: run grant update on keys' }

@@ -7,7 +7,7 @@ import type { Claim, ClaimRequest, ClaimResult } from '../../../ports/store.ts'
 import { postgresStore, type PostgresStore } from '../index.ts'
 import { claimRequest } from '../../../../test/claim-request.ts'
 import { countStatements } from '../../../../test/postgres/count-statements.ts'
-import { expectOneWaiting } from '../../../../test/postgres/waiting.ts'
+import { expectOneWaiting } from '../../../../test/postgres/expect-one-waiting.ts'
 
 const hourMs = 3_600_000
 const many = 40

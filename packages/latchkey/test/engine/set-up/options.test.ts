@@ -15,7 +15,7 @@ import { memoryStore } from 'latchkey/stores/memory'
 import { postgresStore } from 'latchkey/stores/postgres'
 import { sqliteStore } from 'latchkey/stores/sqlite'
 import { createWorkers } from 'latchkey/workers'
-import { openPlace } from '../processes/database.ts'
+import { openPlace } from '../../processes/database.ts'
 
 /** What plain JavaScript hands in, past the types. */
 type Given = never

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import type pg from 'pg'
-import { describePostgres } from '../../../../test/servers/describe-postgres.ts'
-import { createLatchkey, type Latchkey } from '../../src/index.ts'
-import { postgresStore, type PostgresStore } from '../../src/stores/postgres/index.ts'
+import { describePostgres } from '../../../../../test/servers/describe-postgres.ts'
+import { createLatchkey, type Latchkey } from '../../../src/index.ts'
+import { postgresStore, type PostgresStore } from '../../../src/stores/postgres/index.ts'
 import { openProxiedPools, type ProxiedPools } from './proxied-pools.ts'
 
 const together = 20

@@ -1,13 +1,13 @@
 import { once } from 'node:events'
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import pg from 'pg'
-import { forkProgram } from '../../../../test/programs/program.ts'
-import { engine } from '../../src/engine/internal.ts'
-import { describeOwnPostgres } from '../../../../test/servers/describe-postgres.ts'
-import { createLatchkey, type Latchkey } from '../../src/index.ts'
-import { createWorkers } from '../../src/workers/index.ts'
-import { postgresStore, type PostgresStore } from '../../src/stores/postgres/index.ts'
-import { answered, eventually, executeRequest, gate, idOf, operationName, rowOf, told } from './fixture.ts'
+import { forkProgram } from '../../../../../test/programs/program.ts'
+import { engine } from '../../../src/engine/internal.ts'
+import { describeOwnPostgres } from '../../../../../test/servers/describe-postgres.ts'
+import { createLatchkey, type Latchkey } from '../../../src/index.ts'
+import { createWorkers } from '../../../src/workers/index.ts'
+import { postgresStore, type PostgresStore } from '../../../src/stores/postgres/index.ts'
+import { answered, eventually, executeRequest, gate, idOf, operationName, rowOf, told } from '../fixture.ts'
 
 const limitMs = 120_000
 

@@ -1,9 +1,9 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect } from 'vitest'
 import pg from 'pg'
-import { describePostgres } from '../../../../test/servers/describe-postgres.ts'
-import { postgresStore } from '../../src/stores/postgres/index.ts'
+import { describePostgres } from '../../../../../test/servers/describe-postgres.ts'
+import { postgresStore } from '../../../src/stores/postgres/index.ts'
 import { hotKeyCases, patienceMs } from './hot-key.cases.ts'
-import { countStatements } from '../postgres/count-statements.ts'
+import { countStatements } from '../../postgres/count-statements.ts'
 
 /** Thousands of calls for one key are a few statements. One for each call would be thousands, and each would wait for the last. */
 const statementsMax = 1_000

@@ -1,11 +1,11 @@
 /** Rows whose fingerprint an older version wrote, met by requests of this one. */
 import { randomUUID } from 'node:crypto'
 import { afterEach, beforeEach, expect, it } from 'vitest'
-import { fingerprintInput } from '../../src/engine/fingerprint/fingerprint.ts'
-import { engine } from '../../src/engine/internal.ts'
-import type { Claim, Recovery, Store } from '../../src/ports/store.ts'
-import { memoryStore } from '../../src/stores/memory/index.ts'
-import { answered, executeRequest, latchkeyOn, operationName, type TestLatchkey, told } from './fixture.ts'
+import { fingerprintInput } from '../../../src/engine/fingerprint/fingerprint.ts'
+import { engine } from '../../../src/engine/internal.ts'
+import type { Claim, Recovery, Store } from '../../../src/ports/store.ts'
+import { memoryStore } from '../../../src/stores/memory/index.ts'
+import { answered, executeRequest, latchkeyOn, operationName, type TestLatchkey, told } from '../fixture.ts'
 
 const hourMs = 3_600_000
 const same = fingerprintInput({ b: 1, a: null })

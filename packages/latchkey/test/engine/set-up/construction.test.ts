@@ -1,11 +1,11 @@
 import { describe, expect, expectTypeOf, it } from 'vitest'
-import { singleTenant } from '../../src/engine/request.ts'
-import { createLatchkey } from '../../src/engine/latchkey.ts'
-import { createReconciler } from '../../src/reconcile/reconciler.ts'
-import type { Store } from '../../src/ports/store.ts'
-import { memoryStore } from '../../src/stores/memory/index.ts'
-import { json } from '../../src/engine/steps/json.ts'
-import { withoutFaculties, withoutTransactions } from '../memory/fixture.ts'
+import { singleTenant } from '../../../src/engine/request.ts'
+import { createLatchkey } from '../../../src/engine/latchkey.ts'
+import { createReconciler } from '../../../src/reconcile/reconciler.ts'
+import type { Store } from '../../../src/ports/store.ts'
+import { memoryStore } from '../../../src/stores/memory/index.ts'
+import { json } from '../../../src/engine/steps/json.ts'
+import { withoutFaculties, withoutTransactions } from '../../memory/fixture.ts'
 
 const store = memoryStore()
 const latchkey = () => createLatchkey({ store, scope: singleTenant })

@@ -1,12 +1,12 @@
 /** Rows that were fingerprinted under one HMAC key, met by processes that have the next one. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { Hono } from 'hono'
-import type { HmacKey, HmacKeys } from '../../src/engine/fingerprint/fingerprint.ts'
-import { idempotent } from '../../src/http/hono/index.ts'
-import { notExecuted } from '../../src/ports/errors.ts'
-import type { Store } from '../../src/ports/store.ts'
-import { memoryStore } from '../../src/stores/memory/index.ts'
-import { latchkeyOn, operationName, runRequest, type TestLatchkey } from './fixture.ts'
+import type { HmacKey, HmacKeys } from '../../../src/engine/fingerprint/fingerprint.ts'
+import { idempotent } from '../../../src/http/hono/index.ts'
+import { notExecuted } from '../../../src/ports/errors.ts'
+import type { Store } from '../../../src/ports/store.ts'
+import { memoryStore } from '../../../src/stores/memory/index.ts'
+import { latchkeyOn, operationName, runRequest, type TestLatchkey } from '../fixture.ts'
 
 const rotating: HmacKeys = { current: Buffer.from('the new key'), previous: 'the old key' }
 

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { engine } from '../../src/engine/internal.ts'
+import { engine } from '../../../src/engine/internal.ts'
 import {
   answered,
   delayed,
@@ -19,7 +19,7 @@ import {
   runRequest,
   type TestLatchkey,
   told,
-} from './fixture.ts'
+} from '../fixture.ts'
 
 let faulty: FaultyStore
 let latchkey: TestLatchkey

@@ -3,12 +3,12 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { Hono } from 'hono'
 import pg from 'pg'
-import { describePostgres } from '../../../../test/servers/describe-postgres.ts'
-import { singleTenant } from '../../src/engine/request.ts'
-import { createLatchkey } from '../../src/engine/latchkey.ts'
-import { idempotent } from '../../src/http/hono/index.ts'
-import { postgresStore } from '../../src/stores/postgres/index.ts'
-import { runRequest } from './fixture.ts'
+import { describePostgres } from '../../../../../test/servers/describe-postgres.ts'
+import { singleTenant } from '../../../src/engine/request.ts'
+import { createLatchkey } from '../../../src/engine/latchkey.ts'
+import { idempotent } from '../../../src/http/hono/index.ts'
+import { postgresStore } from '../../../src/stores/postgres/index.ts'
+import { runRequest } from '../fixture.ts'
 
 describePostgres('a role without the rights that requests need', database => {
   const role = `r_${randomBytes(8).toString('hex')}`

@@ -1,14 +1,14 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { outcomeUnknown } from '../../src/ports/errors.ts'
-import type { Attempt } from '../../src/engine/answer.ts'
-import { engine } from '../../src/engine/internal.ts'
-import type { Lease } from '../../src/engine/run/lease.ts'
-import { storeCalls } from '../../src/engine/store/call.ts'
-import { type UnstoredEnds, unstoredEnds } from '../../src/engine/outage/unstored-ends.ts'
-import { waiters } from '../../src/engine/run/admit.ts'
-import type { OwnerResult } from '../../src/ports/store.ts'
-import { memoryStore } from '../../src/stores/memory/index.ts'
-import { type FakeClock, fakeClock } from './fake-clock.ts'
+import { outcomeUnknown } from '../../../src/ports/errors.ts'
+import type { Attempt } from '../../../src/engine/answer.ts'
+import { engine } from '../../../src/engine/internal.ts'
+import type { Lease } from '../../../src/engine/run/lease.ts'
+import { storeCalls } from '../../../src/engine/store/call.ts'
+import { type UnstoredEnds, unstoredEnds } from '../../../src/engine/outage/unstored-ends.ts'
+import { waiters } from '../../../src/engine/run/admit.ts'
+import type { OwnerResult } from '../../../src/ports/store.ts'
+import { memoryStore } from '../../../src/stores/memory/index.ts'
+import { type FakeClock, fakeClock } from '../fake-clock.ts'
 import {
   answered,
   executeRequest,
@@ -21,7 +21,7 @@ import {
   rowOf,
   told,
   type TestLatchkey,
-} from './fixture.ts'
+} from '../fixture.ts'
 
 let clock: FakeClock
 let faulty: FaultyStore

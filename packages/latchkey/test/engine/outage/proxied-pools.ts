@@ -1,6 +1,6 @@
 /** Two pools on one database: one over a wire that a test can cut, and one beside it. */
 import pg from 'pg'
-import { startTcpProxy, type TcpProxy } from '../../../../test/servers/tcp-proxy.ts'
+import { startTcpProxy, type TcpProxy } from '../../../../../test/servers/tcp-proxy.ts'
 
 export interface ProxiedPools {
   readonly proxy: TcpProxy

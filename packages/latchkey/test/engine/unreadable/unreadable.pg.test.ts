@@ -1,7 +1,7 @@
 import { afterAll, beforeAll } from 'vitest'
 import pg from 'pg'
-import { describePostgres } from '../../../../test/servers/describe-postgres.ts'
-import { postgresHarness } from '../postgres/fixture.ts'
+import { describePostgres } from '../../../../../test/servers/describe-postgres.ts'
+import { postgresHarness } from '../../postgres/fixture.ts'
 import { unreadableCases } from './unreadable.cases.ts'
 
 describePostgres('rows that cannot be read, on PostgreSQL', database => {

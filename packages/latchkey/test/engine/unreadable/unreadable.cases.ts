@@ -1,14 +1,14 @@
 /** Rows that this version cannot read, met by requests, operators, the status resource and workers. */
 import { afterEach, beforeEach, expect, it } from 'vitest'
-import { engine } from '../../src/engine/internal.ts'
+import { engine } from '../../../src/engine/internal.ts'
 import type { SpoilableHarness } from '@latchkey/conformance'
-import { exchangeStatus } from '../../src/http/exchange/answers/status.ts'
-import { renderRefusal } from '../../src/http/exchange/answers/refusal.ts'
-import { silentTelemetry } from '../../src/ports/telemetry.ts'
-import type { Store } from '../../src/ports/store.ts'
-import { createWorkers } from '../../src/workers/workers.ts'
-import { act, answered, eventually, executeRequest, idOf, latchkeyOn, operationName } from './fixture.ts'
-import { recordingTelemetry, type TestLatchkey, told } from './fixture.ts'
+import { exchangeStatus } from '../../../src/http/exchange/answers/status.ts'
+import { renderRefusal } from '../../../src/http/exchange/answers/refusal.ts'
+import { silentTelemetry } from '../../../src/ports/telemetry.ts'
+import type { Store } from '../../../src/ports/store.ts'
+import { createWorkers } from '../../../src/workers/workers.ts'
+import { act, answered, eventually, executeRequest, idOf, latchkeyOn, operationName } from '../fixture.ts'
+import { recordingTelemetry, type TestLatchkey, told } from '../fixture.ts'
 
 const beside = 40
 const outcome = { status: 201, headers: [], body: Buffer.from('{}'), version: 0 }

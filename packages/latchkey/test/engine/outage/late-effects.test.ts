@@ -1,12 +1,12 @@
 /** Phased work whose provider answered while the store was away: what it said is not lost, and nobody has to find it out. */
 import { afterEach, beforeEach, expect, it } from 'vitest'
-import { engine } from '../../src/engine/internal.ts'
-import { createLatchkey, type Latchkey } from '../../src/engine/latchkey.ts'
-import { json } from '../../src/engine/steps/json.ts'
-import type { PhasedOperation } from '../../src/engine/operation.ts'
-import type { Store } from '../../src/ports/store.ts'
-import { type BreakableStore, breakableStore } from './breakable-store.ts'
-import { eventually, executeRequest, idOf, lastAnswer, operationName, rejects, told } from './fixture.ts'
+import { engine } from '../../../src/engine/internal.ts'
+import { createLatchkey, type Latchkey } from '../../../src/engine/latchkey.ts'
+import { json } from '../../../src/engine/steps/json.ts'
+import type { PhasedOperation } from '../../../src/engine/operation.ts'
+import type { Store } from '../../../src/ports/store.ts'
+import { type BreakableStore, breakableStore } from '../breakable-store.ts'
+import { eventually, executeRequest, idOf, lastAnswer, operationName, rejects, told } from '../fixture.ts'
 
 let breakable: BreakableStore
 let latchkey: Latchkey<unknown, unknown>

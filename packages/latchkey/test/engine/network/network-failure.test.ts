@@ -2,7 +2,7 @@ import http from 'node:http'
 import https from 'node:https'
 import type net from 'node:net'
 import { afterEach, describe, expect, it } from 'vitest'
-import { classifyNetworkFailure } from '../../src/engine/rules/network-failure.ts'
+import { classifyNetworkFailure } from '../../../src/engine/rules/network-failure.ts'
 import {
   closedPort,
   type Closing,

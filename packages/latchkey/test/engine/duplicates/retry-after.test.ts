@@ -1,12 +1,12 @@
 /** How long a client is told to wait, by a clock that stands still: the store's and the process's. */
 import { afterEach, beforeEach, expect, it } from 'vitest'
-import type { Answer } from '../../src/engine/answer.ts'
-import { engine } from '../../src/engine/internal.ts'
-import type { Store } from '../../src/ports/store.ts'
-import { memoryStore } from '../../src/stores/memory/index.ts'
-import { type FakeClock, fakeClock } from './fake-clock.ts'
-import { answered, executeRequest, gate, latchkeyOn, operationName, rowOf, type TestLatchkey } from './fixture.ts'
-import { present } from '../present.ts'
+import type { Answer } from '../../../src/engine/answer.ts'
+import { engine } from '../../../src/engine/internal.ts'
+import type { Store } from '../../../src/ports/store.ts'
+import { memoryStore } from '../../../src/stores/memory/index.ts'
+import { type FakeClock, fakeClock } from '../fake-clock.ts'
+import { answered, executeRequest, gate, latchkeyOn, operationName, rowOf, type TestLatchkey } from '../fixture.ts'
+import { present } from '../../present.ts'
 
 let clock: FakeClock
 let store: Store
