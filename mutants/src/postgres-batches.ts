@@ -109,7 +109,9 @@ export const postgresBatchMutants: readonly Mutant[] = [
         replace: 'return (hasSpare(options.pool) || true) && systemClock',
       },
     ],
-    caughtBy: [{ path: `${folder}/connection/batch-sender.pg.test.ts`, test: 'gives way to others that wait for the pool' }],
+    caughtBy: [
+      { path: `${folder}/connection/batch-sender.pg.test.ts`, test: 'gives way to others that wait for the pool' },
+    ],
   },
   {
     name: 'postgres: a sender uses a connection that broke while it was kept',
@@ -183,7 +185,9 @@ export const postgresBatchMutants: readonly Mutant[] = [
         replace: 'if won > 0 then return; end if;',
       },
     ],
-    caughtBy: [{ path: `${folder}/batch/batched-calls.pg.test.ts`, test: 'claims new keys and sees old ones in one batch' }],
+    caughtBy: [
+      { path: `${folder}/batch/batched-calls.pg.test.ts`, test: 'claims new keys and sees old ones in one batch' },
+    ],
   },
   {
     name: 'postgres: a single completion without the claim id',

@@ -65,7 +65,12 @@ export async function run(flags: Flags, directory: string): Promise<void> {
     const secret = `whsec_${randomBytes(24).toString('base64')}`
     let urls: readonly string[] = []
     if (webhooks) {
-      const delivery = await startWebhookDelivery({ directory, secret, random: randomFrom(seed, 'mail'), urls: () => urls })
+      const delivery = await startWebhookDelivery({
+        directory,
+        secret,
+        random: randomFrom(seed, 'mail'),
+        urls: () => urls,
+      })
       ending.push(() => delivery.close())
       await provider.setWebhook({ url: delivery.url, secret })
     }

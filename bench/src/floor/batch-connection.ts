@@ -30,7 +30,10 @@ interface Batch<E> {
   readonly completions: readonly E[]
 }
 
-export async function openBatchConnection<E extends Entry>(client: pg.PoolClient, events: BatchEvents<E>): Promise<BatchConnection<E>> {
+export async function openBatchConnection<E extends Entry>(
+  client: pg.PoolClient,
+  events: BatchEvents<E>,
+): Promise<BatchConnection<E>> {
   await prepare(client)
   const writer = messageWriter(messageBytesMax)
   const claims: E[] = []

@@ -19,7 +19,11 @@ export interface RoundTrip {
   handleError(error: Error): void
 }
 
-export function roundTrip(message: Buffer, answered: (result: Replies) => void, failed: (error: Error) => void): RoundTrip {
+export function roundTrip(
+  message: Buffer,
+  answered: (result: Replies) => void,
+  failed: (error: Error) => void,
+): RoundTrip {
   const counts: number[] = []
   const rows: Row[] = []
   return {

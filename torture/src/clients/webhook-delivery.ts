@@ -58,7 +58,9 @@ export async function startWebhookDelivery(options: WebhookDeliveryOptions): Pro
     void readWebhook(request).then(webhook => {
       response.end()
       if (underWay.size >= underWayMax) return
-      const delivered: Promise<unknown> = deliverBadly(webhook, options, sender).finally(() => underWay.delete(delivered))
+      const delivered: Promise<unknown> = deliverBadly(webhook, options, sender).finally(() =>
+        underWay.delete(delivered),
+      )
       underWay.add(delivered)
     })
   })
@@ -87,7 +89,11 @@ async function readWebhook(request: IncomingMessage): Promise<Webhook> {
 }
 
 /** The fate of a webhook is drawn at once, so that the speed of one delivery does not change the fate of the next. */
-async function deliverBadly(webhook: Webhook, { random, secret }: WebhookDeliveryOptions, sender: Sender): Promise<void> {
+async function deliverBadly(
+  webhook: Webhook,
+  { random, secret }: WebhookDeliveryOptions,
+  sender: Sender,
+): Promise<void> {
   const chance = {
     forged: random.chance(forgeries),
     stale: random.chance(forgeries / 2),

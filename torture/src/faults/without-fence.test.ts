@@ -7,6 +7,8 @@ describe('a run without the fence', () => {
     const programs = await bundle('without-fence', [new URL('../app/app.ts', import.meta.url)], withoutFence)
     programs.remove()
     const stale = withoutFence.map(change => ({ ...change, find: 'no such text' }))
-    await expect(bundle('without-fence', [new URL('../app/app.ts', import.meta.url)], stale)).rejects.toThrow('no such text')
+    await expect(bundle('without-fence', [new URL('../app/app.ts', import.meta.url)], stale)).rejects.toThrow(
+      'no such text',
+    )
   })
 })

@@ -8,7 +8,11 @@ import { TextField } from '../parts/field.tsx'
 import { ProblemNote } from '../parts/problem.tsx'
 
 const explained = {
-  take: { title: 'Take this row', path: 'take', does: 'Your name is shown beside it, so that no other person starts on it.' },
+  take: {
+    title: 'Take this row',
+    path: 'take',
+    does: 'Your name is shown beside it, so that no other person starts on it.',
+  },
   look_up: {
     title: 'Look up at the provider now',
     path: 'reconcile',

@@ -97,7 +97,10 @@ async function openSession({ connection, queue, concurrency, waitMs, receiver }:
     })
   })
   channel.on('error', error => {
-    receiver.telemetry.report('the channel was closed; it will be opened again', { operation: receiver.operation, error })
+    receiver.telemetry.report('the channel was closed; it will be opened again', {
+      operation: receiver.operation,
+      error,
+    })
   })
   await channel.checkQueue(queue)
   await channel.prefetch(concurrency)

@@ -152,7 +152,10 @@ export interface BatchTarget {
 }
 
 /** Resolves when all of it is committed, with an answer for each statement. */
-export async function sendBatches({ client, writer }: BatchTarget, batches: readonly Batch[]): Promise<readonly Answered[]> {
+export async function sendBatches(
+  { client, writer }: BatchTarget,
+  batches: readonly Batch[],
+): Promise<readonly Answered[]> {
   for (const { statement } of batches) if (!isPrepared(client, statement)) await prepare(client, statement)
   writer.start()
   for (const batch of batches) bindAndExecute(writer, batch)
