@@ -4,7 +4,7 @@
  */
 import type pg from 'pg'
 import { type RoundTrip, roundTrip, type Replies, type Row } from './round-trip.ts'
-import { messageWriter } from './message.ts'
+import { type MessageWriter, messageWriter } from './message.ts'
 import { claimColumns, completionColumns, type Entry, prepare } from './statements.ts'
 
 /** What became of an entry; each is called after the commit. */
@@ -55,11 +55,7 @@ export async function openBatchConnection<E extends Entry>(
       claims: claims.splice(0, entriesMax).sort((a, b) => a.id.compare(b.id)),
       completions: completions.splice(0, entriesMax),
     }
-    if (batch.completions.length > 0) writer.add('floor_complete', completionColumns, batch.completions)
-    if (batch.claims.length > 0) {
-      if (readFirst) writer.add('floor_read', claimColumns, batch.claims)
-      writer.add('floor_claim', claimColumns, batch.claims)
-    }
+    writeBatch(writer, batch, readFirst)
     sendBatch(batch, answered => settle(batch, answered))
   }
   const sendBatch = ({ claims, completions }: Batch<E>, answered: (result: Replies) => void) => {
@@ -100,6 +96,17 @@ export async function openBatchConnection<E extends Entry>(
       plan()
     },
   }
+}
+
+function writeBatch<E extends Entry>(
+  writer: MessageWriter,
+  { claims, completions }: Batch<E>,
+  readFirst: boolean,
+): void {
+  if (completions.length > 0) writer.add('floor_complete', completionColumns, completions)
+  if (claims.length === 0) return
+  if (readFirst) writer.add('floor_read', claimColumns, claims)
+  writer.add('floor_claim', claimColumns, claims)
 }
 
 /** A claim without a row was inserted after the reading. */
