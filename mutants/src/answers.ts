@@ -196,7 +196,7 @@ export const answerMutants: readonly Mutant[] = [
     ],
     caughtBy: [
       {
-        path: 'packages/latchkey/test/engine/retry-after.test.ts',
+        path: 'packages/latchkey/test/engine/duplicates/retry-after.test.ts',
         test: 'is what the operation usually takes, minus what has elapsed, also past the lease',
       },
     ],

@@ -142,7 +142,7 @@ export const engineMutants: readonly Mutant[] = [
     ],
     caughtBy: [
       {
-        path: 'packages/latchkey/test/engine/store-check.test.ts',
+        path: 'packages/latchkey/test/engine/set-up/store-check.test.ts',
         test: 'refuses every request while the store is unfit',
       },
     ],

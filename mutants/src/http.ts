@@ -122,6 +122,6 @@ export const httpMutants: readonly Mutant[] = [
         replace: 'if (check === undefined || unknownName(name, checks, prefix + owner) === undefined) continue',
       },
     ],
-    caughtBy: [named('test/engine/options.test.ts', 'refuses {"retentionMS":1}')],
+    caughtBy: [named('test/engine/set-up/options.test.ts', 'refuses {"retentionMS":1}')],
   },
 ]

@@ -13,14 +13,14 @@ const conforms = (test: string): NamedTest => ({ path: `${source}/stores/sqlite/
 export const limitMutants: readonly Mutant[] = [
   {
     name: 'limits: a flood is refused as fast as it comes',
-    patches: [{ file: `${limits}/limited.ts`, find: 'await pace.wait(scope)', replace: 'await (void pace)' }],
+    patches: [{ file: `${limits}/with-limits.ts`, find: 'await pace.wait(scope)', replace: 'await (void pace)' }],
     caughtBy: [alone('are refused late to a scope that goes on after many refusals, and to no other')],
   },
   {
     name: 'limits: a token is not given back when the row was there',
     patches: [
       {
-        file: `${limits}/limited.ts`,
+        file: `${limits}/with-limits.ts`,
         find: "if (!isNew) gates['new-keys'].giveBack(scope)",
         replace: 'if (!isNew) void gates',
       },
@@ -34,7 +34,7 @@ export const limitMutants: readonly Mutant[] = [
     name: 'limits: a retry is refused at an empty bucket',
     patches: [
       {
-        file: `${limits}/limited.ts`,
+        file: `${limits}/with-limits.ts`,
         find: 'if (read === undefined || read.expired) return exceeded(core, gates, { request, excess })',
         replace: 'if (read !== excess) return exceeded(core, gates, { request, excess })',
       },
@@ -49,7 +49,7 @@ export const limitMutants: readonly Mutant[] = [
     name: 'limits: a mismatch is not counted',
     patches: [
       {
-        file: `${limits}/limited.ts`,
+        file: `${limits}/with-limits.ts`,
         find: 'excess === undefined ? answer : exceeded(core, gates, { request, excess })',
         replace: 'excess === undefined ? answer : answer',
       },
@@ -102,7 +102,7 @@ export const limitMutants: readonly Mutant[] = [
     name: 'limits: what is completed stays open',
     patches: [
       {
-        file: `${limits}/noted.ts`,
+        file: `${limits}/with-figures.ts`,
         find: 'for (const figures of openKeys) figures.change(scope, -1)',
         replace: 'for (const figures of openKeys) figures.change(scope, 0)',
       },

@@ -3,7 +3,7 @@ import type { Mutant, NamedTest } from './mutant.ts'
 
 const source = 'packages/latchkey/src'
 const tests = 'packages/latchkey/test/engine'
-const hotKey = (test: string): NamedTest => ({ path: `${tests}/hot-key.pg.test.ts`, test })
+const hotKey = (test: string): NamedTest => ({ path: `${tests}/duplicates/hot-key.pg.test.ts`, test })
 const unprotected = (test: string): NamedTest => ({ path: `${tests}/unprotected.test.ts`, test })
 
 export const loadMutants: readonly Mutant[] = [
@@ -143,7 +143,7 @@ export const loadMutants: readonly Mutant[] = [
         replace: 'asksAgain: false',
       },
     ],
-    caughtBy: [{ path: `${tests}/concurrency.test.ts`, test: 'gives fifty callers one execution' }],
+    caughtBy: [{ path: `${tests}/duplicates/concurrency.test.ts`, test: 'gives fifty callers one execution' }],
   },
 ]
 
@@ -160,8 +160,8 @@ export const unreadableMutants: readonly Mutant[] = [
       },
     ],
     caughtBy: [
-      { path: `${tests}/unreadable.pg.test.ts`, test: hurtsNobody },
-      { path: `${tests}/unreadable.test.ts`, test: hurtsNobody },
+      { path: `${tests}/unreadable/unreadable.pg.test.ts`, test: hurtsNobody },
+      { path: `${tests}/unreadable/unreadable.test.ts`, test: hurtsNobody },
     ],
   },
   {
@@ -178,7 +178,7 @@ export const unreadableMutants: readonly Mutant[] = [
         replace: `if (outcome === undefined) return { kind: 'claim-again' }`,
       },
     ],
-    caughtBy: [{ path: `${tests}/unreadable.test.ts`, test: 'run nothing of any kind, and say so truly' }],
+    caughtBy: [{ path: `${tests}/unreadable/unreadable.test.ts`, test: 'run nothing of any kind, and say so truly' }],
   },
   {
     name: 'unreadable: a row of a foreign recovery is granted',

@@ -4,9 +4,9 @@ import type { Mutant, NamedTest } from './mutant.ts'
 const folder = 'packages/latchkey/src/engine'
 const tests = 'packages/latchkey/test/engine'
 const truth = (test: string): NamedTest => ({ path: `${tests}/truth.test.ts`, test })
-const uncertain = (test: string): NamedTest => ({ path: `${tests}/uncertain-claims.test.ts`, test })
-const unstored = (test: string): NamedTest => ({ path: `${tests}/unstored-ends.test.ts`, test })
-const effects = (test: string): NamedTest => ({ path: `${tests}/late-effects.test.ts`, test })
+const uncertain = (test: string): NamedTest => ({ path: `${tests}/outage/uncertain-claims.test.ts`, test })
+const unstored = (test: string): NamedTest => ({ path: `${tests}/outage/unstored-ends.test.ts`, test })
+const effects = (test: string): NamedTest => ({ path: `${tests}/outage/late-effects.test.ts`, test })
 const swept = 'settles a row that was swept to unknown under a lost claim as never started, with evidence'
 
 export const outageMutants: readonly Mutant[] = [

@@ -3,7 +3,7 @@ import type { Mutant, NamedTest } from './mutant.ts'
 
 const folder = 'packages/latchkey/src/stores/postgres'
 const eachItsEnd = {
-  path: `${folder}/batch/batching.pg.test.ts`,
+  path: `${folder}/batch/batched-calls.pg.test.ts`,
   test: 'tells each owner its own end: written, repeated, late, lost',
 }
 const noOverload = {
@@ -12,7 +12,7 @@ const noOverload = {
 }
 
 const othersAreRefused = {
-  path: `${folder}/batch/batching.pg.test.ts`,
+  path: `${folder}/batch/batched-calls.pg.test.ts`,
   test: 'writes nothing in a batch for who has another fence, or whose row a person has settled',
 }
 const inOrder = (kind: string) => ({
@@ -51,7 +51,7 @@ export const postgresBatchMutants: readonly Mutant[] = [
         test: 'sends the parts of a refused message again one by one, and then the calls of the one that is refused',
       },
       {
-        path: `${folder}/batch/batching.pg.test.ts`,
+        path: `${folder}/batch/batched-calls.pg.test.ts`,
         test: 'stores completions although a claim of the same message cannot be',
       },
     ],
@@ -76,7 +76,7 @@ export const postgresBatchMutants: readonly Mutant[] = [
     name: 'postgres: a message completes before it claims',
     patches: [
       {
-        file: `${folder}/batch/batching.ts`,
+        file: `${folder}/batch/batched-calls.ts`,
         find: '    ...batchedClaim(requests),\n    ...batchedComplete(requests),\n',
         replace: '    ...batchedComplete(requests),\n    ...batchedClaim(requests),\n',
       },
@@ -101,28 +101,30 @@ export const postgresBatchMutants: readonly Mutant[] = [
     ],
   },
   {
-    name: 'postgres: a lane keeps the last connection of a pool',
+    name: 'postgres: a sender keeps the last connection of a pool',
     patches: [
       {
-        file: `${folder}/connection/lane.ts`,
+        file: `${folder}/connection/batch-sender.ts`,
         find: 'return hasSpare(options.pool) && systemClock',
         replace: 'return (hasSpare(options.pool) || true) && systemClock',
       },
     ],
-    caughtBy: [{ path: `${folder}/connection/lane.pg.test.ts`, test: 'gives way to others that wait for the pool' }],
+    caughtBy: [
+      { path: `${folder}/connection/batch-sender.pg.test.ts`, test: 'gives way to others that wait for the pool' },
+    ],
   },
   {
-    name: 'postgres: a lane sends on a connection that broke while it was kept',
+    name: 'postgres: a sender uses a connection that broke while it was kept',
     patches: [
       {
-        file: `${folder}/connection/lane.ts`,
-        find: 'lane.kept?.client === client && letGo(lane, lane.kept, error)',
-        replace: 'lane.kept?.client === client && error',
+        file: `${folder}/connection/batch-sender.ts`,
+        find: 'sender.kept?.client === client && letGo(sender, sender.kept, error)',
+        replace: 'sender.kept?.client === client && error',
       },
     ],
     caughtBy: [
       {
-        path: `${folder}/connection/lane.pg.test.ts`,
+        path: `${folder}/connection/batch-sender.pg.test.ts`,
         test: 'is not failed by a connection that broke while it was kept',
       },
     ],
@@ -183,7 +185,9 @@ export const postgresBatchMutants: readonly Mutant[] = [
         replace: 'if won > 0 then return; end if;',
       },
     ],
-    caughtBy: [{ path: `${folder}/batch/batching.pg.test.ts`, test: 'claims new keys and sees old ones in one batch' }],
+    caughtBy: [
+      { path: `${folder}/batch/batched-calls.pg.test.ts`, test: 'claims new keys and sees old ones in one batch' },
+    ],
   },
   {
     name: 'postgres: a single completion without the claim id',

@@ -1,6 +1,6 @@
 /** One operation of an innocent client, retried as the answers say until the answer is final. */
 import { setTimeout as delay } from 'node:timers/promises'
-import type { Done, Route } from './operations.ts'
+import type { Done, Route } from './app/operations.ts'
 
 export interface Ask {
   readonly url: string

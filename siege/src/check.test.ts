@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { check } from './check.ts'
 import type { Evidence } from './evidence.ts'
-import { type Run, runsById } from './runs.ts'
+import { type Run, runsById } from './app/runs.ts'
 
 const runOf = (id: string): Run => ({ id, operation: 'transfers.create', attempt: 1, fence: 1 })
 const clean: Evidence = {

@@ -1,7 +1,7 @@
 /** The checker: a pure function of the recorded evidence. */
 import { cacheFaults } from '../../test/servers/redis/redis-cache.ts'
 import type { Evidence } from './evidence.ts'
-import type { Run } from './runs.ts'
+import type { Run } from './app/runs.ts'
 
 export interface Violation {
   readonly kind:

@@ -4,7 +4,7 @@ import { randomFrom } from '../../torture/src/random.ts'
 import { attacks } from './enemies/all.ts'
 import type { EnemyName } from './enemies/names.ts'
 import type { Attacks } from './evidence.ts'
-import type { StoreKind } from './operations.ts'
+import type { StoreKind } from './app/operations.ts'
 
 export interface EnemiesArgument {
   readonly url: string

@@ -1,6 +1,6 @@
 /** What a run recorded, for the checker. */
 import type { EnemyName } from './enemies/names.ts'
-import type { Run } from './runs.ts'
+import type { Run } from './app/runs.ts'
 
 export interface Evidence {
   readonly innocents: Innocents

@@ -1,7 +1,7 @@
 /** The command line. Bad input is one clear sentence and exit code 2. */
 import { parseArgs } from 'node:util'
 import { type EnemyName, enemyNames } from './enemies/names.ts'
-import { type StoreKind, storeKinds } from './operations.ts'
+import { type StoreKind, storeKinds } from './app/operations.ts'
 
 export interface Flags {
   readonly store: StoreKind

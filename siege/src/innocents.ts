@@ -6,7 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { randomFrom } from '../../torture/src/random.ts'
 import { ask, type Ask, type Heard } from './ask.ts'
 import type { Innocents } from './evidence.ts'
-import { carried, type Route, type StoreKind } from './operations.ts'
+import { carried, type Route, type StoreKind } from './app/operations.ts'
 
 export interface InnocentsArgument {
   readonly url: string

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import type { AppArgument, FromApp } from './app.ts'
+import type { AppArgument, FromApp } from './app/app.ts'
 import { bundle } from '../../test/programs/bundle.ts'
 import { startRedisCache } from '../../test/servers/redis/redis-cache.ts'
 import { randomFrom } from '../../torture/src/random.ts'
@@ -19,7 +19,7 @@ import type { InnocentsArgument } from './innocents.ts'
 import { settledRows } from './keys/key-server.ts'
 import { postgresKeys } from './keys/postgres-keys.ts'
 import { redisKeys } from './keys/redis-keys.ts'
-import { readRuns, runsById } from './runs.ts'
+import { readRuns, runsById } from './app/runs.ts'
 
 /**
  * Three thousand sockets and four thousand streams at the same time took 470 MB. One body of 400 MB held in memory takes more than
@@ -37,7 +37,7 @@ export async function run({ store, seconds, seed, enemies: names }: Flags): Prom
   try {
     const directory = mkdtempSync(join(tmpdir(), 'latchkey-siege-'))
     ending.push(() => rmSync(directory, { recursive: true, force: true }))
-    const programs = await bundle('siege', [new URL('app.ts', import.meta.url)])
+    const programs = await bundle('siege', [new URL('app/app.ts', import.meta.url)])
     ending.push(() => programs.remove())
     const keys = await (store === 'redis' ? redisKeys() : postgresKeys())
     ending.push(() => keys.stop())

@@ -62,6 +62,8 @@ export async function bundle(rig: string, sources: readonly URL[], changes: read
     conditions: ['latchkey-source'],
     plugins: [packagesStayOutside, changing(changes)],
     outdir: folder,
+    // Sources of several folders, side by side.
+    entryNames: '[name]',
     outExtension: { '.js': '.mjs' },
     logLevel: 'warning',
   })

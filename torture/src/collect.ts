@@ -3,8 +3,8 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
-import { factsFile } from './check-files.ts'
-import type { Facts, Terms } from './check-facts.ts'
+import { factsFile } from './check/read-evidence.ts'
+import type { Facts, Terms } from './check/facts.ts'
 import type { KeyServer } from './keys/key-server.ts'
 
 export interface Collecting {

@@ -4,8 +4,8 @@ import { once } from 'node:events'
 import { closeSync, openSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import type { AppArgument } from './app.ts'
-import type { Arming } from './arming.ts'
+import type { AppArgument } from './app/app.ts'
+import type { FaultPoints } from './app/fault-points.ts'
 import type { Bundle } from '../../test/programs/bundle.ts'
 import type { NemesisEvent, History } from './history.ts'
 import type { Random } from './random.ts'
@@ -26,7 +26,7 @@ export interface Fleet {
 
 export interface FleetOptions {
   readonly programs: Bundle
-  readonly arguments: readonly Omit<AppArgument, 'arming'>[]
+  readonly arguments: readonly Omit<AppArgument, 'faultPoints'>[]
   readonly random: Random
   readonly log: History<NemesisEvent>
   readonly onChange: (urls: readonly (string | undefined)[]) => void
@@ -61,7 +61,7 @@ export async function startFleet(options: FleetOptions): Promise<Fleet> {
   return {
     awake: () => slots.filter(({ url, asleep }) => url !== undefined && !asleep).map(({ index }) => index),
     stopAt(index, points) {
-      const arm: Arming = { action: 'stop', points, probability: 1, seed: 0 }
+      const arm: FaultPoints = { action: 'stop', points, probability: 1, seed: 0 }
       if (child(index)?.connected === true) child(index)?.send({ arm })
     },
     kill: index => void child(index)?.kill('SIGKILL'),
@@ -123,8 +123,8 @@ async function keepRunning(slot: Slot, keeping: Keeping): Promise<void> {
 function launch(index: number, { options, state }: Keeping): ChildProcess {
   const argument = options.arguments[index]
   if (argument === undefined) throw new Error(`there is no application process ${index}`)
-  const arming = state.armed ? drawArming(options.random) : undefined
-  const whole: AppArgument = { ...argument, ...(arming === undefined ? {} : { arming }) }
+  const faultPoints = state.armed ? drawFaultPoints(options.random) : undefined
+  const whole: AppArgument = { ...argument, ...(faultPoints === undefined ? {} : { faultPoints }) }
   const log = openSync(join(argument.directory, `app-${argument.name}.log`), 'a')
   // The last one lives an hour ahead or behind.
   const off = index === options.arguments.length - 1 ? options.random.pick([-3_600_000, 3_600_000]) : 0
@@ -142,7 +142,7 @@ function launch(index: number, { options, state }: Keeping): ChildProcess {
 /** Where a process kills or stops itself: before and after each write and each effect. */
 const dangerous = ['^finish:', '^effect:', '^phase:', '^result:', '^intent:', '^relay:', '^(claim|finish|sweep):', '.']
 
-function drawArming(random: Random): Arming | undefined {
+function drawFaultPoints(random: Random): FaultPoints | undefined {
   if (!random.chance(0.75)) return undefined
   return {
     action: random.chance(0.75) ? 'kill' : 'stop',

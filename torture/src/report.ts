@@ -1,5 +1,5 @@
 /** The report printed at the end. */
-import type { Report } from './check.ts'
+import type { Report } from './check/check.ts'
 
 const shownMax = 20
 

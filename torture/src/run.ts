@@ -8,9 +8,9 @@ import { startPostgres } from '../../test/servers/postgres.ts'
 import { type RedisCache, startRedisCache } from '../../test/servers/redis/redis-cache.ts'
 import { startProvider } from '../../examples/payments/src/provider-process.ts'
 import { bundle } from '../../test/programs/bundle.ts'
-import type { RedisPlace } from './app-keys.ts'
-import { ledgerFile } from './check-files.ts'
-import type { ClientsArgument, ToClients } from './clients.ts'
+import type { RedisPlace } from './app/keys.ts'
+import { ledgerFile } from './check/read-evidence.ts'
+import type { ClientsArgument, ToClients } from './clients/clients.ts'
 import { collectFacts, drain, withClient } from './collect.ts'
 import type { Flags } from './flags.ts'
 import { startFleet } from './fleet.ts'
@@ -18,15 +18,15 @@ import { type NemesisEvent, openHistory } from './history.ts'
 import type { KeyServer } from './keys/key-server.ts'
 import { postgresKeys } from './keys/postgres-keys.ts'
 import { redisKeys } from './keys/redis-keys.ts'
-import { startMailman } from './mailman.ts'
-import { runNemesis } from './nemesis.ts'
-import { settleOne } from './operator.ts'
+import { startWebhookDelivery } from './clients/webhook-delivery.ts'
+import { runNemesis } from './faults/nemesis.ts'
+import { settleOne } from './clients/operator.ts'
 import { randomFrom } from './random.ts'
-import { startReceipts } from './receipts.ts'
-import { repeatableRows, shopTables } from './shop.ts'
+import { startReceipts } from './clients/receipts.ts'
+import { repeatableRows, shopTables } from './app/shop.ts'
 import type { StoreKind } from './store-kind.ts'
-import { openWire, type Wire } from './wire.ts'
-import { withoutFence } from './without-fence.ts'
+import { openProxy, type Proxy } from './faults/proxy.ts'
+import { withoutFence } from './faults/without-fence.ts'
 
 /** Small pools of different sizes, which heartbeats, workers and handlers have to share. */
 const poolSizes = [3, 5, 8, 12] as const
@@ -48,10 +48,10 @@ export async function run(flags: Flags, directory: string): Promise<void> {
     for (const end of ending.splice(0).reverse()) await end()
   }
   try {
-    const sources = ['app.ts', 'clock-off.ts'].map(name => new URL(name, import.meta.url))
+    const sources = ['app/app.ts', 'faults/clock-off.ts'].map(name => new URL(name, import.meta.url))
     const programs = await bundle('torture', sources, flags.withoutFence ? withoutFence : [])
     ending.push(() => programs.remove())
-    const { databaseUrl, keys, cache, wires } = await startServers(store, ending)
+    const { databaseUrl, keys, cache, proxies } = await startServers(store, ending)
     const provider = await startProvider(join(directory, ledgerFile))
     ending.push(() => provider.stop())
     await provider.setIdempotency(dedup)
@@ -65,14 +65,19 @@ export async function run(flags: Flags, directory: string): Promise<void> {
     const secret = `whsec_${randomBytes(24).toString('base64')}`
     let urls: readonly string[] = []
     if (webhooks) {
-      const mailman = await startMailman({ directory, secret, random: randomFrom(seed, 'mail'), urls: () => urls })
-      ending.push(() => mailman.close())
-      await provider.setWebhook({ url: mailman.url, secret })
+      const delivery = await startWebhookDelivery({
+        directory,
+        secret,
+        random: randomFrom(seed, 'mail'),
+        urls: () => urls,
+      })
+      ending.push(() => delivery.close())
+      await provider.setWebhook({ url: delivery.url, secret })
     }
     const shared = { directory, providerUrl: provider.url, receiptsUrl: receipts.url, dedup, webhookSecret: secret }
     const fleet = await startFleet({
       programs,
-      arguments: wires.map(({ url }, index) => {
+      arguments: proxies.map(({ url }, index) => {
         const ofCache = cache && { cache: redisPlace(cache.url, index) }
         const places =
           store === 'redis' ? { databaseUrl, redis: redisPlace(url, index) } : { databaseUrl: url, ...ofCache }
@@ -91,7 +96,7 @@ export async function run(flags: Flags, directory: string): Promise<void> {
 
     const looking = { keys, charges: () => provider.ledger(), url: () => urls[0] }
     const people = { poison: () => tell({ poison: true }), settleOne: () => settleOne(looking) }
-    await runNemesis({ seconds, seed, leaseMs, fleet, wires, store, keys, cache, provider, log, ...people })
+    await runNemesis({ seconds, seed, leaseMs, fleet, proxies, store, keys, cache, provider, log, ...people })
     console.log('the faults have stopped; sending every request again')
     receipts.calm()
     await fleet.calm()
@@ -114,7 +119,7 @@ interface Servers {
   /** In front of the keys, with `--store tiered`. */
   readonly cache: RedisCache | undefined
   /** To the keys, one for each application process. */
-  readonly wires: readonly Wire[]
+  readonly proxies: readonly Proxy[]
 }
 
 async function startServers(store: StoreKind, ending: (() => unknown)[]): Promise<Servers> {
@@ -126,9 +131,9 @@ async function startServers(store: StoreKind, ending: (() => unknown)[]): Promis
   ending.push(() => keys.stop())
   const cache = store === 'tiered' ? await startRedisCache() : undefined
   ending.push(() => cache?.stop())
-  const wires = await Promise.all(poolSizes.map(() => openWire(keys.url, keys.lastWord)))
-  ending.push(() => Promise.all(wires.map(wire => wire.close())))
-  return { databaseUrl: database.url, keys, cache, wires }
+  const proxies = await Promise.all(poolSizes.map(() => openProxy(keys.url, keys.lastWord)))
+  ending.push(() => Promise.all(proxies.map(proxy => proxy.close())))
+  return { databaseUrl: database.url, keys, cache, proxies }
 }
 
 /** Both clients share the rows. */
@@ -137,7 +142,7 @@ function redisPlace(url: string, index: number): RedisPlace {
 }
 
 function startClients(argument: ClientsArgument): ChildProcess {
-  return fork(fileURLToPath(new URL('./clients.ts', import.meta.url)), [JSON.stringify(argument)], {
+  return fork(fileURLToPath(new URL('./clients/clients.ts', import.meta.url)), [JSON.stringify(argument)], {
     execArgv: ['--import', 'tsx', '--conditions=latchkey-source'],
   })
 }

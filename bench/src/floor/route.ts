@@ -7,7 +7,7 @@ import type { ServerResponse } from 'node:http'
 import type pg from 'pg'
 import type { Work } from '../server/order.ts'
 import { type PlainRequest, type PlainRoute, reportOnce, sendJson } from '../server/plain.ts'
-import { openLane } from './lane.ts'
+import { openBatchConnection } from './batch-connection.ts'
 import { createTable, type Entry } from './statements.ts'
 
 interface Exchange extends Entry {
@@ -23,12 +23,12 @@ export async function floorRoute(pool: pg.Pool, { handle }: Work): Promise<Plain
     reportOnce(error)
     sendJson(response, 500, '{"error":"failed"}')
   }
-  const lane = await openLane<Exchange>(await pool.connect(), {
+  const batches = await openBatchConnection<Exchange>(await pool.connect(), {
     won(exchange) {
       handle(exchange.request.body).then(
         receipt => {
           exchange.answer = `201 ${JSON.stringify(receipt)}`
-          lane.complete(exchange)
+          batches.complete(exchange)
         },
         (error: unknown) => fail(exchange, error),
       )
@@ -44,7 +44,7 @@ export async function floorRoute(pool: pg.Pool, { handle }: Work): Promise<Plain
   const claimId = randomIds()
   return (request, response) => {
     const id = shortHash(`bench\0orders.create\0${request.headers['idempotency-key']}`)
-    lane.claim({ id, claimId: claimId(), fingerprint: shortHash(request.raw), answer: '', request, response })
+    batches.claim({ id, claimId: claimId(), fingerprint: shortHash(request.raw), answer: '', request, response })
   }
 }
 

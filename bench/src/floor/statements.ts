@@ -1,6 +1,6 @@
 /** The table of the floor, and its three statements. */
 import type pg from 'pg'
-import type { Stored } from '../server/backend.ts'
+import type { Stored } from '../server/backends/backend.ts'
 import type { Column } from './message.ts'
 
 export interface Entry {

@@ -3,8 +3,8 @@ import { postgresStore } from 'latchkey/stores/postgres'
 import pg from 'pg'
 import { preload } from '../growth/preload.ts'
 import { scope } from '../server/operations.ts'
-import { actOnRows, reportFleet } from './people.ts'
-import { addMessages, addOverdue, addUnknown, openShop } from './trouble.ts'
+import { actOnRows, reportFleet } from './acts.ts'
+import { addMessages, addOverdue, addUnknown, openShop } from './shop.ts'
 
 export interface Filling {
   readonly url: string

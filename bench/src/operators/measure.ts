@@ -3,7 +3,7 @@ import { postgresStore } from 'latchkey/stores/postgres'
 import pg from 'pg'
 import { postgresUs } from '../machine/cpu.ts'
 import { type Question, questionsOn, type Sizes } from './questions.ts'
-import { openShop } from './trouble.ts'
+import { openShop } from './shop.ts'
 
 export interface OperatorsOrder extends Sizes {
   readonly url: string

@@ -3,8 +3,8 @@ import type { Latchkey } from 'latchkey'
 import { type Admin, type Asker, createAdmin, type Read, type WorkFilter } from 'latchkey/admin'
 import { replayedPrefix } from '../load/request.ts'
 import { operationName, scope } from '../server/operations.ts'
-import { person } from './people.ts'
-import { causes, referenceOf, tenantOf } from './trouble.ts'
+import { person } from './acts.ts'
+import { causes, referenceOf, tenantOf } from './shop.ts'
 
 export interface Question {
   readonly name: string

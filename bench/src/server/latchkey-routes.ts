@@ -1,7 +1,7 @@
 /** Latchkey on plain node:http: the Express adapter asks for no more than Node's own request and response. */
 import type { ServerResponse } from 'node:http'
 import { captureVerify, idempotent } from 'latchkey/http/express'
-import type { Backend } from './backend.ts'
+import type { Backend } from './backends/backend.ts'
 import { atomicOperation, guardedOperation, type Options } from './operations.ts'
 import type { Work } from './order.ts'
 import { type PlainRequest, type PlainRoute, reportOnce, sendJson, sendReceipt } from './plain.ts'

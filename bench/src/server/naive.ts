@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
 import type pg from 'pg'
-import type { Stored } from './backend.ts'
+import type { Stored } from './backends/backend.ts'
 import type { Work } from './order.ts'
 import { type PlainRoute, sendJson } from './plain.ts'
 

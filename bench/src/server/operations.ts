@@ -6,7 +6,7 @@ import {
   type Latchkey,
   type LatchkeyOptions,
 } from 'latchkey'
-import type { Backend } from './backend.ts'
+import type { Backend } from './backends/backend.ts'
 
 /** Where keys are. */
 export type Keys = Pick<Backend, 'store'>

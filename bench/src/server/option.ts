@@ -4,7 +4,7 @@ import { otelTelemetry } from 'latchkey/otel'
 import { prometheusTelemetry } from 'latchkey/prometheus'
 import type pg from 'pg'
 import type { Option } from '../subjects.ts'
-import type { Backend } from './backend.ts'
+import type { Backend } from './backends/backend.ts'
 import type { Options } from './operations.ts'
 import type { PlainRequest } from './plain.ts'
 

@@ -64,7 +64,7 @@ function settleCases({ harness, run, json, settle, show, auditOf }: Desk): void 
       )
       const own = await run(['proposals', 'approve', proposal, ...reason])
       expect(own.code).toBe(4)
-      expect(own.stderr).toContain('somebody else must decide')
+      expect(own.stderr).toContain('another person must decide')
       expect((await run(['proposals', 'reject', proposal, ...reason])).code).toBe(4)
     })
   })
@@ -159,7 +159,7 @@ function terminalCases({ program, harness, settle, show }: Desk): void {
     it('asks, and takes an empty answer for no', async () => {
       const id = await harness().shop.unknownPayment('asked')
       const args = ['settle', id, '--effect', 'charge', '--happened', '--reference', 'ch_1', ...reason]
-      const { code, screen } = await on(args, /Go on\? \[y\/N\]/, '\n')
+      const { code, screen } = await on(args, /Continue\? \[y\/N\]/, '\n')
       expect(screen).toContain(id)
       expect(code).toBe(1)
       expect((await show(id)).state).toBe('unknown')
@@ -169,7 +169,7 @@ function terminalCases({ program, harness, settle, show }: Desk): void {
       const id = await harness().shop.unknownPayment('asked twice')
       const args = ['settle', id, '--effect', 'charge', '--happened', '--reference', 'ch_1', ...reason]
       const other = () => settle(id, '--effect', 'charge', '--happened', '--reference', 'ch_2')
-      const { code, screen } = await on(args, /Go on\? \[y\/N\]/, 'y\n', other)
+      const { code, screen } = await on(args, /Continue\? \[y\/N\]/, 'y\n', other)
       expect(code, screen).toBe(4)
       expect(screen).toContain('has moved since it was read')
     })
@@ -282,7 +282,7 @@ function lookUpCases({ program, harness, run }: Desk): void {
       expect(JSON.parse(dry.stdout)).toMatchObject({ act: 'look up', matched: 25, sample: expect.any(Array) })
       const refused = await onTerminal(program, args, {
         env: { ...harness().env },
-        question: /Type 25 to go on/,
+        question: /Type 25 to continue/,
         answer: 'y\n',
       })
       expect(refused.code).toBe(1)

@@ -120,7 +120,7 @@ describeRedis('the commands on Redis', own => {
   ])('refuses $act $flags, says why and what to do, and changes nothing', async ({ act, flags }) => {
     const { code, stderr } = await run([...act.split(' '), ids.unknown, ...flags, '--yes', ...reason])
     expect(stderr).toContain(
-      'nobody can act on its rows from here. Settle a row in your application, with latchkey.settle',
+      'its rows cannot be changed from here. Settle a row in your application, with latchkey.settle',
     )
     expect(code).toBe(2)
     expect(await latchkey.inspect({ id: ids.unknown })).toMatchObject({ record: { state: 'unknown', parked: false } })

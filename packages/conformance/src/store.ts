@@ -29,13 +29,13 @@ import { lookupCases } from './store/reconcile/look-ups.ts'
 import { operatorCases } from './store/keys/operators.ts'
 import { ownerCases } from './store/keys/owners.ts'
 import { parkedInboxCases } from './store/inbox/parked.ts'
-import { parkingCases } from './store/keys/parking.ts'
+import { parkCases } from './store/keys/park.ts'
 import { phaseCases } from './store/steps/phases.ts'
 import { quarantineCases } from './store/reconcile/quarantine.ts'
 import { redriveInboxCases } from './store/inbox/redrive.ts'
 import { referenceCases } from './store/references/references.ts'
 import { reservationCases } from './store/atomic/reservations.ts'
-import { resumingCases } from './store/steps/resuming.ts'
+import { resumeCases } from './store/steps/resume.ts'
 import { settlingEffectCases } from './store/reconcile/open-effects.ts'
 import { stepCases } from './store/steps/steps.ts'
 import { takeOverCases } from './store/keys/take-over.ts'
@@ -62,12 +62,12 @@ export const storeCases: readonly StoreCase[] = [
   ...operatorCases,
   ...listingCases,
   ...byteCases,
-  ...parkingCases,
+  ...parkCases,
   ...tombstoneCases,
   ...verdictCases,
   ...tombstoneBesideCases,
   ...needing(['transactions'], [...transactionCases, ...reservationCases]),
-  ...needing(['steps'], [...stepCases, ...intentCases, ...resumingCases, ...deferredCases]),
+  ...needing(['steps'], [...stepCases, ...intentCases, ...resumeCases, ...deferredCases]),
   ...needing(['phases'], phaseCases),
   ...needing(['reconciliation'], [...evidenceCases, ...applyingCases, ...quarantineCases, ...contradictionCases]),
   ...needing(['reconciliation'], [...lookupCases, ...lookingCases, ...waitingCases]),

@@ -4,7 +4,7 @@ import pg from 'pg'
 import { createLatchkey, singleTenant } from 'latchkey'
 import { memoryStore } from 'latchkey/stores/memory'
 import { outcomePlace, rowKey } from '../../../test/servers/redis/scan-rows.ts'
-import { operations } from '../operations.ts'
+import { operations } from '../app/operations.ts'
 import { type Attack, inParallel, post, type Target } from './enemy.ts'
 
 /** Used only for its identities. */

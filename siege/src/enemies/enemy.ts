@@ -1,7 +1,7 @@
 /** The arguments of an enemy, and the request that most of them send. */
 import { type Agent, request } from 'node:http'
 import type { Random } from '../../../torture/src/random.ts'
-import type { Route, StoreKind } from '../operations.ts'
+import type { Route, StoreKind } from '../app/operations.ts'
 
 export interface Target {
   readonly url: string

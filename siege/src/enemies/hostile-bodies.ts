@@ -1,5 +1,5 @@
 /** Bodies that are expensive to parse, to sort or to compare. */
-import { carried } from '../operations.ts'
+import { carried } from '../app/operations.ts'
 import { type Attack, inParallel, post } from './enemy.ts'
 
 const atOnce = 8

@@ -1,6 +1,6 @@
 /** One key in many tenants and operations at once, with different bodies: each must get its own answer. */
 import { Agent } from 'node:http'
-import { carried, type Done } from '../operations.ts'
+import { carried, type Done } from '../app/operations.ts'
 import { type Attack, inParallel, post } from './enemy.ts'
 
 const tenants = 150

@@ -1,7 +1,7 @@
 /** The server that holds the application's keys, and what is read from it at the end. */
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Rows } from '../evidence.ts'
-import type { Run } from '../runs.ts'
+import type { Run } from '../app/runs.ts'
 
 export interface KeyServer {
   readonly url: string

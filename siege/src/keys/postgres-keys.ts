@@ -3,7 +3,7 @@ import pg from 'pg'
 import { postgresStore } from 'latchkey/stores/postgres'
 import { startPostgres } from '../../../test/servers/postgres.ts'
 import type { Rows } from '../evidence.ts'
-import { operations } from '../operations.ts'
+import { operations } from '../app/operations.ts'
 import { damagedScope, type KeyServer } from './key-server.ts'
 
 const tables = `create table orders (id uuid not null, attempt int not null, fence bigint not null); create table steps (id uuid not null);`

@@ -1,5 +1,5 @@
 /** The server that holds Latchkey's rows, as the nemesis breaks it and as the checker's facts are read from it: without Latchkey. */
-import type { Facts } from '../check-facts.ts'
+import type { Facts } from '../check/facts.ts'
 
 export type KeyFacts = Pick<Facts, 'keys' | 'proofs' | 'unknowns' | 'parkedReceipts'>
 
@@ -9,9 +9,9 @@ export interface UnknownRow {
 }
 
 export interface KeyServer {
-  /** Direct. The applications use a wire to it. */
+  /** Direct. The applications use a proxy to it. */
   readonly url: string
-  /** The reply that a wire swallows: to a message from a client that has the last word about some work. */
+  /** The reply that a proxy swallows: to a message from a client that has the last word about some work. */
   readonly lastWord: LastWord
   /** kill -9. */
   kill(): Promise<void>

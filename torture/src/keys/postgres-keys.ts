@@ -2,7 +2,7 @@
 import pg from 'pg'
 import { postgresStore } from 'latchkey/stores/postgres'
 import type { PostgresServer } from '../../../test/servers/postgres.ts'
-import type { KeyRow } from '../check-facts.ts'
+import type { KeyRow } from '../check/facts.ts'
 import { withClient } from '../collect.ts'
 import type { KeyServer, LastWord, UnknownRow } from './key-server.ts'
 

@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { Redis } from 'ioredis'
 import { startRedis } from '../../../test/servers/redis/redis-server.ts'
 import { scanRows } from '../../../test/servers/redis/scan-rows.ts'
-import type { KeyRow, Proof } from '../check-facts.ts'
+import type { KeyRow, Proof } from '../check/facts.ts'
 import type { KeyFacts, KeyServer, LastWord, UnknownRow } from './key-server.ts'
 
 const states: readonly KeyRow['state'][] = ['pending', 'in_progress', 'completed', 'failed_retryable', 'unknown']

@@ -45,7 +45,7 @@ export const commands: readonly CommandSpec[] = [
 
 /** The words that stand before others, and what they are about. */
 export const groups: Readonly<Record<string, string>> = {
-  unknown: 'outcomes that nobody knows',
+  unknown: 'outcomes that are unknown',
   key: 'one row',
   parked: 'rows that were given up on',
   outbox: 'messages to deliver',

@@ -17,7 +17,7 @@ export const settle: CommandSpec = {
     { flags: '--happened', summary: 'it happened' },
     { flags: '--declined', summary: 'it was attempted and refused for good' },
     { flags: '--did-not-happen', summary: 'it did not happen, and it will be tried again' },
-    { flags: '--still-unknown', summary: 'nobody can say yet: a note, and the next look-up' },
+    { flags: '--still-unknown', summary: 'not known yet: writes a note, and waits for the next look-up' },
     { flags: '--effect <name>', summary: 'the open effect that the answer is about' },
     { flags: '--reference <id>', summary: 'the provider’s id of it' },
     {

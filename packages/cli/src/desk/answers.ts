@@ -28,7 +28,7 @@ export function planned(outcome: BulkOutcome, what: string): BulkPlan {
 }
 
 function waitsForSecond({ proposalId, act }: Proposal, what: string): CliError {
-  const message = `${what}: ${act} needs a second person. It is proposed as ${proposalId}; somebody else runs latchkey proposals approve ${proposalId}`
+  const message = `${what}: ${act} needs a second person. It is proposed as ${proposalId}; another person runs latchkey proposals approve ${proposalId}`
   return new CliError(exits.refused, 'second-person-needed', message)
 }
 
@@ -56,13 +56,13 @@ function textOf(refusal: Refusal): string {
         ? `the answer must be about the effect ${refusal.effect}: give --effect ${refusal.effect}, with --value if its result is more than a reference`
         : 'the answer must be about the whole: give the response that clients get, with --status and --response'
     case 'quarantine-not-over':
-      return `nobody can say yet that it did not happen: the request may still be on its way. The quarantine is over in ${durationText(refusal.leftMs)}. A written denial of the provider counts now: --evidence denial:…`
+      return `it is too early to say that it did not happen: the request may still be on its way. The quarantine is over in ${durationText(refusal.leftMs)}. A written denial of the provider counts now: --evidence denial:…`
     case 'too-soon':
       return `it was asked for already; try again in ${durationText(refusal.leftMs)}`
     case 'too-many-acts':
       return `you have done too much in one minute; try again in ${durationText(refusal.retryAfterMs)}`
     case 'own-proposal':
-      return 'it is your own proposal: somebody else must decide'
+      return 'it is your own proposal: another person must decide'
     case 'proposal-closed':
       return `it is ${refusal.state}, and cannot be decided any more`
     case 'not-supported':

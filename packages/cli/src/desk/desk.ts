@@ -13,7 +13,7 @@ export interface Desk extends Omit<Calls, 'startBulk'> {
   readonly as: string
   /** Why no act is possible here, known before anything is asked. Undefined: the one who acts finds out. */
   readonly noActs?: string
-  /** Runs to its end, or until `signal` aborts. `onRow` hears of each result. */
+  /** Runs to its end, or until `signal` aborts. `onRow` gets each result. */
   readonly startBulk: (given: Parameters<Calls['startBulk']>[0]) => ReturnType<Calls['startBulk']>
 }
 

@@ -22,4 +22,4 @@ export function directDesk(latchkey: Host, as: string): Desk {
 }
 
 const withoutTables =
-  'this store has no operators’ tables, so nobody can act on its rows from here. Settle a row in your application, with latchkey.settle, or use PostgreSQL or SQLite'
+  'this store has no operators’ tables, so its rows cannot be changed from here. Settle a row in your application, with latchkey.settle, or use PostgreSQL or SQLite'

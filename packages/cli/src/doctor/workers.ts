@@ -54,7 +54,7 @@ async function neededLoops(store: Store): Promise<readonly Needed[]> {
     ...(resumable.length > 0 ? [{ loop: 'resumer', why: 'work that was interrupted or deferred waits' }] : []),
     ...(isLate ? [{ loop: 'relay', why: `messages wait for ${durationText(lag.oldestMs)}` }] : []),
     ...(unknowns?.some(({ oldestMs }) => oldestMs > waitMsMax)
-      ? [{ loop: 'reconciler', why: 'nobody asks the provider about what is unknown' }]
+      ? [{ loop: 'reconciler', why: 'no process asks the provider about unknown outcomes' }]
       : []),
   ]
 }

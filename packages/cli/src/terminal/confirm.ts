@@ -51,7 +51,7 @@ function planLines({ act, matched, excluded = {}, sample, warning }: Plan): read
 
 async function askFor({ terminal }: Context, { matched }: Plan): Promise<void> {
   const isTyped = matched > typedAbove
-  const answer = await terminal.ask(isTyped ? `Type ${matched} to go on: ` : 'Go on? [y/N] ')
+  const answer = await terminal.ask(isTyped ? `Type ${matched} to continue: ` : 'Continue? [y/N] ')
   const isYes = isTyped ? answer.trim() === String(matched) : /^y(?:es)?$/i.test(answer.trim())
   if (!isYes) throw new CliError(exits.no, 'not-confirmed', 'not confirmed; nothing was done')
 }

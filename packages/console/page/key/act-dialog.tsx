@@ -8,14 +8,18 @@ import { TextField } from '../parts/field.tsx'
 import { ProblemNote } from '../parts/problem.tsx'
 
 const explained = {
-  take: { title: 'Take this row', path: 'take', does: 'Your name stands beside it, so that nobody else starts on it.' },
+  take: {
+    title: 'Take this row',
+    path: 'take',
+    does: 'Your name is shown beside it, so that no other person starts on it.',
+  },
   look_up: {
     title: 'Look up at the provider now',
     path: 'reconcile',
     does: 'The next turn of a reconciler asks the provider about it.',
   },
   note: { title: 'Write a note', path: 'note', does: 'The reason is the note. Nothing else changes.' },
-  park: { title: 'Park this row', path: 'park', does: 'Nothing touches it until somebody resumes it.' },
+  park: { title: 'Park this row', path: 'park', does: 'No worker touches it until a person resumes it.' },
   resume: {
     title: 'Resume this row',
     path: 'resume',

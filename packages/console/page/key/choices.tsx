@@ -51,7 +51,7 @@ export function Choices({ form, row, openEffect, onChange }: ChoicesProps) {
           checked={form.answer === 'still_unknown'}
           onChange={choose('still_unknown')}
         />{' '}
-        <strong>Still unknown</strong> <span>then: your reason is kept as a note, and look-ups go on</span>
+        <strong>Still unknown</strong> <span>then: your reason is stored as a note, and look-ups continue</span>
       </label>
     </fieldset>
   )
@@ -99,7 +99,7 @@ function DidNotHappen({ form, row, onChange }: Pick<ChoicesProps, 'form' | 'row'
         </p>
       )}
       {!row.may.includes('settle.did_not_happen') && (
-        <p class="note">Your answer becomes a proposal: somebody with the right to say no decides it.</p>
+        <p class="note">Your answer becomes a proposal, which a person with the right to reject it decides.</p>
       )}
       <ChoiceField
         label="Evidence"

@@ -62,7 +62,7 @@ export function storyOf(entry: TimelineEntry): string {
     case 'reference':
       return `The handler recorded the reference ${entry.text}.`
     case 'unknown':
-      return `Nobody knows whether it happened: ${entry.cause}.`
+      return `It is unknown whether it happened: ${entry.cause}.`
     case 'act':
       return actStory(entry)
   }

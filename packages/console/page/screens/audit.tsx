@@ -44,7 +44,7 @@ export function Audit({ route }: { route: Route }) {
         <div class="empty">
           <p>
             <strong>No entry.</strong> Every act of an operator is written here in the commit of the act, also those
-            that were refused. {who !== '' || id !== '' ? 'Nothing matches this filter.' : 'Nobody has acted yet.'}
+            that were refused. {who !== '' || id !== '' ? 'Nothing matches this filter.' : 'There are no acts yet.'}
           </p>
         </div>
       )}

@@ -43,7 +43,7 @@ function LaneRow({ lane: { lane, waiting, parked, behind, oldestMs, lease }, rea
       <td>{countText(parked)}</td>
       <td>{countText(behind)}</td>
       <td>{oldestMs === 0 ? '–' : <Age ageMs={oldestMs} readAtMs={readAtMs} />}</td>
-      <td>{lease?.by ?? 'nobody'}</td>
+      <td>{lease?.by ?? 'no relay'}</td>
       <td>{leftOf(lease, readAtMs)}</td>
     </tr>
   )

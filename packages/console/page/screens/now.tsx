@@ -29,7 +29,7 @@ export function Now({ overview: { value, problem, readAtMs } }: { overview: Poll
           Refreshed <Age ageMs={0} readAtMs={readAtMs} after=" ago" />
         </span>
         <button type="button" class="quiet" aria-pressed={isPaused} onClick={() => setIsPaused(!isPaused)}>
-          {isPaused ? 'Paused: go on' : 'Pause'}
+          {isPaused ? 'Paused: resume' : 'Pause'}
         </button>
       </p>
     </>

@@ -142,7 +142,7 @@ function skipAct({ position, topic, aggregate, dedupId }: ParkedMessageView): Re
   const of = aggregate === undefined ? '' : ` of ${aggregate}`
   return {
     title: `Skip message ${position}`,
-    does: `The consumer of ${topic} will miss this message${of}, dedup id ${dedupId}: it is never delivered, and nobody is told. What waits behind it goes on. Say in the reason who knows.`,
+    does: `The consumer of ${topic} will miss this message${of}, dedup id ${dedupId}: it is never delivered, and the consumer is not notified. What waits behind it is delivered. Say in the reason who knows.`,
     path: `outbox/parked/${encodeURIComponent(position)}/skip`,
   }
 }

@@ -89,7 +89,7 @@ function Row({ proposal, readAtMs, onAct }: RowProps) {
         {proposal.decidedBy !== undefined && ` by ${proposal.decidedBy}`}
       </td>
       <td>
-        {proposal.state === 'open' && isOwn && 'yours: somebody else decides'}
+        {proposal.state === 'open' && isOwn && 'yours: another person decides'}
         {proposal.state === 'open' && !isOwn && may('approve') && (
           <span class="acts">
             <button type="button" data-key="a" onClick={decide('approve')}>

@@ -162,7 +162,7 @@ export interface Admin {
     page?: { readonly limit?: number; readonly after?: string },
   ): Promise<Read<Page<ParkedMessageView>>>
   redriveOutbox(by: Actor, given: { readonly position: string; readonly reason: string }): Promise<ActOutcome>
-  /** A parked message is never delivered, and those behind it go on. The audit names what its consumer misses. */
+  /** A parked message is never delivered, and those behind it are. The audit names what its consumer misses. */
   skipOutbox(by: Actor, given: { readonly position: string; readonly reason: string }): Promise<ActOutcome>
   inboxParked(
     by: Asker,
@@ -180,7 +180,7 @@ export interface Admin {
 
   /** Nothing is done yet: the rows are fixed, and the plan says which were left out and why. At most 1,000 rows. */
   planBulk(by: Actor, given: BulkGiven): Promise<BulkOutcome>
-  /** Runs to its end, or until `signal` aborts; called again it continues. `onRow` hears of each result. */
+  /** Runs to its end, or until `signal` aborts; called again it continues. `onRow` gets each result. */
   startBulk(by: Actor, given: StartBulkGiven): Promise<BulkOutcome>
   cancelBulk(by: Actor, given: { readonly bulkId: string }): Promise<BulkOutcome>
   bulk(by: Asker, bulkId: string): Promise<Read<BulkPlan>>
@@ -202,7 +202,7 @@ export interface AdminOptions {
   /** Shown beside the name of the person, such as `production`. */
   readonly environment?: string
   /**
-   * How long after a row became unknown nobody may answer "did not happen", by operation. Default: what the reconcilers of the fleet report, otherwise
+   * How long after a row became unknown the answer "did not happen" is refused, by operation. Default: what the reconcilers of the fleet report, otherwise
    * 10 minutes.
    */
   readonly quarantineMs?: (operation: string) => number | undefined

@@ -38,7 +38,7 @@ export function contextOf<Tx>(host: AdminHost<Tx>, options: AdminOptions): Admin
   if (typeof latchkey?.store?.claim !== 'function') {
     throw misconfigured('createAdmin needs a Latchkey: createAdmin({ latchkey })')
   }
-  // Whoever calls it with a transaction goes through the transactor of the same store; nothing here does.
+  // A caller with a transaction goes through the transactor of the same store; no caller here has one.
   const store = latchkey.store as Store<unknown>
   const { clock } = latchkey
   return {
@@ -152,7 +152,7 @@ export async function overLimit(
   return { kind: 'too-many-acts', retryAfterMs: Math.max(1, leased.nextInMs) }
 }
 
-/** How long nobody may say that it did not happen: the option, what the fleet's reconcilers report, or the default. */
+/** How long "did not happen" is refused: the option, what the fleet's reconcilers report, or the default. */
 export async function quarantines(context: AdminContext): Promise<(operation: string) => number> {
   const reported = new Map<string, number>()
   for (const { loop, detail } of (await context.call(async () => context.store.admin?.workers())) ?? []) {

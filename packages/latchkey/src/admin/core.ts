@@ -1,5 +1,5 @@
 /**
- * A store without operators' tables still knows its rows: whether a payment happened can be asked of every store. Nobody acts through here, and what
+ * A store without operators' tables still knows its rows: whether a payment happened can be asked of every store. There are no acts here, and what
  * only those tables hold is left out: since when a row is unknown, who has taken it, what was noted.
  */
 import type { OperatorEntry, RowNotes, WorkKind } from '../ports/faculties/admin.ts'
@@ -24,7 +24,7 @@ export function withoutTables(name: string): string {
 }
 
 export function noActs(name: string): string {
-  return `${withoutTables(name)}, so nobody can act on its rows from here. Settle a row in your application, with latchkey.settle, or use postgresStore or sqliteStore`
+  return `${withoutTables(name)}, so its rows cannot be changed from here. Settle a row in your application, with latchkey.settle, or use postgresStore or sqliteStore`
 }
 
 /** What a list would need the operators' tables for. Undefined: the core has all of it. */

@@ -159,7 +159,7 @@ interface OnMessage {
 type Done = 'redriven' | 'discarded' | 'not-found' | 'needs-id' | 'taken' | 'not-supported'
 
 /**
- * The act commits with the audit of its own table. Its entry here is written before it: an entry without an act says that somebody was about to, and
+ * The act commits with the audit of its own table. Its entry here is written before it: an entry without an act says that a person was about to act, and
  * an act without an entry would say nothing.
  */
 async function onMessage(

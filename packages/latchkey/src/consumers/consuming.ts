@@ -65,7 +65,7 @@ export function startConsuming(receiver: Receiver, concurrency: number): Consumi
       await settle(result)
       faultPoint('consumer:after-settle')
     } catch (error) {
-      telemetry.report('a delivery was not settled, so the message comes again', { operation, error })
+      telemetry.report('a delivery was not settled; the message will be delivered again', { operation, error })
       await abandon()
     }
   }

@@ -1,4 +1,4 @@
-/** What comes back of a value that is stored as JSON, told by its type. */
+/** The type of a value after it was stored as JSON. */
 
 /** What JSON leaves out of an object, and a handler may not return by itself. */
 type Vanishing = undefined | symbol | AnyFunction

@@ -73,7 +73,7 @@ async function sweepAndReap<Tx>(core: StoreOf<Tx>, shared: StoreState, done: Rea
   if (!shared.reported) {
     shared.reported = true
     core.telemetry.report(
-      `no workers run on this ${core.store.name} store: it is swept and reaped a little, once a minute. Call createWorkers(latchkey), or set maintenance: false if they run elsewhere`,
+      `no workers run on this ${core.store.name} store: this process sweeps and reaps a few rows of it once a minute. Call createWorkers(latchkey), or set maintenance: false if they run elsewhere`,
       {},
     )
   }
@@ -89,7 +89,7 @@ async function turnTrail<Tx>({ trail, telemetry }: StoreOf<Tx>): Promise<void> {
   try {
     for (let turns = 0; turns < turnsMax && (await trail?.turn(linesMax)) === 'more';) turns += 1
   } catch (error) {
-    telemetry.report('the audit trail could not be tended: the next pass comes in a minute', { error })
+    telemetry.report('the audit trail was not expired or handed over; it will be retried in a minute', { error })
   }
 }
 

@@ -202,7 +202,7 @@ export const messageChecks: ChecksOf<OutboxMessage> = {
   scope: anything,
 }
 
-/** Of work that goes on in batches. */
+/** Of work that is done in batches. */
 export const batchChecks: ChecksOf<RewrapOptions> = { batch: wholeUpTo(1_000), onProgress: callable }
 export const eraseChecks: ChecksOf<EraseOptions> = { ...batchChecks, scope: anything }
 

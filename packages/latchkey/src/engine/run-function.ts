@@ -55,13 +55,29 @@ export async function attemptFunction<X extends Execution>(handler: (x: X) => un
   }
 }
 
+export interface FunctionRuns<Given, Handler> {
+  run(given: Given, handler: Handler): Promise<never>
+  runDetailed(given: Given, handler: Handler): Promise<never>
+}
+
+/** `run` and `runDetailed` of an operation. Their values are JSON of what the handler returned, which the operation's own type names. */
+export function functionRuns<C, Given, Handler>(
+  { name, settings }: FunctionOwner<C>,
+  answerTo: (given: Given, handler: Handler) => Answer | Promise<Answer>,
+): FunctionRuns<Given, Handler> {
+  return {
+    run: async (given, handler) => valueOf(name, await answerTo(given, handler)) as never,
+    runDetailed: async (given, handler) => resultOf(name, await answerTo(given, handler), settings) as never,
+  }
+}
+
 /** The first caller gets the value as a retry will get it, through JSON: a Date that turns into text does so at once. */
-export function valueOf(operation: string, answer: Answer): unknown {
+function valueOf(operation: string, answer: Answer): unknown {
   return decode(operation, outcomeOf(operation, answer))
 }
 
 /** With what a retry will get. */
-export function resultOf(
+function resultOf(
   operation: string,
   answer: Answer,
   settings: Pick<Settings, 'outcomeBytesMax' | 'sensitive'>,

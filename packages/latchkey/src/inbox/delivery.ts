@@ -43,7 +43,7 @@ export interface InputRefused {
 /** Hands the request to its operation. */
 export type Runner = (request: ExecuteRequest, attempt: AttemptUnderWay) => Promise<Answer | InputRefused>
 
-/** What the handler returns is not stored: a message has nobody to answer. */
+/** What the handler returns is not stored: a message has no client that waits for an answer. */
 export type InboxHandler<X extends Execution, Data = unknown> = (execution: X, message: InboxMessage<Data>) => unknown
 
 export function handlerRunner<X extends Execution, C>(

@@ -179,7 +179,7 @@ function checkFit<C>(owner: string, { kind, [engine]: { settings, shared } }: De
   }
   if (kind === 'guarded' && settings.onFailure === 'store') {
     throw misconfigured(
-      `${owner}: onFailure must be 'hold' or 'rerun' (got 'store'): nobody reads the stored error of a message, and it would count as done`,
+      `${owner}: onFailure must be 'hold' or 'rerun' (got 'store'): no client reads the stored error of a message, and the message would count as done`,
     )
   }
   if (settings.keyAgeMsMax !== undefined) {

@@ -93,7 +93,7 @@ export function parkedCopy(message: ReadMessage, as: ParkedAs): NewParkedInboxMe
 
 /**
  * The same for every delivery of a message. Its contents count as well, because two messages may have one id; its position counts where it has no id,
- * because without it two equal messages could not be told apart.
+ * because without it two equal messages could not be distinguished.
  */
 function parkedId(message: ReadMessage, { consumer, operation }: ParkedAs): string {
   const { source, id, type = '', contentType = '', position = '', form, payload, key } = message

@@ -95,6 +95,22 @@ export function sleep(clock: Clock, delayMs: number, signal?: AbortSignal): Prom
   })
 }
 
+export interface EndOptions {
+  readonly clock: Clock
+  readonly delayMs: number
+  readonly signal: AbortSignal
+}
+
+/** Resolves when one of `works` has ended, after `delayMs`, or when the signal aborts. */
+export async function anyEnd(works: Iterable<Promise<void>>, { clock, delayMs, signal }: EndOptions): Promise<void> {
+  const over = new AbortController()
+  const end = () => over.abort()
+  signal.addEventListener('abort', end, { once: true })
+  await Promise.race([...works, sleep(clock, delayMs, over.signal)])
+  signal.removeEventListener('abort', end)
+  end()
+}
+
 /** Of something that has to be done at the end of this turn of the event loop. */
 export interface TurnEnd {
   /** Never throws. */

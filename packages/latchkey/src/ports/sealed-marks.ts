@@ -1,5 +1,5 @@
 /**
- * How a value that was encrypted above the store is told from a plain one. The marks are what nobody else can write: no HTTP message has a header
+ * How a value that was encrypted above the store is distinguished from a plain one. No other writer can produce the marks: no HTTP message has a header
  * without a name, no JSON text begins with a control character. A mark is no proof: what carries one and does not open is unreadable.
  */
 import type { Header, Outcome } from './outcome.ts'

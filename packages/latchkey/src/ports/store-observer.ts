@@ -1,4 +1,4 @@
-/** What a store tells about what goes on inside it, which no answer shows. Called for each batch, not for each call. */
+/** What a store reports about its inside, which no answer shows. Called for each batch, not for each call. */
 export interface StoreObserver {
   /** A batch left: how many calls share it, and how long the first of them has waited. */
   batch(size: number, waitedMs: number): void

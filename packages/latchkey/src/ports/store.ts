@@ -234,7 +234,7 @@ export interface Resumable {
   readonly fingerprint: Uint8Array
   /** How often its owner died: a worker that handles several rows at once runs a suspect alone. */
   readonly crashes: number
-  /** No step of it has begun, and its deadline has passed: nobody needs its definition to end it. */
+  /** No step of it has begun, and its deadline has passed: it ends without its definition. */
   readonly overdue: boolean
 }
 

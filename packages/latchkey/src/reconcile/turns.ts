@@ -2,7 +2,7 @@
  * A turn of the reconciler applies stored evidence, starts the look-ups and ledger comparisons that are due, and observes the gauges. Look-ups
  * and comparisons may outlast their turn; each is fenced in the store.
  */
-import { sleep } from '../ports/clock.ts'
+import { anyEnd } from '../ports/clock.ts'
 import { applyKept } from './evidence.ts'
 import type { NamedLedger } from './ledgers/compare.ts'
 import { beginComparison } from './ledgers/run.ts'
@@ -109,24 +109,11 @@ function dueLookUps(
         if (signal.aborted || context.closing.aborted) return false
         more = (await beginFor(one)) || more
       }
-      if (more) await anyEnd(context, all(), signal)
+      if (more) await anyEnd(all(), { clock: context.clock, delayMs: slotWaitMs, signal })
       return more
     },
     outstanding: () => Promise.all(all()),
   }
-}
-
-async function anyEnd(
-  { clock }: ReconcilerContext,
-  works: readonly Promise<void>[],
-  signal: AbortSignal,
-): Promise<void> {
-  const over = new AbortController()
-  const end = () => over.abort()
-  signal.addEventListener('abort', end, { once: true })
-  await Promise.race([...works, sleep(clock, slotWaitMs, over.signal)])
-  signal.removeEventListener('abort', end)
-  end()
 }
 
 function scheduledComparisons(

@@ -2,7 +2,7 @@
  * Resumes phased work that has no owner: its process died, or it waits for another try. The claim decides which of several processes gets a
  * row; the others continue with other rows.
  */
-import { type Clock, sleep } from '../ports/clock.ts'
+import { anyEnd, type Clock } from '../ports/clock.ts'
 import type { Resumable, Store } from '../ports/store.ts'
 import { engine } from '../engine/internal.ts'
 import type { Internals } from '../engine/latchkey.ts'
@@ -77,7 +77,7 @@ export function resumer(options: ResumerOptions): Resumer {
     async turn(signal) {
       // A Latchkey that is closing waits for running work; nothing may be added.
       if (closing.aborted) return 'idle'
-      if (suspect || busy.size >= concurrency) await anyEnd(busy.values(), { clock, signal })
+      if (suspect || busy.size >= concurrency) await anyEnd(busy.values(), { clock, delayMs: slotWaitMs, signal })
       suspect &&= busy.size > 0
       const free = suspect ? 0 : concurrency - busy.size
       if (free <= 0) return 'more'
@@ -89,7 +89,7 @@ export function resumer(options: ResumerOptions): Resumer {
       if (signal.aborted || closing.aborted) return 'idle'
       const chosen = choose(shuffled(waiting, clock), free)
       // Only suspects are waiting, and something is running: they start when it has ended.
-      if (chosen.length === 0 && waiting.length > 0) await anyEnd(busy.values(), { clock, signal })
+      if (chosen.length === 0 && waiting.length > 0) await anyEnd(busy.values(), { clock, delayMs: slotWaitMs, signal })
       for (const row of chosen) {
         const operation = resumerOf(row)
         if (operation !== undefined) resume(row, operation)
@@ -117,15 +117,6 @@ function resumersOf({ phased, overdue, telemetry }: ResumerOptions): (row: Resum
     }
     return row.overdue ? overdue : undefined
   }
-}
-
-async function anyEnd(works: Iterable<Promise<void>>, { clock, signal }: { clock: Clock; signal: AbortSignal }) {
-  const over = new AbortController()
-  const end = () => over.abort()
-  signal.addEventListener('abort', end, { once: true })
-  await Promise.race([...works, sleep(clock, slotWaitMs, over.signal)])
-  signal.removeEventListener('abort', end)
-  end()
 }
 
 function forgetPast(untilMs: Map<string, number>, nowMs: number): void {

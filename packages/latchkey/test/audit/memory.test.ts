@@ -83,7 +83,7 @@ it('goes after its own retention, and to its sink, also without workers', async 
   await pass(3)
   expect((await handing.auditRecords()).lines).toHaveLength(1)
   expect(telemetry.told).toContainEqual([
-    'the audit trail could not be tended: the next pass comes in a minute',
+    'the audit trail was not expired or handed over; it will be retried in a minute',
     { error: expect.objectContaining({ message: expect.stringMatching(/did not take 1 lines.*the archive is away/) }) },
   ])
   isAway = false

@@ -35,7 +35,7 @@ export function itSurvivesEveryPoint(placeName: () => string): void {
 }
 
 async function die(asked: object): Promise<NodeJS.Signals | null> {
-  const program = await programOf(new URL('./dying.ts', import.meta.url))
+  const program = await programOf(new URL('./killed-process.ts', import.meta.url))
   const child = spawn(process.execPath, [program, JSON.stringify(asked)], { stdio: 'inherit' })
   const [, signal]: unknown[] = await once(child, 'exit')
   return signal as NodeJS.Signals | null

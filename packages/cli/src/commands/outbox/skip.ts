@@ -15,7 +15,7 @@ const namedMax = 1_000
 
 export const outboxSkip: CommandSpec = {
   path: 'outbox skip',
-  summary: 'never delivers parked messages, and lets those behind them go on',
+  summary: 'never delivers parked messages, and delivers those behind them',
   args: '<id...>',
   options: [reasonOption],
   async run({ args: ids, flags, context }) {
@@ -23,7 +23,7 @@ export const outboxSkip: CommandSpec = {
     const reason = await reasonOf(context, flags)
     return withActingDesk(context, async desk => {
       const sample = await missedLines(desk, ids)
-      const warning = 'Their consumers never get them, and are not told: tell those who run them.'
+      const warning = 'Their consumers never get them, and are not notified: inform the people who run them.'
       if ((await confirmPlan(context, { act: 'skip', matched: ids.length, sample, warning })) === 'dry-run')
         return exits.done
       return forEach(context, { act: 'skip', ids }, async id =>

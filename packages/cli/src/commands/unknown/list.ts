@@ -7,7 +7,7 @@ import { exits, usage } from '../../program/exit.ts'
 
 export const unknownList: CommandSpec = {
   path: 'unknown list',
-  summary: 'the outcomes that nobody knows, longest waiting first',
+  summary: 'the unknown outcomes, longest waiting first',
   options: [
     ...filterOptions,
     limitOption,

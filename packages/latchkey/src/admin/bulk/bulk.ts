@@ -239,7 +239,7 @@ interface RowOfPlan {
 }
 
 async function runRow(context: AdminContext, by: Actor, { bulkId, planned, row }: RowOfPlan): Promise<BulkRow> {
-  // The same request id for the same row, whoever starts or continues the plan: it is done once.
+  // The same request id for the same row, whichever person starts or continues the plan: it is done once.
   const part: Actor = { ...by, requestId: `bulk:${bulkId}:${row.at}` }
   const outcome = await outcomeOfRow(context, part, { planned, row })
   await context.call(async () => context.store.admin?.setBulkResult(bulkId, row.at, outcome.kind))

@@ -1,4 +1,4 @@
-/** `adminRoutes`: the service over HTTP, as a fetch handler. Nothing is served to nobody in particular. */
+/** `adminRoutes`: the service over HTTP, as a fetch handler. Nothing is served without a person from `authorize`. */
 import { isLatchkeyError, misconfigured } from '../../ports/errors.ts'
 import type { ActSource } from '../../ports/faculties/admin.ts'
 import { engine } from '../../engine/internal.ts'
@@ -18,7 +18,7 @@ import { type WriteRoute, writeRoute, type Writing } from './writes.ts'
 
 export interface AdminRoutesOptions<Tx> extends CreateAdminOptions<Tx> {
   /**
-   * Who asks, by the sign-in of your own application: a session, a token, a header of a proxy that you trust. Null: nobody, and the answer is 401.
+   * Who asks, by the sign-in of your own application: a session, a token, a header of a proxy that you trust. Null: not signed in, and the answer is 401.
    * Required: there is no anonymous mode.
    */
   readonly authorize: (request: Request) => Person | null | Promise<Person | null>
@@ -131,7 +131,7 @@ async function served(serving: Serving, request: Request): Promise<Answer | Resp
   }
 }
 
-/** After `authorize`: nobody sees even the page without a name. */
+/** After `authorize`: even the page is not served without a name. */
 function pageOf({ files }: Serving, request: Request): Answer | Response {
   return (files && pageResponse(files, request)) ?? problem('no-such-route')
 }

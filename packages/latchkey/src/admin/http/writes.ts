@@ -23,7 +23,7 @@ export interface Writing {
   readonly by: Actor
   readonly body: Body
   readonly version: string
-  /** Called with what goes on after the answer. */
+  /** Called with the work that continues after the answer. */
   readonly background: (work: Promise<unknown>) => void
 }
 

@@ -9,7 +9,7 @@ export interface KafkaCommonOptions extends Omit<ConsumeOptions, 'onUnknown'>, P
   /** How many partitions are worked on at the same time. Default 1. Messages of one partition always run one after the other, in their order. */
   readonly concurrency?: number
   /**
-   * A message that may have taken effect does not run again until its row is settled. `park` (default): it is parked, the partition goes on, and the message
+   * A message that may have taken effect does not run again until its row is settled. `park` (default): it is parked, the partition continues, and the message
    * is taken again once its row is settled. `block`: the partition waits until then.
    */
   readonly onUnknown?: 'park' | 'block'

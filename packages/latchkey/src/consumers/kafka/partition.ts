@@ -22,7 +22,7 @@ type Turn = { readonly kind: 'next' } | { readonly kind: 'again'; readonly after
 
 /** A longer wait pauses the partition, so that others get its place. The client may take seconds until it reads a paused one again. */
 const inPlaceMsMax = 2_000
-/** Between heartbeats of a wait in place. The client sends them as often as it has been told to, at most. */
+/** Between heartbeats of a wait in place. The client sends them at most as often as its configuration says. */
 const beatEveryMs = 500
 /** After a commit that failed. */
 const againAfterMs = 1_000
@@ -49,7 +49,7 @@ function mustLeave(partitions: Partitions, payload: KafkaBatchPayload): boolean 
   const { consuming } = partitions
   if (!payload.isRunning() || payload.isStale()) return true
   if (consuming.stopping.aborted) {
-    // A client that goes on until it is disconnected would bring the same batch again and again.
+    // A client that continues until it is disconnected would deliver the same batch again and again.
     payload.pause()
     return true
   }

@@ -19,7 +19,7 @@ export async function supervise(partitions: Partitions, config: KafkaRunConfig):
   const run = () => from.run(isKafkajs ? { ...config, autoCommit: false } : config)
   let starting = Promise.resolve()
   const onCrash = ({ payload: { error, restart } }: KafkaCrash): void => {
-    telemetry.report('the consumer of Kafka has crashed, and is started again', { operation, error })
+    telemetry.report('the consumer of Kafka crashed; it will be restarted', { operation, error })
     if (!restart) starting = startAgain(partitions, run)
   }
   const ignoreCrashes = isKafkajs ? from.on?.('consumer.crash', onCrash) : undefined
@@ -56,7 +56,7 @@ async function startAgain({ from, consuming, receiver }: Partitions, run: () => 
       await from.connect()
       return await run()
     } catch (error) {
-      telemetry.report('the consumer of Kafka was not started, which is tried again', { operation, error })
+      telemetry.report('the consumer of Kafka did not start; it will be retried', { operation, error })
     }
   }
 }

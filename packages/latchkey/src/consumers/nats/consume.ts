@@ -101,7 +101,7 @@ function checkFit(owner: string, info: NatsConsumerInfo, leaseMs: number): void 
   }
   if (maxDeliver > 0) {
     throw misconfigured(
-      `${owner}: the consumer ${name} has max_deliver ${maxDeliver}: a message that was delivered as often is never delivered again, and nobody is told. Make it -1: Latchkey counts attempts and parks the message`,
+      `${owner}: the consumer ${name} has max_deliver ${maxDeliver}: after so many deliveries the server drops a message without a report. Make it -1: Latchkey counts attempts and parks the message`,
     )
   }
 }
@@ -126,7 +126,7 @@ function envelopeOf(stream: string, { data, headers, seq }: NatsMessage): Parame
   }
 }
 
-/** After the outcome, or the parked copy, is durable. Resolves when it is known that the server has been told. */
+/** After the outcome, or the parked copy, is durable. Resolves when the server has confirmed it. */
 function settle(message: NatsMessage, result: InboxResult, confirmed: () => Promise<unknown>): Promise<unknown> {
   if (result.kind === 'retry') message.nak(result.afterMs)
   // Without a reason: servers before 2.10.4 take one for an unknown command, and deliver the message again.
@@ -154,7 +154,7 @@ async function pullAgainAndAgain(pull: Pull): Promise<void> {
       await sleep(clock, consuming.pauseMs(), consuming.stopping)
       await pullOnce(pull)
     } catch (error) {
-      telemetry.report('pulling messages failed, and is tried again', { operation, error })
+      telemetry.report('pulling messages failed; it will be retried', { operation, error })
       await sleep(clock, againAfterMs, consuming.stopping)
     }
   }

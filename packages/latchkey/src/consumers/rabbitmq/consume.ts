@@ -97,7 +97,10 @@ async function openSession({ connection, queue, concurrency, waitMs, receiver }:
     })
   })
   channel.on('error', error => {
-    receiver.telemetry.report('the channel was closed, and is opened again', { operation: receiver.operation, error })
+    receiver.telemetry.report('the channel was closed; it will be opened again', {
+      operation: receiver.operation,
+      error,
+    })
   })
   await channel.checkQueue(queue)
   await channel.prefetch(concurrency)
@@ -115,7 +118,7 @@ async function runSessions(queue: Queue, consuming: Consuming, first: Session): 
       session ??= await openSession(queue)
       await runSession(queue, consuming, session)
     } catch (error) {
-      telemetry.report('the queue is not consumed, which is tried again', { operation, error })
+      telemetry.report('the queue is not consumed; it will be retried', { operation, error })
       await session?.channel.close().catch(() => undefined)
       session = undefined
     }

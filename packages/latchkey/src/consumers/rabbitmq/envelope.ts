@@ -27,7 +27,7 @@ export function envelopeOf(queue: string, { content, fields, properties }: Rabbi
     id: textOf(properties.messageId),
     type: textOf(properties.type),
     contentType: textOf(properties.contentType),
-    // AMQP has no positions: two messages without an id can only be told apart by what they contain.
+    // AMQP has no positions: two messages without an id can only be distinguished by what they contain.
     position: undefined,
   }
 }

@@ -1,6 +1,6 @@
 /**
  * Queues in which messages wait before they come again. RabbitMQ has no delay: `requeue` brings a message back thousands of times a second. So a copy goes to a
- * queue that nobody consumes, whose messages return to the first queue when their time is over.
+ * queue without a consumer, whose messages return to the first queue when their time is over.
  */
 import { copyOptions } from './envelope.ts'
 import type { RabbitmqChannel, RabbitmqMessage } from './driver.ts'

@@ -7,14 +7,14 @@ import { type Answer, type ExecuteRequest, inProgress, isInProgress, unavailable
 import { recordMisuseLater } from '../audit/misuse.ts'
 import type { AtomicExecution } from '../execution.ts'
 import { engine } from '../internal.ts'
-import { limited } from '../limits/limited.ts'
+import { withLimits } from '../limits/with-limits.ts'
 import type { AtomicOperation, AtomicRunRequest, Shared } from '../operation.ts'
 import { atomicRunChecks, operationChecks } from '../option-checks.ts'
 import { boundSettings, type OperationOptions, type Settings, settingsOf } from '../options.ts'
 import { admit, admitChecked, tracked } from '../run/admit.ts'
 import { answerFromRow, grantOf } from '../run/answer-from-row.ts'
 import { lookOnly } from '../run/look.ts'
-import { attemptFunction, resultOf, runRequest, valueOf } from '../run-function.ts'
+import { attemptFunction, functionRuns, runRequest } from '../run-function.ts'
 import type { Core } from '../runtime.ts'
 import { transactorOf } from '../store/carry.ts'
 import { type BoundedEnd, boundedTransaction, unbounded } from '../store/transaction.ts'
@@ -59,12 +59,13 @@ export function atomicOperation<Tx, C>(
   )
   // In a transaction of the caller's nothing waits: it would hold the caller's locks.
   const waitless = { ...settings, onInProgress: 'refuse' } as const
+  const owner = { name, settings, clock: core.clock }
   const answerTo = async (given: AtomicRunRequest, handler: (x: AtomicExecution<Tx>) => unknown): Promise<Answer> => {
     const { tx } = given
     if (tx === undefined && 'tx' in given) throw undefinedTx(name)
-    const request = runRequest({ name, settings, clock: core.clock }, given, atomicRunChecks)
+    const request = runRequest(owner, given, atomicRunChecks)
     const work: Work<AtomicExecution<Tx>> = x => attemptFunction(handler, x)
-    const once = limited(core, settings.gates?.waitless, (asked: ExecuteRequest) =>
+    const once = withLimits(core, settings.gates?.waitless, (asked: ExecuteRequest) =>
       executeInTransaction(core, settings, { transactor, request: asked, work, tx }),
     )
     if (tx === undefined) return execute(request, work)
@@ -74,13 +75,7 @@ export function atomicOperation<Tx, C>(
     kind: 'atomic',
     name,
     [engine]: { name, settings, shared, execute, look: lookOnly(core, settings) },
-    async run(given, handler) {
-      // The store holds what valueOf decodes: JSON of what the handler returned.
-      return valueOf(name, await answerTo(given, handler)) as never
-    },
-    async runDetailed(given, handler) {
-      return resultOf(name, await answerTo(given, handler), settings) as never // as above
-    },
+    ...functionRuns(owner, answerTo),
   }
 }
 

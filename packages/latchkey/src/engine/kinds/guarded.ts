@@ -25,7 +25,7 @@ import { type Ending, type OwnedRow, StoredEnd } from '../run/finish.ts'
 import { holdLease, type Lease } from '../run/lease.ts'
 import { lookOnly } from '../run/look.ts'
 import { workInSpan } from '../run/trace.ts'
-import { attemptFunction, resultOf, runRequest, valueOf } from '../run-function.ts'
+import { attemptFunction, functionRuns, runRequest } from '../run-function.ts'
 import type { Core } from '../runtime.ts'
 
 type GuardedWork = Work<GuardedExecution>
@@ -52,19 +52,14 @@ export function guardedOperation<Tx, C>(
     storeDown: ({ cause }, request, work) => whenStoreIsDown(core, settings, { request, work, cause }),
   })
   const execute = admit(core, settings, once)
+  const owner = { name, settings, clock: core.clock }
   const answerTo = (given: RunRequest, handler: (x: GuardedExecution) => unknown) =>
-    execute(runRequest({ name, settings, clock: core.clock }, given), x => attemptFunction(handler, x))
+    execute(runRequest(owner, given), x => attemptFunction(handler, x))
   return {
     kind: 'guarded',
     name,
     [engine]: { name, settings, shared, execute, look: lookOnly(core, settings) },
-    async run(given, handler) {
-      // The store holds what valueOf decodes: JSON of what the handler returned.
-      return valueOf(name, await answerTo(given, handler)) as never
-    },
-    async runDetailed(given, handler) {
-      return resultOf(name, await answerTo(given, handler), settings) as never // as above
-    },
+    ...functionRuns(owner, answerTo),
   }
 }
 

@@ -1,6 +1,6 @@
 /** What a request passes: the limits of all operations together, and those of its own. */
 import type { Limits } from './limits.ts'
-import type { Figures } from './noted.ts'
+import type { Figures } from './with-figures.ts'
 import type { RefusalPace } from './refusal-pace.ts'
 import type { LimitKind, LimitName, Source } from './source.ts'
 

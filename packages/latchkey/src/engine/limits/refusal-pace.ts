@@ -1,5 +1,5 @@
 /**
- * Who goes on after many refusals gets the next ones late. A client that sends as fast as it is refused would otherwise take the processor from all
+ * A scope that keeps sending after many refusals gets the next ones late. A client that sends as fast as it is refused would otherwise take the processor from all
  * others, without a single key being granted to it.
  */
 import { type Clock, sleep } from '../../ports/clock.ts'

@@ -1,6 +1,6 @@
 /**
  * How many keys of a scope are open, or how many bytes of it are stored: counted by the store when the scope asks for new keys, at most once a minute,
- * and in between changed by what this process does. While the store answers, nobody is refused by a count that is older than five seconds.
+ * and in between changed by what this process does. While the store answers, no request is refused by a count that is older than five seconds.
  */
 import { RecentScopes } from './recent-scopes.ts'
 import type { LimitName, QuotaHost, Source } from './source.ts'
@@ -108,7 +108,7 @@ export class ScopeFigures implements Source {
       // What began meanwhile may be counted twice, until the next count.
       figure.changed = Math.max(-figure.counted, figure.changed - before)
     } catch (error) {
-      telemetry.report(`the ${this.limit} of a scope could not be counted: its limit holds by what is known of it`, {
+      telemetry.report(`the ${this.limit} of a scope could not be counted: the last known count applies`, {
         error,
         scope,
       })

@@ -139,7 +139,7 @@ export class SharedBuckets {
       const { granted, nextInMs } = await calls.call('lease', () => quotas.lease(asked))
       held.tokens = (askedAtMs < held.lapsesAtMs ? held.tokens : 0) + granted
       held.lapsesAtMs = askedAtMs + lapseMs
-      // What is left is for others: nobody asks again before there is more.
+      // The rest is for others: no caller asks again before there is more.
       if (granted < asked.tokens) held.emptyUntilMs = this.nowMs() + Math.max(nextInMs, emptyMsMin)
       this.pruneNowAndThen()
       return true

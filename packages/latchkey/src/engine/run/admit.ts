@@ -6,7 +6,7 @@ import { type Clock, sleep } from '../../ports/clock.ts'
 import type { Identity, KeyRecord } from '../../ports/store.ts'
 import { type Answer, closed, type ExecuteRequest, inProgress, isInProgress, refused, unavailable } from '../answer.ts'
 import { recordingMisuse } from '../audit/misuse.ts'
-import { limited } from '../limits/limited.ts'
+import { withLimits } from '../limits/with-limits.ts'
 import type { Settings } from '../options.ts'
 import type { Core } from '../runtime.ts'
 import { answerFromRow } from './answer-from-row.ts'
@@ -16,7 +16,7 @@ export type Once<W> = (request: ExecuteRequest, work: W) => Promise<Answer>
 
 /** An operation's `execute`, from its `once`. */
 export function admit<Tx, C, W>(core: Core<Tx>, settings: Settings<C>, once: Once<W>): Once<W> {
-  const bounded = limited(core, settings.gates, once)
+  const bounded = withLimits(core, settings.gates, once)
   return recordingMisuse(core, (request, work) => {
     // Checked here only: a request that already waits when the shutdown begins may still get its answer.
     if (core.draining.signal.aborted) return Promise.resolve(closed())

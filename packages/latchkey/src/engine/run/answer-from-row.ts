@@ -106,7 +106,7 @@ function refuse<Tx>(core: Core<Tx>, { record, request }: RowAndRequest, decision
   }
 }
 
-/** A mistake in a client, which somebody has to find: whose it is and which row, never the key. */
+/** A mistake in a client, reported so that it can be found: with its scope and row, never the key. */
 function tellMisuse<Tx>(core: Core<Tx>, record: KeyRecord, differs: readonly FingerprintPart[]): void {
   const { id: identity, operation, scope } = record
   core.telemetry.count('reserve.key_misuse', { operation, identity, scope })
@@ -160,7 +160,7 @@ function compareBy(request: ExecuteRequest, record: KeyRecord, version: number):
 
 /**
  * The request with its fingerprint under the HMAC key before the current one, if that is the row's. Also where the request is another one:
- * under the row's own key fewer parts differ, and those are what the client is told.
+ * under the row's own key fewer parts differ, and the client gets those.
  */
 function asBeforeRotation(request: ExecuteRequest, { fingerprint: stored }: KeyRecord): ExecuteRequest | undefined {
   const made = request.previousFingerprint?.()

@@ -33,7 +33,7 @@ export interface JudgedEnd {
   readonly judgement: Judgement
 }
 
-/** Who is told how the end was stored. */
+/** Gets how the end was stored. */
 export interface Ending {
   answer(answer: Answer): void
   threw(error: unknown): void

@@ -1,4 +1,4 @@
-/** What a store tells about what goes on inside it goes to the telemetry, if that listens. */
+/** Passes what a store reports about its inside on to the telemetry, if that listens. */
 import type { Store } from '../../ports/store.ts'
 import { isObserved, type Telemetry } from '../../ports/telemetry.ts'
 

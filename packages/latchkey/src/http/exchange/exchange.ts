@@ -309,7 +309,10 @@ type Executed = Extract<Answer, { kind: 'executed' }>
 function release<C>({ name, shared }: Owner<C>, { attempt, stored }: Executed, headers: readonly Header[]): Exchange {
   if (attempt.kind !== 'threw' || stored !== 'yes') return { kind: 'release', attempt, stored, headers }
   // No error handler rendered the error, and an answer of ours was stored for it: every retry gets ours, and so does this client.
-  shared.telemetry.report('answered an error with what is stored for it', { operation: name, error: attempt.error })
+  shared.telemetry.report('a handler threw, and its client got the stored answer', {
+    operation: name,
+    error: attempt.error,
+  })
   const outcome = failureOutcome(attempt.error)
   const { status, body = new Uint8Array() } = outcome
   return send({ status, headers: [...outcome.headers, ...headers].map(([field, value]) => [field, value]), body })

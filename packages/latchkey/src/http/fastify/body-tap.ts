@@ -9,7 +9,7 @@ import type { FastifyReplyLike, FastifyRequestLike, PayloadLike, RawRequestLike 
 import { canReadAhead, discardAfter, readAhead } from './read-ahead.ts'
 
 export interface BodyTap {
-  /** A body that nobody has begun to read is read here, and put back for the handler. */
+  /** An unread body is read here, and put back for the handler. */
   read(request: Pick<FastifyRequestLike, 'raw'>, reply: Pick<FastifyReplyLike, 'raw'>): BodyRead | Promise<BodyRead>
 }
 

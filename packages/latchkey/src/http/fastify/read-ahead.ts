@@ -1,5 +1,5 @@
 /**
- * Reads a body that nobody has begun to read, and puts it back for the handler: `request.file()` of @fastify/multipart, and parsers that
+ * Reads an unread body, and puts it back for the handler: `request.file()` of @fastify/multipart, and parsers that
  * hand the stream on, begin to read it in the handler, and it must be known before that.
  */
 import type { NodeResponse } from '../node/driver.ts'

@@ -11,7 +11,7 @@ import type { Capture } from './capture.ts'
 import { canStream, type DetachedStream, setHead, streamDetached } from './stream/detached-stream.ts'
 import type { Http1Response, Listener, NodeRequest, NodeResponse, OutputEntry } from './driver.ts'
 import { callUnder, lay, type Laid, type Method, overlay, takeAway, type Value } from './overlay.ts'
-import { endOfStream, type Growing, hasOutgrown, isEventStream } from './stream/outgrown.ts'
+import { endOfStream, type Growing, hasOutgrown, isEventStream } from './stream/response-growth.ts'
 import { bodySent, type CaptureEnd, endOf, headersOf, headersSent } from './response.ts'
 import { resetHeaders, sendAnswer, sendBody, setHeaders, trailersOf } from './response.ts'
 import { needDrain } from './stand-in-socket.ts'
@@ -76,7 +76,7 @@ export function captureDetached(res: ForwardingResponse, { req, bytesMax }: Deta
     sink.destroy()
   }
 
-  /** False where there is nobody to send to: the client has left, or was answered before the capture. */
+  /** False where no client is left to send to: it disconnected, or was answered before the capture. */
   function giveBack(): boolean {
     takeAway(res, laid)
     res[state] = undefined

@@ -8,7 +8,7 @@ import type { Http1Request, Http1Response, Listener, OutputEntry } from './drive
 import { drain, isWaiting, needDrain, type Outside, retain, type SocketUse, StandInSocket } from './stand-in-socket.ts'
 import { takeListeners, UnsentResponse } from './stand-in-socket.ts'
 import { coverHooks, type Hooks, restoreHooks } from './hooks.ts'
-import { type Growing, hasOutgrown } from './stream/outgrown.ts'
+import { type Growing, hasOutgrown } from './stream/response-growth.ts'
 import { bodySent, type CaptureEnd, endOf, headersOf } from './response.ts'
 import { endOfStreamed, passOn, startStream, type StreamedResponse, takeTurn } from './stream/streamed-response.ts'
 

@@ -44,7 +44,7 @@ export function takeAway(target: object, { overlay, covered }: Laid): void {
   for (const [name, descriptor] of covered) Object.defineProperty(target, name, descriptor)
 }
 
-/** Calls with the object's own members in their places. What is over them, whoever has put it there, comes back. */
+/** Calls with the object's own members in their places. The members that cover them, whichever code put them there, come back. */
 export function lift<T>(target: object, { overlay, covered }: Laid, call: () => T): T {
   const over = overlay.map(([name]) => [name, Object.getOwnPropertyDescriptor(target, name)] as const)
   takeAway(target, { overlay, covered })

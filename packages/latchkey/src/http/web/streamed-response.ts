@@ -23,7 +23,7 @@ export interface StreamedBody {
 
 export interface FetchStream {
   readonly body: ReadableStream<Uint8Array>
-  /** Settles when the source has ended, whoever reads it. */
+  /** Settles when the source has ended, whichever reader drains it. */
   readonly attempt: Promise<Attempt>
   /** Ends the body, or breaks it off where the answer does not hold. Without a result: the exchange failed. */
   conclude(result?: Exchange): void
@@ -92,7 +92,7 @@ export function streamBody({ captured, error, reader, chunks, request, isEventSt
       concluded.resolve(result)
       if (holds(result) || isLeft) return
       breakOff(replaced())
-      // Its handler may still be writing. Nobody reads it any more.
+      // Its handler may still be writing, and no client reads it any more.
       reader.cancel().catch(() => {})
     },
   }

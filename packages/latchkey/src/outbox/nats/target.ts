@@ -65,7 +65,7 @@ export function natsTarget<Headers extends NatsHeaders>(options: NatsTargetOptio
     }
   }
 
-  /** Whether a stream takes this subject. The same silence is heard while a server starts; a server that answers knows. */
+  /** Whether a stream takes this subject. A starting server is silent in the same way; a server that answers knows. */
   async function isStored(subject: string): Promise<boolean> {
     try {
       const manager = await jetstream.jetstreamManager(false)

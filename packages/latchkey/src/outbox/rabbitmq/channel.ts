@@ -14,7 +14,7 @@ export type Confirm =
   | { readonly kind: 'returned' }
   /** Refused by a queue for now. */
   | { readonly kind: 'nacked' }
-  /** It may have been stored. `code`: why the server closed the channel; absent: nobody knows. `alone`: no other message can be the reason. */
+  /** It may have been stored. `code`: why the server closed the channel; absent: not known. `alone`: no other message can be the reason. */
   | { readonly kind: 'closed'; readonly code: number | undefined; readonly alone: boolean }
 
 export interface PublishChannel {

@@ -6,7 +6,7 @@
  * act        what a person does to a row; its audit entry is in the same commit, and its request id makes it happen once
  * proposal   an act that waits for a second person, bound to the version it was made for
  * bulk       the same act on many rows, which are fixed when it is planned; each has a result of its own
- * skip       what a person does to a parked message of the outbox: it is never delivered, and those behind it go on without it
+ * skip       what a person does to a parked message of the outbox: it is never delivered, and those behind it are delivered without it
  *
  * No call counts or scans the keys: lists come from the queues of rows that are out of the ordinary, and from the tables here.
  */

@@ -1,7 +1,7 @@
 /**
  * Messages that a consumer has set aside, because none of them can run before an operator acts.
  *
- * A row is a copy of the message. It is stored before the broker is told that the message is dealt with, so that a message is always in one place or the
+ * A row is a copy of the message. It is stored before the message is acknowledged to the broker, so that a message is always in one place or the
  * other. An operator marks it to be run again (`redrive`); the process that consumes takes marked messages, one at a time and under a lease. A row goes
  * when its message is done, or when an operator discards it. Nothing else deletes it, whatever its age.
  */

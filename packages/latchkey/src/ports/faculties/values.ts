@@ -75,6 +75,6 @@ export interface Values {
    * read is left out.
    */
   page(options: { readonly limit: number; readonly after?: string | undefined }): Promise<ValuePage>
-  /** One compare-and-set with the old bytes. `changed`: somebody has written or deleted it since it was read. */
+  /** One compare-and-set with the old bytes. `changed`: it was written or deleted since it was read. */
   replace(before: StoredValue, after: StoredValue): Promise<'replaced' | 'changed'>
 }

@@ -1,6 +1,6 @@
 import { checkOptions, type ChecksOf } from '../../ports/check-options.ts'
 import { anything, count, either, flag, nested, text, waitedMs } from '../../ports/option-kinds.ts'
-import type { BatchingOptions } from './batch/batching.ts'
+import type { BatchingOptions } from './batch/batched-calls.ts'
 import { checkDriver } from './check-driver.ts'
 import type { ClientOf, PgPool } from './driver.ts'
 import type { PostgresJs, TransactionOf } from './postgres-js/driver.ts'
@@ -14,7 +14,7 @@ import {
 } from './store.ts'
 
 export type { PgClient, PgPool, PgQueryable, PgResult } from './driver.ts'
-export type { BatchingOptions } from './batch/batching.ts'
+export type { BatchingOptions } from './batch/batched-calls.ts'
 export type { MigrateOptions, Migration } from '../shared/migrations.ts'
 export type { PostgresJs, TransactionOf } from './postgres-js/driver.ts'
 export type { PostgresJsStoreOptions, PostgresStore, PostgresStoreOptions, PostgresTables } from './store.ts'

@@ -37,7 +37,7 @@ export function migrationsAfter(
 }
 
 export type StepsFault =
-  /** Somebody else keeps a table of this name. */
+  /** Another owner has a table of this name. */
   | { readonly kind: 'foreign'; readonly step: AppliedStep | undefined }
   /** A later release made a step that processes of this one cannot share. */
   | { readonly kind: 'newer'; readonly step: AppliedStep }

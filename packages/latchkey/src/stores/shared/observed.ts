@@ -1,4 +1,4 @@
-/** Who is told about waiting inside a store. Undefined: nobody, and nothing is measured. */
+/** Gets the waits inside a store. Undefined: nothing is measured. */
 import { systemClock } from '../../ports/clock.ts'
 import type { StoreObserver } from '../../ports/store-observer.ts'
 
@@ -6,7 +6,7 @@ export interface Observed {
   observer: StoreObserver | undefined
 }
 
-/** A wait for a connection begins; what is returned ends it. Undefined: nobody asks. */
+/** A wait for a connection begins; what is returned ends it. Undefined: not observed. */
 export function connectionWait({ observer }: Observed): (() => void) | undefined {
   if (observer === undefined) return undefined
   const sinceMs = systemClock.monotonicMs()

@@ -46,7 +46,7 @@ const tieredChecks: ChecksOf<TieredStoreOptions> = {
   cache: { wants: 'a client', fits: () => true },
   operations: listOf(text),
   prefix: text,
-  heldMs: durationUpTo(5_000, 'as long as a client may be told to wait for nothing'),
+  heldMs: durationUpTo(5_000, 'because a client may be asked to wait that long for nothing'),
 }
 
 /**

@@ -14,7 +14,7 @@ export function tieredTransactor<Tx>(transactor: Transactor<Tx>, tier: Tier): Tr
       if (found.kind === 'hit') {
         const unopened = {}
         answered.set(unopened, found.record)
-        // The work reserves before anything else, is told what was found, and ends: no statement is sent in it.
+        // The work reserves before anything else, gets the row that was found, and ends: no statement is sent in it.
         await work(unopened as Tx)
         return { kind: 'rolled-back' }
       }

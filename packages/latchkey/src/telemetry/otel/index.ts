@@ -72,7 +72,7 @@ function exporterTo(meter: OtelMeter): Exporter {
   }
 }
 
-/** Counted here and read when metrics are collected: the SDK hashes the labels of every event that it is told. */
+/** Counted here and read when metrics are collected: the SDK hashes the labels of every event that it gets. */
 class Total implements Cell {
   value = 0
   readonly labels: Labels

@@ -45,7 +45,7 @@ export async function readAgainAndAgain(reading: Reading, first: PlatformaticStr
       stream ??= await openStream(from, topics)
       await read(reading, lanes, stream)
     } catch (error) {
-      telemetry.report('reading from Kafka failed, and is tried again', { operation, error })
+      telemetry.report('reading from Kafka failed; it will be retried', { operation, error })
     }
     await stream?.close().catch(() => undefined)
     stream = undefined

@@ -21,7 +21,7 @@ export function answerProblem<C>(problem: Problem, { http, telemetry }: ProblemH
 
 /** Throws where it cannot be sent. */
 function rendered(ours: RenderedAnswer, theirs: unknown): RenderedAnswer {
-  // A rejection that nobody handles would end the process.
+  // An unhandled rejection would end the process.
   Promise.resolve(theirs).catch(() => {})
   if (typeof theirs !== 'object' || theirs === null || !('body' in theirs)) {
     throw new TypeError(`renderProblem must return { status, headers, body } at once (got ${String(theirs)})`)

@@ -82,7 +82,7 @@ export function streamDetached(res: NodeResponse, { own, laid, output, left }: S
   }
 }
 
-/** True where there is nobody to send to. */
+/** True where no client is left to send to. */
 function sendHead(res: NodeResponse, own: Http1Response): boolean {
   if (res.writableEnded || res.destroyed === true || Reflect.get(res, 'closed') === true) return true
   setHead(res, own, [])

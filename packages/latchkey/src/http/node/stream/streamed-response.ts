@@ -8,7 +8,7 @@ import type { OutputEntry } from '../driver.ts'
 import { drain, isWaiting, retain, takeListeners } from '../stand-in-socket.ts'
 import type { Held } from '../held-response.ts'
 import { callHook, type Hooks, useHooks } from '../hooks.ts'
-import { endOfStream, isEventStream } from './outgrown.ts'
+import { endOfStream, isEventStream } from './response-growth.ts'
 import { bodySent, type CaptureEnd, headersSent, setHeaders, uncork } from '../response.ts'
 import { restart } from '../restart.ts'
 

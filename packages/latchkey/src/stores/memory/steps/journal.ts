@@ -50,7 +50,7 @@ function isRepeatable({ state, repeatUntilMs }: StepRow, nowMs: number): boolean
   return state === 'open' && repeatUntilMs !== undefined && repeatUntilMs > nowMs
 }
 
-/** The row has an open intent that may not be repeated: nobody can continue with it. */
+/** The row has an open intent that may not be repeated: no process can continue with it. */
 export function isStuck(tables: Journals, id: string): boolean {
   const nowMs = tables.now()
   return stepsOf(tables, id).some(step => step.state === 'open' && !isRepeatable(step, nowMs))

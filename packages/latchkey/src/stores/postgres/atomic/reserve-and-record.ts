@@ -175,18 +175,12 @@ function reservationOf(locked: boolean, row: ReservedRow | undefined): Reservati
 }
 
 function freshValues(request: AtomicRequest, packed: Buffer, began: string): unknown[] {
-  const { identity } = request
-  return [
-    identity.id,
-    request.claimId,
-    request.fingerprint,
-    request.retentionMs,
-    readable(identity.scope),
-    readable(identity.operation),
-    request.description === undefined ? null : readable(request.description),
-    packed,
-    began,
-  ]
+  return [request.identity.id, ...requestValues(request), packed, began]
+}
+
+function requestValues({ identity, claimId, fingerprint, retentionMs, description }: AtomicRequest): unknown[] {
+  const described = description === undefined ? null : readable(description)
+  return [claimId, fingerprint, retentionMs, readable(identity.scope), readable(identity.operation), described]
 }
 
 interface FreshRecord {
@@ -229,17 +223,7 @@ function freshLiterals(request: AtomicRequest, packed: Buffer, began: string): s
 }
 
 function recordValues(request: AtomicRequest, reservedFence: number): readonly unknown[] {
-  const { identity } = request
-  return [
-    identity.id,
-    reservedFence,
-    request.claimId,
-    request.fingerprint,
-    request.retentionMs,
-    readable(identity.scope),
-    readable(identity.operation),
-    request.description === undefined ? null : readable(request.description),
-  ]
+  return [request.identity.id, reservedFence, ...requestValues(request)]
 }
 
 function readReservedStatement(sql: Dialect): string {

@@ -56,7 +56,7 @@ export async function recordIn(transaction: AtomicTransaction, recordable: Recor
   return 'ended'
 }
 
-/** Together with the COMMIT, where a refusal can be told apart from a transaction that its handler ended. */
+/** Together with the COMMIT, where a refusal can be distinguished from a transaction that its handler ended. */
 export async function recordAtEnd(transaction: AtomicTransaction, recordable: Recordable): Promise<Recorded> {
   const { calls, watch } = transaction
   if (watch === undefined) return recordIn(transaction, recordable)

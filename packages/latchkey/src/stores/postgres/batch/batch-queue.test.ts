@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { type Clock, systemClock } from '../../../ports/clock.ts'
 import { LatchkeyError } from '../../../ports/errors.ts'
 import type { Batch } from '../connection/prepared.ts'
-import type { Send } from '../connection/lane.ts'
+import type { Send } from '../connection/batch-sender.ts'
 import type { QueueLimits } from './batch-queue.ts'
 import { type CarriedCall, openCarrier } from './carrier.ts'
 

@@ -39,7 +39,7 @@ export interface QueuedCall<Item, Result> {
 export interface QueueOptions {
   readonly limits: QueueLimits
   readonly clock: Clock
-  /** Told of the batches. Absent: nobody is. */
+  /** Observes the batches. Absent: they are not observed. */
   readonly observed?: Observed
 }
 

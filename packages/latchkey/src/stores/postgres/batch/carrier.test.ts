@@ -3,7 +3,7 @@ import { expect, it } from 'vitest'
 import { systemClock } from '../../../ports/clock.ts'
 import { LatchkeyError } from '../../../ports/errors.ts'
 import type { Batch } from '../connection/prepared.ts'
-import type { Send, Sent } from '../connection/lane.ts'
+import type { Send, Sent } from '../connection/batch-sender.ts'
 import { type CarriedCall, type Carrier, openCarrier } from './carrier.ts'
 
 interface Message {
@@ -22,7 +22,7 @@ const options = {
 }
 
 /** Each message is open until the test answers it. */
-function carrier(lanes = 1): { readonly messages: Message[]; readonly carry: Carrier['carry'] } {
+function carrier(senders = 1): { readonly messages: Message[]; readonly carry: Carrier['carry'] } {
   const messages: Message[] = []
   const send: Send = batches =>
     new Promise(resolve => {
@@ -41,7 +41,7 @@ function carrier(lanes = 1): { readonly messages: Message[]; readonly carry: Car
   return {
     messages,
     carry: openCarrier(
-      Array.from({ length: lanes }, () => send),
+      Array.from({ length: senders }, () => send),
       options,
     ).carry,
   }

@@ -7,7 +7,7 @@ import type { Clock } from '../../../ports/clock.ts'
 import { LatchkeyError } from '../../../ports/errors.ts'
 import { isLockTimeout, isRefusalOfRows } from '../connection/errors.ts'
 import type { Answered, Batch } from '../connection/prepared.ts'
-import type { Send, Sent } from '../connection/lane.ts'
+import type { Send, Sent } from '../connection/batch-sender.ts'
 import {
   askOf,
   type BatchQueue,
@@ -63,7 +63,7 @@ interface Queue {
 const smallMax = 16
 
 /**
- * As the lock timeout of a batch. A statement for one call has none: while it waits for a lock, its lane is free for others, and takes
+ * As the lock timeout of a batch. A statement for one call has none: while it waits for a lock, its sender is free for others, and takes
  * another connection for them.
  */
 const heldMsMax = 50
@@ -71,13 +71,13 @@ const heldMsMax = 50
 export function openCarrier(all: readonly Send[], options: QueueOptions): Carrier {
   const queues: Queue[] = []
   /** Those that have no message under way. */
-  const lanes = [...all]
+  const senders = [...all]
   /** How many calls are under way. */
   let flying = 0
   let isPlanned = false
 
   function wake(): void {
-    if (isPlanned || lanes.length === 0) return
+    if (isPlanned || senders.length === 0) return
     isPlanned = true
     setImmediate(depart)
   }
@@ -93,18 +93,18 @@ export function openCarrier(all: readonly Send[], options: QueueOptions): Carrie
   function depart(): void {
     isPlanned = false
     if (!mayDepart()) return
-    const send = lanes.pop()
+    const send = senders.pop()
     if (send === undefined) return
     const isAlone = queues.reduce((sum, queue) => sum + queue.waiting(), 0) === 1
     const loads = queues.map(queue => queue.load(isAlone)).filter(load => load !== undefined)
-    if (loads.length === 0) return void lanes.push(send)
+    if (loads.length === 0) return void senders.push(send)
     const size = loads.reduce((sum, load) => sum + load.size, 0)
     flying += size
     const observer = options.observed?.observer
     if (observer !== undefined) observer.batch(size, waitedMs(options.clock, loads))
     let isHeldUp = false
     const free = () => {
-      lanes.push(send)
+      senders.push(send)
       flying -= size
       if (queues.some(queue => queue.waiting() > 0)) wake()
     }

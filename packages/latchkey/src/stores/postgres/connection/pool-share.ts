@@ -1,5 +1,5 @@
 /**
- * What transactions of ours, and the lanes of batches, may take of a pool. A handler that queries the pool instead of its `tx` needs a second connection
+ * What transactions of ours, and the senders of batches, may take of a pool. A handler that queries the pool instead of its `tx` needs a second connection
  * while it holds one: were all of them held by such handlers, none would ever end.
  */
 import { systemClock } from '../../../ports/clock.ts'
@@ -28,7 +28,7 @@ export interface PoolShare {
    */
   enter(look: () => Promise<boolean>): Promise<boolean>
   leave(): void
-  /** Whether a lane may keep a connection between its batches, which it does from now on. It ends with `unkeep`. */
+  /** Whether a sender may keep a connection between its batches, which it does from now on. It ends with `unkeep`. */
   tryKeep(): boolean
   unkeep(): void
   /** Until it is stopped: calls `onIdle` once the transaction was idle for 5 s while others waited for the pool. */
@@ -77,7 +77,7 @@ function poolShare(pool: PgPool): PoolShare {
       else waiting.first.enter()
     },
     tryKeep() {
-      // Without it a lane would not see that others wait.
+      // Without it a sender would not see that others wait.
       if (kept >= keptMax || pool.waitingCount === undefined) return false
       kept += 1
       return true

@@ -137,7 +137,7 @@ export interface Answered {
 }
 
 /** Only `pg` in JavaScript lets a query write its own messages, and not while it sends queries ahead of their turn. */
-export function takesFlights({ connection, pipeline }: PgClient): boolean {
+export function takesBatches({ connection, pipeline }: PgClient): boolean {
   return (
     pipeline !== true &&
     typeof connection?.stream?.write === 'function' &&
@@ -145,14 +145,17 @@ export function takesFlights({ connection, pipeline }: PgClient): boolean {
   )
 }
 
-export interface FlightPlan {
+export interface BatchTarget {
   readonly client: PgClient & PgNamingClient
   /** Not to be used again before the answer. */
   readonly writer: BinaryWriter
 }
 
 /** Resolves when all of it is committed, with an answer for each statement. */
-export async function fly({ client, writer }: FlightPlan, batches: readonly Batch[]): Promise<readonly Answered[]> {
+export async function sendBatches(
+  { client, writer }: BatchTarget,
+  batches: readonly Batch[],
+): Promise<readonly Answered[]> {
   for (const { statement } of batches) if (!isPrepared(client, statement)) await prepare(client, statement)
   writer.start()
   for (const batch of batches) bindAndExecute(writer, batch)
@@ -161,7 +164,7 @@ export async function fly({ client, writer }: FlightPlan, batches: readonly Batc
 }
 
 export async function prepareAll(
-  client: FlightPlan['client'],
+  client: BatchTarget['client'],
   statements: readonly PreparedStatement[],
 ): Promise<void> {
   for (const statement of statements) if (!isPrepared(client, statement)) await prepare(client, statement)
@@ -187,7 +190,7 @@ interface Message extends PreparedStatement {
 function answered(client: PgNamingClient, { name, text, bytes }: Message): Promise<readonly Answered[]> {
   const answers: Answered[] = []
   let rows: Fields[] = []
-  const flight: Landing & PgSubmittable = {
+  const query: Settlers & PgSubmittable = {
     name,
     text,
     resolve: unset,
@@ -201,26 +204,26 @@ function answered(client: PgNamingClient, { name, text, bytes }: Message): Promi
     },
     // The transaction of the message is committed, and durable.
     handleReadyForQuery() {
-      flight.callback?.(null)
-      flight.resolve(answers)
+      query.callback?.(null)
+      query.resolve(answers)
     },
-    // The answer to the Sync behind it comes later, and is for nobody.
+    // The answer to the Sync behind it comes later and is ignored.
     handleError(error) {
-      flight.callback?.(error)
-      flight.reject(error)
+      query.callback?.(error)
+      query.reject(error)
     },
   }
-  const answer = new Promise<readonly Answered[]>((resolve, reject) => Object.assign(flight, { resolve, reject }))
-  client.query(flight)
+  const answer = new Promise<readonly Answered[]>((resolve, reject) => Object.assign(query, { resolve, reject }))
+  client.query(query)
   return answer
 }
 
-interface Landing {
+interface Settlers {
   resolve(answers: readonly Answered[]): void
   reject(error: unknown): void
 }
 
-/** Until the promise of the flight is there. */
+/** Until the promise of the query exists. */
 function unset(): void {}
 
 const codes = { parse: 0x50, bind: 0x42, execute: 0x45, sync: 0x53 }

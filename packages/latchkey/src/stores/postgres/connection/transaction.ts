@@ -10,13 +10,13 @@ import {
   asNaming,
   type Batch,
   type Fields,
-  fly,
+  sendBatches,
   prepareAll,
   prepared,
   preparedForOne,
   type PreparedStatement,
   type Sessions,
-  takesFlights,
+  takesBatches,
 } from './prepared.ts'
 import { ignoreErrors } from './ignore-errors.ts'
 import { rowsOf } from './statement.ts'
@@ -126,12 +126,12 @@ async function sendTogether(
   sessions: Sessions | undefined,
   { text, batches, ahead = [] }: Together,
 ): Promise<Pick<Answered, 'command' | 'rows'>> {
-  if (batches !== undefined && takesFlights(client)) {
+  if (batches !== undefined && takesBatches(client)) {
     const isOurs = sessions?.isOurs(client) ?? (await sessions?.findOut(client))
     if (isOurs === true) {
       const naming = asNaming(client)
       if (!arePrepared(naming, ahead)) await prepareAll(naming, ahead)
-      const answers = await fly({ client: naming, writer: writerOf(client) }, batches)
+      const answers = await sendBatches({ client: naming, writer: writerOf(client) }, batches)
       return answers.at(-1) ?? nothing
     }
   }

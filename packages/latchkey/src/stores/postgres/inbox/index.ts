@@ -90,7 +90,7 @@ function headColumns({ now }: Dialect): string {
 
 const bodyColumns = 'p.is_json, p.headers, p.payload'
 
-/** The owner's row: nobody has taken it since. */
+/** The owner's row: no other process has taken it since. */
 const isOwned = 'p.id = $1::uuid and p.run = $2::bigint and p.locked_until is not null'
 
 function isTaken({ now }: Dialect): string {

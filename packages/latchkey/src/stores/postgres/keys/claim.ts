@@ -2,7 +2,7 @@
 import { LatchkeyError } from '../../../ports/errors.ts'
 import type { ClaimRequest, ClaimResult, GrantedFrom, Store } from '../../../ports/store.ts'
 import type { RawNumber } from '../../shared/record-row.ts'
-import type { Batching } from '../batch/batching.ts'
+import type { Batching } from '../batch/batched-calls.ts'
 import { prepared, preparedForMany, preparedForOne } from '../connection/prepared.ts'
 import type { RunStatement } from '../connection/statement.ts'
 import {

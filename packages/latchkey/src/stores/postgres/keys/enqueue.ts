@@ -1,7 +1,7 @@
 /** Deferred work: the row, its input and its place in the queue, in one commit. */
 import { LatchkeyError } from '../../../ports/errors.ts'
 import type { EnqueueRequest, EnqueueResult, Store } from '../../../ports/store.ts'
-import type { Batching } from '../batch/batching.ts'
+import type { Batching } from '../batch/batched-calls.ts'
 import type { RunStatement } from '../connection/statement.ts'
 import {
   isExpired,

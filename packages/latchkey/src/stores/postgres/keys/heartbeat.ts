@@ -1,6 +1,6 @@
 /** A heartbeat renews the owner's lease. */
 import type { Claim, OwnerResult, Store } from '../../../ports/store.ts'
-import type { Batching } from '../batch/batching.ts'
+import type { Batching } from '../batch/batched-calls.ts'
 import { prepared, preparedForMany } from '../connection/prepared.ts'
 import type { RunStatement } from '../connection/statement.ts'
 import { areUuids, type Column, float8s, inOrder, uuids } from '../sql/columns.ts'

@@ -6,7 +6,7 @@ import { claimRequest } from '../../../../test/claim-request.ts'
 import type { Claim, ClaimRequest } from '../../../ports/store.ts'
 import { postgresStore, type PostgresStore } from '../index.ts'
 import { dialect } from '../sql/names.ts'
-import { expectOneWaiting } from '../../../../test/postgres/waiting.ts'
+import { expectOneWaiting } from '../../../../test/postgres/expect-one-waiting.ts'
 
 const hourMs = 3_600_000
 const answer = { status: 200, headers: [], body: Buffer.from('done'), version: 1 }

@@ -32,7 +32,7 @@ export function idText(ids: string): string {
 
 /**
  * The row `k` of each element of a batch's arrays. Spelt so that the server can only go through the arrays, in their order, and look each row
- * up: a plain comparison would let it read the whole index instead, which a plan that was cached on a small table would go on doing.
+ * up: a plain comparison would let it read the whole index instead, which a plan that was cached on a small table would keep doing.
  */
 export function ofArray(id: string): string {
   return `k.id = any (array[${id}])`

@@ -1,7 +1,7 @@
 /** Reads of a key's row, alone and in a batch. */
 import type { KeyRecord, Store } from '../../../ports/store.ts'
 import { recordOf, type OutcomeRow, type RawNumber, type RecordRow } from '../../shared/record-row.ts'
-import type { Batching } from '../batch/batching.ts'
+import type { Batching } from '../batch/batched-calls.ts'
 import {
   type Answered,
   type Fields,

@@ -41,7 +41,7 @@ function clientOf(sql: SqlRoot): PgClient {
       }
     },
     release(error) {
-      // Not `cancel()`: where the server cannot be reached, that leaves a rejection that nobody handles.
+      // Not `cancel()`: where the server cannot be reached, that leaves an unhandled rejection.
       if (error !== undefined && error !== false) last?.canceller?.(last).catch(() => {})
     },
     on: () => {},

@@ -3,7 +3,7 @@ import type { Counted, LaneState } from '../../../ports/faculties/admin.ts'
 
 /** A screen asks for it every few seconds: what a person does about 1,000 is what they do about more. */
 export const laneCountMax = 1_000
-/** One more than is shown, so that a full count can be told from one that was cut. */
+/** One more than is shown, so that a full count can be distinguished from one that was cut. */
 export const laneReadMax: number = laneCountMax + 1
 /** How many parked messages are looked at, over all lanes. */
 export const parkedReadMax: number = 8 * laneCountMax

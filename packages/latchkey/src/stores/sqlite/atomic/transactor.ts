@@ -109,7 +109,7 @@ async function takeLock(database: Database, transaction: OpenTransaction): Promi
     if (!isStaleSnapshot(error.cause)) return 'busy'
     throw new LatchkeyError(
       'store-unavailable',
-      'this transaction read the file before another one wrote to it, so SQLite lets it write no more: start it with BEGIN IMMEDIATE',
+      'this transaction read the file before another one wrote to it, so SQLite refuses its writes: start it with BEGIN IMMEDIATE',
       { cause: error.cause },
     )
   }

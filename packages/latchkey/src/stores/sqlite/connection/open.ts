@@ -55,7 +55,10 @@ function openHandle(path: string, open: (path: string) => SqliteDatabase): Handl
   } catch (cause) {
     handle.close()
     if (!isBusy(cause)) throw cause
-    throw unavailable(`the SQLite file ${path} could not be opened: others kept it locked for ${openWaitMs} ms`, cause)
+    throw unavailable(
+      `the SQLite file ${path} could not be opened: another process held its lock for ${openWaitMs} ms`,
+      cause,
+    )
   }
   return handle
 }

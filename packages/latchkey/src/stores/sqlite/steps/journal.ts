@@ -10,7 +10,7 @@ import { nowMsSql } from '../migrations/index.ts'
 const { open, again, done } = stepStateCodes
 const { phase, effect } = stepKindCodes
 
-/** The row `k` has an open intent that may not be repeated: nobody can continue with it. */
+/** The row `k` has an open intent that may not be repeated: no process can continue with it. */
 export const stuckSql: string = `
   EXISTS (SELECT 1 FROM latchkey_steps AS s
     WHERE s.id = k.id AND s.state = ${open} AND (s.repeat_until_ms IS NULL OR s.repeat_until_ms <= ${nowMsSql}))`
