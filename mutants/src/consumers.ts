@@ -3,6 +3,7 @@ import type { Mutant, NamedTest } from './mutant.ts'
 
 const folder = 'packages/latchkey/src/consumers'
 const onNats = (test: string): NamedTest => ({ path: `${folder}/nats/consume.nats.test.ts`, test })
+const shared = (test: string): NamedTest => ({ path: `${folder}/consuming.test.ts`, test })
 const killed = (test: string): NamedTest => ({ path: 'packages/latchkey/test/consumers/kills.nats.test.ts', test })
 const onKafka = (test: string): NamedTest => ({ path: `${folder}/kafka/consume.kafka.test.ts`, test })
 const onPlatformatic = (test: string): NamedTest => ({ path: `${folder}/kafka/platformatic/consume.test.ts`, test })
@@ -61,6 +62,39 @@ export const consumerMutants: readonly Mutant[] = [
     name: 'consumers: stop does not wait for what is under way',
     patches: [{ file: `${folder}/consuming.ts`, find: '[...underWay, redriving]', replace: '[redriving]' }],
     caughtBy: [onNats('finishes what is under way when it is stopped, and takes nothing more')],
+  },
+  {
+    name: 'consumers: a message that comes after stop runs',
+    patches: [
+      {
+        file: `${folder}/consuming.ts`,
+        find: 'if (stopping.signal.aborted) return Promise.resolve()',
+        replace: 'if (stopping.signal.aborted && running < 0) return Promise.resolve()',
+      },
+    ],
+    caughtBy: [shared('begins nothing once it is stopped, also of what its broker had sent before')],
+  },
+  {
+    name: 'consumers: marked messages are taken after stop',
+    patches: [
+      {
+        file: `${folder}/consuming.ts`,
+        find: 'while (!stopping.aborted) {\n    const isMore',
+        replace: 'while (stopping !== undefined) {\n    const isMore',
+      },
+    ],
+    caughtBy: [shared('runs marked messages one by one until it is stopped, however many there are')],
+  },
+  {
+    name: 'consumers: a delivery that waits for another one asks again at once',
+    patches: [
+      {
+        file: 'packages/latchkey/src/inbox/backoff.ts',
+        find: 'return jittered(clock, Math.min(Math.max(afterMs, backoffMs), longestMs))',
+        replace: 'return besideAnother ? 1 : jittered(clock, Math.min(Math.max(afterMs, backoffMs), longestMs))',
+      },
+    ],
+    caughtBy: [onNats('waits for a delivery that is under way elsewhere, and asks for it now and then only')],
   },
   {
     name: 'consumers: a message is acknowledged before its copy waits',

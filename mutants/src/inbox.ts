@@ -28,6 +28,33 @@ export const inboxMutants: readonly Mutant[] = [
     caughtBy: [received(mismatch)],
   },
   {
+    name: 'inbox: the data of a message are written down again',
+    patches: [
+      {
+        file: `${inbox}/message.ts`,
+        find: 'jsonBytesOf(given) ?? Buffer.from(jsonOf(owner, data))',
+        replace: 'Buffer.from(jsonOf(owner, data))',
+      },
+    ],
+    caughtBy: [
+      {
+        path: `${source}/consumers/envelope.test.ts`,
+        test: 'can be nested deeper than it could be written down again',
+      },
+    ],
+  },
+  {
+    name: 'inbox: a fingerprint that throws for a message is never done with it',
+    patches: [
+      {
+        file: `${inbox}/delivery.ts`,
+        find: "return { kind: 'park', cause: 'input-refused', rowId: undefined, attempts: spent, error }",
+        replace: 'throw error',
+      },
+    ],
+    caughtBy: [received('parks a message for which the fingerprint of its operation throws, and runs the next')],
+  },
+  {
     name: 'inbox: a message without an id runs under an empty one',
     patches: [
       {

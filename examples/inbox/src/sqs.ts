@@ -29,12 +29,14 @@ export function createHandler(changeVisibility: ChangeVisibility) {
     const again: { itemIdentifier: string }[] = []
     await Promise.all(
       Records.map(async record => {
-        const result = await orders.receive(messageOf(record), ({ tx }, { data }) =>
-          tx.query('insert into ledger (order_id, amount) values ($1, $2)', [data.order, data.amount]),
-        )
+        const result = await orders.receive(messageOf(record), ({ tx }, message) => {
+          const data = orderOf(message)
+          return tx.query('insert into ledger (order_id, amount) values ($1, $2)', [data.order, data.amount])
+        })
         if (result.kind !== 'retry') return
         again.push({ itemIdentifier: record.messageId })
-        await changeVisibility(record, Math.ceil(result.afterMs / 1_000))
+        // If that fails, it comes again after the visibility timeout of the queue.
+        await changeVisibility(record, Math.ceil(result.afterMs / 1_000)).catch(console.error)
       }),
     )
     // Needs `ReportBatchItemFailures` in the event source mapping: without it the whole batch comes again, or is deleted.
@@ -43,14 +45,19 @@ export function createHandler(changeVisibility: ChangeVisibility) {
 }
 
 /** The id is the producer's: SQS gives another `messageId` to a message that is sent twice. */
-function messageOf(record: SqsRecord): InboxMessage<Order> {
+function messageOf(record: SqsRecord): InboxMessage<Uint8Array> {
   const { id, type } = record.messageAttributes
-  const data: Order = JSON.parse(record.body)
   return {
     source: record.eventSourceARN,
     id: id?.stringValue,
     type: type?.stringValue,
-    data,
+    contentType: 'application/json',
+    // As it came: a body that is no JSON must fail by itself, and not with the whole batch.
+    data: Buffer.from(record.body),
     position: record.messageId,
   }
+}
+
+function orderOf({ data }: InboxMessage<Uint8Array>): Order {
+  return JSON.parse(new TextDecoder().decode(data))
 }

@@ -1,5 +1,5 @@
 import pg from 'pg'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { afterAll, beforeAll, expect, it, vi } from 'vitest'
 import { postgresStore } from 'latchkey/stores/postgres'
 import { describePostgres } from '../../../test/servers/describe-postgres.ts'
 import type * as Example from '../src/sqs.ts'
@@ -46,5 +46,17 @@ describePostgres('the SQS handler of the guide', database => {
       batchItemFailures: [],
     })
     expect(await booked()).toEqual(['order-1', 'order-2'])
+  })
+
+  it('books the others of a batch with a body that is no JSON, also when no delay could be set', async () => {
+    const logged = vi.spyOn(console, 'error').mockImplementation(() => {})
+    const handler = createHandler(() => Promise.reject(new Error('throttled')))
+    const broken = { ...record('m7', 'order-7', 7), body: '{"order":' }
+    expect(await handler({ Records: [broken, record('m8', 'order-8', 8)] })).toEqual({
+      batchItemFailures: [{ itemIdentifier: 'm7' }],
+    })
+    expect(await booked()).toContain('order-8')
+    expect(logged).toHaveBeenCalledOnce()
+    logged.mockRestore()
   })
 })

@@ -7,7 +7,11 @@ import { type Consuming, type Delivery, startConsuming } from './consuming.ts'
 let consuming: Consuming | undefined
 afterEach(() => consuming?.stop({ timeoutMs: 0 }))
 
-function start(concurrency: number, receive: () => Promise<void>): Consuming {
+function start(
+  concurrency: number,
+  receive: () => Promise<void>,
+  redriveOne: () => Promise<boolean> = async () => false,
+): Consuming {
   consuming = startConsuming(
     {
       ...{ operation: 'orders.book', leaseMs: 30_000, clock: systemClock, telemetry: silentTelemetry },
@@ -15,7 +19,7 @@ function start(concurrency: number, receive: () => Promise<void>): Consuming {
         await receive()
         return { kind: 'done' }
       },
-      redriven: async () => undefined,
+      redriveOne,
     },
     concurrency,
   )
@@ -76,4 +80,34 @@ it('runs no more messages at the same time than it was told, and ends the wait f
   const waiting = on.take(delivery(() => undefined))
   expect(await on.stop({ timeoutMs: 0 })).toEqual({ drained: false })
   await waiting
+})
+
+it('begins nothing once it is stopped, also of what its broker had sent before', async () => {
+  let received = 0
+  const on = start(2, async () => void (received += 1))
+  expect(await on.stop()).toEqual({ drained: true })
+  await on.take(delivery(() => undefined))
+  await on.takeAlone(delivery(() => undefined))
+  expect(received).toBe(0)
+})
+
+it('runs marked messages one by one until it is stopped, however many there are', async () => {
+  let redriven = 0
+  let enough = () => {}
+  const some = new Promise<void>(resolve => (enough = resolve))
+  const on = start(
+    1,
+    async () => undefined,
+    async () => {
+      redriven += 1
+      if (redriven === 3) enough()
+      await turn()
+      return true
+    },
+  )
+  await some
+  expect(await on.stop({ timeoutMs: 1_000 })).toEqual({ drained: true })
+  const before = redriven
+  for (let turns = 0; turns < 10; turns++) await turn()
+  expect(redriven).toBe(before)
 })

@@ -1,6 +1,6 @@
 /** What consumers of all brokers share: deliveries under way, the pause while the store is down, marked messages, and the end. */
 import type { InboxMessage, InboxResult } from '../inbox/index.ts'
-import { sleep } from '../ports/clock.ts'
+import { type Clock, sleep } from '../ports/clock.ts'
 import { faultPoint } from '../ports/telemetry.ts'
 import type { Receiver } from './receiver.ts'
 
@@ -18,10 +18,10 @@ export interface Delivery {
 export interface Consuming {
   /**
    * Begins a delivery. Resolves as soon as there is room for another one, or `stop` was called. A message whose outcome is durable makes room: the next
-   * one need not wait until the broker has confirmed its acknowledgement.
+   * one need not wait until the broker has confirmed its acknowledgement. After `stop` none is begun: it was not acknowledged, and comes again.
    */
   take(delivery: Delivery): Promise<void>
-  /** A delivery whose successor must wait for it. Resolves when it was settled or abandoned. */
+  /** A delivery whose successor must wait for it. Resolves when it was settled or abandoned, or not begun. */
   takeAlone(delivery: Delivery): Promise<void>
   /** Aborted when `stop` begins. */
   readonly stopping: AbortSignal
@@ -38,6 +38,8 @@ export interface StopOptions {
 }
 
 const drainMs = 10_000
+/** For what a client does to end, once nothing is under way: one whose broker does not answer may wait for ever. */
+export const leaveMsMax = 5_000
 /** A broker that confirms nothing any more must not collect messages here. */
 const unsettledMax = 64
 /** How often a consumer looks for messages that operators have marked. */
@@ -80,6 +82,8 @@ export function startConsuming(receiver: Receiver, concurrency: number): Consumi
   }
 
   function begin(delivery: Delivery): Promise<void> {
+    // `stop` waits for those that it finds under way. A broker may still hand over one that it had sent before.
+    if (stopping.signal.aborted) return Promise.resolve()
     const settled = run(delivery).finally(() => {
       underWay.delete(settled)
       room.made()
@@ -100,23 +104,30 @@ export function startConsuming(receiver: Receiver, concurrency: number): Consumi
     takeAlone: begin,
     async stop({ timeoutMs = drainMs } = {}) {
       stopping.abort()
-      const settled = Promise.all([...underWay, redriving]).then(() => true)
-      const waited = new AbortController()
-      const drained = await Promise.race([settled, sleep(clock, timeoutMs, waited.signal).then(() => false)])
-      waited.abort()
+      const drained = await endsWithin(clock, timeoutMs, Promise.all([...underWay, redriving]))
       end()
       return { drained }
     },
   }
 }
 
-async function redriveUntil(stopping: AbortSignal, { clock, telemetry, operation, redriven }: Receiver): Promise<void> {
+async function redriveUntil(stopping: AbortSignal, receiver: Receiver): Promise<void> {
+  const { clock, telemetry, operation } = receiver
   while (!stopping.aborted) {
-    await redriven().catch((error: unknown) => {
+    const isMore = await receiver.redriveOne().catch((error: unknown) => {
       telemetry.report('marked messages were not run', { operation, error })
+      return false
     })
-    await sleep(clock, redriveEveryMs, stopping)
+    if (!isMore) await sleep(clock, redriveEveryMs, stopping)
   }
+}
+
+/** Whether it ended in time. What is waited for must not reject later than that. */
+export async function endsWithin(clock: Clock, ms: number, work: Promise<unknown>): Promise<boolean> {
+  const waited = new AbortController()
+  const ended = await Promise.race([work.then(() => true), sleep(clock, ms, waited.signal).then(() => false)])
+  waited.abort()
+  return ended
 }
 
 /** Not a race of promises: each race would leave something behind at the one of them that lives as long as the consumer. */

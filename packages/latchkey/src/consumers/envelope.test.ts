@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { readMessage } from '../inbox/message.ts'
 import { type Envelope, messageOf } from './envelope.ts'
 
 function envelope(headers: Record<string, string>, body: string, id?: string): Envelope {
@@ -65,6 +66,24 @@ describe('a message of a broker', () => {
     expect(read(Buffer.from('\uFEFF{"order":7}'))).toEqual({ order: 7 })
     // A view into a larger buffer.
     expect(read(Buffer.from('xx{"order":7}xx').subarray(2, 13))).toEqual({ order: 7 })
+  })
+
+  it('can be nested deeper than it could be written down again', () => {
+    const deep = `${'['.repeat(50_000)}${']'.repeat(50_000)}`
+    const json = { 'content-type': 'application/json' }
+    const read = messageOf(envelope(json, deep, 'm'), {})
+    expect(Array.isArray(read.data)).toBe(true)
+    expect(Buffer.from(readMessage('test', read).payload).toString()).toBe(deep)
+    // What is around the data of an event is not part of them, so it is read as no event.
+    const events = { 'content-type': 'application/cloudevents+json' }
+    const body = JSON.stringify({ ...event, data: 0 }).replace('"data":0', `"data":${deep}`)
+    expect(messageOf(envelope(events, body), {}).id).toBeUndefined()
+  })
+
+  it('counts by the bytes that came, not by what numbers become', () => {
+    const json = { 'content-type': 'application/json' }
+    const payload = (body: string) => Buffer.from(readMessage('test', messageOf(envelope(json, body, 'm'), {})).payload)
+    expect(payload('{"amount":9007199254740993}').toString()).toBe('{"amount":9007199254740993}')
   })
 
   it('is bytes unless a content type says JSON', () => {

@@ -1,5 +1,6 @@
 /** What a delivery of any broker becomes: a message with the identity that its producer gave it. */
 import type { InboxMessage } from '../inbox/index.ts'
+import { withJsonBytes } from '../inbox/json-bytes.ts'
 
 /** A delivery as its broker has it. */
 export interface Envelope {
@@ -36,7 +37,7 @@ export function messageOf(
   const { headers, position } = envelope
   const found = structuredEvent(envelope) ?? binaryEvent(envelope, contentType)
   const id = identity === 'position' ? { source: envelope.source, id: position } : idOf(found, envelope)
-  return {
+  const message = {
     ...id,
     type: found.type ?? envelope.type,
     contentType: found.contentType,
@@ -44,6 +45,7 @@ export function messageOf(
     headers,
     position,
   }
+  return found.json === undefined ? message : withJsonBytes(message, found.json)
 }
 
 interface Content {
@@ -52,6 +54,8 @@ interface Content {
   readonly type: string | undefined
   readonly contentType: string | undefined
   readonly data: unknown
+  /** What the data are parsed from. Undefined: they are bytes. */
+  readonly json: Uint8Array | undefined
 }
 
 /** Both of CloudEvents, or neither: an id is unique within its source only. */
@@ -71,9 +75,27 @@ function structuredEvent({ contentType, bytes }: Envelope): Content | undefined 
     const value: unknown = Reflect.get(event, name)
     return typeof value === 'string' ? value : undefined
   }
-  const inBase64 = text('data_base64')
-  const data: unknown = inBase64 === undefined ? (Reflect.get(event, 'data') ?? null) : Buffer.from(inBase64, 'base64')
-  return { source: text('source'), id: text('id'), type: text('type'), contentType: text('datacontenttype'), data }
+  const content = contentOf(event, text('data_base64'))
+  return (
+    content && {
+      source: text('source'),
+      id: text('id'),
+      type: text('type'),
+      contentType: text('datacontenttype'),
+      ...content,
+    }
+  )
+}
+
+/** Undefined: data that are nested too deep to be written down without what is around them. */
+function contentOf(event: object, inBase64: string | undefined): Pick<Content, 'data' | 'json'> | undefined {
+  if (inBase64 !== undefined) return { data: Buffer.from(inBase64, 'base64'), json: undefined }
+  const data: unknown = Reflect.get(event, 'data') ?? null
+  try {
+    return { data, json: Buffer.from(JSON.stringify(data)) }
+  } catch {
+    return undefined
+  }
 }
 
 /** CloudEvents, binary: attributes are headers. Also of a message that is no event. */
@@ -87,6 +109,7 @@ function binaryEvent({ header, contentType: named, bytes }: Envelope, otherwise:
     contentType,
     // What is not JSON in spite of its content type is for the handler to refuse.
     data: value === undefined ? bytes : value,
+    json: value === undefined ? undefined : bytes,
   }
 }
 

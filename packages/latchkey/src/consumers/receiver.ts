@@ -9,6 +9,7 @@ import {
   type InboxMessage,
   type InboxOptions,
   type InboxResult,
+  type Redriven,
 } from '../inbox/index.ts'
 import type { Clock } from '../ports/clock.ts'
 import { misconfigured } from '../ports/errors.ts'
@@ -21,8 +22,8 @@ export interface Receiver {
   readonly telemetry: Telemetry
   /** Never rejects for what can happen to a message. */
   receive(message: InboxMessage, onBeat: () => unknown): Promise<InboxResult>
-  /** Runs what operators have marked. */
-  redriven(): Promise<unknown>
+  /** Runs one message that operators have marked. Resolves with whether to look for the next at once. */
+  redriveOne(): Promise<boolean>
 }
 
 /** Of a phased or deferred operation, without a handler. */
@@ -47,7 +48,7 @@ export function receiverOf<X extends Execution, Input, C>(
     return {
       ...common,
       receive: (message, onBeat) => defined.receive(message, { onBeat }),
-      redriven: () => defined.redriven(),
+      redriveOne: async () => isMore(await defined.redriven({ limit: 1 })),
     }
   }
   const own = inbox(operation, options)
@@ -59,8 +60,13 @@ export function receiverOf<X extends Execution, Input, C>(
   return {
     ...common,
     receive: (message, onBeat) => own.receive(message, handler, { onBeat }),
-    redriven: () => own.redriven(handler),
+    redriveOne: async () => isMore(await own.redriven(handler, { limit: 1 })),
   }
+}
+
+/** One that was put off by the store would be so again. */
+function isMore([one]: readonly Redriven[]): boolean {
+  return one !== undefined && (one.result.kind !== 'retry' || one.result.cause !== 'store-down')
 }
 
 function isDefined<X extends Execution, Input, C>(

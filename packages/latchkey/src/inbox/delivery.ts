@@ -100,7 +100,13 @@ export async function deliver<C>(parts: InboxParts<C>, delivery: Delivery): Prom
   const { message, spent } = delivery
   if (message.key === undefined) return { kind: 'park', cause: 'missing-key', rowId: undefined, attempts: 0 }
   const attempt: AttemptUnderWay = { budget: spent + parts.attemptsMax, number: 0, started: false }
-  const request = requestOf(parts, message, message.key)
+  let request: ExecuteRequest
+  try {
+    request = requestOf(parts, message, message.key)
+  } catch (error) {
+    // A `fingerprint` of the application that throws for it does so at each delivery.
+    return { kind: 'park', cause: 'input-refused', rowId: undefined, attempts: spent, error }
+  }
   const answer = await answerTo(parts, delivery, { request, attempt })
   const verdict = verdictOn(parts, answer, attempt)
   if (verdict.kind === 'done' || verdict.kind === 'duplicate') return verdict

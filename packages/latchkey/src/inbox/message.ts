@@ -2,8 +2,9 @@
 import { hash } from 'node:crypto'
 import { lengthPrefixed } from '../engine/request.ts'
 import { uuidOfHex } from '../ports/clock.ts'
-import { misconfigured } from '../ports/errors.ts'
+import { isError, misconfigured } from '../ports/errors.ts'
 import type { NewParkedInboxMessage, ParkedInboxMessage } from '../ports/faculties/inbox.ts'
+import { jsonBytesOf, withJsonBytes } from './json-bytes.ts'
 
 export interface InboxMessage<Data = unknown> {
   /** Where its id is unique: the `source` of CloudEvents, else the topic, stream, exchange or queue that it came from. */
@@ -47,20 +48,35 @@ export function readMessage(owner: string, given: InboxMessage): ReadMessage {
     type: given.type === undefined ? undefined : storable(given.type),
     contentType: given.contentType === undefined ? undefined : storable(given.contentType),
     position: given.position === undefined ? undefined : storable(given.position),
-    // A header without a name marks what is encrypted.
-    headers: Object.fromEntries(Object.entries(headers).filter(([name]) => name !== '')),
+    headers: named(headers),
     form,
     payload,
     key: isUsable(source) && isUsable(id) ? lengthPrefixed([source, id]) : undefined,
   }
 }
 
-function contentOf(owner: string, { data }: InboxMessage): Pick<ReadMessage, 'form' | 'payload'> {
+function contentOf(owner: string, given: InboxMessage): Pick<ReadMessage, 'form' | 'payload'> {
+  const { data } = given
   if (data instanceof Uint8Array) return { form: 'bytes', payload: data }
-  const text: string | undefined = JSON.stringify(data)
-  if (text === undefined)
-    throw misconfigured(`${owner}: the data of a message must be bytes or JSON (got ${typeof data})`)
-  return { form: 'json', payload: Buffer.from(text) }
+  return { form: 'json', payload: jsonBytesOf(given) ?? Buffer.from(jsonOf(owner, data)) }
+}
+
+function jsonOf(owner: string, data: unknown): string {
+  const must = `${owner}: the data of a message must be bytes or JSON`
+  let text: string | undefined
+  try {
+    text = JSON.stringify(data)
+  } catch (error) {
+    throw misconfigured(`${must} (JSON.stringify: ${isError(error) ? error.message : 'it threw'})`)
+  }
+  if (text === undefined) throw misconfigured(`${must} (got ${typeof data})`)
+  return text
+}
+
+/** A header without a name marks what is encrypted. */
+function named(headers: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+  if (!Object.hasOwn(headers, '')) return headers
+  return Object.fromEntries(Object.entries(headers).filter(([name]) => name !== ''))
 }
 
 /** Text that a store would change could make one key of two. */
@@ -87,7 +103,7 @@ export function parkedCopy(message: ReadMessage, as: ParkedAs): NewParkedInboxMe
   return {
     ...as,
     id: parkedId(message, as),
-    ...{ source, messageId: id, type, contentType, position, headers, form, payload },
+    ...{ source, messageId: id, type, contentType, position, headers: { ...headers }, form, payload },
   }
 }
 
@@ -106,6 +122,8 @@ function parkedId(message: ReadMessage, { consumer, operation }: ParkedAs): stri
 /** The message that a copy was made of, under the id that it is to run with. */
 export function messageOf({ redrive, messageId, ...copy }: ParkedInboxMessage): InboxMessage {
   const { source, type, contentType, position, headers, form, payload } = copy
-  const data: unknown = form === 'json' ? JSON.parse(new TextDecoder().decode(payload)) : payload
-  return { source, id: redrive?.as ?? messageId, type, contentType, position, headers, data }
+  const rest = { source, id: redrive?.as ?? messageId, type, contentType, position, headers }
+  if (form === 'bytes') return { ...rest, data: payload }
+  const data: unknown = JSON.parse(new TextDecoder().decode(payload))
+  return withJsonBytes({ ...rest, data }, payload)
 }

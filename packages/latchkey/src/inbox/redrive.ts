@@ -77,7 +77,11 @@ function runAgain<C>(
   const given = messageOf(taken.message)
   const onBeat = () => shared.inbox.call(parked => parked.renew(taken, settings.leaseMs))
   const message = readMessage(`inbox of ${name}`, given)
-  return deliver(parts, { message, run: runner(given), spent: taken.message.attempts, onBeat })
+  // Its lease is as long as the operation's, whatever the broker's is.
+  return deliver(
+    { ...parts, beatMs: undefined },
+    { message, run: runner(given), spent: taken.message.attempts, onBeat },
+  )
 }
 
 function unreadable({ message: { id, unreadable: why } }: TakenInboxMessage): LatchkeyError {

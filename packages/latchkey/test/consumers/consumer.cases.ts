@@ -1,41 +1,18 @@
 /** What a consumer must do on every broker, with a real one. */
-import { afterEach, beforeEach, expect, it, vi } from 'vitest'
-import { createLatchkey, type Latchkey } from '../../src/index.ts'
-import type { GuardedOperation } from '../../src/engine/operation.ts'
-import {
-  inbox,
-  type InboxHandler,
-  type InboxMessage,
-  type InboxOptions,
-  parkedMessages,
-} from '../../src/inbox/index.ts'
-import type { GuardedExecution } from '../../src/engine/execution.ts'
-import { silentTelemetry } from '../../src/ports/telemetry.ts'
+import { afterEach, beforeEach, expect, it } from 'vitest'
+import type { Latchkey } from '../../src/index.ts'
+import { inbox, type InboxMessage, type InboxOptions, parkedMessages } from '../../src/inbox/index.ts'
 import type { Store } from '../../src/ports/store.ts'
 import { memoryStore, type MemoryStore, type MemoryTx } from '../../src/stores/memory/index.ts'
-
-export interface Subscription {
-  stop(options?: { readonly timeoutMs?: number }): Promise<{ drained: boolean }>
-}
-
-export interface Order {
-  readonly order: string
-}
-
-/** An empty queue of the broker, for each test. */
-export interface ConsumerBroker {
-  /** As a CloudEvent of a shop. Without an id: a message that nobody can recognise. */
-  publish(id: string | undefined, data: Order): Promise<void>
-  consume(
-    operation: GuardedOperation<unknown>,
-    options: Partial<InboxOptions>,
-    handler: InboxHandler<GuardedExecution, Order>,
-  ): Promise<Subscription>
-  /** Messages that the broker has: waiting, delayed, or delivered and not settled. */
-  waiting(): Promise<number>
-}
-
-export const eventually = (check: () => unknown) => vi.waitFor(check, { timeout: 20_000, interval: 50 })
+import {
+  allSettledBy,
+  type ConsumerBroker,
+  eventually,
+  type Order,
+  quiet,
+  type Subscription,
+} from './consumer-broker.ts'
+import { defineDecisions } from './decision.cases.ts'
 
 export interface ConsumerCases {
   readonly latchkey: () => Latchkey<MemoryTx, unknown>
@@ -52,7 +29,7 @@ export function defineConsumerCases(broker: () => ConsumerBroker): ConsumerCases
   const open: Subscription[] = []
   beforeEach(() => {
     store = memoryStore()
-    latchkey = createLatchkey({ store, scope: () => 'acme', telemetry: silentTelemetry, maintenance: false })
+    latchkey = quiet(store)
   })
   afterEach(async () => {
     for (const each of open.splice(0)) await each.stop({ timeoutMs: 1_000 })
@@ -66,11 +43,12 @@ export function defineConsumerCases(broker: () => ConsumerBroker): ConsumerCases
     open.push(started)
     return started
   }
-  const allSettled = async () => void (await eventually(async () => expect(await broker().waiting()).toBe(0)))
+  const allSettled = () => allSettledBy(broker())
   const cases = { latchkey: () => latchkey, start, allSettled }
   defineRuns(broker, cases)
   defineStops(broker, cases)
   defineFaults(broker, () => store)
+  defineDecisions(broker, () => store)
   return cases
 }
 
@@ -168,8 +146,6 @@ function defineStops(broker: () => ConsumerBroker, { start }: ConsumerCases): vo
 }
 
 function defineFaults(broker: () => ConsumerBroker, store: () => MemoryStore): void {
-  const quiet = (over: Store) =>
-    createLatchkey({ store: over, scope: () => 'acme', telemetry: silentTelemetry, maintenance: false })
   const rerun = { onFailure: 'rerun', leaseMs: 500 } as const
 
   it('does not acknowledge for an owner that came too late: the next one may fail', async () => {
@@ -201,7 +177,7 @@ function defineFaults(broker: () => ConsumerBroker, store: () => MemoryStore): v
     fail()
     await takenOver
     await eventually(() => expect(runs).toHaveLength(2))
-    await eventually(async () => expect(await broker().waiting()).toBe(0))
+    await allSettledBy(broker())
     await subscription.stop({ timeoutMs: 1_000 })
     await late.close()
   })
@@ -224,7 +200,7 @@ function defineFaults(broker: () => ConsumerBroker, store: () => MemoryStore): v
     // One after the other, after as long a wait: not all of them, and none again at once.
     expect(asked).toBeLessThan(10)
     isDown = false
-    await eventually(async () => expect(await broker().waiting()).toBe(0))
+    await allSettledBy(broker())
     expect(ran.toSorted()).toEqual(ids.toSorted())
     await subscription.stop({ timeoutMs: 1_000 })
     await shaky.close()

@@ -242,6 +242,18 @@ function itRunsDefinitions(ground: () => Ground): void {
     expect((await latchkey.list({ scope: consumer })).records).toEqual([])
   })
 
+  it('parks a message for which the fingerprint of its operation throws, and runs the next', async () => {
+    const consumer = newConsumer()
+    const custom = ({ body }: { body: Uint8Array }) => {
+      const { order } = JSON.parse(Buffer.from(body).toString())
+      return String(order.toFixed(2))
+    }
+    const operation = quiet(ground().store).guarded('orders.book', { onFailure: 'rerun', fingerprint: { custom } })
+    const { receive } = inbox(operation, { consumer })
+    expect(await receive(order('1', { none: true }), fails)).toMatchObject({ kind: 'parked', cause: 'input-refused' })
+    expect(await receive(order('2'), () => {})).toEqual({ kind: 'done' })
+  })
+
   it('parks a message whose row is parked', async () => {
     const consumer = newConsumer()
     const operation = quiet(ground().store).phased('orders.ship', { version: 1, steps: 'effects' }, async x => {

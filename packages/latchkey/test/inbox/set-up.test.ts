@@ -49,6 +49,9 @@ describe('an inbox is refused', () => {
 it('rejects what is no message', async () => {
   const { receive } = guardedInbox(memoryStore())
   await expect(receive({ ...order('1'), data: undefined }, () => {})).rejects.toThrow('must be bytes or JSON')
+  const circular: unknown[] = []
+  circular.push(circular)
+  await expect(receive({ ...order('1'), data: circular }, () => {})).rejects.toThrow('must be bytes or JSON')
 })
 
 it('demands of operators who acts and why, and an id that is one', async () => {

@@ -3,11 +3,11 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest'
 import { describeKafka } from '../../../../../test/servers/kafka/describe-kafka.ts'
 import {
   type ConsumerBroker,
-  defineConsumerCases,
   eventually,
   type Order,
   type Subscription,
-} from '../../../test/consumers/consumer.cases.ts'
+} from '../../../test/consumers/consumer-broker.ts'
+import { defineConsumerCases } from '../../../test/consumers/consumer.cases.ts'
 import { kafkaLag } from '../../../test/consumers/brokers/kafka-lag.ts'
 import type { GuardedOperation } from '../../engine/operation.ts'
 import { inbox, type InboxMessage, parkedMessages } from '../../inbox/index.ts'
@@ -131,6 +131,16 @@ describeKafka('a consumer of Kafka', own => {
     await allSettled()
     await byPosition.stop()
     expect(ids.map(id => id?.split('/').at(-1))).toEqual(['0', '1', '2'])
+  })
+
+  it('is not held up by a message that is nested deeper than it could be written down', async () => {
+    const value = `${'['.repeat(50_000)}${']'.repeat(50_000)}`
+    const headers = { 'message-id': 'deep', 'content-type': 'application/json' }
+    await producer.send({ topic, messages: [{ key: 'one', value, headers }, recordOf('m-1', { order: 'm-1' }, 'one')] })
+    const ran: (string | undefined)[] = []
+    await start(({ id }) => ran.push(id))
+    await allSettled()
+    expect(ran).toEqual(['deep', 'm-1'])
   })
 
   it('finishes a handler in whose middle the group is rebalanced, and runs no message twice', async () => {

@@ -1,5 +1,6 @@
 /** Keeps the consumer running until it is stopped. After some errors kafkajs gives up, and tells it by an event only. */
 import { sleep } from '../../ports/clock.ts'
+import { endsWithin } from '../consuming.ts'
 import type { KafkaConsumer, KafkaCrash, KafkaRunConfig } from './driver.ts'
 import type { Partitions } from './partition.ts'
 
@@ -32,9 +33,11 @@ export async function supervise(partitions: Partitions, config: KafkaRunConfig):
   }
   return {
     async end(drained) {
-      await starting
+      const leaveMs = drained ? stopMsMax : 0
+      // A client that joins its group may wait for a minute. It ends when it is disconnected.
+      await endsWithin(receiver.clock, leaveMs, starting)
       ignoreCrashes?.()
-      if (isKafkajs) await stopWithin(partitions, drained ? stopMsMax : 0)
+      if (isKafkajs) await stopWithin(partitions, leaveMs)
     },
   }
 }
@@ -63,10 +66,8 @@ async function startAgain({ from, consuming, receiver }: Partitions, run: () => 
 
 async function stopWithin({ from, receiver }: Partitions, ms: number): Promise<void> {
   const { clock, telemetry, operation } = receiver
-  const waited = new AbortController()
   const stopped = from.stop().catch((error: unknown) => {
     telemetry.report('the consumer of Kafka was not stopped: disconnect it', { operation, error })
   })
-  await Promise.race([stopped, sleep(clock, ms, waited.signal)])
-  waited.abort()
+  await endsWithin(clock, ms, stopped)
 }

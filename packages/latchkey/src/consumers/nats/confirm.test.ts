@@ -4,21 +4,25 @@ import { confirmTogether } from './confirm.ts'
 /** Time passes when it is told to. */
 function start() {
   const due = new Set<() => void>()
+  const waits: number[] = []
+  const consumer = new AbortController()
   const answers: { resolve(): void; reject(error: Error): void }[] = []
-  const confirmed = confirmTogether(
-    {
-      after(_, run) {
+  const confirmed = confirmTogether({
+    clock: {
+      after(ms, run) {
+        waits.push(ms)
         due.add(run)
         return () => void due.delete(run)
       },
     },
-    () => new Promise<void>((resolve, reject) => answers.push({ resolve, reject })),
-  )
+    stopping: consumer.signal,
+    request: () => new Promise<void>((resolve, reject) => answers.push({ resolve, reject })),
+  })
   const elapse = async () => {
     for (const run of due) run()
     await turn()
   }
-  return { confirmed, answers, elapse, due }
+  return { confirmed, answers, elapse, due, waits, stop: () => consumer.abort() }
 }
 
 const turn = () => new Promise(resolve => setImmediate(resolve))
@@ -63,4 +67,18 @@ it('fails for all that wait when the request is not answered, and asks again for
   await elapse()
   answers[1]?.resolve()
   await next
+})
+
+it('asks at once when its consumer stops, and hardly waits from then on', async () => {
+  const { confirmed, answers, due, waits, stop } = start()
+  const before = confirmed()
+  stop()
+  await turn()
+  expect(answers).toHaveLength(1)
+  expect(due.size).toBe(0)
+  answers[0]?.resolve()
+  await before
+  void confirmed()
+  const [long = 0, short = 0] = waits
+  expect(short).toBeLessThan(long / 4)
 })

@@ -4,10 +4,20 @@
  */
 import type { Clock } from '../../ports/clock.ts'
 
-/** Only `stop` waits for it. */
-const gatherMs = 20
+/** Nothing waits for it but `stop`, which does not let it run out. At a few hundred messages per second, a group is full by then. */
+const gatherMs = 250
+/** While `stop` waits: for those that end together. */
+const gatherAtStopMs = 20
 /** Less than the unsettled messages that a consumer may have, so that none waits for a confirmation to begin. */
 const togetherMax = 32
+
+export interface ConfirmOptions {
+  readonly clock: Pick<Clock, 'after'>
+  /** Aborted when `stop` begins. */
+  readonly stopping: AbortSignal
+  /** On the connection of the acknowledgements. */
+  readonly request: () => Promise<unknown>
+}
 
 interface Group {
   readonly confirmed: Promise<unknown>
@@ -15,9 +25,10 @@ interface Group {
   size: number
 }
 
-/** `request`: on the connection of the acknowledgements. What is returned resolves when one that was sent after the call is answered. */
-export function confirmTogether(clock: Pick<Clock, 'after'>, request: () => Promise<unknown>): () => Promise<unknown> {
+/** What is returned resolves when a request that was sent after the call is answered. */
+export function confirmTogether({ clock, stopping, request }: ConfirmOptions): () => Promise<unknown> {
   let group: Group | undefined
+  stopping.addEventListener('abort', () => group?.close(), { once: true })
 
   function openGroup(): Group {
     let closed = () => {}
@@ -27,7 +38,7 @@ export function confirmTogether(clock: Pick<Clock, 'after'>, request: () => Prom
       cancel()
       closed()
     }
-    const cancel = clock.after(gatherMs, close)
+    const cancel = clock.after(stopping.aborted ? gatherAtStopMs : gatherMs, close)
     return { confirmed, close, size: 0 }
   }
 

@@ -2,7 +2,8 @@ import { type Consumer, jetstream, type JetStreamManager, jetstreamManager } fro
 import { connect, headers, nanos, type NatsConnection } from '@nats-io/transport-node'
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import { describeNats } from '../../../../../test/servers/nats/describe-nats.ts'
-import { type ConsumerBroker, defineConsumerCases } from '../../../test/consumers/consumer.cases.ts'
+import type { ConsumerBroker } from '../../../test/consumers/consumer-broker.ts'
+import { defineConsumerCases } from '../../../test/consumers/consumer.cases.ts'
 import { parkedMessages } from '../../inbox/index.ts'
 import { consume } from './index.ts'
 

@@ -51,7 +51,8 @@ export async function consume<X extends Execution, Input, C>(
   const receiver = receiverOf(operation, { ...inboxOptions, ...beat, consumer: consumer ?? info.name }, handler)
   checkFit(owner, info, isAtomic ? 0 : receiver.leaseMs)
   const consuming = startConsuming(receiver, concurrency)
-  const confirmed = confirmTogether(receiver.clock, () => from.info())
+  const { stopping } = consuming
+  const confirmed = confirmTogether({ clock: receiver.clock, stopping, request: () => from.info() })
   const deliveryOf = (message: NatsMessage): Delivery => ({
     message: messageOf(envelopeOf(info.stream_name, message), { identity, contentType }),
     renew: () => message.working(),

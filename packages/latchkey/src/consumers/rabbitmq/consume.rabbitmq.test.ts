@@ -2,7 +2,8 @@ import { type ChannelModel, type ConfirmChannel, connect } from 'amqplib'
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
 import { describeRabbitmq } from '../../../../../test/servers/rabbitmq/describe-rabbitmq.ts'
 import { startTcpProxy } from '../../../../../test/servers/tcp-proxy.ts'
-import { type ConsumerBroker, defineConsumerCases, eventually } from '../../../test/consumers/consumer.cases.ts'
+import { type ConsumerBroker, eventually } from '../../../test/consumers/consumer-broker.ts'
+import { defineConsumerCases } from '../../../test/consumers/consumer.cases.ts'
 import { consume } from './index.ts'
 
 const exchange = 'consumer-orders'
@@ -151,6 +152,17 @@ describeRabbitmq('a consumer of RabbitMQ', server => {
     expect(attempts).toEqual([1, 2])
     await subscription.stop()
     await own.close()
+    await wire.close()
+  })
+
+  it('stops although its broker does not answer any more', { timeout: 30_000 }, async () => {
+    const wire = await startTcpProxy(server.url)
+    const own = await connect(wire.through(server.url))
+    own.on('error', () => {})
+    const subscription = await start(() => undefined, { connection: own } as never)
+    wire.silence()
+    expect(await subscription.stop({ timeoutMs: 1_000 })).toEqual({ drained: true })
+    wire.mend()
     await wire.close()
   })
 

@@ -6,7 +6,7 @@ import { checkOptions, type ChecksOf } from '../../ports/check-options.ts'
 import { sleep } from '../../ports/clock.ts'
 import { misconfigured } from '../../ports/errors.ts'
 import { having, listOf, text, waitedMs } from '../../ports/option-kinds.ts'
-import { type Consuming, type Delivery, startConsuming } from '../consuming.ts'
+import { type Consuming, type Delivery, endsWithin, leaveMsMax, startConsuming } from '../consuming.ts'
 import { type GivenEnvelopeOptions, messageOf } from '../envelope.ts'
 import { consumeChecks, type ConsumeOptions, type InputOptions, type Subscription } from '../options.ts'
 import { type Consumed, type Receiver, receiverOf } from '../receiver.ts'
@@ -57,7 +57,7 @@ export async function consume<X extends Execution, Input, C>(
   return {
     async stop(given) {
       const { drained } = await consuming.stop(given)
-      await running
+      await endsWithin(receiver.clock, leaveMsMax, running)
       return { drained }
     },
   }
@@ -83,18 +83,18 @@ interface Queue {
 interface Session {
   readonly channel: RabbitmqChannel
   readonly waiting: WaitQueues
-  readonly closed: Promise<void>
   readonly isClosed: () => boolean
+  /** Called when it is closed. One at a time. */
+  onClose: () => void
 }
 
 async function openSession({ connection, queue, concurrency, waitMs, receiver }: Queue): Promise<Session> {
   const channel = await connection.createConfirmChannel()
+  let session: Session | undefined
   let isClosed = false
-  const closed = new Promise<void>(resolve => {
-    channel.on('close', () => {
-      isClosed = true
-      resolve()
-    })
+  channel.on('close', () => {
+    isClosed = true
+    session?.onClose()
   })
   channel.on('error', error => {
     receiver.telemetry.report('the channel was closed; it will be opened again', {
@@ -105,7 +105,7 @@ async function openSession({ connection, queue, concurrency, waitMs, receiver }:
   await channel.checkQueue(queue)
   await channel.prefetch(concurrency)
   const waiting = await openWaitQueues(channel, queue, waitMs)
-  return { channel, waiting, closed, isClosed: () => isClosed }
+  return (session = { channel, waiting, isClosed: () => isClosed, onClose() {} })
 }
 
 const againAfterMs = 1_000
@@ -132,12 +132,12 @@ async function runSessions(queue: Queue, consuming: Consuming, first: Session): 
 
 /** Until the channel is closed, the store is down, or `stop` was called. */
 async function runSession({ queue, receiver, envelope }: Queue, consuming: Consuming, session: Session): Promise<void> {
-  const { channel, closed } = session
+  const { channel } = session
   await sleep(receiver.clock, consuming.pauseMs(), consuming.stopping)
   if (consuming.stopping.aborted || session.isClosed()) return
   let interrupt = () => {}
   const interrupted = new Promise<void>(resolve => (interrupt = resolve))
-  consuming.stopping.addEventListener('abort', interrupt, { once: true })
+  session.onClose = interrupt
   const deliveryOf = (message: RabbitmqMessage): Delivery => ({
     message: messageOf(envelopeOf(queue, message), envelope),
     // A delivery has no lease here: it lasts as long as its channel.
@@ -149,14 +149,18 @@ async function runSession({ queue, receiver, envelope }: Queue, consuming: Consu
     // A delivery that stays open would hold its place for ever. All that are open on the channel come again.
     abandon: () => channel.close().catch(() => undefined),
   })
-  const { consumerTag } = await channel.consume(queue, message => {
-    // The queue was deleted.
-    if (message === null) return interrupt()
-    void consuming.take(deliveryOf(message))
-  })
-  await Promise.race([closed, interrupted])
-  consuming.stopping.removeEventListener('abort', interrupt)
-  if (!session.isClosed()) await channel.cancel(consumerTag)
+  consuming.stopping.addEventListener('abort', interrupt, { once: true })
+  try {
+    const { consumerTag } = await channel.consume(queue, message => {
+      // The queue was deleted.
+      if (message === null) return interrupt()
+      void consuming.take(deliveryOf(message))
+    })
+    await interrupted
+    if (!session.isClosed()) await channel.cancel(consumerTag)
+  } finally {
+    consuming.stopping.removeEventListener('abort', interrupt)
+  }
 }
 
 /** After the outcome, or the parked copy, is durable. Exactly once for each: a second acknowledgement closes the channel. */

@@ -10,7 +10,7 @@ import type { Act, OwnerResult } from '../store.ts'
 /**
  * `missing-key`: it has no id. `mismatch`: its id was used before, for another message. `attempts`: it was tried as often as it may be. `unknown`: it may
  * have taken effect, and its consumer does not wait; it is taken by itself once its row is settled. `row-parked`: its row waits for an operator.
- * `input-refused`: no input of its operation could be made of it.
+ * `input-refused`: no input, or no fingerprint, could be made of it.
  */
 export type ParkedCause = 'missing-key' | 'mismatch' | 'attempts' | 'unknown' | 'row-parked' | 'input-refused'
 

@@ -1,7 +1,7 @@
 /** The stream and the messages are the client's own. Its requests are answered here: the brokers of the tests speak no version of the protocol that it knows. */
 import { Consumer, MessagesStream } from '@platformatic/kafka'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { eventually, type Order } from '../../../../test/consumers/consumer.cases.ts'
+import { eventually, type Order } from '../../../../test/consumers/consumer-broker.ts'
 import { createLatchkey, type Latchkey } from '../../../index.ts'
 import { type InboxMessage, parkedMessages } from '../../../inbox/index.ts'
 import { silentTelemetry } from '../../../ports/telemetry.ts'

@@ -5,7 +5,7 @@ import type { InboxHandler } from '../../../inbox/index.ts'
 import { checkOptions, type ChecksOf } from '../../../ports/check-options.ts'
 import { misconfigured } from '../../../ports/errors.ts'
 import { having, listOf, text } from '../../../ports/option-kinds.ts'
-import { startConsuming } from '../../consuming.ts'
+import { endsWithin, leaveMsMax, startConsuming } from '../../consuming.ts'
 import type { InputOptions, Subscription } from '../../options.ts'
 import { type Consumed, receiverOf } from '../../receiver.ts'
 import { inboxOptionsOf, kafkaCommonChecks, type KafkaCommonOptions } from '../options.ts'
@@ -51,7 +51,7 @@ export async function consume<X extends Execution, Input, C>(
   return {
     async stop(given) {
       const { drained } = await consuming.stop(given)
-      await reading
+      await endsWithin(receiver.clock, leaveMsMax, reading)
       return { drained }
     },
   }
