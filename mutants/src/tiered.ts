@@ -172,6 +172,17 @@ export const tieredMutants: readonly Mutant[] = [
     caughtBy: [keeps('answers from the memory of the process until the period ends')],
   },
   {
+    name: 'tiered: a request waits for another one for as long as that waits',
+    patches: [
+      {
+        file: `${folder}/read-through.ts`,
+        find: 'stopTimer ??= clock.after(leftMs, () => arrive(undefined))',
+        replace: '',
+      },
+    ],
+    caughtBy: [keeps('lets nobody wait for a request that the store lets wait')],
+  },
+  {
     name: 'tiered: a cache that hangs is asked each time',
     patches: [
       { file: `${folder}/cache/calls.ts`, find: 'if (inRow < failuresMax) return true', replace: 'return true' },

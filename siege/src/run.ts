@@ -60,7 +60,8 @@ export async function run({ store, seconds, seed, enemies: names }: Flags): Prom
     ending.push(() => enemies.child.kill('SIGKILL'))
 
     const harm = cache && harmCache(cache, randomFrom(seed, 'cache'))
-    ending.push(() => harm?.stop())
+    // The rest is ended whatever became of the cache; its failure is told where the faults are counted.
+    ending.push(() => harm?.stop().catch(() => {}))
 
     const heard = await Promise.race([enemies.result, app.tooLarge])
     const faults = await harm?.stop()

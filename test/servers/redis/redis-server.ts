@@ -3,6 +3,7 @@ import type { ChildProcess } from 'node:child_process'
 import { closeSync, mkdirSync, openSync, readFileSync, writeFileSync } from 'node:fs'
 import { createConnection } from 'node:net'
 import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import { freePort } from '../free-port.ts'
 import { makeDirectory } from '../postgres-directory.ts'
 import { ownsPort, until } from '../processes.ts'
@@ -93,10 +94,19 @@ function serverOf(first: Launched, { start, remove }: { start: Start; remove: ()
     kill: () => kill(current.child),
     async restart() {
       await kill(current.child)
-      const again = await start(port)
-      if (again === 'port-taken') throw new Error(`Redis could not get its port ${port} back`)
-      current = again
+      current = await startAgain(start, port)
     },
+  }
+}
+
+/** While it was away, a connection to somewhere else may have got the number of its port: it ends sooner or later. */
+async function startAgain(start: Start, port: number): Promise<Launched> {
+  const endMs = performance.now() + READY_LIMIT_MS
+  for (;;) {
+    const again = await start(port)
+    if (again !== 'port-taken') return again
+    if (performance.now() > endMs) throw new Error(`Redis could not get its port ${port} back`)
+    await delay(100)
   }
 }
 

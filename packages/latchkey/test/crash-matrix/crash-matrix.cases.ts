@@ -11,7 +11,7 @@ import { type Kind, kinds, points, runner } from './scenarios.ts'
 const atOnce = 3
 const endsWithinMs = 40_000
 
-export function itSurvivesEveryPoint(placeName: () => string): void {
+export function itSurvivesEveryPoint(placeName: () => string, carried: readonly Kind[] = kinds): void {
   let place: Place
   beforeAll(async () => {
     place = await openPlace(placeName())
@@ -19,7 +19,7 @@ export function itSurvivesEveryPoint(placeName: () => string): void {
   })
   afterAll(() => place.close())
 
-  it.each(kinds)('%s: dies at every point, ends, and happens once', { timeout: 300_000 }, async kind => {
+  it.each(carried)('%s: dies at every point, ends, and happens once', { timeout: 300_000 }, async kind => {
     const deaths = Object.keys(points[kind]).flatMap(point =>
       [1, 2].map(hit => ({ kind, point, hit, label: `${kind}-${point}-${hit}` })),
     )
@@ -59,9 +59,13 @@ async function untilItEnds(place: Place, kind: Kind, label: string): Promise<End
   }
 }
 
-async function countsOf(place: Place, label: string): Promise<{ charges: number; record: number; receipt: number }> {
+async function countsOf(
+  place: Place,
+  label: string,
+): Promise<{ charges: number; receipts: number; record: number; receipt: number }> {
   return {
     charges: await place.executions(`charges of ${label}`),
+    receipts: await place.executions(`charges of receipt ${label}`),
     record: await place.businessRows(`${label}/record`),
     receipt: await place.businessRows(`${label}/receipt`),
   }
@@ -81,6 +85,11 @@ function expected(kind: Kind, end: End): object {
       // The provider recognises our key: an interrupted call is repeated, and never ends in doubt.
       expect(end).toBe('completed')
       return { charges: 1, record: 1, receipt: 1 }
+    case 'effects':
+      expect(end).toBe('completed')
+      return { charges: 1, receipts: 1 }
+    case 'effects-without-dedup':
+      return end === 'completed' ? { charges: 1, receipts: 1 } : { charges: oneOrNone, receipts: oneOrNone }
     case 'phased-without-dedup':
       return end === 'completed' ? { charges: 1, record: 1, receipt: 1 } : { charges: oneOrNone, record: 1, receipt: 0 }
   }

@@ -3,8 +3,10 @@ import { createLatchkey, json, type Latchkey } from 'latchkey'
 import type { Place } from '../processes/database.ts'
 import { silentTelemetry } from '../../src/ports/telemetry.ts'
 
+/** Of a store with transactions, and of one without. */
 export const kinds = ['hold', 'rerun', 'atomic', 'phased', 'phased-without-dedup'] as const
-export type Kind = (typeof kinds)[number]
+export const kindsWithoutTransactions = ['hold', 'rerun', 'effects', 'effects-without-dedup'] as const
+export type Kind = (typeof kinds)[number] | (typeof kindsWithoutTransactions)[number]
 
 const around = { 'claim:before': 1, 'claim:after': 1, 'finish:before': 1, 'finish:after': 1 }
 const steps = {
@@ -19,6 +21,16 @@ const steps = {
   'result:after': 1,
 }
 
+// Two effects, and no phase.
+const effects = {
+  'intent:before': 2,
+  'intent:after': 2,
+  'effect:before-call': 2,
+  'effect:after-call': 2,
+  'result:before': 2,
+  'result:after': 2,
+}
+
 /**
  * Every named place in the engine where a process can die on the way of that kind, both sides of every commit, and how often
  * one run comes by.
@@ -29,6 +41,8 @@ export const points: Readonly<Record<Kind, Readonly<Record<string, number>>>> = 
   atomic: { 'atomic:before-commit': 1, 'atomic:after-commit': 1 },
   phased: { ...around, ...steps },
   'phased-without-dedup': { ...around, ...steps },
+  effects: { ...around, ...effects },
+  'effects-without-dedup': { ...around, ...effects },
 }
 
 /** Short, because every killed process leaves a lease that has to end. */
@@ -42,12 +56,36 @@ export function runner(place: Place): {
   const limits = { leaseMs, holdMsMax: 30_000 }
   const hold = latchkey.guarded('hold', { ...limits, onFailure: 'hold' })
   const rerun = latchkey.guarded('rerun', { ...limits, onFailure: 'rerun' })
-  const atomic = latchkey.atomic('atomic')
-  const phased = pay('phased', true)
-  const careful = pay('phased-without-dedup', false)
+  const declared = place.store.traits.transactional === true ? withTransactions() : withEffects()
+
+  function withTransactions(): Declared {
+    const atomic = latchkey.atomic('atomic')
+    const phased = pay('phased', true)
+    const careful = pay('phased-without-dedup', false)
+    return {
+      atomic: request => atomic.run(request, ({ tx }) => place.insert(tx, `${request.input}/record`)),
+      phased: request => phased.run(request),
+      'phased-without-dedup': request => careful.run(request),
+    }
+  }
+
+  function withEffects(): Declared {
+    const phased = payInEffects('effects', true)
+    const careful = payInEffects('effects-without-dedup', false)
+    return { effects: request => phased.run(request), 'effects-without-dedup': request => careful.run(request) }
+  }
+
+  function payInEffects(name: Kind, dedup: boolean) {
+    return latchkey.phased<string>(name, { version: 1, leaseMs, steps: 'effects' }, async (x, label) => {
+      const options = optionsOf(dedup)
+      await x.effect('charge', options, ({ key }) => charge(`${label}/${key}`, dedup))
+      await x.effect('receipt', options, ({ key }) => charge(`receipt ${label}/${key}`, dedup))
+      return json(201, { label })
+    })
+  }
 
   function pay(name: Kind, dedup: boolean) {
-    const options = { timeoutMs: 500, ...(dedup ? { dedup: { windowMs: 3_600_000 } } : {}) }
+    const options = optionsOf(dedup)
     return latchkey.phased<string>(name, { version: 1, leaseMs }, async (x, label) => {
       await x.phase('record', tx => place.insert(tx, `${label}/record`))
       await x.effect('charge', options, ({ key }) => charge(`${label}/${key}`, dedup))
@@ -72,13 +110,21 @@ export function runner(place: Place): {
           return hold.run(request, () => charge(`${label}/hold`, false))
         case 'rerun':
           return rerun.run(request, () => charge(`${label}/rerun`, true))
-        case 'atomic':
-          return atomic.run(request, ({ tx }) => place.insert(tx, `${label}/record`))
-        case 'phased':
-          return phased.run(request)
-        case 'phased-without-dedup':
-          return careful.run(request)
+        default:
+          return declared[kind]?.(request) ?? Promise.reject(new Error(`the store does not carry ${kind}`))
       }
     },
   }
+}
+
+interface Asked {
+  readonly scope: string
+  readonly key: string
+  readonly input: string
+}
+
+type Declared = Partial<Record<Kind, (request: Asked) => Promise<unknown>>>
+
+function optionsOf(dedup: boolean): { timeoutMs: number; dedup?: { windowMs: number } } {
+  return { timeoutMs: 500, ...(dedup ? { dedup: { windowMs: 3_600_000 } } : {}) }
 }

@@ -4,6 +4,7 @@ import type { Claim, ClaimRequest, KeyRecord, ReadableRecord, Store } from '../.
 import { memoryStore } from '../../src/stores/memory/index.ts'
 import type { RedisClient } from '../../src/stores/shared/redis/driver.ts'
 import { senderOf } from '../../src/stores/shared/redis/sender.ts'
+import { periodMs } from '../../src/stores/tiered/cache/periods.ts'
 import { openTier } from '../../src/stores/tiered/cache/tier.ts'
 import { type Tiered, tieredStore } from '../../src/stores/tiered/index.ts'
 import { withTier } from '../../src/stores/tiered/store.ts'
@@ -54,13 +55,13 @@ export function inFront(cache: RedisClient, store: Watched['store'], prefix: str
   return tieredStore({ prefix, store, cache, operations })
 }
 
-/** As `tieredStore` makes it, but it waits longer for the cache: on a busy machine 50 ms are soon over. */
+/** As `tieredStore` makes it, but it waits longer for the cache, and for other requests: on a busy machine 50 ms are soon over. */
 export function patientlyInFront(
   client: RedisClient,
   store: Watched['store'],
   { prefix = ownPrefix(), heldMs = 0 }: { readonly prefix?: string; readonly heldMs?: number } = {},
 ): TieredMemory {
-  const after: Clock['after'] = (delayMs, run) => systemClock.after(delayMs < 100 ? 10_000 : delayMs, run)
+  const after: Clock['after'] = (delayMs, run) => systemClock.after(delayMs <= periodMs ? 10_000 : delayMs, run)
   const clock = { ...systemClock, after }
   const covers = (operation: string) => operations.includes(operation)
   const tier = openTier({ sender: senderOf(client), covers, prefix, heldMs, clock })

@@ -1,4 +1,5 @@
 /** A cluster of three masters: every script finds the server of its bucket, on both clients. */
+import { randomUUID } from 'node:crypto'
 import { Cluster, Redis } from 'ioredis'
 import { createCluster } from 'redis'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -89,6 +90,24 @@ describeWith('the redis store on a cluster', found.kind === 'missing' ? found.wh
       expect(await store().check()).toEqual({ kind: 'fit' })
     })
 
+    it('answers for every bucket but the one whose slot is moving, says that nothing ran there, and finds it in its new place', async () => {
+      const moved = claimRequest(`moved ${which}`)
+      // Of the same bucket, and another one.
+      const id = moved.identity.id.replace(/.$/, last => (last === '0' ? '1' : '0'))
+      const beside = { ...moved, identity: { ...moved.identity, id } }
+      const owned = await own(store(), `moved ${which}`)
+      const move = await beginMove(cluster, `lk:{${owned.id.slice(0, 2)}}:l`)
+      const asked = store().claim({ ...beside, claimId: randomUUID() })
+      await expect(asked).rejects.toMatchObject({
+        code: 'store-unavailable',
+        message: expect.stringContaining('TRYAGAIN'),
+      })
+      expect((await store().claim(claimRequest(`elsewhere ${which}`))).kind).toBe('won')
+      await move.finish()
+      expect((await store().claim(beside)).kind).toBe('won')
+      expect(await store().complete(owned, outcome('moved'), hourMs)).toBe('written')
+    })
+
     it('lists, sweeps and reaps what is on all servers', async () => {
       const name = `all ${which}`
       const scoped = (key: string) => ({ identity: { ...claimRequest(key).identity, scope: name } })
@@ -104,3 +123,24 @@ describeWith('the redis store on a cluster', found.kind === 'missing' ? found.wh
     })
   })
 })
+
+/** The slot of a key begins to move to another server: what is there stays until it is finished. */
+async function beginMove({ servers }: RedisCluster, key: string): Promise<{ finish(): Promise<void> }> {
+  const clients = servers.map(({ url }) => new Redis(url))
+  const slot = Number(await clients[0]?.cluster('KEYSLOT', key))
+  const counts = await Promise.all(clients.map(client => client.cluster('COUNTKEYSINSLOT', slot)))
+  const at = counts.findIndex(count => Number(count) > 0)
+  const [from, to, target] = [clients[at], clients[(at + 1) % 3], servers[(at + 1) % 3]]
+  if (from === undefined || to === undefined || target === undefined) throw new Error(`${key} is on no server`)
+  const [fromId, toId] = await Promise.all([from, to].map(client => client.cluster('MYID')))
+  await to.call('CLUSTER', 'SETSLOT', slot, 'IMPORTING', String(fromId))
+  await from.call('CLUSTER', 'SETSLOT', slot, 'MIGRATING', String(toId))
+  return {
+    async finish() {
+      const keys = await from.cluster('GETKEYSINSLOT', slot, 1_000)
+      await from.call('MIGRATE', target.host, target.port, '', 0, 5_000, 'KEYS', ...(keys as string[]))
+      for (const client of [to, from, ...clients]) await client.call('CLUSTER', 'SETSLOT', slot, 'NODE', String(toId))
+      for (const client of clients) client.disconnect()
+    },
+  }
+}

@@ -1,3 +1,4 @@
+import { createClientPool } from 'redis'
 import { describe, expect, it } from 'vitest'
 import { redisStore } from './index.ts'
 
@@ -19,6 +20,8 @@ describe('redisStore', () => {
     [{ client: { ...client, isCluster: true }, replicas }, 'WAIT of a cluster client goes to any server'],
     [{ client: { ...nodeRedis, masters: [] }, replicas }, 'WAIT of a cluster client goes to any server'],
     [{ client: { ...nodeRedis, getSentinelNode: () => undefined }, replicas }, 'use new Redis({ sentinels, name })'],
+    // A real one, of which nothing but its shape tells that it is a pool. It connects when it is told to.
+    [{ client: createClientPool(), replicas }, 'createClientPool of node-redis sends WAIT on whichever connection'],
   ])('refuses %j', (options, message) => {
     expect(() => redisStore(options as never)).toThrow(message)
   })

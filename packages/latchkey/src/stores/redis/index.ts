@@ -46,6 +46,9 @@ export function redisStore(options: RedisStoreOptions): RedisStore {
 function whyNoWait(client: RedisClient): string | undefined {
   if (isCluster(client))
     return 'WAIT of a cluster client goes to any server. Leave replicas out, or use one master, with or without Sentinel'
-  if (isIoredis(client) || client.getSentinelNode === undefined) return undefined
+  if (isIoredis(client)) return undefined
+  if (client.totalClients !== undefined)
+    return 'createClientPool of node-redis sends WAIT on whichever connection is free, where it speaks about the writes of others. Leave replicas out, or use createClient({ url })'
+  if (client.getSentinelNode === undefined) return undefined
   return 'createSentinel of node-redis sends WAIT again on another connection, where it proves nothing. Leave replicas out, or use new Redis({ sentinels, name }) of ioredis'
 }

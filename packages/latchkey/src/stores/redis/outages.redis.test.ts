@@ -1,4 +1,5 @@
 /** A server that is killed, that is full, and replies that are lost on their way. */
+import { Redis } from 'ioredis'
 import { afterEach, describe, expect, it } from 'vitest'
 import { describeRedis } from '../../../../../test/servers/redis/describe-redis.ts'
 import { startRedis, type RedisServer, type RedisSettings } from '../../../../../test/servers/redis/redis-server.ts'
@@ -86,6 +87,28 @@ describeRedis('the redis store', common => {
       expect(await store.complete(claim, outcome('done'), hourMs)).toBe('written')
     },
   )
+
+  it('does not call a claim refused that was granted before its connection broke', async () => {
+    const server = await start({})
+    const proxy = await startTcpProxy(server.url)
+    closing.push(() => proxy.close())
+    const client = new Redis(proxy.through(server.url), { maxRetriesPerRequest: 20, retryStrategy: () => 50 })
+    closing.push(async () => client.disconnect())
+    client.on('error', () => {})
+    const store = redisStore({ client })
+    await own(store, 'before')
+    const request = claimRequest('granted and lost')
+    // In the same turn: the next connection is made, and hears nothing.
+    const cut = proxy.cutAt(uuidBytes(request.claimId), 'reply').then(() => proxy.silence())
+    const claiming = expect(store.claim(request)).rejects.toMatchObject({ code: 'store-unavailable', sent: undefined })
+    await cut
+    await fill(server)
+    proxy.mend()
+    await claiming
+    const direct = redisStore({ client: (await connect(server.url)).client })
+    expect(await direct.read(request.identity.id)).toMatchObject({ state: 'in_progress', claimId: request.claimId })
+    expect(await direct.releaseMany([{ id: request.identity.id, claimId: request.claimId }])).toEqual([request.claimId])
+  })
 
   it('says written to an answer whose first reply was lost', async () => {
     const proxy = await startTcpProxy(common.server.url)

@@ -130,6 +130,54 @@ describeRedis('the redis store', server => {
     expect((await store.list({ limit: 10 })).records).toEqual([])
   })
 
+  it('leaves nothing for ever of a row that was forgotten or evicted', async () => {
+    const { harness, store } = await both()
+    const unknown = { to: 'unknown', errorCode: 'x', dueInMs: 0 } as const
+    const act = { by: 'a test', reason: 'it was wrong' }
+    const late = await own(store, 'late')
+    await store.fail(late, unknown)
+    await store.complete(late, outcome('late'), hourMs)
+    const evidence = harness.keyOf(late.id, 'evidence')
+    expect(await outside.client.pttl(evidence)).toBe(-1)
+    await store.forget(late.id, act)
+    expect(await outside.client.pttl(evidence)).toBeGreaterThan(29 * 24 * hourMs)
+
+    const foreign = await own(store, 'of another format')
+    const evicted = await own(store, 'evicted')
+    for (const claim of [foreign, evicted]) await store.fail(claim, unknown)
+    expect(await store.reconciliation.unknowns()).toMatchObject([{ count: 2, parked: 0 }])
+    await outside.client.set(harness.keyOf(foreign.id, 'row'), Buffer.from([2, 2, 0, 1]))
+    expect(await store.forget(foreign.id, act)).toEqual({ kind: 'forgotten' })
+    await outside.client.del(harness.keyOf(evicted.id, 'row'))
+    await harness.advance(25 * hourMs)
+    await store.reap({ limit: 10 })
+    expect(await store.reconciliation.unknowns()).toEqual([])
+    // Audits are kept, the evidence for a month, and the fences of the buckets for good.
+    const left = (await outside.client.keys(`${harness.prefix}:{*`)).map(key => key.split(':')[2])
+    expect(left.toSorted()).toEqual(['a', 'a', 'f', 'f', 'f', 'v'])
+  })
+
+  it('leaves a row of a later format due for those who can read it', async () => {
+    const { harness, store } = await both()
+    const dead = await own(store, 'dead', { recovery: 'rerun', leaseMs: 0 })
+    const unknown = await own(store, 'unknown')
+    await store.fail(unknown, { to: 'unknown', errorCode: 'x', dueInMs: 0 })
+    const format = async (number: number) => {
+      for (const { id } of [dead, unknown])
+        await outside.client.setrange(harness.keyOf(id, 'row'), 0, Buffer.from([number]))
+    }
+    const lookups = async () => {
+      const options = { operation: 'payments.create', firstInMs: 0, leaseMs: 1_000, limit: 10 }
+      return (await store.reconciliation.lookups(options)).map(({ id }) => id)
+    }
+    await format(2)
+    expect(await store.sweep({ limit: 10 })).toEqual([])
+    expect(await lookups()).toEqual([])
+    await format(1)
+    expect(await store.sweep({ limit: 10 })).toMatchObject([{ id: dead.id, to: 'failed_retryable' }])
+    expect(await lookups()).toEqual([unknown.id])
+  })
+
   it('keeps a finished identity with 170 bytes of body in one key of 480 bytes', async () => {
     const { harness, store } = await both()
     const claim = await own(store, 'small')

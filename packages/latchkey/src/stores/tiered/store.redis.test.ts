@@ -10,6 +10,7 @@ import {
   bodyOf,
   cached,
   finish,
+  inFront,
   keyIn,
   ownPrefix,
   patientlyInFront,
@@ -96,6 +97,20 @@ for (const kind of clientKinds) {
       const [first, second] = records
       first?.outcome?.body?.fill(0)
       expect(second && bodyOf(second)).toBe('answer to hot')
+    })
+
+    it('lets nobody wait for a request that the store lets wait', async () => {
+      const { below, prefix } = open()
+      const tiered = inFront(opened.client, below.store, prefix)
+      await finish(below.store, 'k')
+      const before = below.claims()
+      const release = below.hold()
+      const asked = [replay(tiered, 'k')]
+      await waitFor(() => below.claims() === before + 1)
+      asked.push(replay(tiered, 'k'), replay(tiered, 'k'))
+      await waitFor(() => below.claims() === before + 3)
+      release()
+      expect((await Promise.all(asked)).map(bodyOf)).toEqual(['answer to k', 'answer to k', 'answer to k'])
     })
 
     it('gives each caller bytes of its own', async () => {

@@ -3,7 +3,7 @@ import type { Clock } from '../../ports/clock.ts'
 import type { Store } from '../../ports/store.ts'
 import type { StoredValue } from '../../ports/faculties/values.ts'
 import type { Tier } from './cache/tier.ts'
-import { readThrough } from './read-through.ts'
+import { readThrough, waitMsMax } from './read-through.ts'
 import { tieredTransactor } from './transactor.ts'
 
 export function withTier<S extends Store>(store: S, tier: Tier, clock: Clock): S {
@@ -12,6 +12,14 @@ export function withTier<S extends Store>(store: S, tier: Tier, clock: Clock): S
   let recording: Store | undefined
   const tiered: S = {
     ...store,
+    traits: {
+      ...store.traits,
+      // Of a store that learns it from its server.
+      get durable() {
+        return store.traits.durable
+      },
+      queueMsMax: (store.traits.queueMsMax ?? 0) + waitMsMax,
+    },
     claim: request => through(request.identity, () => store.claim(request)),
     enqueue: request => through(request.identity, () => store.enqueue(request)),
     read: async id => tier.local(id) ?? store.read(id),

@@ -20,20 +20,22 @@ function startsWith(error: unknown, word: string): boolean {
 
 /** The server refused the call as it was: nothing of it ran. Anything else may have been executed, and its reply was lost. */
 function wasRefused(error: unknown): boolean {
-  return /^(OOM|READONLY|NOREPLICAS|NOAUTH|NOPERM|WRONGPASS|LOADING|MASTERDOWN|CLUSTERDOWN|MISCONF|CROSSSLOT)\b/.test(
-    errorText(error),
-  )
+  return refusals.test(errorText(error))
 }
 
-/** Every error leaves this store in this shape. */
-export function storeError(error: unknown): LatchkeyError {
+/** The last four are of a cluster whose slots are moving, and of a server that runs another script for too long. */
+const refusals =
+  /^(OOM|READONLY|NOREPLICAS|NOAUTH|NOPERM|WRONGPASS|LOADING|MASTERDOWN|CLUSTERDOWN|MISCONF|CROSSSLOT|MOVED|ASK|TRYAGAIN|BUSY)\b/
+
+/** Every error leaves this store in this shape. `wasResent`: an earlier sending of the same call may have run, whatever the last one was told. */
+export function storeError(error: unknown, wasResent: boolean): LatchkeyError {
   if (isLatchkeyError(error)) return error
   return new LatchkeyError(
     'store-unavailable',
     `Redis failed: ${errorText(error).replace(/\.$/, '')}${cureOf(error)}`,
     {
       cause: error,
-      sent: wasRefused(error) ? false : undefined,
+      sent: wasRefused(error) && !wasResent ? false : undefined,
     },
   )
 }

@@ -57,15 +57,16 @@ export function openLink({ sender, prefix, isCluster, replicas, forwardMs }: Lin
 
   /** A script that the server does not know has not run: its text goes after it, and the server knows it from then on. */
   async function send(script: LoadedScript, keys: string[], args: RedisArgument[]): Promise<Sent> {
+    const sentOn = sender.connection
     try {
       return await withProof(script, sender.bySha(script, keys, args))
     } catch (error) {
-      if (!isNoScript(error)) throw storeError(error)
+      if (!isNoScript(error)) throw storeError(error, sentOn !== sender.connection)
     }
     try {
       return await withProof(script, sender.byText(script, keys, args))
     } catch (error) {
-      throw storeError(error)
+      throw storeError(error, sentOn !== sender.connection)
     }
   }
 

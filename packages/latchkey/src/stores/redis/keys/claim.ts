@@ -190,9 +190,10 @@ async function undone(link: Link, { identity, claimId, recovery }: ClaimRequest,
 /** A server without memory grants nothing new, and can still be read: who only wants the answer gets it. */
 async function seenWithoutMemory(link: Link, request: ClaimRequest, error: unknown): Promise<ClaimResult> {
   const record = await readRecord(link, request.identity.id)
-  const { fingerprint, takeOver } = request
+  const { fingerprint, takeOver, claimId } = request
   const from = grantedFrom(record, { fingerprint, takeOver, isStuck: () => false })
-  if (record === undefined || from !== undefined) throw error
+  // Its own: an earlier sending of this claim was granted, and its reply was lost.
+  if (record === undefined || from !== undefined || record.claimId === claimId) throw error
   return { kind: 'seen', record }
 }
 

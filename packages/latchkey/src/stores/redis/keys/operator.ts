@@ -6,8 +6,8 @@ import type { Link } from '../connection/link.ts'
 import { isNil, listOf, numberOf, textOf, textOrUndefined } from '../connection/reply.ts'
 import type { Script } from '../connection/script.ts'
 import type { Reply } from '../../shared/redis/driver.ts'
-import { evidenceLua } from '../lua/evidence.ts'
-import { transitionsLua } from '../lua/transitions.ts'
+import { evidenceLua, orphanMs } from '../lua/evidence.ts'
+import { endDoubtUnreadLua, transitionsLua } from '../lua/transitions.ts'
 import { rowLua, uuidBytes } from './packed-row.ts'
 import { knownRecoveryLua, recordFrom } from './row.ts'
 
@@ -64,7 +64,7 @@ function operatorScript(body: string): Script {
     isReplicated: true,
     parts: rowParts,
     args: ['id', 'by', 'reason'],
-    body: `${knownRecoveryLua}${rowLua}${transitionsLua}${evidenceLua}
+    body: `${knownRecoveryLua}${rowLua}${transitionsLua}${endDoubtUnreadLua}${evidenceLua}
 if not state then return { 'not-found' } end
 ${body}`,
   }
@@ -76,8 +76,11 @@ local isForeign = state > ${unknown}
 local isRunning = state == ${inProgress} and at > now
 if state ~= ${completed} and not isForeign and (isKnown(recovery) or isRunning) then return { 'wrong-state', state } end
 leaveIndexes()
+if isForeign then endDoubtUnread() end
 redis.call('ZREM', expiries, id)
 redis.call('DEL', row, journal)
+-- No reaper comes for a row that is in no index.
+redis.call('PEXPIRE', evidence, ${orphanMs})
 addAudit('forget', by, reason, operation .. string.format(' fence %.0f', fence))
 return { 'forgotten' }`)
 

@@ -2,6 +2,7 @@
 import type { Link } from '../connection/link.ts'
 import type { Script } from '../connection/script.ts'
 import { rowParts } from '../connection/layout.ts'
+import { endDoubtUnreadLua } from '../lua/transitions.ts'
 import { dueRows } from './due.ts'
 import { headLua, saveLua, uuidBytes } from './packed-row.ts'
 import { lifeLua } from './row.ts'
@@ -14,11 +15,12 @@ const reapScript: Script = {
   flags: 'allow-oom',
   parts: rowParts,
   args: ['id'],
-  body: `${headLua}${saveLua}${lifeLua}
+  body: `${headLua}${saveLua}${lifeLua}${endDoubtUnreadLua}
 if not state then
-  -- It had a time to live, and no reaper came before its end.
+  -- It had a time to live, and no reaper came before its end; or it was evicted.
   redis.call('DEL', journal, evidence)
   for _, index in ipairs({ expiries, leases, queue, parked }) do redis.call('ZREM', index, id) end
+  endDoubtUnread()
   return 0
 end
 local over, gone = lifeOf()

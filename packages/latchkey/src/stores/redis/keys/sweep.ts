@@ -15,6 +15,8 @@ const { rerun, resume } = recoveryCodes
 const sweepScript: Script = ownerScript(
   [],
   `
+-- A later version's: it stays due for those who can read it.
+if state and state > ${unknown} then return false end
 if state ~= ${inProgress} then
   -- The row was lost, or another version has moved it: nothing is due here any more.
   redis.call('ZREM', leases, id)

@@ -1,7 +1,7 @@
 /** Evidence and audit in scripts: written only by the script of the act that they describe. */
 
-/** How long evidence about a row that is gone is shown. A row that is there keeps its own until it is reaped. */
-const orphanMs = 30 * 24 * 3_600_000
+/** How long evidence about a row that is gone is shown. A row that is there keeps its own until it is reaped or forgotten. */
+export const orphanMs: number = 30 * 24 * 3_600_000
 
 /**
  * s source · v verdict · a 1 if it moved the row · t at · c claim id of the late owner · r the source's name for it · i its id · p, n, e the

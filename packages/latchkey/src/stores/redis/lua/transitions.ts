@@ -4,6 +4,17 @@ import { saveLua } from '../keys/packed-row.ts'
 
 const { pending, completed, failed_retryable: failedRetryable, unknown } = stateCodes
 
+/** Out of the indexes that have a row by its operation as well, where that cannot be read any more. Few rows are unknown. */
+export const endDoubtUnreadLua: string = `
+local function endDoubtUnread()
+  for _, member in ipairs(redis.call('ZRANGE', unknowns, 0, -1)) do
+    if member:sub(1, 16) == id then
+      redis.call('ZREM', unknowns, member)
+      redis.call('ZREM', lookups, member)
+    end
+  end
+end`
+
 /** Where the row goes, and out of which indexes. */
 export const transitionsLua: string = `${saveLua}
 local function leaveIndexes()

@@ -26,6 +26,8 @@ const grantScript: Script = {
   parts: ['row', 'journal', 'lookups'],
   args: ['id', 'asked', 'firstInMs', 'leaseMs'],
   body: `${rowLua}${saveLua}${stepsLua}${doubtLua}
+-- A later version's: it stays due for those who can read it.
+if state and state > ${unknown} then return false end
 if state ~= ${unknown} or more.pk then
   -- The row was lost, or another version has moved it: nothing is due here any more.
   redis.call('ZREM', lookups, id .. asked)

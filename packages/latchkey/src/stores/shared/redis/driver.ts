@@ -20,7 +20,7 @@ export interface IoredisClient {
   readonly stream?: { cork?(): void; uncork?(): void }
 }
 
-/** What `createClient`, `createCluster` or `createSentinel` of node-redis returns. */
+/** What `createClient`, `createClientPool`, `createCluster` or `createSentinel` of node-redis returns. */
 export interface NodeRedisClient {
   // Generic over its mapping, which no shape can name: what comes back is called as `NodeRedisBytes`.
   withTypeMapping(mapping: never): unknown
@@ -31,6 +31,8 @@ export interface NodeRedisClient {
   readonly masters?: unknown
   /** Of sentinels. */
   readonly getSentinelNode?: unknown
+  /** Of a pool. */
+  readonly totalClients?: unknown
 }
 
 /** The same client, with replies as the bytes that were stored. */

@@ -1,6 +1,13 @@
 /** Scripts through ioredis or node-redis: replies are the bytes that were stored. */
 import { atEndOfTurn, type TurnEnd } from '../../../ports/clock.ts'
-import type { IoredisClient, NodeRedisBytes, NodeRedisClient, RedisArgument, RedisClient } from './driver.ts'
+import type {
+  ConnectionEvent,
+  IoredisClient,
+  NodeRedisBytes,
+  NodeRedisClient,
+  RedisArgument,
+  RedisClient,
+} from './driver.ts'
 
 /** A Lua script. By its SHA-1 a server knows one that it was sent before. */
 export interface ScriptText {
@@ -12,6 +19,8 @@ export interface ScriptText {
 export interface Sender {
   bySha(script: ScriptText, keys: string[], args: RedisArgument[]): Promise<unknown>
   byText(script: ScriptText, keys: string[], args: RedisArgument[]): Promise<unknown>
+  /** Another one since a call was made: the client may have sent the call twice, and knows the reply to the last sending only. */
+  readonly connection: number
   /** For the end of a turn: whatever `send` sends leaves at once, together. */
   inOneWrite(send: () => void): void
 }
@@ -30,7 +39,11 @@ function throughIoredis(client: IoredisClient): Sender {
     untilEndOfTurn()
     return client.callBuffer(command, [script, String(keys.length), ...keys, ...args])
   }
+  const connections = countOf(client, 'ready')
   return {
+    get connection() {
+      return connections.count
+    },
     bySha: ({ sha }, keys, args) => call('evalsha', sha, { keys, args }),
     byText: ({ text }, keys, args) => call('eval', text, { keys, args }),
     inOneWrite,
@@ -67,13 +80,34 @@ function writeTogether(client: IoredisClient): { untilEndOfTurn(): void; inOneWr
   }
 }
 
+interface EventCount {
+  readonly count: number
+}
+
+/** One listener for each client, however many stores it has. */
+const counts = new WeakMap<RedisClient, EventCount>()
+
+function countOf(client: RedisClient, event: ConnectionEvent): EventCount {
+  const known = counts.get(client)
+  if (known !== undefined) return known
+  const counted = { count: 0 }
+  client.on(event, () => (counted.count += 1))
+  counts.set(client, counted)
+  return counted
+}
+
 /** The code of a bulk string in RESP: replies of this kind stay bytes. */
 const bulkString = 36
 
 function throughNodeRedis(client: NodeRedisClient): Sender {
   // Without the mapping, bytes are decoded as UTF-8, which destroys what is none.
   const bytes = client.withTypeMapping({ [bulkString]: Buffer } as never) as NodeRedisBytes
+  // It fails a call whose connection broke. Only that of sentinels sends it again, to the master that it finds then.
+  const masters = countOf(client, 'topology-change')
   return {
+    get connection() {
+      return masters.count
+    },
     bySha: ({ sha }, keys, args) => bytes.evalSha(sha, { keys, arguments: args }),
     byText: ({ text }, keys, args) => bytes.eval(text, { keys, arguments: args }),
     inOneWrite: send => send(),
