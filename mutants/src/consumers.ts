@@ -75,17 +75,6 @@ export const consumerMutants: readonly Mutant[] = [
     caughtBy: [shared('begins nothing once it is stopped, also of what its broker had sent before')],
   },
   {
-    name: 'consumers: marked messages are taken after stop',
-    patches: [
-      {
-        file: `${folder}/consuming.ts`,
-        find: 'while (!stopping.aborted) {\n    const isMore',
-        replace: 'while (stopping !== undefined) {\n    const isMore',
-      },
-    ],
-    caughtBy: [shared('runs marked messages one by one until it is stopped, however many there are')],
-  },
-  {
     name: 'consumers: a delivery that waits for another one asks again at once',
     patches: [
       {

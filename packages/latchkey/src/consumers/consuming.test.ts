@@ -1,6 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import { afterEach, expect, it } from 'vitest'
-import { systemClock } from '../ports/clock.ts'
+import { sleep, systemClock } from '../ports/clock.ts'
 import { silentTelemetry } from '../ports/telemetry.ts'
 import { type Consuming, type Delivery, startConsuming } from './consuming.ts'
 
@@ -80,6 +80,18 @@ it('runs no more messages at the same time than it was told, and ends the wait f
   const waiting = on.take(delivery(() => undefined))
   expect(await on.stop({ timeoutMs: 0 })).toEqual({ drained: false })
   await waiting
+})
+
+it('has as many wait for its end as there are partitions, without a warning of a leak', async () => {
+  const warnings: Error[] = []
+  const onWarning = (warning: Error) => void warnings.push(warning)
+  process.on('warning', onWarning)
+  const on = start(1, async () => undefined)
+  for (let partition = 0; partition < 50; partition++) void sleep(systemClock, 60_000, on.stopping)
+  await turn()
+  await on.stop()
+  process.off('warning', onWarning)
+  expect(warnings).toEqual([])
 })
 
 it('begins nothing once it is stopped, also of what its broker had sent before', async () => {

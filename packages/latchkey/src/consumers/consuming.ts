@@ -1,4 +1,5 @@
 /** What consumers of all brokers share: deliveries under way, the pause while the store is down, marked messages, and the end. */
+import { setMaxListeners } from 'node:events'
 import type { InboxMessage, InboxResult } from '../inbox/index.ts'
 import { type Clock, sleep } from '../ports/clock.ts'
 import { faultPoint } from '../ports/telemetry.ts'
@@ -48,6 +49,8 @@ const redriveEveryMs = 5_000
 export function startConsuming(receiver: Receiver, concurrency: number): Consuming {
   const { clock, telemetry, operation } = receiver
   const stopping = new AbortController()
+  // Each partition that is paused waits for it. Beyond ten, Node would warn of a leak.
+  setMaxListeners(0, stopping.signal)
   const underWay = new Set<Promise<void>>()
   let running = 0
   const room = openRoom()

@@ -48,7 +48,12 @@ export function consumerProcesses(prefix: string, shop: () => Shop): Processes {
     start: async kind => void (await fork(kind, undefined)),
     async startAndDie(kind, death) {
       const child = await fork(kind, death)
-      const [, signal]: unknown[] = await once(child, 'exit', { signal: AbortSignal.timeout(deathMsMax) })
+      const exit = once(child, 'exit', { signal: AbortSignal.timeout(deathMsMax) })
+      const [, signal]: unknown[] = await exit.catch((cause: unknown) => {
+        throw new Error(`a process that was to die has not come by its moment: ${JSON.stringify({ kind, death })}`, {
+          cause,
+        })
+      })
       expect(signal).toBe('SIGKILL')
     },
     async publish(kind, messages) {

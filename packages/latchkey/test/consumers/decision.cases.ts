@@ -11,6 +11,11 @@ const hold = { onFailure: 'hold', leaseMs: 10_000 } as const
 const pause = (ms: number) => new Promise(resolve => setTimeout(resolve, ms))
 
 export function defineDecisions(broker: () => ConsumerBroker, store: () => MemoryStore): void {
+  defineWaits(broker, store)
+  defineUnknowns(broker, store)
+}
+
+function defineWaits(broker: () => ConsumerBroker, store: () => MemoryStore): void {
   it('waits for a delivery that is under way elsewhere, and asks for it now and then only', async () => {
     let asked = 0
     const claim: Store['claim'] = request => ((asked += 1), store().claim(request))
@@ -47,7 +52,9 @@ export function defineDecisions(broker: () => ConsumerBroker, store: () => Memor
     await subscription.stop({ timeoutMs: 1_000 })
     await here.close()
   })
+}
 
+function defineUnknowns(broker: () => ConsumerBroker, store: () => MemoryStore): void {
   it('runs an unknown message again, or never, as its row is settled', async () => {
     const latchkey = quiet(store())
     const options = { consumer: 'holding', backoffMs: 50, backoffMsMax: 500 }

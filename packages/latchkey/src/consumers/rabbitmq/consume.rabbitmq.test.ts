@@ -81,6 +81,19 @@ describeRabbitmq('a consumer of RabbitMQ', server => {
     await eventually(() => expect(sources).toEqual([exchange, exchange, exchange]))
   })
 
+  it('has messages wait in queues of a quorum, which hand them back with a confirm', async () => {
+    await publish('m-1', { order: 'm-1' })
+    const attempts: number[] = []
+    const handler = (_: unknown, attempt: number) => {
+      attempts.push(attempt)
+      if (attempt < 3) throw new Error('not yet')
+    }
+    await start(handler, { waitQueueType: 'quorum' } as never)
+    await eventually(() => expect(attempts).toEqual([1, 2, 3]))
+    // As a classic queue, it is another one.
+    await expect(start(() => undefined, { waitQueueType: 'classic' } as never)).rejects.toThrow('PRECONDITION_FAILED')
+  })
+
   it('tells the type of a message, and sends a copy that waits to nobody else', async () => {
     await channel.assertQueue(copies, { durable: true })
     const options = {

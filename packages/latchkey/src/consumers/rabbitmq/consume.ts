@@ -5,14 +5,20 @@ import type { InboxHandler, InboxResult } from '../../inbox/index.ts'
 import { checkOptions, type ChecksOf } from '../../ports/check-options.ts'
 import { sleep } from '../../ports/clock.ts'
 import { misconfigured } from '../../ports/errors.ts'
-import { having, listOf, text, waitedMs } from '../../ports/option-kinds.ts'
+import { having, listOf, oneOf, text, waitedMs } from '../../ports/option-kinds.ts'
 import { type Consuming, type Delivery, endsWithin, leaveMsMax, startConsuming } from '../consuming.ts'
 import { type GivenEnvelopeOptions, messageOf } from '../envelope.ts'
 import { consumeChecks, type ConsumeOptions, type InputOptions, type Subscription } from '../options.ts'
 import { type Consumed, type Receiver, receiverOf } from '../receiver.ts'
 import type { RabbitmqChannel, RabbitmqConnection, RabbitmqMessage } from './driver.ts'
 import { envelopeOf } from './envelope.ts'
-import { openWaitQueues, waitMsDefault, type WaitQueues } from './wait-queues.ts'
+import {
+  openWaitQueues,
+  waitMsDefault,
+  type WaitQueueOptions,
+  type WaitQueues,
+  type WaitQueueType,
+} from './wait-queues.ts'
 
 export interface RabbitmqConsumeOptions extends ConsumeOptions {
   /** `await connect(url, { recovery: true })` of `amqplib`. The consumer opens a channel on it, again after one was closed. */
@@ -21,6 +27,11 @@ export interface RabbitmqConsumeOptions extends ConsumeOptions {
   readonly queue: string
   /** How long messages can wait before they come again; delays are rounded up to these. Default 1 s, 10 s, 1 min and 10 min. */
   readonly waitMs?: readonly number[]
+  /**
+   * Of what type the queues are in which messages wait. Default `classic`. Choose `quorum` in a cluster: a classic queue sends a message back once, whether or not it
+   * arrives, and one whose queue is away at that moment is lost. Queues that are there keep their type, and the other one is refused.
+   */
+  readonly waitQueueType?: WaitQueueType
 }
 
 export interface RabbitmqDefinedConsumeOptions<Input> extends RabbitmqConsumeOptions, InputOptions<Input> {}
@@ -42,14 +53,16 @@ export async function consume<X extends Execution, Input, C>(
 ): Promise<Subscription> {
   const owner = `consume ${operation.name}`
   checkOptions(owner, options, rabbitmqChecks)
-  const { connection, queue, concurrency = 1, waitMs = waitMsDefault, contentType, consumer, ...inboxOptions } = options
+  const { connection, queue, concurrency = 1, contentType, consumer, ...rest } = options
+  const { waitMs = waitMsDefault, waitQueueType = 'classic', ...inboxOptions } = rest
   if (connection === undefined || queue === undefined || waitMs.length === 0) {
     throw misconfigured(
       `${owner} needs connection: await connect(url), the name of a queue, and at least one of waitMs`,
     )
   }
   const receiver = receiverOf(operation, { ...inboxOptions, consumer: consumer ?? queue }, handler)
-  const place = { connection, queue, concurrency, waitMs, receiver, envelope: { contentType } }
+  const waits = { queue, waitMs, type: waitQueueType }
+  const place = { connection, queue, concurrency, waits, receiver, envelope: { contentType } }
   // Before anything is taken: a queue that is missing is an error of the caller's.
   const first = await openSession(place)
   const consuming = startConsuming(receiver, concurrency)
@@ -68,13 +81,14 @@ const rabbitmqChecks: ChecksOf<RabbitmqDefinedConsumeOptions<unknown>> = {
   connection: having('a connection of amqplib', 'createConfirmChannel'),
   queue: text,
   waitMs: listOf(waitedMs),
+  waitQueueType: oneOf('classic', 'quorum'),
 }
 
 interface Queue {
   readonly connection: RabbitmqConnection
   readonly queue: string
   readonly concurrency: number
-  readonly waitMs: readonly number[]
+  readonly waits: WaitQueueOptions
   readonly receiver: Receiver
   readonly envelope: GivenEnvelopeOptions
 }
@@ -88,7 +102,7 @@ interface Session {
   onClose: () => void
 }
 
-async function openSession({ connection, queue, concurrency, waitMs, receiver }: Queue): Promise<Session> {
+async function openSession({ connection, queue, concurrency, waits, receiver }: Queue): Promise<Session> {
   const channel = await connection.createConfirmChannel()
   let session: Session | undefined
   let isClosed = false
@@ -104,7 +118,7 @@ async function openSession({ connection, queue, concurrency, waitMs, receiver }:
   })
   await channel.checkQueue(queue)
   await channel.prefetch(concurrency)
-  const waiting = await openWaitQueues(channel, queue, waitMs)
+  const waiting = await openWaitQueues(channel, waits)
   return (session = { channel, waiting, isClosed: () => isClosed, onClose() {} })
 }
 

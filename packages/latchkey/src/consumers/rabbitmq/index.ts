@@ -7,5 +7,6 @@ export type {
   RabbitmqProperties,
   RabbitmqQueueOptions,
 } from './driver.ts'
+export type { WaitQueueType } from './wait-queues.ts'
 export type { StopOptions } from '../consuming.ts'
 export type { ConsumeOptions, InputOptions, Subscription } from '../options.ts'
