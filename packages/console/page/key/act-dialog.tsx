@@ -8,7 +8,11 @@ import { TextField } from '../parts/field.tsx'
 import { ProblemNote } from '../parts/problem.tsx'
 
 const explained = {
-  take: { title: 'Take this row', path: 'take', does: 'Your name stands beside it, so that nobody else starts on it.' },
+  take: {
+    title: 'Take this row',
+    path: 'take',
+    does: 'Your name is shown beside it, so that nobody else starts on it.',
+  },
   look_up: {
     title: 'Look up at the provider now',
     path: 'reconcile',
@@ -36,8 +40,10 @@ interface ActDialogProps {
   onClose(isDone: boolean): void
 }
 
-export function ActDialog({ name, row, onClose }: ActDialogProps) {
+export function ActDialog({ name, row: given, onClose }: ActDialogProps) {
   const { title, path, does } = explained[name]
+  // As it was when the dialog was opened: an answer that was under way may still change what is behind it.
+  const [row] = useState(given)
   const [reason, setReason] = useState('')
   const [confirm, setConfirm] = useState('')
   const act = useAct()
@@ -57,7 +63,7 @@ export function ActDialog({ name, row, onClose }: ActDialogProps) {
     <Dialog title={title} onClose={() => onClose(false)}>
       <form onSubmit={event => void submit(event)}>
         <p>{does}</p>
-        <TextField label="Reason" hint="stands in the audit" value={reason} onValue={setReason} isRequired hasFocus />
+        <TextField label="Reason" hint="kept in the audit" value={reason} onValue={setReason} isRequired hasFocus />
         {mustConfirm && (
           <TextField label={`Type ${row.id.slice(0, 4)} to confirm`} value={confirm} onValue={setConfirm} isRequired />
         )}

@@ -20,12 +20,14 @@ export function ProblemNote({ problem }: { problem: Problem | undefined }) {
 const cures: Readonly<Record<string, (members: Problem['members']) => string>> = {
   'row-moved': () => 'The row has moved since you read it. Nothing was done.',
   'not-permitted': ({ right }) => `You do not have the right ${String(right)}. Ask somebody who has it.`,
+  'no-such-route': () => 'There is nothing at this address. If it is the id of a row, it may be incomplete.',
+  'not-authenticated': () => 'You are not signed in, or not any more. Sign in again, then reload this page.',
   'not-found': () => 'There is no such row, or it belongs to a scope that you may not see.',
   'quarantine-not-over': ({ leftMs }) =>
     `It is too early to say no: the provider may still execute the request. Answer again in ${durationText(Number(leftMs))}, or give the provider's explicit denial.`,
   'too-soon': ({ leftMs }) => `The provider was asked a moment ago. Ask again in ${durationText(Number(leftMs))}.`,
   'too-many-acts': ({ retryAfterMs }) =>
-    `You have done more in this minute than one person may. Go on in ${durationText(Number(retryAfterMs))}.`,
+    `That is more acts in a minute than one person may do. You can go on in ${durationText(Number(retryAfterMs))}.`,
   'own-proposal': () => 'You made this proposal. Somebody else has to decide it.',
   'proposal-closed': ({ state }) => `The proposal is ${String(state)} already.`,
   'wrong-verdict': ({ needs, effect }) =>
