@@ -53,10 +53,14 @@ export function playgroundGuide({ url, store, leftOut, directory, provider, book
 export const purpose =
   'A payments API whose operations happen once, however often they are asked for, and the payment provider that it calls.'
 
+/** Nothing here needs a browser, and nothing opens one. */
+const watched =
+  'With a browser: open this address, and kill the provider in the middle of a payment. Without one: the commands below do the same.'
+
 /** `secret`: lines for the person who started it, and for nobody who asks over HTTP. */
 export function guideText({ url, about, steps }: Guide, secret = ''): string {
   const told = steps.map(({ says, does }, index) => [`${index + 1}. ${says}`, ...does].join('\n   '))
-  return `\nLatchkey playground at ${url}\n${purpose}\n${about}\n${secret}\n${told.join('\n\n')}\n\nCtrl-C stops everything.\n`
+  return `\nLatchkey playground at ${url}\n${purpose}\n${about}\n${watched}\n${secret}\n${told.join('\n\n')}\n\nCtrl-C stops everything.\n`
 }
 
 function orderSteps(url: string): Step[] {

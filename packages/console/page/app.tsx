@@ -4,8 +4,9 @@ import type { Overview, Session } from 'latchkey/admin'
 import { type Polled, usePoll } from './api/poll.ts'
 import { Key } from './key/key.tsx'
 import { LiveRegion } from './parts/announce.tsx'
+import { useKeptFocus } from './parts/kept-focus.ts'
 import { ProblemNote } from './parts/problem.tsx'
-import { hrefOf, type Route, useRoute } from './parts/route.ts'
+import { hrefOf, replaceRoute, type Route, useRoute } from './parts/route.ts'
 import { SessionContext } from './parts/session.ts'
 import { Shortcuts } from './parts/shortcuts.tsx'
 import { Audit } from './screens/audit.tsx'
@@ -32,9 +33,8 @@ const screens: readonly (readonly [screen: string, title: string])[] = [
 export function App() {
   const session = usePoll<Session>('session', { everyMs: 60_000 })
   const overview = usePoll<Overview>(session.value === undefined ? undefined : 'overview', { everyMs: 5_000 })
-  const asked = useRoute()
-  const home = (overview.value?.unknown.count ?? 0) > 0 ? 'unknown' : 'now'
-  const route = asked.screen === '' ? { ...asked, screen: home } : asked
+  const route = useRoute()
+  useHome(route, overview)
   return (
     <SessionContext.Provider value={session.value}>
       <a class="skip" href="#main" onClick={skip}>
@@ -42,7 +42,7 @@ export function App() {
       </a>
       <Header session={session.value} overview={overview.value} screen={route.screen} />
       <main id="main" tabIndex={-1}>
-        {session.value === undefined ? (
+        {session.value === undefined || route.screen === '' ? (
           <Waiting session={session} />
         ) : (
           <Screen route={route} overview={overview} key={`${route.screen} ${route.id}`} />
@@ -51,6 +51,14 @@ export function App() {
       <LiveRegion />
     </SessionContext.Provider>
   )
+}
+
+/** Where an address without a screen leads is decided once: what is counted later changes no screen under its reader. */
+function useHome({ screen }: Route, { value, problem }: Polled<Overview>): void {
+  const isKnown = value !== undefined || problem !== undefined
+  useEffect(() => {
+    if (screen === '' && isKnown) replaceRoute(hrefOf((value?.unknown.count ?? 0) > 0 ? 'unknown' : 'now'))
+  }, [screen, isKnown])
 }
 
 /** The part after the # is the screen: the browser must not take it for an anchor. */
@@ -63,7 +71,7 @@ function Waiting({ session }: { session: Polled<Session> }) {
   return (
     <>
       <h1>Latchkey</h1>
-      {session.problem === undefined ? <p>Asking who you are…</p> : <ProblemNote problem={session.problem} />}
+      {session.problem === undefined ? <p>Loading…</p> : <ProblemNote problem={session.problem} />}
     </>
   )
 }
@@ -105,6 +113,7 @@ function Header({ session, overview, screen }: HeaderProps) {
 
 function Screen({ route, overview }: { route: Route; overview: Polled<Overview> }) {
   const box = useRef<HTMLDivElement>(null)
+  useKeptFocus(box)
   useEffect(() => {
     const heading = box.current?.querySelector('h1')
     document.title = `${heading?.textContent ?? 'Latchkey'} – Latchkey`
@@ -123,7 +132,7 @@ function screenOf(route: Route, overview: Polled<Overview>) {
     case 'parked':
       return <Queue kind={route.screen} route={route} {...seen} />
     case 'key':
-      return <Key id={route.id} />
+      return <Key id={route.id} overview={overview.value} />
     case 'outbox':
       return <Outbox {...seen} />
     case 'proposals':

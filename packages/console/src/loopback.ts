@@ -4,7 +4,7 @@ import { type AdminHandler, adminRoutes, type AdminRoutesOptions, type ConsoleFi
 import { consoleFiles } from './files.ts'
 
 export interface LoopbackOptions<Tx> extends Omit<AdminRoutesOptions<Tx>, 'authorize' | 'hosts' | 'console'> {
-  /** Who acts. The name stands in the audit. */
+  /** Who acts. The audit has this name. */
   readonly person: Person
   /** Where it listens, as a browser names it: `127.0.0.1:8081`. Read at the first request, so that the kernel may choose the port. */
   readonly host: () => string
@@ -30,14 +30,14 @@ export function loopbackConsole<Tx>(given: LoopbackOptions<Tx>): LoopbackConsole
   const session = newSecret()
   let isUsed = false
   let routes: AdminHandler | undefined
-  const isSignedIn = (request: Request) => isSame(cookieOf(request), session)
+  const isSignedIn = (request: Request) => isSame(cookieOf(request, cookieFor(host())), session)
   return {
     query: `?token=${token}`,
     async handler(request) {
       const shown = new URL(request.url).searchParams.get('token')
       if (shown !== null && !isUsed && isSame(shown, token)) {
         isUsed = true
-        return signedIn(session)
+        return signedIn(cookieFor(host()), session)
       }
       routes ??= adminRoutes<Tx>({
         ...options,
@@ -61,16 +61,19 @@ function isSame(given: string, secret: string): boolean {
   return left.length === right.length && timingSafeEqual(left, right)
 }
 
-const cookie = 'latchkey_console'
+/** Browsers keep cookies by name and not by port: two consoles of one machine must not sign each other out. */
+function cookieFor(host: string): string {
+  return `latchkey_console_${/:(\d+)$/.exec(host)?.[1] ?? 'default'}`
+}
 
-function cookieOf({ headers }: Request): string {
+function cookieOf({ headers }: Request, cookie: string): string {
   return new RegExp(`(?:^|; )${cookie}=([\\w-]+)`).exec(headers.get('cookie') ?? '')?.[1] ?? ''
 }
 
 const headers = { 'cache-control': 'no-store', 'referrer-policy': 'no-referrer', 'x-content-type-options': 'nosniff' }
 
 /** Without a path of its own the cookie belongs to the mount, wherever that is. */
-function signedIn(session: string): Response {
+function signedIn(cookie: string, session: string): Response {
   const value = `${cookie}=${session}; HttpOnly; SameSite=Strict; Max-Age=${sessionSeconds}`
   return new Response(null, { status: 303, headers: { ...headers, 'set-cookie': value, location: './' } })
 }

@@ -52,8 +52,20 @@ describeBrowser('a list of many rows', own => {
     await row(1).locator('a:focus').waitFor()
   })
 
+  it('shows the row that has the focus above the bar of acts', async () => {
+    const bar = page.getByRole('toolbar', { name: 'Selected rows' })
+    const focused = page.locator('a[data-row]:focus')
+    await row(1).locator('a[data-row]').focus()
+    for (let place = 2; place <= 30; place += 1) {
+      await page.keyboard.press('j')
+      await row(place).locator('a:focus').waitFor()
+      const [above, below] = [await focused.boundingBox(), await bar.boundingBox()]
+      expect((above?.y ?? Infinity) + (above?.height ?? 0), `row ${place}`).toBeLessThanOrEqual(below?.y ?? 0)
+    }
+  })
+
   it('is selected whole, also the rows that are not drawn', async () => {
     await page.getByRole('checkbox', { name: 'Select all shown rows' }).check()
-    await page.getByText(`${rows} selected, standing still`).waitFor()
+    await page.getByText(`${rows} selected, updates paused`).waitFor()
   })
 })

@@ -17,15 +17,16 @@ describe('the console for one person at this machine', () => {
     rmSync(directory, { recursive: true, force: true })
   })
 
-  function open() {
+  function open(port = 8081) {
+    const name = `127.0.0.1:${port}`
     const { handler, query } = loopbackConsole({
       latchkey: shop.latchkey,
       person: { name: 'you', role: 'approver' },
-      host: () => '127.0.0.1:8081',
+      host: () => name,
       files: { read: path => (path === 'index.html' ? page : undefined) },
     })
     const get = (path: string, headers: Readonly<Record<string, string>> = {}) =>
-      handler(new Request(`http://127.0.0.1:8081/console/${path}`, { headers: { host: '127.0.0.1:8081', ...headers } }))
+      handler(new Request(`http://${name}/console/${path}`, { headers: { host: name, ...headers } }))
     return { get, query }
   }
 
@@ -45,9 +46,21 @@ describe('the console for one person at this machine', () => {
     const { get } = open()
     for (const path of ['', '?token=', `?token=${'A'.repeat(43)}`, 'assets/x.js', 'api/v1/session'])
       expect((await get(path)).status, path).toBe(401)
-    for (const cookie of ['latchkey_console=', `latchkey_console=${'A'.repeat(43)}`])
+    for (const cookie of ['latchkey_console_8081=', `latchkey_console_8081=${'A'.repeat(43)}`])
       expect((await get('', { cookie })).status, cookie).toBe(401)
     expect(await (await get('')).text()).toContain('Open the link that was printed')
+  })
+
+  it('leaves the session of another console on this machine alone', async () => {
+    const jar = new Map<string, string>()
+    const consoles = [open(8081), open(8082)]
+    for (const { get, query } of consoles) {
+      const [name = '', value = ''] = (await get(query)).headers.get('set-cookie')?.split(/[=;]/) ?? []
+      jar.set(name, value)
+    }
+    // A browser sends all cookies of the machine to each of its ports.
+    const cookie = [...jar].map(([name, value]) => `${name}=${value}`).join('; ')
+    for (const { get } of consoles) expect((await get('api/v1/session', { cookie })).status).toBe(200)
   })
 
   it('is closed to other names of this machine, also with the cookie', async () => {

@@ -105,6 +105,19 @@ describeBrowser('every screen', own => {
     expect(alarms).toEqual([])
   })
 
+  it('needs no scrolling to the side at 320 pixels, which is a zoom of 400 %', { timeout: 120_000 }, async () => {
+    const page = await filled.visit(own.server, 'approver', 'now')
+    await page.setViewportSize({ width: 320, height: 640 })
+    const wide: string[] = []
+    for (const screen of [...screens, `key/${ids.unknown}`, `key/${ids.completed}`]) {
+      await page.goto(`${filled.url}#/${screen}`)
+      await calm(page)
+      const width = await page.evaluate<number>('document.documentElement.scrollWidth')
+      if (width > 320) wide.push(`${screen}: ${width}`)
+    }
+    expect(wide).toEqual([])
+  })
+
   it('stands still while rows are selected, a dialog is open, or nobody looks', { timeout: 60_000 }, async () => {
     const page = await filled.visit(own.server, 'approver', 'unknown')
     const asked: string[] = []

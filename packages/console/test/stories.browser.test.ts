@@ -77,6 +77,7 @@ describeBrowser('an operator with a keyboard', own => {
     const page = await world.visit(own.server, 'viewer', 'operations')
     const row = page.getByRole('row', { name: /^transfers\.create/ })
     await row.getByText('no executions in the last hour').waitFor()
+    await row.getByRole('cell', { name: 'hold', exact: true }).waitFor()
     // As another process counts them.
     const took = (edge: number, count: number) => ({
       ...{ operation: 'transfers.create', metric: `execution.duration.${edge}`, count },

@@ -26,8 +26,8 @@ function page({ about, steps }: Guide) {
         <p>${purpose} No money is real.</p>
         <p>${about}</p>
         <p>
-          <a href="console/">The operators' console</a> of this shop: open it first by the link that was printed at the
-          start.
+          <a href="console/">The operators' console</a> of this shop. The first time, use the link that was printed at
+          the start: it signs this browser in.
         </p>
         <fieldset>
           <legend>Tenant</legend>
@@ -47,7 +47,9 @@ function page({ about, steps }: Guide) {
         <h2>What happened</h2>
         <ul id="strip"></ul>
         <h2>Scenes of the story</h2>
-        <p>Each is played in a shop of its own, and counted: as many charges as were meant.</p>
+        <p>
+          Each runs in a shop of its own. At its end the charges are counted: there must be exactly as many as intended.
+        </p>
         <ul id="scenes"></ul>
         <pre id="scene" tabindex="0" aria-label="The scene that is played"></pre>
         <details>

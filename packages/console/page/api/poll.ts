@@ -15,14 +15,15 @@ export interface Polled<T> {
 
 /** Reasons to stand still: rows are selected, a dialog is open, somebody pressed pause. */
 const holds = new Set<symbol>()
-const resumed = new Set<() => void>()
+/** Every poller, which knows itself whether it still has to wait. */
+const pollers = new Set<() => void>()
 
-export function isHeld(): boolean {
+function isHeld(): boolean {
   return holds.size > 0 || document.hidden
 }
 
 function wake(): void {
-  if (!isHeld()) for (const each of resumed) each()
+  for (const goOn of pollers) goOn()
 }
 
 document.addEventListener('visibilitychange', wake)
@@ -39,19 +40,22 @@ export function useHold(isActive: boolean): void {
   }, [isActive])
 }
 
-interface PollOptions {
+interface PollOptions<T> {
   readonly everyMs: number
   /** Also while a dialog is open: it is what the dialog waits for. */
   readonly isOfDialog?: boolean
+  /** A value after which nothing changes any more. Has to be the same function in every render. */
+  readonly isLast?: (value: T) => boolean
 }
 
-export function usePoll<T>(path: string | undefined, { everyMs, isOfDialog = false }: PollOptions): Polled<T> {
+export function usePoll<T>(path: string | undefined, options: PollOptions<T>): Polled<T> {
+  const { everyMs, isOfDialog = false, isLast = never } = options
   const [state, setState] = useState<Omit<Polled<T>, 'refresh'> & { path: string | undefined }>(nothing(path))
   const turn = useRef<() => void>(() => {})
   useEffect(() => {
     if (path === undefined) return undefined
     setState(nothing(path))
-    const poller = openPoller<T>(path, { everyMs, isOfDialog }, next => {
+    const poller = openPoller<T>(path, { everyMs, isOfDialog, isLast }, next => {
       setState(before => ({
         path,
         value: next.value ?? before.value,
@@ -61,10 +65,14 @@ export function usePoll<T>(path: string | undefined, { everyMs, isOfDialog = fal
     })
     turn.current = poller.refresh
     return poller.stop
-  }, [path, everyMs, isOfDialog])
+  }, [path, everyMs, isOfDialog, isLast])
   const refresh = useCallback(() => turn.current(), [])
   // A change of the address takes a render to arrive here: what the old one gave must not be shown under the new one.
   return { ...(state.path === path ? state : nothing(path)), refresh }
+}
+
+function never(): boolean {
+  return false
 }
 
 function nothing(path: string | undefined) {
@@ -76,7 +84,8 @@ interface Turn<T> {
   readonly problem: Problem | undefined
 }
 
-function openPoller<T>(path: string, { everyMs, isOfDialog }: Required<PollOptions>, onTurn: (turn: Turn<T>) => void) {
+function openPoller<T>(path: string, options: Required<PollOptions<T>>, onTurn: (turn: Turn<T>) => void) {
+  const { everyMs, isOfDialog, isLast } = options
   const ended = new AbortController()
   let etag: string | undefined
   let timer: ReturnType<typeof setTimeout> | undefined
@@ -104,26 +113,25 @@ function openPoller<T>(path: string, { everyMs, isOfDialog }: Required<PollOptio
     if (isAskedAgain) {
       isAskedAgain = false
       void turn()
-      return
-    }
-    timer = setTimeout(next, Math.min(everyMs * 2 ** Math.min(failures, 4), slowestMs))
+    } else if (answer.kind === 'ok' && isLast(answer.value)) pollers.delete(goOn)
+    else timer = setTimeout(goOn, Math.min(everyMs * 2 ** Math.min(failures, 4), slowestMs))
   }
 
-  function next(): void {
+  /** Where it has to wait, `wake` calls again. */
+  function goOn(): void {
     const mustWait = isOfDialog ? document.hidden : isHeld()
-    // `wake` calls when the last reason to stand still is gone.
     if (!mustWait) void turn()
   }
 
   const refresh = () => void turn()
-  resumed.add(refresh)
+  pollers.add(goOn)
   void turn()
   return {
     refresh,
     stop() {
       ended.abort()
       clearTimeout(timer)
-      resumed.delete(refresh)
+      pollers.delete(goOn)
     },
   }
 }

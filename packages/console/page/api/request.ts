@@ -80,7 +80,7 @@ async function send<T>(path: string, init: RequestInit): Promise<Answer<T>> {
     const value = (await response.json()) as T
     return { kind: 'ok', status: response.status, value, etag: response.headers.get('etag') ?? undefined }
   } catch {
-    return { kind: 'problem', problem: unreachable(limit.aborted) }
+    return { kind: 'problem', problem: unreachable(limit.aborted, init.method === 'POST') }
   }
 }
 
@@ -96,12 +96,15 @@ async function problemOf(response: Response): Promise<Problem> {
   }
 }
 
-function unreachable(isLate: boolean): Problem {
+function unreachable(isLate: boolean, isAct: boolean): Problem {
+  const title = isLate ? `No answer within ${answerWithinMs / 1000} s` : 'The server cannot be reached'
   return {
     status: 0,
     code: 'unreachable',
-    title: isLate ? `No answer within ${answerWithinMs / 1000} s` : 'The server cannot be reached',
-    detail: 'Nothing is known about what it did. The same act can be sent again: it is done once.',
+    title,
+    detail: isAct
+      ? `${title}: nothing is known about what it did. Send it again: the same act is done once.`
+      : `${title}: what you see is from before. The page keeps asking.`,
     members: {},
   }
 }

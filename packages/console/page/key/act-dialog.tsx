@@ -40,8 +40,10 @@ interface ActDialogProps {
   onClose(isDone: boolean): void
 }
 
-export function ActDialog({ name, row, onClose }: ActDialogProps) {
+export function ActDialog({ name, row: given, onClose }: ActDialogProps) {
   const { title, path, does } = explained[name]
+  // As it was when the dialog was opened: an answer that was under way may still change what is behind it.
+  const [row] = useState(given)
   const [reason, setReason] = useState('')
   const [confirm, setConfirm] = useState('')
   const act = useAct()
@@ -61,7 +63,7 @@ export function ActDialog({ name, row, onClose }: ActDialogProps) {
     <Dialog title={title} onClose={() => onClose(false)}>
       <form onSubmit={event => void submit(event)}>
         <p>{does}</p>
-        <TextField label="Reason" hint="stands in the audit" value={reason} onValue={setReason} isRequired hasFocus />
+        <TextField label="Reason" hint="kept in the audit" value={reason} onValue={setReason} isRequired hasFocus />
         {mustConfirm && (
           <TextField label={`Type ${row.id.slice(0, 4)} to confirm`} value={confirm} onValue={setConfirm} isRequired />
         )}

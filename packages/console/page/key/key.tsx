@@ -1,18 +1,17 @@
 /** One row: what it is, what happened to it, and what may be done. */
-import { useState } from 'preact/hooks'
-import type { AdminKey, TimelineEntry } from 'latchkey/admin'
+import { useEffect, useState } from 'preact/hooks'
+import type { AdminKey, Overview, TimelineEntry } from 'latchkey/admin'
 import { usePoll } from '../api/poll.ts'
-import { durationText } from '../parts/duration.ts'
+import { announce } from '../parts/announce.tsx'
 import { ProblemNote } from '../parts/problem.tsx'
 import { hrefOf } from '../parts/route.ts'
-import { RowStates } from '../parts/state.tsx'
-import { Age, Moment } from '../parts/time.tsx'
 import { ActDialog, type RowActName } from './act-dialog.tsx'
+import { Facts } from './facts.tsx'
 import { Question } from './question.tsx'
 import { RevealDialog } from './reveal-dialog.tsx'
 import { Timeline } from './timeline.tsx'
 
-export function Key({ id }: { id: string }) {
+export function Key({ id, overview }: { id: string; overview: Overview | undefined }) {
   const path = `keys/${encodeURIComponent(id)}`
   const key = usePoll<AdminKey>(path, { everyMs: 2_000 })
   const timeline = usePoll<readonly TimelineEntry[]>(`${path}/timeline`, { everyMs: 2_000 })
@@ -21,6 +20,7 @@ export function Key({ id }: { id: string }) {
     timeline.refresh()
   }
   const row = key.value
+  const isGone = row !== undefined && key.problem?.code === 'not-found'
   return (
     <>
       <p>
@@ -29,73 +29,30 @@ export function Key({ id }: { id: string }) {
         </a>
       </p>
       <h1 tabIndex={-1}>{row === undefined ? `Key ${id.slice(0, 8)}` : `${row.operation} · ${row.scope}`}</h1>
-      <ProblemNote problem={key.problem} />
-      {row !== undefined && (
+      {isGone ? <GoneNote id={id} /> : <ProblemNote problem={key.problem} />}
+      {row !== undefined && !isGone && (
         <>
-          <Facts row={row} readAtMs={key.readAtMs} />
+          <Facts row={row} readAtMs={key.readAtMs} overview={overview} />
           <Acts row={row} onDone={refresh} />
           <Timeline entries={timeline.value} problem={timeline.problem} />
-          <Question row={row} entries={timeline.value ?? []} onDone={refresh} />
+          {/* Not before the story: the form tells what it has gained since the person began. */}
+          {(timeline.value !== undefined || timeline.problem !== undefined) && (
+            <Question row={row} entries={timeline.value ?? []} onDone={refresh} />
+          )}
         </>
       )}
     </>
   )
 }
 
-function Facts({ row, readAtMs }: { row: AdminKey; readAtMs: number }) {
+/** What was shown is over: no act may be offered on it. */
+function GoneNote({ id }: { id: string }) {
+  useEffect(() => announce('The row is gone'), [])
   return (
-    <dl class="facts">
-      <Fact name="State">
-        <RowStates row={row} />{' '}
-        {row.waitsForMs !== undefined && (
-          <>
-            for <Age ageMs={row.waitsForMs} readAtMs={readAtMs} />
-          </>
-        )}
-      </Fact>
-      {row.description !== undefined && <Fact name="What">{row.description}</Fact>}
-      {row.cause !== undefined && <Fact name="Cause">{row.cause}</Fact>}
-      <Fact name="Id">
-        <code>{row.id}</code>
-      </Fact>
-      <Fact name="Fence">{row.fence}</Fact>
-      <Fact name="Recovery">{row.recovery}</Fact>
-      {row.definitionVersion !== undefined && (
-        <Fact name="Needs">version {row.definitionVersion} of its definition</Fact>
-      )}
-      <Fact name="Attempts">
-        {row.attempts}, crashes {row.crashes}
-      </Fact>
-      {row.openEffect !== undefined && (
-        <Fact name="Downstream key">
-          <code>{row.openEffect.downstreamKey}</code>
-        </Fact>
-      )}
-      {row.references.length > 0 && <Fact name="References">{row.references.map(({ text }) => text).join(', ')}</Fact>}
-      {row.quarantineLeftMs !== undefined && (
-        <Fact name="Quarantine">
-          {row.quarantineLeftMs > 0 ? `${durationText(row.quarantineLeftMs)} left` : 'over'}
-        </Fact>
-      )}
-      {row.owner !== undefined && <Fact name="Owner">{row.owner}</Fact>}
-      {row.note !== undefined && <Fact name="Note">{row.note}</Fact>}
-      <Fact name="Client key">not stored, only its hash</Fact>
-      <Fact name="Created">
-        <Moment atMs={row.createdAtMs} />
-      </Fact>
-      <Fact name="Expires">
-        <Moment atMs={row.expiresAtMs} />
-      </Fact>
-    </dl>
-  )
-}
-
-function Fact({ name, children }: { name: string; children: preact.ComponentChildren }) {
-  return (
-    <div>
-      <dt>{name}</dt>
-      <dd>{children}</dd>
-    </div>
+    <p class="note">
+      <strong>The row is gone:</strong> it was forgotten, or it has expired.{' '}
+      <a href={hrefOf('audit', '', { id })}>What people did to it</a>
+    </p>
   )
 }
 

@@ -1,5 +1,5 @@
 /** The operator's one question: did it happen? Asked about the open effect, or about the whole operation where there is none. */
-import { useState } from 'preact/hooks'
+import { useEffect, useState } from 'preact/hooks'
 import type { AdminKey, TimelineEntry } from 'latchkey/admin'
 import { useAct } from '../api/act.ts'
 import { announce } from '../parts/announce.tsx'
@@ -93,7 +93,7 @@ export function Question(props: QuestionProps) {
       <Choices form={form} onChange={change} row={row} openEffect={about.openEffect} />
       <TextField
         label="Reason"
-        hint="stands in the audit"
+        hint="kept in the audit"
         value={form.reason}
         onValue={reason => change({ reason })}
         isRequired
@@ -139,11 +139,12 @@ interface RowMovedProps {
 
 /** Somebody was faster. Nothing of the form is lost, and nothing is sent until this person has read what was recorded. */
 function RowMoved({ row, isAsked, since, onContinue, onDiscard }: RowMovedProps) {
+  useEffect(() => announce('The row has moved. Your answer was not recorded; what you entered is still here.'), [])
   return (
     <div class="note note-bad" role="group" aria-label="Row moved">
       <p>
-        <strong>row-moved</strong> The row is {row.state} now. Your answer was not recorded; what you entered is still
-        here.
+        <strong>row-moved</strong> The row is {row.state.replaceAll('_', ' ')} now. Your answer was not recorded; what
+        you entered is still here.
       </p>
       {since.length > 0 && (
         <ul>

@@ -1,4 +1,4 @@
-/** Stored bytes, shown as they are. Who looked stands in the audit. */
+/** Stored bytes, shown as they are. The audit names who looked. */
 import { useState } from 'preact/hooks'
 import type { AdminRow, Revealed } from 'latchkey/admin'
 import { useAct } from '../api/act.ts'
@@ -15,7 +15,9 @@ interface RevealDialogProps {
   onClose(): void
 }
 
-export function RevealDialog({ what, row, onClose }: RevealDialogProps) {
+export function RevealDialog({ what, row: given, onClose }: RevealDialogProps) {
+  // As it was when the dialog was opened, as in every act.
+  const [row] = useState(given)
   const [reason, setReason] = useState('')
   const [shown, setShown] = useState<RevealedJson>()
   const act = useAct<RevealedJson>()
@@ -28,7 +30,7 @@ export function RevealDialog({ what, row, onClose }: RevealDialogProps) {
     <Dialog title={`Reveal the ${what}`} onClose={onClose}>
       {shown === undefined ? (
         <form onSubmit={event => void submit(event)}>
-          <p>It may contain what the customer sent. That you looked, and why, stands in the audit.</p>
+          <p>It may contain what the customer sent. The audit records that you looked, and why.</p>
           <TextField label="Reason" value={reason} onValue={setReason} isRequired hasFocus />
           <ProblemNote problem={act.problem} />
           <button type="submit" disabled={act.isSending}>

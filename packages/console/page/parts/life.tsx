@@ -12,10 +12,11 @@ interface LifeProps {
 }
 
 export function Life({ overview, readAtMs, loops }: LifeProps) {
-  if (overview === undefined) return <span>Reading what the workers report…</span>
+  if (overview === undefined) return <span>What the workers report is not known yet.</span>
   const states = loopStates(overview.workers).filter(({ loop }) => loop === 'sweeper' || loops.includes(loop))
   const silent = states.filter(({ isSilent }) => isSilent)
-  if (silent.length > 0) return <Silent states={silent} />
+  if (silent.length > 0) return <Silent states={silent} so="An empty list means nothing until it runs again." />
+  const missing = loops.filter(name => states.every(({ loop }) => loop !== name))
   return (
     <span>
       {states.map(({ loop, lastTurnMs = 0 }, at) => (
@@ -24,12 +25,13 @@ export function Life({ overview, readAtMs, loops }: LifeProps) {
           {loop} ran <Age ageMs={lastTurnMs} readAtMs={readAtMs} after=" ago" />
         </span>
       ))}
-      .
+      .{missing.map(loop => ` No process has reported a ${loop}.`)}
     </span>
   )
 }
 
-export function Silent({ states }: { states: readonly LoopState[] }) {
+/** `so`: what follows from it for what is shown. */
+export function Silent({ states, so }: { states: readonly LoopState[]; so?: string }) {
   return (
     <span class="note note-bad">
       {states.map(({ loop, lastTurnMs, process }) => (
@@ -37,7 +39,7 @@ export function Silent({ states }: { states: readonly LoopState[] }) {
           <strong>The {loop} is silent.</strong> {whySilent(lastTurnMs, process)}{' '}
         </span>
       ))}
-      An empty list means nothing until it runs again.
+      {so}
     </span>
   )
 }

@@ -20,6 +20,8 @@ export function ProblemNote({ problem }: { problem: Problem | undefined }) {
 const cures: Readonly<Record<string, (members: Problem['members']) => string>> = {
   'row-moved': () => 'The row has moved since you read it. Nothing was done.',
   'not-permitted': ({ right }) => `You do not have the right ${String(right)}. Ask a person who has it.`,
+  'no-such-route': () => 'There is nothing at this address. If it is the id of a row, it may be incomplete.',
+  'not-authenticated': () => 'You are not signed in, or not any more. Sign in again, then reload this page.',
   'not-found': () => 'There is no such row, or it belongs to a scope that you may not see.',
   'quarantine-not-over': ({ leftMs }) =>
     `It is too early to say no: the provider may still execute the request. Answer again in ${durationText(Number(leftMs))}, or give the provider's explicit denial.`,

@@ -32,7 +32,7 @@ export function ReasonDialog({
     <Dialog title={title} onClose={() => onClose(false)}>
       <form onSubmit={event => void submit(event)}>
         <p>{does}</p>
-        <TextField label="Reason" hint="stands in the audit" value={reason} onValue={setReason} isRequired hasFocus />
+        <TextField label="Reason" hint="kept in the audit" value={reason} onValue={setReason} isRequired hasFocus />
         <ProblemNote problem={act.problem} />
         <button type="submit" disabled={act.isSending}>
           {title}

@@ -40,11 +40,14 @@ export function Audit({ route }: { route: Route }) {
         </a>
       </form>
       <ProblemNote problem={page.problem} />
-      {items?.length === 0 && (
+      {items?.length === 0 && page.value?.next !== undefined && (
+        <p class="note">None of these entries is about a scope that you may see. Older ones may be.</p>
+      )}
+      {items?.length === 0 && page.value?.next === undefined && (
         <div class="empty">
           <p>
             <strong>No entry.</strong> Every act of an operator is written here in the commit of the act, also those
-            that were refused. {who !== '' || id !== '' ? 'Nothing matches this filter.' : 'There are no acts yet.'}
+            that were refused. {emptyText(who, id)}
           </p>
         </div>
       )}
@@ -63,6 +66,10 @@ export function Audit({ route }: { route: Route }) {
       </p>
     </>
   )
+}
+
+function emptyText(who: string, id: string): string {
+  return who === '' && id === '' ? 'There are no acts yet that you may see.' : 'Nothing matches this filter.'
 }
 
 function Lines({ items }: { items: readonly AuditLineOfOperators[] }) {

@@ -52,7 +52,7 @@ export function Find() {
         </form>
         <form onSubmit={event => void search({ id: form.id.trim() })(event)}>
           <h2>By id</h2>
-          <p>As it stands in a log line, or in the address of a colleague.</p>
+          <p>As in a log line, or in an address that a colleague sent.</p>
           <TextField label="Id of the row" value={form.id} onValue={set('id')} isRequired />
           <button type="submit">Find</button>
         </form>

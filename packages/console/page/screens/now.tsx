@@ -7,11 +7,12 @@ import { durationText } from '../parts/duration.ts'
 import { Silent } from '../parts/life.tsx'
 import { ProblemNote } from '../parts/problem.tsx'
 import { hrefOf } from '../parts/route.ts'
+import { useSession } from '../parts/session.ts'
 import { Age } from '../parts/time.tsx'
 import { Rates } from './rates.tsx'
 
-/** Messages older than this have not been delivered for longer than a relay's worst pause. */
-const outboxLateMs = 60_000
+/** A sweeper has a minute for a lease that is over, and no relay pauses longer. */
+const lateMs = 60_000
 
 export function Now({ overview: { value, problem, readAtMs } }: { overview: Polled<Overview> }) {
   const [isPaused, setIsPaused] = useState(false)
@@ -28,7 +29,7 @@ export function Now({ overview: { value, problem, readAtMs } }: { overview: Poll
         <span>
           Refreshed <Age ageMs={0} readAtMs={readAtMs} after=" ago" />
         </span>
-        <button type="button" class="quiet" aria-pressed={isPaused} onClick={() => setIsPaused(!isPaused)}>
+        <button type="button" class="quiet" onClick={() => setIsPaused(!isPaused)}>
           {isPaused ? 'Paused: resume' : 'Pause'}
         </button>
       </p>
@@ -43,7 +44,7 @@ function Verdict({ overview, readAtMs }: { overview: Overview; readAtMs: number 
   if (silent.length > 0)
     return (
       <p class="verdict">
-        <Silent states={silent} />
+        <Silent states={silent} so="The counts below mean nothing until it runs again." />
       </p>
     )
   if (unknown.count > 0) {
@@ -55,6 +56,9 @@ function Verdict({ overview, readAtMs }: { overview: Overview; readAtMs: number 
         , oldest <Age ageMs={unknown.oldestMs} readAtMs={readAtMs} /> <a href={hrefOf('unknown')}>Open the queue →</a>
       </p>
     )
+  }
+  if (overview.partial) {
+    return <p class="verdict note">No unknown outcome was counted in the time that a count has: there may be some.</p>
   }
   return (
     <p class="verdict note note-good">
@@ -89,6 +93,9 @@ function Tile({ title, href, isBad, figure, children }: TileProps) {
 function Tiles({ overview, readAtMs }: { overview: Overview; readAtMs: number }) {
   const { unknown, parked, overdue, outbox, inbox, workers } = overview
   const loops = loopStates(workers)
+  const { lacks } = useSession()
+  // Messages have no scope: they are not counted for a person who sees some scopes only.
+  const whyNoOutbox = lacks('outbox') ? 'this store has none' : 'not counted for your scopes'
   return (
     <ul class="tiles">
       <Tile title="Unknown" href={hrefOf('unknown')} isBad={unknown.count > 0} figure={unknown.count}>
@@ -97,23 +104,16 @@ function Tiles({ overview, readAtMs }: { overview: Overview; readAtMs: number })
       <Tile title="Parked" href={hrefOf('parked')} isBad={parked.count > 0} figure={parked.count}>
         <Oldest {...parked} readAtMs={readAtMs} />
       </Tile>
-      <Tile
-        title="Overdue leases"
-        href={hrefOf('workers')}
-        isBad={overdue.oldestMs > outboxLateMs}
-        figure={overdue.count}
-      >
+      <Tile title="Overdue leases" href={hrefOf('workers')} isBad={overdue.oldestMs > lateMs} figure={overdue.count}>
         <Oldest {...overdue} readAtMs={readAtMs} />
       </Tile>
       <Tile
         title="Outbox"
         href={hrefOf('outbox')}
-        isBad={outbox !== undefined && (outbox.parked > 0 || outbox.oldestMs > outboxLateMs)}
+        isBad={outbox !== undefined && (outbox.parked > 0 || outbox.oldestMs > lateMs)}
         figure={outbox === undefined ? '–' : outbox.waiting}
       >
-        {outbox === undefined
-          ? 'this store has none'
-          : `${outbox.parked} parked, oldest ${durationText(outbox.oldestMs)}`}
+        {outbox === undefined ? whyNoOutbox : `${outbox.parked} parked, oldest ${durationText(outbox.oldestMs)}`}
         {inbox !== undefined && inbox.waiting > 0 && `, inbox: ${inbox.waiting} parked`}
       </Tile>
       <Tile

@@ -6,7 +6,7 @@ import { atMostText, durationText } from '../parts/duration.ts'
 import { ProblemNote } from '../parts/problem.tsx'
 import { hrefOf } from '../parts/route.ts'
 
-const setUp = ['operation', 'kind', 'retention', 'quarantine']
+const setUp = ['operation', 'kind', 'on failure', 'retention', 'quarantine']
 const behaviour = ['p50', 'p99', 'lease used', 'reserved / h', 'replayed', 'mismatch', 'unknown']
 
 export function Operations() {
@@ -54,13 +54,14 @@ export function Operations() {
   )
 }
 
-function OperationRow({ name, kind, retentionMs, quarantineMs, unknown, lastHour }: OperationView) {
+function OperationRow({ name, kind, onFailure, retentionMs, quarantineMs, unknown, lastHour }: OperationView) {
   const { reserved = 0, replayed = 0, mismatched = 0 } = lastHour ?? {}
   const seen = reserved + replayed
   return (
     <tr>
       <th scope="row">{name}</th>
       <td>{kind}</td>
+      <td>{onFailure ?? '–'}</td>
       <td>{durationText(retentionMs)}</td>
       <td>{durationText(quarantineMs)}</td>
       <Times took={lastHour?.took} />

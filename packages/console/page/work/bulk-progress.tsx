@@ -10,22 +10,33 @@ import { ProblemNote } from '../parts/problem.tsx'
 import { hrefOf } from '../parts/route.ts'
 import { actNames } from './act-names.ts'
 
-export function BulkProgress({ plan, onClose }: { plan: BulkPlan; onClose: () => void }) {
+interface BulkProgressProps {
+  readonly plan: BulkPlan
+  onStart(): void
+  onClose(): void
+}
+
+export function BulkProgress({ plan, onStart, onClose }: BulkProgressProps) {
   const [isStarted, setIsStarted] = useState(plan.state !== 'planned')
   const path = `bulk/${plan.bulkId}`
-  const current = usePoll<BulkPlan>(isStarted ? path : undefined, { everyMs: 500, isOfDialog: true })
+  const current = usePoll<BulkPlan>(isStarted ? path : undefined, {
+    ...{ everyMs: 500, isOfDialog: true, isLast: isOver },
+  })
   const act = useAct<BulkOutcome>()
   const { state, finished } = current.value ?? plan
   const start = useRef<HTMLButtonElement>(null)
   useEffect(() => {
     start.current?.focus()
-    announce(`The plan has ${plan.matched} rows`)
+    announce(`The plan has ${countText(plan)}`)
   }, [])
   useEffect(() => {
-    if (state === 'done') announce(`Done: ${finished} rows`)
+    if (state === 'done') announce(`Done: ${finished} of ${plan.matched}`)
   }, [state])
   async function send(verb: 'start' | 'cancel'): Promise<void> {
-    if (verb === 'start') setIsStarted(true)
+    if (verb === 'start') {
+      setIsStarted(true)
+      onStart()
+    }
     const answer = await act.send({ path: `${path}/${verb}`, body: {} })
     // Without an answer it may have started: the plan itself says so.
     const isRefused = answer.kind === 'problem' && answer.problem.status >= 400
@@ -37,21 +48,21 @@ export function BulkProgress({ plan, onClose }: { plan: BulkPlan; onClose: () =>
       <PlanFacts plan={plan} />
       {isStarted && (
         <p>
-          <progress max={Math.max(1, plan.matched)} value={finished} aria-label="Rows that are finished" /> {finished}{' '}
-          of {plan.matched}, {state}
+          <progress max={Math.max(1, plan.matched)} value={finished} aria-label="Finished" /> {finished} of{' '}
+          {plan.matched}, {state}
         </p>
       )}
       <ProblemNote problem={act.problem} />
-      {(state === 'done' || state === 'cancelled') && <Results bulkId={plan.bulkId} />}
+      {isOver({ state }) && <Results plan={plan} />}
       <div class="bar">
         {!isStarted && (
           <button type="button" ref={start} disabled={plan.matched === 0} onClick={() => void send('start')}>
-            {actNames[plan.act] ?? plan.act}: {plan.matched} rows
+            {actNames[plan.act] ?? plan.act}: {countText(plan)}
           </button>
         )}
         {isStarted && state === 'running' && (
           <button type="button" onClick={() => void send('cancel')}>
-            Stop after this row
+            Stop after this one
           </button>
         )}
         <button type="button" class="quiet" onClick={onClose}>
@@ -62,13 +73,22 @@ export function BulkProgress({ plan, onClose }: { plan: BulkPlan; onClose: () =>
   )
 }
 
+function isOver({ state }: Pick<BulkPlan, 'state'>): boolean {
+  return state === 'done' || state === 'cancelled'
+}
+
+function countText({ act, matched }: BulkPlan): string {
+  const what = act === 'redrive' ? 'message' : 'row'
+  return `${matched} ${what}${matched === 1 ? '' : 's'}`
+}
+
 function PlanFacts({ plan }: { plan: BulkPlan }) {
   const excluded = Object.entries(plan.excluded)
   return (
     <>
       <p>
-        <strong>{plan.matched} rows</strong> are fixed in this plan; rows that arrive later are not part of it. It is
-        valid for {durationText(plan.validInMs)}.
+        <strong>{countText(plan)}</strong> {plan.matched === 1 ? 'is' : 'are'} fixed in this plan; what arrives later is
+        not part of it. It is valid for {durationText(plan.validInMs)}.
       </p>
       {excluded.length > 0 && (
         <ul>
@@ -85,7 +105,7 @@ function PlanFacts({ plan }: { plan: BulkPlan }) {
           {plan.sample.map((id, at) => (
             <span key={id}>
               {at > 0 && ', '}
-              <code>{id.slice(0, 8)}</code>
+              <code>{plan.act === 'redrive' ? id : id.slice(0, 8)}</code>
             </span>
           ))}
           .
@@ -97,8 +117,10 @@ function PlanFacts({ plan }: { plan: BulkPlan }) {
 
 /** The API gives 100 rows at once, and a plan has at most 1,000. */
 const pagesMax = 10
+/** Of the rows with one result. */
+const shownMax = 20
 
-function Results({ bulkId }: { bulkId: string }) {
+function Results({ plan: { bulkId, act } }: { plan: BulkPlan }) {
   const [rows, setRows] = useState<readonly BulkRow[]>([])
   useEffect(() => {
     const ended = new AbortController()
@@ -116,16 +138,24 @@ function Results({ bulkId }: { bulkId: string }) {
               <summary>
                 {result}: {same.length}
               </summary>
-              {same.slice(0, 20).map(({ id }) => (
-                <a key={id} href={hrefOf('key', id)}>
-                  <code>{id.slice(0, 8)}</code>{' '}
-                </a>
+              {same.slice(0, shownMax).map(({ id }) => (
+                <Result key={id} id={id} isRow={act !== 'redrive'} />
               ))}
+              {same.length > shownMax && `and ${same.length - shownMax} more`}
             </details>
           </li>
         )
       })}
     </ul>
+  )
+}
+
+function Result({ id, isRow }: { id: string; isRow: boolean }) {
+  if (!isRow) return <code>{id} </code>
+  return (
+    <a href={hrefOf('key', id)}>
+      <code>{id.slice(0, 8)}</code>{' '}
+    </a>
   )
 }
 

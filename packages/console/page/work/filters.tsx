@@ -1,4 +1,4 @@
-/** What the queue is narrowed to. It stands in the address, so that a colleague can be sent there. */
+/** What the queue is narrowed to. It is part of the address, so that it can be sent to a colleague. */
 import type { WorkGroups } from 'latchkey/admin'
 import { ChoiceField, TextField } from '../parts/field.tsx'
 import { hrefOf, replaceRoute, type Route } from '../parts/route.ts'

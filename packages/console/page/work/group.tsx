@@ -61,14 +61,17 @@ interface GroupRowsProps extends Pick<GroupProps, 'kind' | 'filter' | 'selection
   readonly name: string
 }
 
-function GroupRows({ kind, name, filter, selection }: GroupRowsProps) {
+/** Also of a store that knows no groups. */
+export function GroupRows({ kind, name, filter, selection }: GroupRowsProps) {
   const rows = useRows(filter, 2_000)
   return (
     <>
       <ProblemNote problem={rows.problem} />
       <RowTable kind={kind} name={name} rows={rows.shown} readAtMs={rows.readAtMs} selection={selection} />
       <p class="bar">
-        {rows.isRead && rows.shown.length === 0 && <span>No row of this group matches the filter.</span>}
+        {rows.isRead && rows.shown.length === 0 && (
+          <span>{rows.isPartial ? 'No row was found in time.' : 'No row matches the filter.'}</span>
+        )}
         {rows.isPartial && <span class="note">Partial: the time for the list was over. Narrow the filter.</span>}
         {rows.fresh > 0 && (
           <button type="button" onClick={rows.showFresh}>

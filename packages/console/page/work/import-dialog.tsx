@@ -1,5 +1,5 @@
 /** The one way to answer many rows: what the provider's own export says, row by row, with a plan first. */
-import { useState } from 'preact/hooks'
+import { useRef, useState } from 'preact/hooks'
 import type { BulkOutcome, BulkPlan } from 'latchkey/admin'
 import { useAct } from '../api/act.ts'
 import { Dialog } from '../parts/dialog.tsx'
@@ -14,7 +14,9 @@ const matches = [
   ['id', 'the id of the row'],
 ] as const
 
-export function ImportDialog({ onClose }: { onClose: () => void }) {
+export function ImportDialog({ onClose }: { onClose: (isStarted: boolean) => void }) {
+  const isStarted = useRef(false)
+  const close = () => onClose(isStarted.current)
   const [csv, setCsv] = useState('')
   const [columns, setColumns] = useState<ExportGuess>()
   const [reason, setReason] = useState('')
@@ -33,9 +35,9 @@ export function ImportDialog({ onClose }: { onClose: () => void }) {
     if (answer.kind === 'ok' && 'plan' in answer.value) setPlan(answer.value.plan)
   }
   return (
-    <Dialog title="Import a provider's export" onClose={onClose}>
+    <Dialog title="Import a provider's export" onClose={close}>
       {plan !== undefined ? (
-        <BulkProgress plan={plan} onClose={onClose} />
+        <BulkProgress plan={plan} onStart={() => (isStarted.current = true)} onClose={close} />
       ) : (
         <form onSubmit={event => void submit(event)}>
           <p>
@@ -52,14 +54,7 @@ export function ImportDialog({ onClose }: { onClose: () => void }) {
           </Field>
           {/* A new field takes the focus when the file is read: nobody has to pass the columns, which are usually right. */}
           {columns !== undefined && (
-            <TextField
-              label="Reason"
-              hint="stands in the audit"
-              value={reason}
-              onValue={setReason}
-              isRequired
-              hasFocus
-            />
+            <TextField label="Reason" hint="kept in the audit" value={reason} onValue={setReason} isRequired hasFocus />
           )}
           {columns !== undefined && <Columns columns={columns} onColumns={setColumns} />}
           <ProblemNote problem={planning.problem} />
@@ -79,7 +74,7 @@ function Columns({ columns, onColumns }: { columns: ExportGuess; onColumns: (col
     <div class="grid">
       <ChoiceField label="Column to match" value={columns.match} onValue={match => set({ match })} options={names} />
       <ChoiceField
-        label="It contains"
+        label="That column holds"
         value={columns.by}
         onValue={by => set({ by: matches.find(([each]) => each === by)?.[0] ?? 'downstream_key' })}
         options={matches}
@@ -97,13 +92,13 @@ function Columns({ columns, onColumns }: { columns: ExportGuess; onColumns: (col
         options={[['', 'none'], ...names]}
       />
       <TextField
-        label="These mean: happened"
+        label="Statuses that mean it happened"
         hint="separated by commas"
         value={columns.happened}
         onValue={happened => set({ happened })}
       />
       <TextField
-        label="These mean: did not happen"
+        label="Statuses that mean it did not happen"
         hint="may need a second person"
         value={columns.didNotHappen}
         onValue={didNotHappen => set({ didNotHappen })}

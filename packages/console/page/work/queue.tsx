@@ -1,5 +1,5 @@
 /** The queue of unknown outcomes, and the queue of what was given up: grouped by cause, acted on row by row or by a plan. */
-import { useState } from 'preact/hooks'
+import { useEffect, useState } from 'preact/hooks'
 import type { BulkGiven, Overview, WorkGroups } from 'latchkey/admin'
 import { usePoll } from '../api/poll.ts'
 import { Life } from '../parts/life.tsx'
@@ -8,7 +8,7 @@ import type { Route } from '../parts/route.ts'
 import { useSession } from '../parts/session.ts'
 import type { QueueKind } from './columns.tsx'
 import { FilterBar, filtersOf } from './filters.tsx'
-import { Group, type GroupAct } from './group.tsx'
+import { Group, type GroupAct, GroupRows } from './group.tsx'
 import { ImportDialog } from './import-dialog.tsx'
 import { LastAnswer } from './last-answer.tsx'
 import { PlanDialog } from './plan-dialog.tsx'
@@ -27,7 +27,7 @@ const titles = { unknown: 'Unknown outcomes', parked: 'Parked' } as const
 
 export function Queue({ kind, route, overview, overviewAtMs }: QueueProps) {
   const groups = usePoll<WorkGroups>(`work/groups?kind=${kind}`, { everyMs: 2_000 })
-  const { name } = useSession()
+  const { name, lacks } = useSession()
   const { ids, selection, clear } = useSelection()
   const [toggled, setToggled] = useState<Readonly<Record<string, boolean>>>({})
   const [plan, setPlan] = useState<Planned>()
@@ -39,10 +39,13 @@ export function Queue({ kind, route, overview, overviewAtMs }: QueueProps) {
     ...(olderThanMs === '' ? {} : { olderThanMs: Number(olderThanMs) }),
   }
   const found = groups.value?.groups.filter(group => operation === '' || group.operation === operation) ?? []
-  function close(): void {
+  // Nobody acts on rows that a filter hides.
+  useEffect(clear, [operation, scope, mine, olderThanMs])
+  /** What was selected by hand stays selected where nothing was done with it. */
+  function close(isStarted: boolean): void {
     setPlan(undefined)
     setIsImporting(false)
-    clear()
+    if (isStarted) clear()
     groups.refresh()
   }
   return (
@@ -50,8 +53,16 @@ export function Queue({ kind, route, overview, overviewAtMs }: QueueProps) {
       <h1 tabIndex={-1}>{titles[kind]}</h1>
       <FilterBar route={route} groups={groups.value?.groups ?? []} />
       <ProblemNote problem={groups.problem} />
-      {groups.value?.partial === true && <p class="note">Partial: there are more than were counted in time.</p>}
-      {groups.value !== undefined && found.length === 0 && (
+      {lacks('admin') && (
+        <GroupRows
+          kind={kind}
+          name={titles[kind]}
+          filter={{ kind, operation, ...rowFilter(narrowed) }}
+          selection={selection}
+        />
+      )}
+      {groups.value?.partial === true && <p class="note">Partial: there may be more than were counted in time.</p>}
+      {groups.value?.partial === false && found.length === 0 && (
         <Empty kind={kind} operation={operation} overview={overview} readAtMs={overviewAtMs} />
       )}
       {found.map((group, at) => {
@@ -95,8 +106,12 @@ interface Narrowed {
   readonly olderThanMs?: number
 }
 
-function rowQuery(kind: QueueKind, group: WorkGroup, { scope, owner, olderThanMs }: Narrowed) {
-  return { kind, ...causeOf(group), scope, owner, older_than: olderThanMs }
+function rowQuery(kind: QueueKind, group: WorkGroup, narrowed: Narrowed) {
+  return { kind, ...causeOf(group), ...rowFilter(narrowed) }
+}
+
+function rowFilter({ scope, owner, olderThanMs }: Narrowed) {
+  return { scope, owner, older_than: olderThanMs }
 }
 
 interface EmptyProps {
@@ -128,16 +143,16 @@ interface SelectionBarProps {
 }
 
 function SelectionBar({ kind, count, onPlan, onImport, onClear }: SelectionBarProps) {
-  const { may } = useSession()
+  const { may, lacks } = useSession()
   const acts = [
     ['take', 'Take…'],
     kind === 'unknown' ? ['look_up', 'Look up now…'] : ['resume', 'Resume…'],
   ] as const satisfies readonly (readonly [GroupAct, string])[]
-  if (!may('bulk')) return null
+  if (!may('bulk') || lacks('admin')) return null
   return (
     <div class="bar sticky" role="toolbar" aria-label="Selected rows">
       <span>
-        {count} selected{count > 0 && ', standing still'}
+        {count} selected{count > 0 && ', updates paused'}
       </span>
       {acts
         .filter(([act]) => may(act))

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { BrowserContext, Page } from 'playwright-core'
-import { adminRoutes, nodeAdmin } from 'latchkey/admin'
+import { type AdminHost, adminRoutes, nodeAdmin } from 'latchkey/admin'
 import type { Chromium } from '../../../../test/servers/browser/chromium.ts'
 import { buildPage } from '../../build-page.ts'
 import { consoleFiles } from '../../src/index.ts'
@@ -23,6 +23,8 @@ export interface World {
 
 export interface VisitOptions {
   readonly colorScheme?: 'light' | 'dark'
+  /** Its time passes when the test says so. */
+  readonly hasOwnClock?: boolean
 }
 
 export interface WorldOptions {
@@ -30,32 +32,56 @@ export interface WorldOptions {
   readonly environment?: string
 }
 
-export async function openWorld({ prefix = '/admin', environment = 'test' }: WorldOptions = {}): Promise<World> {
+/** The shop, with a console on it. */
+export async function openWorld(options: WorldOptions = {}): Promise<World> {
   const directory = mkdtempSync(join(tmpdir(), 'latchkey-console-'))
-  const page = join(directory, 'page')
-  await buildPage(page)
   const shop = await openShop(directory)
+  const served = await serveConsole(shop.latchkey, { ...options, quarantineMs: () => quarantineMs })
+  return {
+    ...served,
+    shop,
+    async close() {
+      await served.close()
+      await shop.close()
+      rmSync(directory, { recursive: true, force: true, maxRetries: 5 })
+    },
+  }
+}
+
+interface ServeOptions extends WorldOptions {
+  readonly quarantineMs?: (operation: string) => number | undefined
+}
+
+/** The console of any Latchkey, below its prefix and nowhere else. */
+export async function serveConsole<Tx>(
+  latchkey: AdminHost<Tx>,
+  { prefix = '/admin', environment = 'test', ...options }: ServeOptions = {},
+): Promise<Omit<World, 'shop'>> {
+  const page = mkdtempSync(join(tmpdir(), 'latchkey-console-page-'))
+  await buildPage(page)
   const server = createServer()
   const port = await listen(server)
-  const routes = adminRoutes({
-    latchkey: shop.latchkey,
-    authorize,
-    hosts: [`127.0.0.1:${port}`],
-    environment,
-    quarantineMs: () => quarantineMs,
-    console: consoleFiles(pathToFileURL(`${page}/`)),
+  const routes = nodeAdmin(
+    adminRoutes({
+      ...{ latchkey, authorize, environment, hosts: [`127.0.0.1:${port}`] },
+      ...options,
+      console: consoleFiles(pathToFileURL(`${page}/`)),
+    }),
+  )
+  server.on('request', (req, res) => {
+    if (req.url?.startsWith(prefix) === true) routes(req, res)
+    else res.writeHead(404).end()
   })
-  server.on('request', nodeAdmin(routes))
   const url = `http://127.0.0.1:${port}${prefix}/`
   const contexts: BrowserContext[] = []
   return {
-    shop,
     url,
-    async visit(browser, name, screen, options = {}) {
+    async visit(browser, name, screen, { hasOwnClock = false, ...options } = {}) {
       const context = await browser.open(options)
       contexts.push(context)
       await signIn(context, url, name)
       const opened = await context.newPage()
+      if (hasOwnClock) await opened.clock.install()
       await opened.goto(`${url}#/${screen}`)
       await opened.locator('main h1').waitFor()
       return opened
@@ -64,8 +90,7 @@ export async function openWorld({ prefix = '/admin', environment = 'test' }: Wor
       for (const context of contexts) await context.close()
       server.closeAllConnections()
       await new Promise(resolve => server.close(resolve))
-      await shop.close()
-      rmSync(directory, { recursive: true, force: true, maxRetries: 5 })
+      rmSync(page, { recursive: true, force: true, maxRetries: 5 })
     },
   }
 }

@@ -13,15 +13,17 @@ import { noActs, withoutTables } from './core.ts'
 import type { ReadRefusal, Refusal } from './results.ts'
 import { checkPerson, type Right, rightsOf } from './rights.ts'
 
+type Asked = 'telemetry' | 'retentionOf' | 'leaseMsOf' | 'onFailureOf' | 'kinds'
+
 /** A Latchkey, as far as its operators need it. */
 export interface AdminHost<Tx> {
-  readonly [engine]: Pick<Internals<Tx>, 'store' | 'clock' | 'telemetry' | 'retentionOf' | 'leaseMsOf' | 'kinds'>
+  readonly [engine]: Pick<Internals<Tx>, 'store' | 'clock' | Asked>
 }
 
 export interface AdminContext {
   readonly store: Store<unknown>
   readonly clock: Clock
-  readonly latchkey: Pick<Internals<never>, 'telemetry' | 'retentionOf' | 'leaseMsOf' | 'kinds'>
+  readonly latchkey: Pick<Internals<never>, Asked>
   readonly options: AdminOptions
   /** Calls the store with a limit. Rejects with `store-unavailable`. */
   call<T>(run: () => Promise<T>): Promise<T>

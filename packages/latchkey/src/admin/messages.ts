@@ -32,6 +32,18 @@ export function messageCalls(context: AdminContext): MessageCalls {
   return { ...outboxCalls(context), ...inboxCalls(context) }
 }
 
+/** `isPart`: of an act on many messages, which was counted as one. */
+export function redriveMessage(
+  context: AdminContext,
+  by: Actor,
+  { position, reason, isPart = false }: Parameters<Admin['redriveOutbox']>[1] & { readonly isPart?: boolean },
+): Promise<ActOutcome> {
+  const { outbox } = context.store
+  return onMessage(context, by, { what: 'outbox', target: position, reason, act: 'redrive', isPart }, async named =>
+    outbox === undefined ? 'not-supported' : (await outbox.redrive(position, named)).kind,
+  )
+}
+
 /** Messages have no scope that is read back: who sees some scopes only sees none of them. Undefined: this person may see them. */
 function hidden(context: AdminContext, by: Asker): ReadRefusal | undefined {
   const admin = permitted(context, by, 'view')
@@ -80,11 +92,7 @@ function outboxCalls(
       const next = found.length > size ? items.at(-1)?.position : undefined
       return { kind: 'found', value: { items, next, partial: false } }
     },
-    redriveOutbox: (by, { position, reason }) =>
-      onMessage(context, by, { what: 'outbox', target: position, reason, act: 'redrive' }, async named => {
-        if (store.outbox === undefined) return 'not-supported'
-        return (await store.outbox.redrive(position, named)).kind
-      }),
+    redriveOutbox: (by, given) => redriveMessage(context, by, given),
     skipOutbox: (by, given) => skipMessage(context, by, given),
   }
 }
@@ -126,7 +134,7 @@ async function skipMessage(
   { position, reason }: Parameters<Admin['skipOutbox']>[1],
 ): Promise<ActOutcome> {
   const attempt: Attempt = { by, act: 'outbox.skip', reason, requestId: requestIdOf(context, by) }
-  const admin = await actingOn(context, attempt, 'skip')
+  const admin = await actingOn(context, attempt, { right: 'skip', isPart: false })
   if ('kind' in admin) return admin
   if (context.store.outbox === undefined) return lacking(context, 'outbox')
   const { requestId } = attempt
@@ -138,13 +146,17 @@ async function skipMessage(
 }
 
 /** The operators' tables, if this person may do this now. */
-async function actingOn(context: AdminContext, attempt: Attempt, right: Right): Promise<AdminRecords | Refusal> {
+async function actingOn(
+  context: AdminContext,
+  attempt: Attempt,
+  { right, isPart }: { readonly right: Right; readonly isPart: boolean },
+): Promise<AdminRecords | Refusal> {
   const { by, reason } = attempt
   const admin = permitted(context, by, right)
   if (isRefusal(admin)) return admin.kind === 'not-permitted' ? refuse(context, attempt, admin) : admin
   const fault = reasonFault(reason)
   if (fault !== undefined) return { kind: 'invalid', why: fault }
-  const over = await overLimit(context, by)
+  const over = isPart ? undefined : await overLimit(context, by)
   if (over !== undefined) return refuse(context, attempt, over)
   return scopesOf(by) === undefined ? admin : refuse(context, attempt, { kind: 'not-found' })
 }
@@ -154,6 +166,7 @@ interface OnMessage {
   readonly target: string
   readonly reason: string
   readonly act: 'redrive' | 'discard'
+  readonly isPart?: boolean
 }
 
 type Done = 'redriven' | 'discarded' | 'not-found' | 'needs-id' | 'taken' | 'not-supported'
@@ -165,11 +178,11 @@ type Done = 'redriven' | 'discarded' | 'not-found' | 'needs-id' | 'taken' | 'not
 async function onMessage(
   context: AdminContext,
   by: Actor,
-  { what, target, reason, act }: OnMessage,
+  { what, target, reason, act, isPart = false }: OnMessage,
   run: (named: { readonly by: string; readonly reason: string }) => Promise<Done>,
 ): Promise<ActOutcome> {
   const attempt: Attempt = { by, act: `${what}.${act}`, reason, requestId: requestIdOf(context, by) }
-  const admin = await actingOn(context, attempt, 'redrive')
+  const admin = await actingOn(context, attempt, { right: 'redrive', isPart })
   if ('kind' in admin) return admin
   const { name } = by.who
   await context.call(() => admin.addEntry({ ...attempt, by: name, source: by.source, detail: target }))

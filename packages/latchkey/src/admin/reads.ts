@@ -1,5 +1,5 @@
 /** Lists and rows. Everything comes from a queue, an index or a primary key; nothing counts the keys. */
-import type { AdminRecords, OperatorEntry, WorkKind, WorkRow } from '../ports/faculties/admin.ts'
+import type { AdminRecords, Groups, OperatorEntry, WorkGroup, WorkKind, WorkRow } from '../ports/faculties/admin.ts'
 import type { KeyRecord } from '../ports/store.ts'
 import { identify, isRowId, scopeText } from '../engine/request.ts'
 import { inspectedRow, type InspectedRow } from '../engine/inspected-row.ts'
@@ -96,7 +96,7 @@ export function reads(context: AdminContext): Reads {
       store.admin === undefined
         ? coreWork(context, by, filter)
         : read(context, by, admin => work(context, by, { ...filter, admin })),
-    groups: (by, kind) => read(context, by, async admin => ({ kind, ...(await admin.groups(kind)) })),
+    groups: (by, kind) => read(context, by, async admin => ({ kind, ...(await groups(context, by, { admin, kind })) })),
     find: (by, what) => find(context, by, what),
     key: (by, id) => key(context, by, id),
     timeline: (by, id) => timeline(context, by, id),
@@ -124,7 +124,7 @@ async function seesEntry(context: AdminContext, by: Asker, { id }: OperatorEntry
 }
 
 async function operations(context: AdminContext, by: Asker, admin?: AdminRecords): Promise<readonly OperationView[]> {
-  const { kinds, retentionOf, leaseMsOf } = context.latchkey
+  const { kinds, retentionOf, leaseMsOf, onFailureOf } = context.latchkey
   const sums = await context.call(async () => admin?.rateSums({ sinceMs: hourMs, metrics: figureMetrics }))
   // What a person does not see is not counted for them either.
   const unknown = scopesOf(by) === undefined ? await context.call(async () => admin?.groups('unknown')) : undefined
@@ -135,6 +135,7 @@ async function operations(context: AdminContext, by: Asker, admin?: AdminRecords
     retentionMs: retentionOf(name).retentionMs,
     quarantineMs: context.options.quarantineMs?.(name) ?? 600_000,
     leaseMs: leaseMsOf(name),
+    onFailure: onFailureOf(name),
     unknown: unknown?.groups.filter(of(name)).reduce((sum, { count }) => sum + count, 0),
     lastHour: sums && lastHourOf(sums.filter(of(name)), leaseMsOf(name)),
   }))
@@ -166,7 +167,26 @@ async function overview(context: AdminContext, by: Asker, admin: AdminRecords): 
   }
 }
 
-async function sumOfScopes(context: AdminContext, by: Asker, { admin, kind }: { admin: AdminRecords; kind: WorkKind }) {
+interface OfKind {
+  readonly admin: AdminRecords
+  readonly kind: WorkKind
+}
+
+/** Of a person with `limitScopes`, those of the first page: neither a count nor a cause of another tenant is shown. */
+async function groups(context: AdminContext, by: Asker, { admin, kind }: OfKind): Promise<Groups> {
+  if (scopesOf(by) === undefined) return admin.groups(kind)
+  const { items, next, partial } = await work(context, by, { kind, limit: pageMax, admin })
+  const found = new Map<string, WorkGroup>()
+  for (const { operation, cause, waitsForMs = 0 } of items) {
+    const name = JSON.stringify([operation, cause])
+    const { count, oldestMs } = found.get(name) ?? nothing
+    found.set(name, { operation, cause, count: count + 1, oldestMs: Math.max(oldestMs, waitsForMs) })
+  }
+  const ordered = [...found.values()].toSorted((left, right) => right.count - left.count)
+  return { groups: ordered, partial: partial || next !== undefined }
+}
+
+async function sumOfScopes(context: AdminContext, by: Asker, { admin, kind }: OfKind) {
   const page = await work(context, by, { kind, limit: pageMax, admin })
   const oldestMs = Math.max(0, ...page.items.map(({ waitsForMs }) => waitsForMs ?? 0))
   return { count: page.items.length, oldestMs, partial: page.partial || page.next !== undefined }

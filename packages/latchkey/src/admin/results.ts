@@ -164,6 +164,8 @@ export interface OperationView {
   readonly quarantineMs: number
   /** Of guarded work. Atomic work has no lease, and every step of phased work its own. */
   readonly leaseMs: number | undefined
+  /** Of guarded work: what a throw, a 5xx and a dead lease mean. */
+  readonly onFailure: 'hold' | 'rerun' | 'store' | undefined
   /** How many outcomes are unknown now. Undefined, as below, or for a person with `limitScopes`: of other tenants they are not counted. */
   readonly unknown: number | undefined
   /** Undefined: the store has no table of them (`traits.faculties` has no `admin`). */

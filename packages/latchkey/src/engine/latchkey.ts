@@ -32,7 +32,7 @@ import type {
 } from './operation.ts'
 import { type Operators, operators, type Retention } from './operator.ts'
 import { latchkeyChecks } from './option-checks.ts'
-import { type GuardedOptions, type OperationOptions, settingsOf } from './options.ts'
+import { type GuardedOptions, type OperationOptions, type Settings, settingsOf } from './options.ts'
 import { adoptingAppender, appender, type OutboxMessage } from './outbox.ts'
 import { type NeverStored, readNeverStored } from './rules/judge.ts'
 import { countRates } from './store/rates.ts'
@@ -183,6 +183,8 @@ export interface Internals<Tx> {
   retentionOf(operation: string): Retention
   /** The lease of a whole execution. Undefined: atomic work has none, every step of phased work its own, or it is not declared here. */
   leaseMsOf(operation: string): number | undefined
+  /** What a failure half-way means. Undefined: it is not guarded work, or not declared here. */
+  onFailureOf(operation: string): Settings['onFailure'] | undefined
   /** Of `audit`; undefined: nothing is recorded. */
   readonly trail: Trail | undefined
   /** Sweeping and reaping, which workers take over where they run. */
@@ -298,6 +300,13 @@ function leasesOf<C>(declared: ReadonlyMap<string, DeclaredOperation<C>>): Inter
   }
 }
 
+function failuresOf<C>(declared: ReadonlyMap<string, DeclaredOperation<C>>): Internals<unknown>['onFailureOf'] {
+  return name => {
+    const operation = declared.get(name)
+    return operation?.kind === 'guarded' ? operation[engine].settings.onFailure : undefined
+  }
+}
+
 /** `below`: the store itself, without the encryption. */
 function storedData<Tx>(
   core: Core<Tx>,
@@ -337,8 +346,8 @@ function internalsOf<Tx, C>(
   const { store, clock, telemetry, trail, maintenance, draining } = core
   const overdue = overdueResumer(core, shared)
   const { inbox } = shared
-  const leaseMsOf = leasesOf(declared)
-  return { store, clock, telemetry, overdue, trail, maintenance, inbox, leaseMsOf, closing: draining.signal }
+  const of = { leaseMsOf: leasesOf(declared), onFailureOf: failuresOf(declared) }
+  return { store, clock, telemetry, overdue, trail, maintenance, inbox, ...of, closing: draining.signal }
 }
 
 function neverStoredOf({ neverStore }: Pick<HttpOptions, 'neverStore'>): NeverStored | undefined {

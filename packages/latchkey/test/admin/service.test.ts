@@ -110,7 +110,9 @@ describe('operations', () => {
     await pay.run({ scope: 'acme', key: 'k', input: 1 }, () => 1)
     await latchkey.close()
     expect(await createAdmin({ latchkey }).operations(by(vic))).toMatchObject({
-      value: [{ name: 'pay', kind: 'guarded', leaseMs: 30_000, unknown: undefined, lastHour: undefined }],
+      value: [
+        { name: 'pay', kind: 'guarded', onFailure: 'hold', leaseMs: 30_000, unknown: undefined, lastHour: undefined },
+      ],
     })
   })
 

@@ -14,11 +14,11 @@ export async function appendAll<Tx>({ outbox, transactor }: Store<Tx>, messages:
   })
 }
 
-/** The position of `a1`, which its consumer has refused. */
-export async function parkOne<Tx>(store: Store<Tx>): Promise<string> {
+/** The position of `a1`, which its consumer has refused; or of the first one of another aggregate. */
+export async function parkOne<Tx>(store: Store<Tx>, aggregate = 'a'): Promise<string> {
   const { outbox } = store
   if (outbox === undefined) throw new Error(`the ${store.name} store has no outbox`)
-  await appendAll(store, [messageOf('a', 'a1')])
+  await appendAll(store, [messageOf(aggregate, `${aggregate}1`)])
   // Transactions of other suites on the same server may hold the message back for a moment.
   const lease = await vi.waitUntil(() => outbox.leaseLane({ leaseId: 'parks', leaseMs: 60_000 }), 30_000)
   const batch = await outbox.next(lease, { limit: 10 })

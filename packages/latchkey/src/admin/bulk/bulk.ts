@@ -16,7 +16,7 @@ import {
   visibleRow,
 } from '../context.ts'
 import { bulkRowsMax, importedRows, type Imported } from './import.ts'
-import { messageCalls } from '../messages.ts'
+import { redriveMessage } from '../messages.ts'
 import { pageSize, read, reads } from '../reads.ts'
 import type { ActOutcome, BulkAct, BulkOutcome, BulkPlan, BulkRow } from '../results.ts'
 import type { Right } from '../rights.ts'
@@ -252,7 +252,7 @@ async function outcomeOfRow(
   { planned, row }: Omit<RowOfPlan, 'bulkId'>,
 ): Promise<ActOutcome> {
   const { act, reason } = planned
-  if (act === 'redrive') return messageCalls(context).redriveOutbox(by, { position: row.id, reason })
+  if (act === 'redrive') return redriveMessage(context, by, { position: row.id, reason, isPart: true })
   const given: OnRow = { id: row.id, version: row.expected === undefined ? '' : versionText(row.expected), reason }
   const part = (planOfRow: ActPlan) => actOn(context, by, { given, plan: planOfRow, isPart: true })
   if (act === 'take') return part({ right: 'take', act: () => ({ kind: 'take' }) })
