@@ -153,7 +153,7 @@ describeRedis('the redis store', server => {
     await store.reap({ limit: 10 })
     expect(await store.reconciliation.unknowns()).toEqual([])
     // Audits are kept, the evidence for a month, and the fences of the buckets for good.
-    const left = (await outside.client.keys(`${harness.prefix}:{*`)).map(key => key.split(':')[2])
+    const left = (await outside.client.keys(`${harness.prefix}:{*`)).map(key => key.split(':')[2] ?? '')
     expect(left.toSorted()).toEqual(['a', 'a', 'f', 'f', 'f', 'v'])
   })
 
