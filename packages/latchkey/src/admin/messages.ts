@@ -1,5 +1,6 @@
 /** Messages that were not delivered, and messages that could not be run: what operators do with them, in the same audit. */
 import type { AdminRecords } from '../ports/faculties/admin.ts'
+import { isRowId } from '../engine/request.ts'
 import type { Actor, Admin, Asker } from './admin.ts'
 import {
   type AdminContext,
@@ -12,7 +13,7 @@ import {
   requestIdOf,
   scopesOf,
 } from './context.ts'
-import { pageSize } from './reads.ts'
+import { pageSize } from './work.ts'
 import type { ActOutcome, ReadRefusal, Refusal } from './results.ts'
 import type { Right } from './rights.ts'
 
@@ -80,13 +81,24 @@ function outboxCalls(
       const next = found.length > size ? items.at(-1)?.position : undefined
       return { kind: 'found', value: { items, next, partial: false } }
     },
-    redriveOutbox: (by, { position, reason }) =>
-      onMessage(context, by, { what: 'outbox', target: position, reason, act: 'redrive' }, async named => {
-        if (store.outbox === undefined) return 'not-supported'
-        return (await store.outbox.redrive(position, named)).kind
-      }),
+    redriveOutbox: (by, given) => redriveOutbox(context, by, given),
     skipOutbox: (by, given) => skipMessage(context, by, given),
   }
+}
+
+interface RedriveGiven extends Pick<OnMessage, 'reason' | 'isPart'> {
+  readonly position: string
+}
+
+export function redriveOutbox(
+  context: AdminContext,
+  by: Actor,
+  { position, ...given }: RedriveGiven,
+): Promise<ActOutcome> {
+  const { outbox } = context.store
+  return onMessage(context, by, { ...given, what: 'outbox', target: position, act: 'redrive' }, async named =>
+    outbox === undefined ? 'not-supported' : (await outbox.redrive(position, named)).kind,
+  )
 }
 
 function inboxCalls(context: AdminContext): Pick<Admin, 'inboxParked' | 'redriveInbox' | 'discardInbox'> {
@@ -109,12 +121,12 @@ function inboxCalls(context: AdminContext): Pick<Admin, 'inboxParked' | 'redrive
     redriveInbox: (by, { id, reason, as }) =>
       onMessage(context, by, { what: 'inbox', target: id, reason, act: 'redrive' }, async named => {
         if (store.inbox === undefined) return 'not-supported'
-        return (await store.inbox.redrive(id, named, as)).kind
+        return isRowId(id) ? (await store.inbox.redrive(id, named, as)).kind : 'not-found'
       }),
     discardInbox: (by, { id, reason }) =>
       onMessage(context, by, { what: 'inbox', target: id, reason, act: 'discard' }, async named => {
         if (store.inbox === undefined) return 'not-supported'
-        return (await store.inbox.discard(id, named)).kind
+        return isRowId(id) ? (await store.inbox.discard(id, named)).kind : 'not-found'
       }),
   }
 }
@@ -126,7 +138,7 @@ async function skipMessage(
   { position, reason }: Parameters<Admin['skipOutbox']>[1],
 ): Promise<ActOutcome> {
   const attempt: Attempt = { by, act: 'outbox.skip', reason, requestId: requestIdOf(context, by) }
-  const admin = await actingOn(context, attempt, 'skip')
+  const admin = await actingOn(context, attempt, { right: 'skip' })
   if ('kind' in admin) return admin
   if (context.store.outbox === undefined) return lacking(context, 'outbox')
   const { requestId } = attempt
@@ -138,13 +150,17 @@ async function skipMessage(
 }
 
 /** The operators' tables, if this person may do this now. */
-async function actingOn(context: AdminContext, attempt: Attempt, right: Right): Promise<AdminRecords | Refusal> {
+async function actingOn(
+  context: AdminContext,
+  attempt: Attempt,
+  { right, isPart = false }: { readonly right: Right; readonly isPart?: boolean },
+): Promise<AdminRecords | Refusal> {
   const { by, reason } = attempt
   const admin = permitted(context, by, right)
   if (isRefusal(admin)) return admin.kind === 'not-permitted' ? refuse(context, attempt, admin) : admin
   const fault = reasonFault(reason)
   if (fault !== undefined) return { kind: 'invalid', why: fault }
-  const over = await overLimit(context, by)
+  const over = isPart ? undefined : await overLimit(context, by)
   if (over !== undefined) return refuse(context, attempt, over)
   return scopesOf(by) === undefined ? admin : refuse(context, attempt, { kind: 'not-found' })
 }
@@ -154,6 +170,8 @@ interface OnMessage {
   readonly target: string
   readonly reason: string
   readonly act: 'redrive' | 'discard'
+  /** Of one act on many messages: it was counted with the others. */
+  readonly isPart?: boolean
 }
 
 type Done = 'redriven' | 'discarded' | 'not-found' | 'needs-id' | 'taken' | 'not-supported'
@@ -165,11 +183,11 @@ type Done = 'redriven' | 'discarded' | 'not-found' | 'needs-id' | 'taken' | 'not
 async function onMessage(
   context: AdminContext,
   by: Actor,
-  { what, target, reason, act }: OnMessage,
+  { what, target, reason, act, isPart = false }: OnMessage,
   run: (named: { readonly by: string; readonly reason: string }) => Promise<Done>,
 ): Promise<ActOutcome> {
   const attempt: Attempt = { by, act: `${what}.${act}`, reason, requestId: requestIdOf(context, by) }
-  const admin = await actingOn(context, attempt, 'redrive')
+  const admin = await actingOn(context, attempt, { right: 'redrive', isPart })
   if ('kind' in admin) return admin
   const { name } = by.who
   await context.call(() => admin.addEntry({ ...attempt, by: name, source: by.source, detail: target }))

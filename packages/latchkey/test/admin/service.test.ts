@@ -98,7 +98,8 @@ describe('rights', () => {
     // Of a caller without types.
     const asked = (who: unknown) => admin.operations(by(who as Person))
     await expect(asked({ name: 'x', role: 'admin' })).rejects.toThrow('must be viewer, operator, approver')
-    await expect(asked({ name: ' ', role: 'viewer' })).rejects.toThrow('needs a name')
+    for (const name of [' ', 'a\0', 'a\uD800'])
+      await expect(asked({ name, role: 'viewer' })).rejects.toThrow('needs a name')
   })
 })
 
@@ -142,6 +143,44 @@ describe('a person with limitScopes', () => {
     expect(await admin.work(by(limited), { kind: 'unknown' })).toMatchObject({ value: { items: [{ id: seen }] } })
     expect(await admin.overview(by(limited))).toMatchObject({ value: { unknown: { count: 1 } } })
     expect((await entries())[0]).toMatchObject({ by: 'bea', act: 'take', refused: 'not-found' })
+  })
+
+  it('counts what they see, and nothing of other scopes', async () => {
+    const { admin, unknownRow } = open()
+    await unknownRow('seen')
+    for (const key of ['a', 'b', 'c']) await unknownRow(key, 'other')
+    const several: Person = { ...limited, limitScopes: ['acme', 'third'] }
+    for (const who of [limited, several])
+      expect(await admin.groups(by(who), 'unknown')).toMatchObject({
+        kind: 'found',
+        value: { groups: [{ operation: 'pay', count: 1 }], partial: false },
+      })
+    expect(await admin.groups(by(bea), 'unknown')).toMatchObject({ value: { groups: [{ count: 4 }] } })
+  })
+
+  it('finds every row that they see on some page, however many others lie between', async () => {
+    const { admin, clock, unknownRow } = open()
+    const seen: string[] = []
+    for (let n = 0; n < 12; n += 1) {
+      const scope = ['acme', 'other', 'third'][n % 3]
+      const id = await unknownRow(`k${n}`, scope)
+      clock.advance(1_000)
+      if (scope !== 'other') seen.push(id)
+    }
+    const several: Person = { ...limited, limitScopes: ['acme', 'third'] }
+    const found: string[] = []
+    let after: string | undefined
+    do {
+      const page = await admin.work(by(several), {
+        kind: 'unknown',
+        limit: 3,
+        ...(after === undefined ? {} : { after }),
+      })
+      if (page.kind !== 'found') throw new Error(page.kind)
+      found.push(...page.value.items.map(({ id }) => id))
+      after = page.value.next
+    } while (after !== undefined)
+    expect(found).toEqual(seen)
   })
 
   it('does not see, approve or read about proposals and acts of other scopes', async () => {
@@ -243,6 +282,37 @@ describe('a row', () => {
     expect((await entries())[0]).toMatchObject({ by: 'bea', act: 'reveal', evidence: 'outcome', reason })
   })
 
+  it('is in the audit each time its body is shown, also under a request id that has shown another one', async () => {
+    const { admin, run, latchkey, on, entries } = open()
+    const ids = ['a', 'b'].map(key => latchkey.identify({ scope: 'acme', operation: 'pay', key }))
+    for (const key of ['a', 'b']) await run('acme', key, async () => key)
+    for (const id of [...ids, ...ids])
+      expect((await admin.reveal(by(bea, 'r1'), { ...(await on(id)), what: 'outcome' })).kind).toBe('revealed')
+    expect((await entries()).map(({ act, id }) => [act, id])).toEqual(
+      [...ids, ...ids].toReversed().map(id => ['reveal', id]),
+    )
+  })
+
+  it('is not acted on under a request id that has done another act, or an act on another row', async () => {
+    const { admin, unknownRow, on, row, entries } = open()
+    const [id, other] = [await unknownRow('a'), await unknownRow('b')]
+    expect(await admin.take(by(ann, 'r1'), await on(id))).toMatchObject({ kind: 'done' })
+    const why = expect.stringContaining('request id')
+    expect(await admin.take(by(ann, 'r1'), await on(other))).toMatchObject({ kind: 'invalid', why })
+    expect(await admin.park(by(ann, 'r1'), await on(id))).toMatchObject({ kind: 'invalid', why })
+    expect(await row(other)).toMatchObject({ owner: undefined })
+    expect(await row(id)).toMatchObject({ parked: false })
+    expect((await entries()).map(({ refused }) => refused)).toEqual(['invalid', 'invalid', undefined])
+  })
+
+  it('leaves a line in the audit where what was named is no id', async () => {
+    const { admin, entries } = open()
+    expect(await admin.take(by(ann), { id: 'ch_1', version: '1.1', reason })).toEqual({ kind: 'not-found' })
+    expect(await entries()).toMatchObject([
+      { by: 'ann', act: 'take', id: undefined, detail: 'ch_1', refused: 'not-found' },
+    ])
+  })
+
   it('is found by its key and by its reference, and tells its story', async () => {
     const { admin, unknownRow, on } = open()
     const id = await unknownRow('k')
@@ -296,6 +366,9 @@ describe('a second person', () => {
 
   it('is never the one who proposed it', async () => {
     const { admin, id, proposalId, row, entries } = await proposed()
+    expect(await admin.approve(by(bea), { proposalId, reason })).toEqual({ kind: 'own-proposal' })
+    for (const name of ['Bea', ' bea', 'ｂｅａ'])
+      expect(await admin.approve(by({ ...bea, name }), { proposalId, reason }), name).toEqual({ kind: 'own-proposal' })
     expect(await admin.approve(by(bea), { proposalId, reason })).toEqual({ kind: 'own-proposal' })
     expect((await entries())[0]).toMatchObject({ by: 'bea', act: 'approve', refused: 'own-proposal' })
     expect(await row(id)).toMatchObject({ state: 'unknown' })
