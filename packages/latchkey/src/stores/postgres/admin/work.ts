@@ -103,7 +103,7 @@ function sourceOf(
     case 'overdue':
       return {
         // A row may have ended, or beaten, since it was found.
-        from: `(select q.id from unnest(${ids}::uuid[]) q(id)) q ${keyOf('q')} and k.state = ${state.in_progress}
+        from: `(select q.id from pg_catalog.unnest(${ids}::uuid[]) q(id)) q ${keyOf('q')} and k.state = ${state.in_progress}
             and k.locked_until <= ${sql.now} left join ${sql.due} u on u.id = k.id`,
         id: 'k.id',
         since: 'k.locked_until',
