@@ -3,7 +3,6 @@ import { createAdmin, type Actor, type AdminOptions, type AdminRow, type Person 
 import { createLatchkey, silentTelemetry, type Storable } from '../../src/index.ts'
 import { memoryStore } from '../../src/stores/memory/index.ts'
 import { fakeClock } from '../engine/fake-clock.ts'
-import { withoutFaculties } from '../memory/fixture.ts'
 import { parkOne } from '../outbox/park-one.ts'
 
 const minuteMs = 60_000
@@ -104,17 +103,6 @@ describe('rights', () => {
 })
 
 describe('operations', () => {
-  it('are shown without figures where the store has no tables of operators', async () => {
-    const store = withoutFaculties(memoryStore())
-    const latchkey = createLatchkey({ store, scope: () => 'acme', maintenance: false, telemetry: silentTelemetry })
-    const pay = latchkey.guarded('pay', { onFailure: 'hold' })
-    await pay.run({ scope: 'acme', key: 'k', input: 1 }, () => 1)
-    await latchkey.close()
-    expect(await createAdmin({ latchkey }).operations(by(vic))).toMatchObject({
-      value: [{ name: 'pay', kind: 'guarded', leaseMs: 30_000, unknown: undefined, lastHour: undefined }],
-    })
-  })
-
   it('have the number of outcomes that are unknown, but not for a person who sees some of them only', async () => {
     const { admin, unknownRow } = open()
     await unknownRow('a')
@@ -489,50 +477,6 @@ it('lets a person act so often in a minute, and another all the same', async () 
   expect(await admin.note(by(bea), await on(id))).toMatchObject({ kind: 'done' })
   clock.advance(minuteMs)
   expect(await admin.note(by(ann), await on(id))).toMatchObject({ kind: 'done' })
-})
-
-it('refuses acts on a store that cannot write them with their audit', async () => {
-  const latchkey = createLatchkey({ store: withoutFaculties(memoryStore()), scope: () => 'acme', maintenance: false })
-  const admin = createAdmin({ latchkey })
-  const given = { id: '00000000-0000-4000-8000-000000000000', version: '1.1', reason }
-  expect(await admin.take(by(ann), given)).toMatchObject({
-    kind: 'not-supported',
-    why: expect.stringContaining('traits.faculties'),
-  })
-  expect(admin.session(by(ann)).missing).toContain('admin')
-})
-
-it('finds, shows and lists rows of a store without operators’ tables, and says what it cannot', async () => {
-  const latchkey = createLatchkey({ store: withoutFaculties(memoryStore()), scope: () => 'acme', maintenance: false })
-  const admin = createAdmin({ latchkey })
-  const pay = latchkey.guarded('pay', { onFailure: 'hold' })
-  for (const scope of ['acme', 'globex'])
-    await pay.run({ scope, key: 'k', input: 1 }, () => Promise.reject(new Error('read timeout'))).catch(() => {})
-  const parts = { scope: 'acme', operation: 'pay', key: 'k' }
-  const id = latchkey.identify(parts)
-  const row = { id, state: 'unknown', waitsForMs: undefined, quarantineLeftMs: undefined }
-  expect(await admin.find(by(ann), parts)).toMatchObject({ kind: 'found', value: [row] })
-  expect(await admin.key(by(ann), id)).toMatchObject({ kind: 'found', value: { ...row, may: ['view'] } })
-  expect(await admin.timeline(by(ann), id)).toMatchObject({
-    kind: 'found',
-    value: [{ kind: 'created' }, { kind: 'expires' }],
-  })
-  expect(await admin.work(by(ann), { kind: 'unknown', limit: 1 })).toMatchObject({
-    value: { items: [{ state: 'unknown' }], next: expect.any(String) },
-  })
-  expect(await admin.work(by(ann), { kind: 'unknown', scope: 'acme' })).toMatchObject({ value: { items: [row] } })
-  const limited = { ...by(ann), who: { ...ann, limitScopes: ['acme'] } }
-  expect(await admin.work(limited, { kind: 'unknown' })).toMatchObject({ value: { items: [row] } })
-  expect(await admin.work(by(ann), { kind: 'parked' })).toMatchObject({ value: { items: [] } })
-  const nobody = { ...by(ann), who: { name: 'nobody', role: [] } }
-  expect(await admin.work(nobody, { kind: 'unknown' })).toMatchObject({ kind: 'not-permitted' })
-  expect(await admin.find(nobody, parts)).toMatchObject({ kind: 'not-permitted' })
-  for (const refused of [
-    await admin.overview(by(ann)),
-    await admin.work(by(ann), { kind: 'overdue' }),
-    await admin.work(by(ann), { kind: 'unknown', olderThanMs: 1 }),
-  ])
-    expect(refused).toMatchObject({ kind: 'not-supported', why: expect.stringContaining('no operators’ tables') })
 })
 
 it('resumes phased work with the value of the effect that an operator has found', async () => {
