@@ -85,3 +85,10 @@ it('is cancelled with its entry in the audit', async () => {
   const cancelled = (await store.admin.entries({ limit: 10 })).filter(({ act }) => act === 'bulk.cancel')
   expect(cancelled).toMatchObject([{ by: 'ann', detail: bulkId, refused: undefined }])
 })
+
+it('leaves a line in the audit for a single act as well, where what was named is no id', async () => {
+  const { admin, store } = open()
+  expect(await admin.take(by, { id: 'ch_1', version: '1.1', reason })).toEqual({ kind: 'not-found' })
+  const [entry] = await store.admin.entries({ limit: 1 })
+  expect(entry).toMatchObject({ by: 'ann', act: 'take', id: undefined, detail: 'ch_1', refused: 'not-found' })
+})

@@ -293,14 +293,6 @@ describe('a row', () => {
     expect((await entries()).map(({ refused }) => refused)).toEqual(['invalid', 'invalid', undefined])
   })
 
-  it('leaves a line in the audit where what was named is no id', async () => {
-    const { admin, entries } = open()
-    expect(await admin.take(by(ann), { id: 'ch_1', version: '1.1', reason })).toEqual({ kind: 'not-found' })
-    expect(await entries()).toMatchObject([
-      { by: 'ann', act: 'take', id: undefined, detail: 'ch_1', refused: 'not-found' },
-    ])
-  })
-
   it('is found by its key and by its reference, and tells its story', async () => {
     const { admin, unknownRow, on } = open()
     const id = await unknownRow('k')
