@@ -6,6 +6,7 @@ const admin = `${source}/admin`
 const tests = 'packages/latchkey/test/admin'
 const service = (test: string): NamedTest => ({ path: `${tests}/service.test.ts`, test })
 const guard = (test: string): NamedTest => ({ path: `${tests}/guard.test.ts`, test })
+const bulk = (test: string): NamedTest => ({ path: `${tests}/bulk.test.ts`, test })
 const routes = (test: string): NamedTest => ({ path: `${tests}/routes.test.ts`, test })
 const times = (test: string): NamedTest => ({ path: `${tests}/times.test.ts`, test })
 const durations = (test: string): NamedTest => ({ path: `${source}/engine/run/durations.test.ts`, test })
@@ -52,7 +53,7 @@ export const adminMutants: readonly Mutant[] = [
     patches: [
       {
         file: `${admin}/proposals.ts`,
-        find: "if (stored.by === who.name) return { kind: 'own-proposal' }",
+        find: "if (isSamePerson(stored.by, who.name)) return { kind: 'own-proposal' }",
         replace: "if (stored.by === '') return { kind: 'own-proposal' }",
       },
     ],
@@ -112,12 +113,85 @@ export const adminMutants: readonly Mutant[] = [
     patches: [
       {
         file: `${source}/stores/sqlite/admin/act.ts`,
-        find: "if (before !== undefined) return { kind: 'acted', auditId: before, repeated: true }",
-        replace: 'void before',
+        find: 'if (before !== undefined)',
+        replace: "if (before === 'none')",
       },
     ],
     caughtBy: [
       conforms('does an act once, however often its request is repeated, also after the row has moved or is gone'),
+    ],
+  },
+  {
+    name: 'admin: a request id that has acted on one row stands for acts on every other',
+    patches: [
+      {
+        file: `${source}/stores/sqlite/admin/act.ts`,
+        find: 'return handle.rows(entrySql, [Number(auditId), id, what.kind]).length === 1',
+        replace: 'return handle.rows(entrySql, [Number(auditId), id, what.kind]).length >= 0',
+      },
+    ],
+    caughtBy: [conforms('does nothing under a request id that has done another act, or an act on another row')],
+  },
+  {
+    name: 'admin: a body is shown again under the same request, and the audit has it once',
+    patches: [{ file: `${admin}/reads.ts`, find: '{ ...by, requestId: undefined }', replace: 'by' }],
+    caughtBy: [
+      service('is in the audit each time its body is shown, also under a request id that has shown another one'),
+      routes('writes each body that is shown into the audit, also under a key that has shown another'),
+    ],
+  },
+  {
+    name: 'admin: names that look alike are two persons',
+    patches: [{ file: `${admin}/rights.ts`, find: '.trim().toLowerCase()', replace: '' }],
+    caughtBy: [service('is never the one who proposed it')],
+  },
+  {
+    name: 'admin: hidden rows are counted',
+    patches: [
+      {
+        file: `${admin}/work.ts`,
+        find: 'if (scopesOf(by) === undefined) return admin.groups(kind)',
+        replace: 'if (scopesOf(by) !== null) return admin.groups(kind)',
+      },
+    ],
+    caughtBy: [service('counts what they see, and nothing of other scopes')],
+  },
+  {
+    name: 'admin: a page forgets the rows that it has no room for',
+    patches: [
+      { file: `${admin}/work.ts`, find: 'limit: size - items.length })', replace: 'limit: size })' },
+      {
+        file: `${admin}/work.ts`,
+        find: 'if (items.length === size) return { items, next',
+        replace: 'if (items.length >= size) return { items: items.slice(0, size), next',
+      },
+    ],
+    caughtBy: [service('finds every row that they see on some page, however many others lie between')],
+  },
+  {
+    name: 'admin: each message of a bulk act counts as an act of its own',
+    patches: [{ file: `${admin}/bulk/run.ts`, find: 'reason, isPart: true })', replace: 'reason })' }],
+    caughtBy: [bulk('counts as one act of a person, also where it redrives messages')],
+  },
+  {
+    name: 'admin: a list that was cut off is planned as a whole',
+    patches: [{ file: `${admin}/bulk/bulk.ts`, find: 'throw cutOff(context)', replace: 'void cutOff(context)' }],
+    caughtBy: [bulk('is not planned on a list that was cut off')],
+  },
+  {
+    name: 'admin: a mark of overdue rows passes by those that are still in progress',
+    patches: [
+      {
+        file: `${postgres}/keys/sweep-mark.ts`,
+        find: '(select pg_catalog.min(o.granted_at) from open o)',
+        replace: 't.now',
+      },
+    ],
+    caughtBy: [
+      {
+        path: `${postgres}/conformance.pg.test.ts`,
+        test: 'lists rows whose lease is over again and again, with those that were granted since, and without those that have ended',
+      },
     ],
   },
   {
@@ -226,8 +300,8 @@ export const adminMutants: readonly Mutant[] = [
     patches: [
       {
         file: `${admin}/messages.ts`,
-        find: "actingOn(context, attempt, 'skip')",
-        replace: "actingOn(context, attempt, 'redrive')",
+        find: "{ right: 'skip' }",
+        replace: "{ right: 'redrive' }",
       },
     ],
     caughtBy: [service('is not skipped by an operator, nor without a reason, nor by who sees some scopes only')],

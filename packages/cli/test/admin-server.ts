@@ -1,7 +1,7 @@
 /** An admin API on a port of its own, with a token for each person. */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { adminRoutes, type AdminOptions, nodeAdmin, type Person } from 'latchkey/admin'
+import { adminRoutes, type AdminOptions, type AdminRoutesOptions, nodeAdmin, type Person } from 'latchkey/admin'
 import type { Shop } from './shop.ts'
 
 export interface AdminServer {
@@ -14,7 +14,7 @@ export interface AdminServer {
 export async function startAdmin(
   { latchkey }: Pick<Shop, 'latchkey'>,
   people: Readonly<Record<string, Person['role']>>,
-  options: AdminOptions = {},
+  options: AdminOptions & Partial<Pick<AdminRoutesOptions<never>, 'authorize'>> = {},
 ): Promise<AdminServer> {
   const server = createServer()
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))

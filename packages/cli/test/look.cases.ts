@@ -93,6 +93,10 @@ function listCases({ harness, run, json }: Desk): void {
           .map(line => (JSON.parse(line) as AdminRow).id),
       ).toEqual([id])
       expect(await json('unknown', 'list', '--scope', 'nobody')).toEqual([])
+      for (const grouped of [[], ['--group-by', 'cause']]) {
+        expect((await run(['unknown', 'list', ...grouped, '--fail-older-than', '0ms'])).code).toBe(1)
+        expect((await run(['unknown', 'list', ...grouped, '--fail-older-than', '9d'])).code).toBe(0)
+      }
       expect(await json('unknown', 'list', '--group-by', 'cause')).toContainEqual(
         expect.objectContaining({ operation: 'payments.create', count: expect.any(Number) }),
       )

@@ -35,6 +35,15 @@ describe('the program', () => {
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
   })
 
+  it.each(['postgres://db/shop?password=s3cr3t', 'postgres://app:s3cr3t#x@db/shop'])(
+    'refuses the password in --store %s, and does not repeat it',
+    async address => {
+      const { code, stderr } = await program.run(['status', '--store', address])
+      expect(code).toBe(2)
+      expect(stderr).not.toContain('s3cr3t')
+    },
+  )
+
   it('refuses a password in a flag, and does not repeat it', async () => {
     const { code, stderr } = await run(['doctor', '--store', 'postgres://app:secret@127.0.0.1/shop'])
     expect(code).toBe(2)
@@ -128,6 +137,18 @@ describe('the settings', () => {
     const { stdout } = await program.run(['config', 'show', '--origin'], { env })
     expect(stdout).toContain('postgres://app:***@db/shop')
     expect(stdout).not.toMatch(/s3cr3t|t0k3n/)
+  })
+
+  it.each([
+    ['postgres://db/shop?user=app&password=s3cr3t', 'postgres://db/shop?user=app&password=***'],
+    // A bare # ends the address for a parser, and what is left looks like a port.
+    ['postgres://app:s3cr3t#x@db/shop', 'postgres://***'],
+    ['postgres://app:77#s3cr3t@db/shop', 'postgres://***'],
+    ['s3cr3t', 'no address'],
+  ])('mask the secret of %s', async (address, shown) => {
+    const { stdout } = await program.run(['config', 'show'], { env: { DATABASE_URL: address } })
+    expect(stdout).toContain(shown)
+    expect(stdout).not.toContain('s3cr3t')
   })
 
   it('refuse a file with a setting that is not known, and name those that are', async () => {

@@ -58,6 +58,20 @@ describe('the commands through an admin API', () => {
     expect((await program.run(['status'], { env: wrong })).code).toBe(5)
   })
 
+  it('have the doctor knock without a token, and fail where somebody is let in', async () => {
+    const closed = await program.run(['doctor', '--server', server.url], straight)
+    expect(closed.stdout).toMatch(/ok +console +.* shows nothing without a sign-in/)
+    const open = await startAdmin(shop, {}, { authorize: () => ({ name: 'proxy', role: 'viewer' }) })
+    const { code, stdout } = await program.run(['doctor', '--server', open.url], straight)
+    await open.close()
+    expect(stdout).toMatch(
+      /FAIL +console .*answers without a sign-in\n +cure: authorize of adminRoutes must return null/,
+    )
+    expect(code).toBe(1)
+    const gone = await program.run(['doctor', '--server', open.url], straight)
+    expect(gone.stdout).toMatch(/warn +console .*could not be asked/)
+  })
+
   it('show the same as straight from the store', async () => {
     const id = await shop.unknownPayment('the same', { reference: 'ord_1' })
     const there = await program.json<AdminKey>(['key', 'show', id], { env: server.env('alice') })

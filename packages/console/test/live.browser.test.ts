@@ -81,7 +81,12 @@ describeBrowser('a page that is read again and again', own => {
   })
 
   it('lists what is unknown on a store without tables of operators, and offers no act', async () => {
-    const latchkey = createLatchkey({ store: withoutTables(), scope: () => 'acme', maintenance: false, telemetry: silentTelemetry })
+    const latchkey = createLatchkey({
+      store: withoutTables(),
+      scope: () => 'acme',
+      maintenance: false,
+      telemetry: silentTelemetry,
+    })
     const pay = latchkey.guarded('pay', { onFailure: 'hold' })
     const failed = () => Promise.reject(new Error('read timeout'))
     await pay.run({ scope: 'acme', key: 'k', input: 1 }, failed).catch(() => {})

@@ -1,13 +1,15 @@
-import type { AuditLineOfOperators } from 'latchkey/admin'
+import type { AuditFilter, AuditLineOfOperators } from 'latchkey/admin'
 import { found } from '../desk/answers.ts'
 import type { Desk } from '../desk/desk.ts'
 import { withDesk } from '../desk/open.ts'
+import { cutText, type Listed, pagesOf } from '../desk/pages.ts'
 import { limitOption } from '../desk/rows.ts'
 import { pause } from '../program/pause.ts'
 import { plain } from '../output/table.ts'
 import type { Call, CommandSpec } from '../program/command.ts'
 import type { Context } from '../program/context.ts'
 import { type Exit, exits } from '../program/exit.ts'
+import type { Flags } from '../program/flags.ts'
 
 export const audit: CommandSpec = {
   path: 'audit',
@@ -23,28 +25,34 @@ export const audit: CommandSpec = {
     withDesk(call.context, async desk => {
       const { flags, context } = call
       if (flags.has('follow')) return follow(desk, call)
-      const after = flags.text('after')
-      const { items } = await pageOf(desk, call, {
-        limit: flags.count('limit') ?? 100,
-        ...(after === undefined ? {} : { after }),
-      })
-      if (context.out.format === 'json') context.out.rows(items, [])
-      else for (const entry of items) print(context, entry)
+      const listed = await entriesOf(desk, call)
+      if (context.out.format === 'json') context.out.rows(listed.items, [])
+      else for (const entry of listed.items) print(context, entry)
+      const cut = cutText(listed)
+      if (cut !== undefined) context.out.talk(cut)
       return exits.done
     }),
 }
 
 const pageMax = 100
 
-async function pageOf(desk: Desk, { flags }: Call, page: { readonly limit: number; readonly after?: string }) {
+/** Forward from --after, or back from the newest. */
+function entriesOf(desk: Desk, { flags }: Call): Promise<Listed<AuditLineOfOperators>> {
+  const from = flags.text('after')
+  const cursor = (at: string) => (from === undefined ? { before: at } : { after: at })
+  return pagesOf(({ limit, after = from }) => {
+    const page = after === undefined ? { limit } : { limit, ...cursor(after) }
+    return desk.audit({ ...filterOf(flags), ...page })
+  }, flags.count('limit'))
+}
+
+function filterOf(flags: Flags): Pick<AuditFilter, 'who' | 'id'> {
   const [who, id] = [flags.text('who'), flags.text('id')]
-  const given = {
-    ...page,
-    limit: Math.min(page.limit, pageMax),
-    ...(who === undefined ? {} : { who }),
-    ...(id === undefined ? {} : { id }),
-  }
-  return found(await desk.audit(given), 'audit')
+  return { ...(who === undefined ? {} : { who }), ...(id === undefined ? {} : { id }) }
+}
+
+async function pageOf(desk: Desk, { flags }: Call, page: { readonly limit: number; readonly after?: string }) {
+  return found(await desk.audit({ ...filterOf(flags), ...page }), 'audit')
 }
 
 const followMs = 1_000
@@ -55,10 +63,11 @@ async function follow(desk: Desk, call: Call): Promise<Exit> {
   let after = flags.text('after') ?? (await pageOf(desk, call, { limit: 1 })).items[0]?.auditId ?? '0'
   context.out.talk('following; Ctrl-C to end')
   while (!context.signal.aborted) {
-    const { items } = await pageOf(desk, call, { limit: pageMax, after })
+    const { items, next } = await pageOf(desk, call, { limit: pageMax, after })
     for (const entry of items) print(context, entry)
-    after = items.at(-1)?.auditId ?? after
-    if (items.length < pageMax) await pause(followMs, context.signal)
+    // Entries about what this person may not see are on no page: the cursor goes on behind them.
+    after = next ?? items.at(-1)?.auditId ?? after
+    if (next === undefined || next === null) await pause(followMs, context.signal)
   }
   return exits.interrupted
 }

@@ -1,6 +1,7 @@
 import type { Overview } from 'latchkey/admin'
 import { found } from '../desk/answers.ts'
 import { withDesk } from '../desk/open.ts'
+import { undecided } from '../desk/pages.ts'
 import type { Colors } from '../output/colors.ts'
 import type { CommandSpec } from '../program/command.ts'
 import type { Context } from '../program/context.ts'
@@ -21,7 +22,10 @@ export const status: CommandSpec = {
       const show = async () => {
         const overview = found(await desk.overview(), 'status')
         context.out.value(overview, () => overviewLines(overview, context.out.paint))
-        return failMs !== undefined && overview.unknown.oldestMs > failMs ? exits.no : exits.done
+        if (failMs === undefined) return exits.done
+        if (overview.unknown.oldestMs > failMs) return exits.no
+        if (overview.partial && !flags.has('watch')) throw undecided('status')
+        return exits.done
       }
       return flags.has('watch') ? watch(context, show) : show()
     }),

@@ -24,8 +24,9 @@ function addressOf({ value = '', origin }: Setting): string {
   )
 }
 
+/** In front of the host, or as a field of the query, which drivers take as well. */
 function hasPassword(text: string): boolean {
-  return URL.canParse(text) && new URL(text).password !== ''
+  return masked(text) !== text
 }
 
 /** Undefined: none is configured. */
@@ -40,10 +41,16 @@ export function tokenOf({ of: { tokenFile } }: Settings, env: NodeJS.ProcessEnv)
   }
 }
 
-/** An address as it may be shown: without its password. */
+const secretFields = /pass|secret|token|key/i
+const hidden = '***'
+
+/** An address as it may be shown: without its password. Where that has a bare `#`, no part of the address is what it looks like, and none is shown. */
 export function masked(text: string): string {
-  if (!hasPassword(text)) return text
+  if (!URL.canParse(text) || new URL(text).hash !== '') return text.replace(/:\/\/.*$/s, `://${hidden}`)
   const url = new URL(text)
-  url.password = '***'
+  const fields = [...url.searchParams.keys()].filter(name => secretFields.test(name))
+  if (url.password === '' && fields.length === 0) return text
+  if (url.password !== '') url.password = hidden
+  for (const name of fields) url.searchParams.set(name, hidden)
   return url.href
 }

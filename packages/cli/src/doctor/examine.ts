@@ -4,6 +4,7 @@ import { failureOf } from '../program/failure.ts'
 import type { Context } from '../program/context.ts'
 import { exits } from '../program/exit.ts'
 import { withStore } from '../stores/open.ts'
+import { consoleCheck } from './console.ts'
 import { type Check, type Finding, skip } from './finding.ts'
 import { operationsCheck } from './operations.ts'
 import { workersCheck } from './workers.ts'
@@ -17,7 +18,7 @@ export function examine(context: Context): Promise<readonly Examined[]> {
     const found: Examined[] = []
     const application = await loadApplication(context)
     const store = () => opened.store
-    const checks = [...opened.checks, workersCheck(store), operationsCheck(store, application)]
+    const checks = [...opened.checks, workersCheck(store), operationsCheck(store, application), consoleCheck(context)]
     for (const check of checks) {
       context.out.detail(`looking at ${check.name}`)
       const isUnfit = found.some(({ check: name, verdict }) => name === 'store' && verdict === 'FAIL')

@@ -16,7 +16,7 @@ export function failureOf(error: unknown): Failure {
 }
 
 function exitOf(code: string): Exit {
-  if (code === 'misconfigured') return exits.usage
+  if (code === 'misconfigured' || code === 'scope-unresolved' || code === 'invalid-key') return exits.usage
   return code.startsWith('store-') || code === 'overloaded' ? exits.unreachable : exits.no
 }
 

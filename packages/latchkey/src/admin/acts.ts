@@ -129,7 +129,9 @@ const evidenceKinds: readonly string[] = ['reference', 'ticket', 'export', 'deni
 const evidenceLengthMax = 250
 
 function evidenceFault(evidence: EvidenceGiven | undefined): string | undefined {
-  if (evidence === undefined) return 'evidence is required: what the answer relies on, as { kind, reference }'
+  // Of a caller without types as well.
+  if (typeof evidence !== 'object' || evidence === null)
+    return 'evidence is required: what the answer relies on, as { kind, reference }'
   if (!evidenceKinds.includes(evidence.kind)) return `the kind of evidence must be one of ${evidenceKinds.join(', ')}`
   const { reference } = evidence
   if (typeof reference === 'string' && reference.trim() !== '' && reference.length <= evidenceLengthMax)

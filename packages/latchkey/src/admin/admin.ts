@@ -29,7 +29,7 @@ export interface Asker {
   readonly source: ActSource
 }
 
-/** Who acts. The same request id again is the same act: it is done once. */
+/** Who acts. The same request id again is the same act: it is done once. For another act, or on another row, it is refused. */
 export interface Actor extends Asker {
   /** Default: a new one, so that a repetition is a second act. */
   readonly requestId?: string | undefined
@@ -134,6 +134,7 @@ export interface Admin {
   key(by: Asker, id: string): Promise<Read<AdminKey>>
   timeline(by: Asker, id: string): Promise<Read<readonly TimelineEntry[]>>
 
+  /** Each call is an entry of the audit, also under a request id that has revealed before. */
   reveal(by: Actor, given: OnRow & { readonly what: 'input' | 'outcome' }): Promise<Revealed>
   /** Has the provider asked by the next turn of a reconciler. Once in 30 s for each row. */
   lookUp(by: Actor, given: OnRow): Promise<ActOutcome>

@@ -1,7 +1,7 @@
 /** What all parts of the service share: who may, what is seen, and what is written down when it is refused. */
 import { hash } from 'node:crypto'
 import { type Clock, uuidOfHex } from '../ports/clock.ts'
-import { LatchkeyError, misconfigured } from '../ports/errors.ts'
+import { type ErrorCode, LatchkeyError, misconfigured } from '../ports/errors.ts'
 import type { AdminRecords, NewEntry, RowVersion } from '../ports/faculties/admin.ts'
 import type { KeyRecord, Store } from '../ports/store.ts'
 import { engine } from '../engine/internal.ts'
@@ -31,6 +31,8 @@ export interface AdminContext {
 
 /** A little longer than a query of an operator may take in the store. */
 const callMsMax = 5_000
+/** What was asked is wrong, whatever the store is like. */
+const notOfTheStore: readonly ErrorCode[] = ['misconfigured', 'scope-unresolved', 'invalid-key']
 /** Ten minutes, as a reconciler's default. */
 const quarantineDefaultMs = 600_000
 const actsPerMinuteDefault = 60
@@ -49,7 +51,7 @@ export function contextOf<Tx>(host: AdminHost<Tx>, options: AdminOptions): Admin
       try {
         return await within(clock, callMsMax, run)
       } catch (cause) {
-        if (cause instanceof LatchkeyError && cause.code === 'misconfigured') throw cause
+        if (cause instanceof LatchkeyError && notOfTheStore.includes(cause.code)) throw cause
         throw new LatchkeyError('store-unavailable', `the ${store.name} store failed: ${String(cause)}`, { cause })
       }
     },
@@ -107,6 +109,8 @@ export function reasonFault(reason: unknown): string | undefined {
 }
 
 const reasonLengthMax = 1_000
+/** Of a text that stands where an id should: enough to see what it was. */
+const notAnIdMax = 100
 
 export function requestIdOf({ clock }: AdminContext, { requestId }: Actor): string {
   return requestId ?? clock.randomId()
@@ -121,10 +125,12 @@ export async function refuse<R extends Refusal>(context: AdminContext, attempt: 
   const { by, act, id, scope, requestId, evidence } = attempt
   const { admin } = context.store
   const reason = reasonFault(attempt.reason) === undefined ? attempt.reason : 'none given'
-  const detail = refusal.kind === 'not-permitted' ? refusal.right : ''
+  // What is no id of a row has no column to stand in.
+  const isRow = id !== undefined && isRowId(id)
+  const detail = refusal.kind === 'not-permitted' ? refusal.right : isRow ? '' : (id ?? '').slice(0, notAnIdMax)
   const entry = {
     act,
-    id,
+    id: isRow ? id : undefined,
     scope,
     requestId,
     evidence,

@@ -1,5 +1,6 @@
 /** Messages that were not delivered, and messages that could not be run: what operators do with them, in the same audit. */
 import type { AdminRecords } from '../ports/faculties/admin.ts'
+import { isRowId } from '../engine/request.ts'
 import type { Actor, Admin, Asker } from './admin.ts'
 import {
   type AdminContext,
@@ -12,7 +13,7 @@ import {
   requestIdOf,
   scopesOf,
 } from './context.ts'
-import { pageSize } from './reads.ts'
+import { pageSize } from './work.ts'
 import type { ActOutcome, ReadRefusal, Refusal } from './results.ts'
 import type { Right } from './rights.ts'
 
@@ -30,18 +31,6 @@ type MessageCalls = Pick<
 
 export function messageCalls(context: AdminContext): MessageCalls {
   return { ...outboxCalls(context), ...inboxCalls(context) }
-}
-
-/** `isPart`: of an act on many messages, which was counted as one. */
-export function redriveMessage(
-  context: AdminContext,
-  by: Actor,
-  { position, reason, isPart = false }: Parameters<Admin['redriveOutbox']>[1] & { readonly isPart?: boolean },
-): Promise<ActOutcome> {
-  const { outbox } = context.store
-  return onMessage(context, by, { what: 'outbox', target: position, reason, act: 'redrive', isPart }, async named =>
-    outbox === undefined ? 'not-supported' : (await outbox.redrive(position, named)).kind,
-  )
 }
 
 /** Messages have no scope that is read back: who sees some scopes only sees none of them. Undefined: this person may see them. */
@@ -92,9 +81,24 @@ function outboxCalls(
       const next = found.length > size ? items.at(-1)?.position : undefined
       return { kind: 'found', value: { items, next, partial: false } }
     },
-    redriveOutbox: (by, given) => redriveMessage(context, by, given),
+    redriveOutbox: (by, given) => redriveOutbox(context, by, given),
     skipOutbox: (by, given) => skipMessage(context, by, given),
   }
+}
+
+interface RedriveGiven extends Pick<OnMessage, 'reason' | 'isPart'> {
+  readonly position: string
+}
+
+export function redriveOutbox(
+  context: AdminContext,
+  by: Actor,
+  { position, ...given }: RedriveGiven,
+): Promise<ActOutcome> {
+  const { outbox } = context.store
+  return onMessage(context, by, { ...given, what: 'outbox', target: position, act: 'redrive' }, async named =>
+    outbox === undefined ? 'not-supported' : (await outbox.redrive(position, named)).kind,
+  )
 }
 
 function inboxCalls(context: AdminContext): Pick<Admin, 'inboxParked' | 'redriveInbox' | 'discardInbox'> {
@@ -117,12 +121,12 @@ function inboxCalls(context: AdminContext): Pick<Admin, 'inboxParked' | 'redrive
     redriveInbox: (by, { id, reason, as }) =>
       onMessage(context, by, { what: 'inbox', target: id, reason, act: 'redrive' }, async named => {
         if (store.inbox === undefined) return 'not-supported'
-        return (await store.inbox.redrive(id, named, as)).kind
+        return isRowId(id) ? (await store.inbox.redrive(id, named, as)).kind : 'not-found'
       }),
     discardInbox: (by, { id, reason }) =>
       onMessage(context, by, { what: 'inbox', target: id, reason, act: 'discard' }, async named => {
         if (store.inbox === undefined) return 'not-supported'
-        return (await store.inbox.discard(id, named)).kind
+        return isRowId(id) ? (await store.inbox.discard(id, named)).kind : 'not-found'
       }),
   }
 }
@@ -134,7 +138,7 @@ async function skipMessage(
   { position, reason }: Parameters<Admin['skipOutbox']>[1],
 ): Promise<ActOutcome> {
   const attempt: Attempt = { by, act: 'outbox.skip', reason, requestId: requestIdOf(context, by) }
-  const admin = await actingOn(context, attempt, { right: 'skip', isPart: false })
+  const admin = await actingOn(context, attempt, { right: 'skip' })
   if ('kind' in admin) return admin
   if (context.store.outbox === undefined) return lacking(context, 'outbox')
   const { requestId } = attempt
@@ -149,7 +153,7 @@ async function skipMessage(
 async function actingOn(
   context: AdminContext,
   attempt: Attempt,
-  { right, isPart }: { readonly right: Right; readonly isPart: boolean },
+  { right, isPart = false }: { readonly right: Right; readonly isPart?: boolean },
 ): Promise<AdminRecords | Refusal> {
   const { by, reason } = attempt
   const admin = permitted(context, by, right)
@@ -166,6 +170,7 @@ interface OnMessage {
   readonly target: string
   readonly reason: string
   readonly act: 'redrive' | 'discard'
+  /** Of one act on many messages: it was counted with the others. */
   readonly isPart?: boolean
 }
 

@@ -32,6 +32,11 @@ export async function outcomeOf(
       return refuse(context, attempt, now === undefined ? { kind: 'not-found' } : { kind: 'row-moved', row: now })
     case 'wrong-state':
       return refuse(context, attempt, { ...result, why: whyNot(attempt.act, result.state, now?.parked ?? false) })
+    case 'request-reused':
+      return refuse(context, attempt, {
+        kind: 'invalid',
+        why: 'the request id has done another act: give each its own',
+      })
     case 'proposal-closed':
       return refuse(context, attempt, { kind: 'proposal-closed', state: 'void' })
     default:

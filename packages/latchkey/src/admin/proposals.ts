@@ -16,7 +16,7 @@ import {
   versionText,
 } from './context.ts'
 import type { ActOutcome, Proposal, Refusal } from './results.ts'
-import { type Right, rightsOf } from './rights.ts'
+import { isSamePerson, type Right, rightsOf } from './rights.ts'
 import { currentView } from './view.ts'
 
 const proposalMs = 24 * 3_600_000
@@ -131,7 +131,7 @@ function decisionFault({ who }: Actor, stored: StoredProposal): Refusal | undefi
   const { state } = proposalView(stored)
   if (state !== 'open') return { kind: 'proposal-closed', state }
   // Two persons: by name, whatever rights the one has.
-  if (stored.by === who.name) return { kind: 'own-proposal' }
+  if (isSamePerson(stored.by, who.name)) return { kind: 'own-proposal' }
   // Only acts that have a right are proposed.
   const right = stored.act as Right
   return rightsOf(who).includes(right) ? undefined : { kind: 'not-permitted', right }

@@ -1,11 +1,11 @@
 /** Lists and rows. Everything comes from a queue, an index or a primary key; nothing counts the keys. */
-import type { AdminRecords, Groups, OperatorEntry, WorkGroup, WorkKind, WorkRow } from '../ports/faculties/admin.ts'
+import type { AdminRecords, OperatorEntry, WorkKind } from '../ports/faculties/admin.ts'
 import type { KeyRecord } from '../ports/store.ts'
-import { identify, isRowId, scopeText } from '../engine/request.ts'
+import { identify, isRowId } from '../engine/request.ts'
 import { inspectedRow, type InspectedRow } from '../engine/inspected-row.ts'
 import { referenceFault } from '../engine/run/references.ts'
 import { counted } from '../engine/store/rates.ts'
-import type { Actor, Admin, Asker, FindWhat, WorkFilter } from './admin.ts'
+import type { Actor, Admin, Asker, FindWhat } from './admin.ts'
 import { type ActPlan, actOn } from './acts.ts'
 import { figureMetrics, lastHourOf } from './operation-figures.ts'
 import { whyNot } from './outcome.ts'
@@ -19,7 +19,7 @@ import {
   sees,
   visibleRow,
 } from './context.ts'
-import { beyondCore, coreEntries, coreListing, noActs } from './core.ts'
+import { coreEntries, noActs } from './core.ts'
 import type {
   AdminKey,
   AdminRow,
@@ -33,13 +33,12 @@ import type {
   TimelineEntry,
 } from './results.ts'
 import { type Right, rights, rightsOf } from './rights.ts'
-import { currentView, rowView } from './view.ts'
+import { currentView } from './view.ts'
+import { coreWork, groups, pageSize, sum, work } from './work.ts'
 
-const pageDefault = 50
-const pageMax = 100
-/** Pages that are read to fill one for a person who sees some scopes only: then it says that there is more. */
-const pagesMax = 5
 const hourMs = 3_600_000
+/** Rows of one reference that are shown. */
+const referredMax = 100
 
 type Reads = Pick<
   Admin,
@@ -57,17 +56,13 @@ type Reads = Pick<
   | 'audit'
 >
 
-export function pageSize(limit: number = pageDefault): number {
-  return Math.max(1, Math.min(Number.isInteger(limit) ? limit : pageDefault, pageMax))
-}
-
 export async function read<T>(
   context: AdminContext,
   by: Asker,
-  work: (admin: AdminRecords) => Promise<T>,
+  run: (admin: AdminRecords) => Promise<T>,
 ): Promise<Read<T>> {
   const admin = permitted(context, by, 'view')
-  return isRefusal(admin) ? admin : { kind: 'found', value: await context.call(() => work(admin)) }
+  return isRefusal(admin) ? admin : { kind: 'found', value: await context.call(() => run(admin)) }
 }
 
 export function reads(context: AdminContext): Reads {
@@ -145,13 +140,7 @@ const nothing = { count: 0, oldestMs: 0 }
 
 async function overview(context: AdminContext, by: Asker, admin: AdminRecords): Promise<Overview> {
   const { store } = context
-  const sums = async (kind: WorkKind) => {
-    // What a person does not see is not counted for them either.
-    if (scopesOf(by) !== undefined) return sumOfScopes(context, by, { admin, kind })
-    const { groups, partial } = await admin.groups(kind)
-    const counted = groups.reduce((sum, { count }) => sum + count, 0)
-    return { count: counted, oldestMs: Math.max(0, ...groups.map(({ oldestMs }) => oldestMs)), partial }
-  }
+  const sums = (kind: WorkKind) => sum(context, by, { admin, kind })
   const [unknown, parked, overdue] = await Promise.all([sums('unknown'), sums('parked'), sums('overdue')])
   const [lag, inboxWaiting] = await Promise.all([store.outbox?.lag(), store.inbox?.waiting()])
   const isLimited = scopesOf(by) !== undefined
@@ -167,72 +156,6 @@ async function overview(context: AdminContext, by: Asker, admin: AdminRecords): 
   }
 }
 
-interface OfKind {
-  readonly admin: AdminRecords
-  readonly kind: WorkKind
-}
-
-/** Of a person with `limitScopes`, those of the first page: neither a count nor a cause of another tenant is shown. */
-async function groups(context: AdminContext, by: Asker, { admin, kind }: OfKind): Promise<Groups> {
-  if (scopesOf(by) === undefined) return admin.groups(kind)
-  const { items, next, partial } = await work(context, by, { kind, limit: pageMax, admin })
-  const found = new Map<string, WorkGroup>()
-  for (const { operation, cause, waitsForMs = 0 } of items) {
-    const name = JSON.stringify([operation, cause])
-    const { count, oldestMs } = found.get(name) ?? nothing
-    found.set(name, { operation, cause, count: count + 1, oldestMs: Math.max(oldestMs, waitsForMs) })
-  }
-  const ordered = [...found.values()].toSorted((left, right) => right.count - left.count)
-  return { groups: ordered, partial: partial || next !== undefined }
-}
-
-async function sumOfScopes(context: AdminContext, by: Asker, { admin, kind }: OfKind) {
-  const page = await work(context, by, { kind, limit: pageMax, admin })
-  const oldestMs = Math.max(0, ...page.items.map(({ waitsForMs }) => waitsForMs ?? 0))
-  return { count: page.items.length, oldestMs, partial: page.partial || page.next !== undefined }
-}
-
-type WorkWanted = Parameters<Admin['work']>[1] & { readonly admin: AdminRecords }
-
-async function work(
-  context: AdminContext,
-  by: Asker,
-  { admin, limit, scope, ...filter }: WorkWanted,
-): Promise<Page<AdminRow>> {
-  const size = pageSize(limit)
-  const quarantineOf = await quarantines(context)
-  const ofScope = scope === undefined ? {} : { scope: scopeText(scope) }
-  const items: AdminRow[] = []
-  let { after } = filter
-  for (let pages = 0; pages < pagesMax; pages += 1) {
-    const page = await admin.work({ ...filter, ...ofScope, after, limit: size })
-    items.push(...page.rows.filter(({ record }) => sees(by, record.scope)).map(row => viewOf(row, quarantineOf)))
-    if (page.next === undefined || page.partial)
-      return { items: items.slice(0, size), next: undefined, partial: page.partial }
-    after = page.next
-    if (items.length >= size) return { items: items.slice(0, size), next: after, partial: false }
-  }
-  return { items, next: after, partial: true }
-}
-
-/** In no order of age: the core does not know it. */
-async function coreWork(context: AdminContext, by: Asker, filter: WorkFilter): Promise<Read<Page<AdminRow>>> {
-  const { store, call } = context
-  const refused = notViewable(by)
-  if (refused !== undefined) return refused
-  const why = beyondCore(store, filter)
-  if (why !== undefined) return { kind: 'not-supported', why }
-  const { records, next } = await call(() => store.list(coreListing(filter, pageSize(filter.limit))))
-  const quarantineOf = await quarantines(context)
-  const seen = records.filter(({ scope }) => sees(by, scope))
-  const rows = await Promise.all(seen.map(({ id }) => currentView(context, id, quarantineOf)))
-  return { kind: 'found', value: { items: rows.filter(row => row !== undefined), next, partial: false } }
-}
-
-function viewOf(row: WorkRow, quarantineOf: (operation: string) => number): AdminRow {
-  return rowView({ ...row, quarantineMs: quarantineOf(row.record.operation) })
-}
-
 async function find(context: AdminContext, by: Asker, what: FindWhat): Promise<Read<readonly AdminRow[]>> {
   const refused = notViewable(by)
   if (refused !== undefined) return refused
@@ -244,17 +167,13 @@ async function find(context: AdminContext, by: Asker, what: FindWhat): Promise<R
       return { kind: 'not-supported', why: `the ${store.name} store has no references (traits.faculties)` }
     const fault = referenceFault(what.reference)
     if (fault !== undefined) return { kind: 'invalid', why: fault }
-    ids = [...new Set((await call(() => references.find(what.reference, { limit: pageMax }))).map(({ id }) => id))]
+    ids = [...new Set((await call(() => references.find(what.reference, { limit: referredMax }))).map(({ id }) => id))]
   } else {
     ids = ['id' in what ? what.id : identify(what).id]
   }
-  const [quarantineOf, found] = await Promise.all([
-    quarantines(context),
-    Promise.all(ids.map(id => visibleRow(context, by, id))),
-  ])
-  const seen = found.filter(record => record !== undefined)
-  const rows = await Promise.all(seen.map(({ id }) => currentView(context, id, quarantineOf)))
-  return { kind: 'found', value: rows.filter(row => row !== undefined) }
+  const quarantineOf = await quarantines(context)
+  const rows = await Promise.all(ids.filter(isRowId).map(id => currentView(context, id, quarantineOf)))
+  return { kind: 'found', value: rows.filter(row => row !== undefined).filter(row => sees(by, row.scope)) }
 }
 
 interface Looked {
@@ -365,7 +284,8 @@ async function reveal(context: AdminContext, by: Actor, given: Parameters<Admin[
   if (given.what !== 'input' && given.what !== 'outcome')
     return { kind: 'invalid', why: 'what must be input or outcome' }
   const plan: ActPlan = { right: 'reveal', act: () => ({ kind: 'reveal' }), evidence: given.what }
-  const done = await actOn(context, by, { given, plan })
+  // Each showing is an act of its own: a request that is repeated shows the body again, and the audit says so.
+  const done = await actOn(context, { ...by, requestId: undefined }, { given, plan })
   if (done.kind === 'second-person-needed') return { kind: 'not-found' }
   if (done.kind !== 'done') return done satisfies Refusal
   const looked = await look(context, by, given.id)

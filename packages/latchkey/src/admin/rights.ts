@@ -48,7 +48,10 @@ export type Role = keyof typeof roles
 
 /** Who acts, as the host application knows them. */
 export interface Person {
-  /** Stands in the audit for good: a name that means one person, such as an e-mail address or a login. */
+  /**
+   * Stands in the audit for good: a name that means one person, such as an e-mail address or a login. Names that differ only in case, in spaces at
+   * their ends or in the form of their characters are one person where a second one is needed.
+   */
   readonly name: string
   /** A role, or the rights themselves. */
   readonly role: Role | readonly Right[]
@@ -60,10 +63,24 @@ export function rightsOf({ role }: Person): readonly Right[] {
   return typeof role === 'string' ? (roles[role] ?? []) : role
 }
 
+/** Whoever signs in as `Ann` and as `ann ` is one person: a second one has to differ by more than what people overlook. */
+export function isSamePerson(name: string, other: string): boolean {
+  return plainName(name) === plainName(other)
+}
+
+function plainName(name: string): string {
+  return name.normalize('NFKC').trim().toLowerCase()
+}
+
+/** No store takes all of these as they are, and a name must be in the audit to the letter. */
+const notInNames = /[\p{Cc}\p{Cs}]/u
+
 export function checkPerson(person: Person): Person {
   const { name, role, limitScopes } = person ?? {}
-  if (typeof name !== 'string' || name.trim() === '' || name.length > 200) {
-    throw misconfigured(`a person needs a name of 1 to 200 characters (got ${JSON.stringify(name)?.slice(0, 40)})`)
+  if (typeof name !== 'string' || name.trim() === '' || name.length > 200 || notInNames.test(name)) {
+    throw misconfigured(
+      `a person needs a name of 1 to 200 characters without control characters (got ${JSON.stringify(name)?.slice(0, 40)})`,
+    )
   }
   const unknown =
     typeof role === 'string'

@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest'
+import { createLatchkey, silentTelemetry } from '../../src/index.ts'
 import { parkOne } from '../outbox/park-one.ts'
 import { openApi } from './api.ts'
 
@@ -163,6 +164,53 @@ it('reveals a body by an act, and stores it nowhere else', async () => {
   const shown = await act('bea', `keys/${id}/reveal`, { what: 'outcome', reason })
   expect(shown.body).toMatchObject({ kind: 'revealed', status: 201, body: { text: '{"card":"4242"}' } })
   expect((await act('ann', `keys/${id}/reveal`, { what: 'outcome', reason })).body.code).toBe('not-permitted')
+})
+
+it('writes each body that is shown into the audit, also under a key that has shown another', async () => {
+  const { act, send, store, id } = await openApi()
+  const outcome = { answer: 'happened', evidence: { kind: 'reference', reference: 'ch_1' }, reason } as const
+  await act('ann', `keys/${id}/settle`, { ...outcome, response: { status: 201, json: 'one' } })
+  const latchkey = createLatchkey({ store, scope: () => 'acme', maintenance: false, telemetry: silentTelemetry })
+  await latchkey.guarded('pay', { onFailure: 'hold' }).run({ scope: 'acme', key: 'other', input: 1 }, () => 'two')
+  const other = latchkey.identify({ scope: 'acme', operation: 'pay', key: 'other' })
+  const reveal = async (row: string) => {
+    const headers = { 'idempotency-key': '"same"', 'if-match': `"${(await send(`keys/${row}`)).body.version}"` }
+    return (await act('bea', `keys/${row}/reveal`, { what: 'outcome', reason }, headers)).body.body.text
+  }
+  expect([await reveal(id), await reveal(other), await reveal(other)]).toEqual(['"one"', '"two"', '"two"'])
+  const entries = (await send('audit')).body.items.filter((entry: { act: string }) => entry.act === 'reveal')
+  expect(entries.map((entry: { id: string }) => entry.id)).toEqual([other, other, id])
+})
+
+it.each([
+  ['settle', { answer: 'happened', evidence: null, reason }, 'evidence must be an object'],
+  ['settle', { answer: 'happened', evidence: { kind: 'ticket', reference: 7 }, reason }, 'reference must be a text'],
+  ['settle', { answer: 'happened', evidence: { kind: 'ticket', id: '7' }, reason }, 'evidence has an unknown field id'],
+  ['take', { reason: ['r'] }, 'reason must be a text'],
+  ['bulk', { act: 'take', reason, ids: 'all' }, 'ids must be a list of texts'],
+  ['bulk', { act: 'take', reason, filter: { kind: 'every' } }, 'kind of a filter must be one of'],
+  ['bulk', { act: 'take', reason, filter: { kind: 'unknown', limit: 5 } }, 'filter has an unknown field limit'],
+  ['bulk', { act: 'take', reason, filter: { kind: 'unknown', scope: [] } }, 'scope'],
+  ['bulk', { act: 'import_evidence', reason, file: { csv: 'a,b' } }, 'file.match must be a column'],
+  ['lookup', { scope: 7, operation: 'pay', key: 'k' }, 'scope must be a text or a list of texts'],
+  ['lookup', { scope: '', operation: 'pay', key: 'k' }, 'scope'],
+])('answers 400 to a body of %s that is not what it should be: %j', async (what, body, detail) => {
+  const { act, id } = await openApi()
+  const path = { settle: `keys/${id}/settle`, take: `keys/${id}/take`, bulk: 'bulk', lookup: 'keys/lookup' }[what] ?? ''
+  const answer = await act('bea', path, body)
+  expect([answer.status, answer.body.code]).toEqual([400, 'invalid'])
+  expect(answer.body.detail).toContain(detail)
+})
+
+it('answers 404 about messages whose names are no names of messages', async () => {
+  const { act } = await openApi()
+  for (const path of [
+    'outbox/parked/x/redrive',
+    'outbox/parked/x/skip',
+    'inbox/parked/x/redrive',
+    'inbox/parked/x/discard',
+  ])
+    expect((await act('bea', path, { reason })).status, path).toBe(404)
 })
 
 it('limits acts in a minute, and tells when the next one may come', async () => {

@@ -14,8 +14,20 @@ export async function appendAll<Tx>({ outbox, transactor }: Store<Tx>, messages:
   })
 }
 
-/** The position of `a1`, which its consumer has refused; or of the first one of another aggregate. */
-export async function parkOne<Tx>(store: Store<Tx>, aggregate = 'a'): Promise<string> {
+/** The position of `a1`, which its consumer has refused. */
+export async function parkOne<Tx>(store: Store<Tx>): Promise<string> {
+  const [position = ''] = await parkEach(store, ['a'])
+  return position
+}
+
+/** The positions of the first messages of these aggregates, which their consumers have refused. */
+export async function parkEach<Tx>(store: Store<Tx>, aggregates: readonly string[]): Promise<readonly string[]> {
+  const parked: string[] = []
+  for (const aggregate of aggregates) parked.push(...(await park(store, aggregate)))
+  return parked
+}
+
+async function park<Tx>(store: Store<Tx>, aggregate: string): Promise<readonly string[]> {
   const { outbox } = store
   if (outbox === undefined) throw new Error(`the ${store.name} store has no outbox`)
   await appendAll(store, [messageOf(aggregate, `${aggregate}1`)])
@@ -27,5 +39,5 @@ export async function parkOne<Tx>(store: Store<Tx>, aggregate = 'a'): Promise<st
     ({ position }) => ({ kind: 'failed', position, error: 'no', next: { kind: 'park' }, aggregate: 'block' }) as const,
   )
   await outbox.settle(lease, { batch, ends, then: { kind: 'release' } })
-  return batch.messages[0]?.position ?? ''
+  return batch.messages.map(({ position }) => position)
 }

@@ -42,7 +42,12 @@ function addressRow(store: string, env: NodeJS.ProcessEnv) {
   const value = isVariable ? env[store] : store
   return {
     name: 'store address',
-    value: value === undefined || value === '' ? undefined : masked(value),
+    value: value === undefined || value === '' ? undefined : shown(value),
     origin: isVariable ? `environment variable ${store}` : 'store',
   }
+}
+
+/** A variable that holds something else, such as a secret whose name was given by mistake, is not shown at all. */
+function shown(value: string): string {
+  return /^[a-z][a-z0-9+.-]*:/i.test(value) ? masked(value) : '*** (no address: it has no scheme such as postgres://)'
 }

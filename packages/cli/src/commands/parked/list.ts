@@ -1,4 +1,5 @@
 import { withDesk } from '../../desk/open.ts'
+import { cutText } from '../../desk/pages.ts'
 import { filterOf, filterOptions, limitOption, listRows, rowColumns } from '../../desk/rows.ts'
 import type { CommandSpec } from '../../program/command.ts'
 import { exits } from '../../program/exit.ts'
@@ -9,9 +10,10 @@ export const parkedList: CommandSpec = {
   options: [...filterOptions, limitOption],
   run: ({ flags, context }) =>
     withDesk(context, async desk => {
-      const { items: rows, more } = await listRows(desk, filterOf(flags, 'parked'), flags.count('limit'))
-      context.out.rows(rows, rowColumns(context), 'nothing that is parked matches')
-      if (more) context.out.talk('there are more: raise --limit, or filter')
+      const listed = await listRows(desk, filterOf(flags, 'parked'), flags.count('limit'))
+      const cut = cutText(listed)
+      context.out.rows(listed.items, rowColumns(context), listed.partial ? undefined : 'nothing that is parked matches')
+      if (cut !== undefined) context.out.talk(cut)
       return exits.done
     }),
 }

@@ -1,9 +1,10 @@
 import { found } from '../../desk/answers.ts'
 import { withDesk } from '../../desk/open.ts'
+import { cutText, undecided } from '../../desk/pages.ts'
 import { filterOf, filterOptions, limitOption, listRows, rowColumns } from '../../desk/rows.ts'
 import type { CommandSpec } from '../../program/command.ts'
 import { durationText } from '../../program/duration.ts'
-import { exits, usage } from '../../program/exit.ts'
+import { type Exit, exits, usage } from '../../program/exit.ts'
 
 export const unknownList: CommandSpec = {
   path: 'unknown list',
@@ -17,6 +18,7 @@ export const unknownList: CommandSpec = {
   run: ({ flags, context }) =>
     withDesk(context, async desk => {
       const { out } = context
+      const failMs = flags.durationMs('fail-older-than')
       if (flags.text('group-by') !== undefined) {
         if (filterOptions.some(option => flags.text(option.flags.slice(2).split(' ')[0] ?? '') !== undefined)) {
           throw usage('--group-by counts all of them: give it without a filter')
@@ -30,19 +32,34 @@ export const unknownList: CommandSpec = {
             { title: 'rows', text: ({ count }) => count },
             { title: 'oldest', text: ({ oldestMs }) => durationText(oldestMs) },
           ],
-          'no unknown outcomes',
+          partial ? undefined : 'no unknown outcomes',
         )
-        if (partial) out.talk('the store took too long: there may be more than is shown')
-        return exits.done
+        const cut = cutText({ more: false, partial })
+        if (cut !== undefined) out.talk(cut)
+        return verdict({ ages: groups.map(({ oldestMs }) => oldestMs), failMs, partial })
       }
-      const failMs = flags.durationMs('fail-older-than')
-      const { items: rows, more } = await listRows(desk, filterOf(flags, 'unknown'), flags.count('limit'))
-      out.rows(rows, rowColumns(context), 'no unknown outcomes match')
-      if (more) out.talk('there are more: raise --limit, or filter')
+      const listed = await listRows(desk, filterOf(flags, 'unknown'), flags.count('limit'))
+      const { items: rows, partial } = listed
+      const cut = cutText(listed)
+      out.rows(rows, rowColumns(context), partial ? undefined : 'no unknown outcomes match')
+      if (cut !== undefined) out.talk(cut)
       if (failMs === undefined) return exits.done
       const ages = rows.map(({ waitsForMs }) => waitsForMs)
       if (!ages.every(ms => typeof ms === 'number'))
         throw usage('this store does not say since when a row is unknown: --fail-older-than has no answer')
-      return ages.some(ms => ms > failMs) ? exits.no : exits.done
+      return verdict({ ages, failMs, partial })
     }),
+}
+
+interface Asked {
+  readonly ages: readonly number[]
+  readonly failMs: number | undefined
+  readonly partial: boolean
+}
+
+function verdict({ ages, failMs, partial }: Asked): Exit {
+  if (failMs === undefined) return exits.done
+  if (ages.some(ms => ms > failMs)) return exits.no
+  if (partial) throw undecided('unknown list')
+  return exits.done
 }

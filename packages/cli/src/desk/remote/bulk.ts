@@ -1,28 +1,56 @@
 /** A bulk act that the server runs: this asks how far it is, and cancels it when the call is interrupted. */
+import type { Clock } from 'latchkey'
 import type { BulkPlan, BulkRow } from 'latchkey/admin'
+import { CliError, exits } from '../../program/exit.ts'
 import { pause } from '../../program/pause.ts'
 import type { Desk } from '../desk.ts'
 import type { Api } from './http.ts'
 import { actOf } from './answers.ts'
 
 const pollMs = 500
+/** One row takes less, and a process that ended runs no more of them: then another one continues. */
+const stillMsMax = 15_000
+/** As often in a row, without one more result. */
+const startsMax = 4
+
+export interface RemoteBulk {
+  readonly api: Api
+  readonly clock: Clock
+  /** Default: 15 s. */
+  readonly stillMs?: number
+}
 
 export async function startRemoteBulk(
-  api: Api,
+  { api, clock, stillMs = stillMsMax }: RemoteBulk,
   { bulkId, signal, onRow }: Parameters<Desk['startBulk']>[0],
 ): Promise<object> {
   const path = `bulk/${encodeURIComponent(bulkId)}`
-  const started = actOf(await api({ path: `${path}/start`, body: {} }))
+  const start = async () => actOf(await api({ path: `${path}/start`, body: {} }))
+  const started = await start()
   if (!('plan' in started)) return started
   const read = rowReader(api, path, onRow)
   let plan = await planOf(api, path)
+  let movedAtMs = clock.monotonicMs()
+  let starts = 1
   while (plan.state === 'running' || plan.state === 'planned') {
     if (signal?.aborted === true) await api({ path: `${path}/cancel`, body: {}, evenInterrupted: true })
-    else if ((await read()) === 0) await pause(pollMs, signal)
+    else if ((await read()) > 0) [movedAtMs, starts] = [clock.monotonicMs(), 1]
+    else await pause(pollMs, signal)
+    if (clock.monotonicMs() - movedAtMs > stillMs) {
+      if (starts === startsMax) throw stoppedHalfWay(plan)
+      // Its rows are done once, whoever continues.
+      await start()
+      ;[movedAtMs, starts] = [clock.monotonicMs(), starts + 1]
+    }
     plan = await planOf(api, path)
   }
   while ((await read()) > 0);
   return { kind: 'started', plan }
+}
+
+function stoppedHalfWay({ bulkId, finished, matched }: BulkPlan): CliError {
+  const message = `the server makes no progress: ${finished} of ${matched} were done. Plan ${bulkId}. Look at the log of the server, and run the command again for the rest`
+  return new CliError(exits.unreachable, 'stopped-half-way', message)
 }
 
 /** Reads on from the last row that has a result, and returns how many there were. */

@@ -58,7 +58,7 @@ export function remoteDesk(context: Context, server: string): Desk {
     reject: ({ proposalId, reason }: { proposalId: string; reason: string }) =>
       act(`proposals/${encodeURIComponent(proposalId)}/reject`, { reason }),
     planBulk: (given: object) => act('bulk', given),
-    startBulk: (given: Parameters<Desk['startBulk']>[0]) => startRemoteBulk(api, given),
+    startBulk: (given: Parameters<Desk['startBulk']>[0]) => startRemoteBulk({ api, clock: context.clock }, given),
     cancelBulk: ({ bulkId }: { bulkId: string }) => act(`bulk/${encodeURIComponent(bulkId)}/cancel`, {}),
     bulk: (bulkId: string) => read(`bulk/${encodeURIComponent(bulkId)}`),
     bulkRows: (bulkId: string, page: { limit?: number; after?: number } = {}) =>

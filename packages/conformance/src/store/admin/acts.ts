@@ -53,6 +53,20 @@ export const actCases: readonly StoreCase[] = [
     },
   },
   {
+    name: 'does nothing under a request id that has done another act, or an act on another row',
+    async run(harness) {
+      const { store, admin } = await openAdmin(harness)
+      const [a, b] = [await rowIn.unknown(harness, store, 'a'), await rowIn.unknown(harness, store, 'b')]
+      const given = by()
+      await acted(admin, a.id, { kind: 'take' }, { by: given })
+      assert.deepEqual(await actOn(admin, a.id, { kind: 'park' }, { by: given }), { kind: 'request-reused' })
+      assert.deepEqual(await actOn(admin, b.id, { kind: 'take' }, { by: given }), { kind: 'request-reused' })
+      assert.deepEqual([(await recordOf(store, a.id)).parked, (await admin.notes(b.id))?.owner], [false, undefined])
+      assert.equal((await admin.entries({ limit: 10 })).length, 1)
+      assert.equal((await actOn(admin, a.id, { kind: 'take' }, { by: given })).kind, 'acted')
+    },
+  },
+  {
     name: 'tells the second of two operators that the row has moved, and does nothing',
     async run(harness) {
       const { store, admin } = await openAdmin(harness)

@@ -108,7 +108,7 @@ export const proposalCases: readonly StoreCase[] = [
     },
   },
   {
-    name: 'keeps the rows of a plan in their order, and the result of each',
+    name: 'keeps the rows of a plan in their order, and the first result of each',
     async run(harness) {
       const { admin } = await openAdmin(harness)
       const rows = [
@@ -118,7 +118,7 @@ export const proposalCases: readonly StoreCase[] = [
       ]
       const plan = { bulkId, act: 'take', by: 'ann', reason: 'outage', detail: '{}', validInMs: hourMs, rows }
       await admin.planBulk(plan, { ...by(), act: 'bulk.plan', detail: bulkId })
-      await admin.setBulkResult(bulkId, 1, 'done')
+      for (const result of ['done', 'not-found']) await admin.setBulkResult(bulkId, 1, result)
       assert.deepEqual(
         await admin.bulkRows(bulkId, { limit: 10 }),
         rows.map((row, at) => ({ ...row, at, result: at === 1 ? 'done' : undefined })),
@@ -139,10 +139,28 @@ export const proposalCases: readonly StoreCase[] = [
       const { admin } = await openAdmin(harness)
       const plan = { bulkId, act: 'take', by: 'ann', reason: 'outage', detail: '{}', validInMs: hourMs, rows: [] }
       await admin.planBulk(plan, { ...by(), act: 'bulk.plan', detail: bulkId })
-      assert.equal(await admin.moveBulk(bulkId, ['running'], 'done'), false)
-      assert.equal(await admin.moveBulk(bulkId, ['planned', 'running'], 'running'), true)
-      assert.equal(await admin.moveBulk(bulkId, ['planned'], 'cancelled'), false)
+      assert.equal(await admin.moveBulk(bulkId, { from: ['running'], to: 'done' }), false)
+      assert.equal(await admin.moveBulk(bulkId, { from: ['planned', 'running'], to: 'running' }), true)
+      assert.equal(await admin.moveBulk(bulkId, { from: ['planned'], to: 'cancelled' }), false)
       assert.equal((await admin.bulk(bulkId))?.state, 'running')
+    },
+  },
+  {
+    name: 'writes the entry of a move of a plan with it, and none where it does not move',
+    async run(harness) {
+      const { admin } = await openAdmin(harness)
+      const plan = { bulkId, act: 'take', by: 'ann', reason: 'outage', detail: '{}', validInMs: hourMs, rows: [] }
+      await admin.planBulk(plan, { ...by(), act: 'bulk.plan', detail: bulkId })
+      const entry = () => ({ ...by(), act: 'bulk.cancel', detail: bulkId })
+      assert.equal(await admin.moveBulk(bulkId, { from: ['running'], to: 'cancelled' }, entry()), false)
+      assert.equal(await admin.moveBulk(bulkId, { from: ['planned'], to: 'cancelled' }, entry()), true)
+      assert.deepEqual(
+        (await admin.entries({ limit: 10 })).map(({ act, detail }) => [act, detail]),
+        [
+          ['bulk.cancel', bulkId],
+          ['bulk.plan', bulkId],
+        ],
+      )
     },
   },
 ]

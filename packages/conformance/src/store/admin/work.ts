@@ -96,6 +96,32 @@ export const workCases: readonly StoreCase[] = [
     },
   },
   {
+    name: 'lists rows whose lease is over again and again, with those that were granted since, and without those that have ended',
+    async run(harness) {
+      const { store, admin } = await openAdmin(harness)
+      const overdue = () => idsOf(admin, { kind: 'overdue' })
+      const first = await own(store, 'first')
+      await harness.advance(10 * minuteMs)
+      const second = await own(store, 'second')
+      for (let looks = 0; looks < 2; looks += 1) assert.deepEqual(await overdue(), [first.id])
+      await harness.advance(leaseMs + minuteMs)
+      for (let looks = 0; looks < 2; looks += 1) assert.deepEqual(await overdue(), [first.id, second.id])
+      const { groups } = await admin.groups('overdue')
+      assert.deepEqual(
+        groups.map(({ operation, cause, count }) => [operation, cause, count]),
+        [['payments.create', 'lease-expired', 2]],
+      )
+      assert.equal((await admin.sum('overdue')).count, 2)
+      await store.fail(first, notKnown)
+      assert.deepEqual(await overdue(), [second.id])
+      await store.fail(second, notKnown)
+      assert.deepEqual(await overdue(), [])
+      const third = await own(store, 'third')
+      await harness.advance(leaseMs + minuteMs)
+      assert.deepEqual(await overdue(), [third.id])
+    },
+  },
+  {
     name: 'groups what waits by operation and cause, with the age of the oldest',
     async run(harness) {
       const { store, admin } = await openAdmin(harness)
@@ -114,6 +140,9 @@ export const workCases: readonly StoreCase[] = [
         ],
       )
       assert.ok((groups[0]?.oldestMs ?? 0) >= 10 * minuteMs)
+      const sum = await admin.sum('unknown')
+      assert.deepEqual([sum.count, sum.partial, sum.oldestMs >= 10 * minuteMs], [3, false, true])
+      assert.deepEqual(await admin.sum('parked'), { count: 0, oldestMs: 0, partial: false })
       assert.deepEqual((await admin.groups('parked')).groups, [])
     },
   },
@@ -121,7 +150,8 @@ export const workCases: readonly StoreCase[] = [
     name: 'writes a refused attempt as often as it is made, and an act on something else once',
     async run(harness) {
       const { admin } = await openAdmin(harness)
-      const given = { ...by(), act: 'redrive', detail: 'outbox 7' }
+      // What a person types: no store takes U+0000 in a text.
+      const given = { ...by({ evidence: 'ticket:\0' }), act: 'redrive', detail: 'outbox 7' }
       for (let times = 0; times < 2; times += 1) {
         await admin.addEntry({ ...given, refused: 'not-permitted' })
         await admin.addEntry(given)

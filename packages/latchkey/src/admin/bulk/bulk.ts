@@ -1,7 +1,7 @@
 /** One act on many rows: planned first, with the rows fixed, then run row by row, each with a result of its own. */
-import type { AdminRecords, NewBulkRow, StoredBulk, StoredBulkRow } from '../../ports/faculties/admin.ts'
-import type { Actor, Admin, Asker, BulkGiven, OnRow } from '../admin.ts'
-import { type ActPlan, actOn, lookUpEveryMs, settleRow } from '../acts.ts'
+import { LatchkeyError } from '../../ports/errors.ts'
+import type { NewBulkRow, StoredBulk } from '../../ports/faculties/admin.ts'
+import type { Actor, Admin, Asker, BulkGiven } from '../admin.ts'
 import {
   type AdminContext,
   type Attempt,
@@ -12,14 +12,14 @@ import {
   reasonFault,
   refuse,
   requestIdOf,
-  versionText,
   visibleRow,
 } from '../context.ts'
-import { bulkRowsMax, importedRows, type Imported } from './import.ts'
-import { redriveMessage } from '../messages.ts'
-import { pageSize, read, reads } from '../reads.ts'
-import type { ActOutcome, BulkAct, BulkOutcome, BulkPlan, BulkRow } from '../results.ts'
+import { bulkRowsMax, fileFault, importedRows } from './import.ts'
+import { runPlan, runToEnd, type Starting } from './run.ts'
+import { read, reads } from '../reads.ts'
+import type { BulkAct, BulkOutcome, BulkPlan, ReadRefusal } from '../results.ts'
 import type { Right } from '../rights.ts'
+import { pageSize, workKinds } from '../work.ts'
 
 const validMs = 3_600_000
 const sampleSize = 5
@@ -102,7 +102,7 @@ async function plan(context: AdminContext, by: Actor, given: BulkGiven): Promise
   const over = await overLimit(context, by)
   if (over !== undefined) return refuse(context, attempt, over)
   const matched = await match(context, by, given)
-  if ('kind' in matched) return matched
+  if ('kind' in matched) return matched.kind === 'not-permitted' ? refuse(context, attempt, matched) : matched
   const bulkId = context.clock.randomId()
   const { name } = by.who
   const stored = { bulkId, act: given.act, by: name, reason: given.reason, validInMs: validMs, rows: matched.rows }
@@ -122,15 +122,16 @@ function rightOf(act: BulkAct): Right {
   return act === 'import_evidence' ? 'settle.happened' : act
 }
 
-async function match(
-  context: AdminContext,
-  by: Actor,
-  given: BulkGiven,
-): Promise<Matched | Extract<ActOutcome, { kind: 'invalid' }>> {
+async function match(context: AdminContext, by: Actor, given: BulkGiven): Promise<Matched | ReadRefusal> {
   const { act, ids, filter, file } = given
   if ((act === 'import_evidence') !== (file !== undefined))
     return { kind: 'invalid', why: 'a file is for import_evidence, and import_evidence needs one' }
-  if (file !== undefined) return importedRows(context, by, file)
+  if (file !== undefined) {
+    const fault = fileFault(file)
+    return fault === undefined ? importedRows(context, by, file) : { kind: 'invalid', why: fault }
+  }
+  if (filter !== undefined && !workKinds.includes(filter.kind))
+    return { kind: 'invalid', why: `the kind of a filter must be one of ${workKinds.join(', ')}` }
   if (act === 'redrive') {
     return ids === undefined
       ? { kind: 'invalid', why: 'redrive needs ids: positions of parked messages' }
@@ -162,22 +163,29 @@ async function matchFilter(
   context: AdminContext,
   by: Actor,
   filter: NonNullable<BulkGiven['filter']>,
-): Promise<Matched> {
+): Promise<Matched | ReadRefusal> {
   const { work } = reads(context)
   const rows: NewBulkRow[] = []
   let after: string | undefined
   do {
     const page = await work(by, { ...filter, limit: 100, ...(after === undefined ? {} : { after }) })
-    if (page.kind !== 'found') return { rows, excluded: {} }
+    if (page.kind !== 'found') return page
+    // Of a list that was cut off nobody knows what it lacks: a plan of it would look whole.
+    if (page.value.partial && page.value.next === undefined) throw cutOff(context)
     for (const { id, version } of page.value.items)
       rows.push({ id, expected: parsedVersion(version), detail: undefined })
     after = page.value.next
   } while (after !== undefined && rows.length < bulkRowsMax)
-  const excluded = after === undefined ? {} : { 'over the limit': 1 }
+  const excluded = after === undefined ? {} : { 'or more, over the limit': 1 }
   return { rows: rows.slice(0, bulkRowsMax), excluded }
 }
 
-type Starting = Parameters<Admin['startBulk']>[1]
+function cutOff({ store }: AdminContext): LatchkeyError {
+  return new LatchkeyError(
+    'store-unavailable',
+    `the ${store.name} store took too long to list the rows, and nothing was planned: try again, or filter by operation`,
+  )
+}
 
 async function start(context: AdminContext, by: Actor, given: Starting): Promise<BulkOutcome> {
   const { bulkId, inBackground } = given
@@ -198,69 +206,12 @@ async function start(context: AdminContext, by: Actor, given: Starting): Promise
   if (admin === undefined) return { kind: 'not-found' }
   if (planned.validInMs <= 0 && planned.state === 'planned')
     return { kind: 'invalid', why: 'the plan is older than an hour: plan it again' }
-  if (!(await context.call(() => admin.moveBulk(bulkId, ['planned', 'running'], 'running'))))
+  if (!(await context.call(() => admin.moveBulk(bulkId, { from: ['planned', 'running'], to: 'running' }))))
     return { kind: 'invalid', why: `the plan is ${planned.state}` }
-  const running = runPlan(context, by, { given, planned, admin })
-  if (inBackground === undefined) await running
-  else inBackground(running)
+  const running = { given, planned, admin }
+  if (inBackground === undefined) await runPlan(context, by, running)
+  else inBackground(runToEnd(context, by, running))
   return ended(context, bulkId, 'started')
-}
-
-interface Running {
-  readonly given: Starting
-  readonly planned: BulkPlan
-  readonly admin: AdminRecords
-}
-
-/** To its end, or until it is cancelled or the caller gives up. */
-async function runPlan(context: AdminContext, by: Actor, { given, planned, admin }: Running): Promise<void> {
-  const { bulkId, signal, onRow } = given
-  let rows: readonly StoredBulkRow[]
-  let after: number | undefined
-  do {
-    const page = { limit: 100, ...(after === undefined ? {} : { after }) }
-    rows = await context.call(() => admin.bulkRows(bulkId, page))
-    for (const row of rows) {
-      after = row.at
-      const stored = await context.call(() => admin.bulk(bulkId))
-      if (signal?.aborted === true || stored?.state !== 'running') return
-      if (row.result !== undefined) continue
-      const done = await runRow(context, by, { bulkId, planned, row })
-      onRow?.(done)
-    }
-  } while (rows.length > 0)
-  await context.call(() => admin.moveBulk(bulkId, ['running'], 'done'))
-}
-
-interface RowOfPlan {
-  readonly bulkId: string
-  readonly planned: BulkPlan
-  readonly row: StoredBulkRow
-}
-
-async function runRow(context: AdminContext, by: Actor, { bulkId, planned, row }: RowOfPlan): Promise<BulkRow> {
-  // The same request id for the same row, whichever person starts or continues the plan: it is done once.
-  const part: Actor = { ...by, requestId: `bulk:${bulkId}:${row.at}` }
-  const outcome = await outcomeOfRow(context, part, { planned, row })
-  await context.call(async () => context.store.admin?.setBulkResult(bulkId, row.at, outcome.kind))
-  return { at: row.at, id: row.id, result: outcome.kind }
-}
-
-async function outcomeOfRow(
-  context: AdminContext,
-  by: Actor,
-  { planned, row }: Omit<RowOfPlan, 'bulkId'>,
-): Promise<ActOutcome> {
-  const { act, reason } = planned
-  if (act === 'redrive') return redriveMessage(context, by, { position: row.id, reason, isPart: true })
-  const given: OnRow = { id: row.id, version: row.expected === undefined ? '' : versionText(row.expected), reason }
-  const part = (planOfRow: ActPlan) => actOn(context, by, { given, plan: planOfRow, isPart: true })
-  if (act === 'take') return part({ right: 'take', act: () => ({ kind: 'take' }) })
-  if (act === 'resume') return part({ right: 'resume', act: () => ({ kind: 'unpark' }) })
-  if (act === 'look_up') return part({ right: 'look_up', act: () => ({ kind: 'look-up', notWithinMs: lookUpEveryMs }) })
-  // Written by `importedRows`.
-  const { answer, evidence, response } = JSON.parse(row.detail ?? '{}') as Imported
-  return settleRow(context, by, { ...given, answer, evidence, response }, true)
 }
 
 async function ended(context: AdminContext, bulkId: string, kind: 'started' | 'cancelled'): Promise<BulkOutcome> {
@@ -274,8 +225,9 @@ async function cancel(context: AdminContext, by: Actor, bulkId: string): Promise
   const attempt: Attempt = { by, act: 'bulk.cancel', reason: found.value.reason, requestId: requestIdOf(context, by) }
   const admin = permitted(context, by, 'bulk')
   if (isRefusal(admin)) return admin.kind === 'not-permitted' ? refuse(context, attempt, admin) : admin
-  if (!(await context.call(() => admin.moveBulk(bulkId, ['planned', 'running'], 'cancelled'))))
+  const move = { from: ['planned', 'running'], to: 'cancelled' } as const
+  const entry = { ...attempt, by: by.who.name, source: by.source, detail: bulkId }
+  if (!(await context.call(() => admin.moveBulk(bulkId, move, entry))))
     return { kind: 'invalid', why: `the plan is ${found.value.state}` }
-  await context.call(() => admin.addEntry({ ...attempt, by: by.who.name, source: by.source, detail: bulkId }))
   return ended(context, bulkId, 'cancelled')
 }

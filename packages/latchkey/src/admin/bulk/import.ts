@@ -1,5 +1,6 @@
 /** A provider's export as evidence: each of its lines is matched with a row, and says that it happened or that it did not. */
 import { isRowId } from '../../engine/request.ts'
+import { referenceFault } from '../../engine/run/references.ts'
 import type { Actor, EvidenceGiven, ImportFile, SettleGiven } from '../admin.ts'
 import { type AdminContext, sees } from '../context.ts'
 import { parseCsv } from './csv.ts'
@@ -49,6 +50,17 @@ export async function importedRows(
     else if (row !== undefined) rows.set(row.id, row)
   }
   return { rows: [...rows.values()], excluded }
+}
+
+const matchedBy: readonly string[] = ['downstream_key', 'reference', 'id']
+
+/** Why the columns are not said. Undefined: they are. */
+export function fileFault({ csv, match, status }: Partial<ImportFile>): string | undefined {
+  if (typeof csv !== 'string') return 'file.csv must be the text of the export'
+  if (typeof match?.column !== 'string' || !matchedBy.includes(match.by))
+    return `file.match must be a column, and by what it matches: ${matchedBy.join(', ')}`
+  const isSaid = typeof status?.column === 'string' && [status.happened, status.didNotHappen].every(Array.isArray)
+  return isSaid ? undefined : 'file.status must be a column, and its values as happened and didNotHappen'
 }
 
 function columnsOf({ match, status, reference, value }: ImportFile): readonly string[] {
@@ -104,6 +116,7 @@ async function rowOf({ store, call }: AdminContext, { match }: ImportFile, text:
     if (!isRowId(text)) return undefined
     return (await call(async () => store.reconciliation?.findEffect(text)))?.id
   }
+  if (referenceFault(text) !== undefined) return undefined
   const found = await call(async () => store.references?.find(text, { limit: 2 }))
   // A reference that two rows have says nothing about either.
   return found?.length === 1 ? found[0]?.id : undefined

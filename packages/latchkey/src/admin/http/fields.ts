@@ -1,24 +1,11 @@
-/** What a request brings: unknown fields of a body are refused, those of a query are ignored. */
+/** What an address brings: fields of its query that are not known are ignored. */
 import type { WorkKind } from '../../ports/faculties/admin.ts'
 import type { WorkFilter } from '../admin.ts'
-
-export type Body = Readonly<Record<string, unknown>>
-
-/** Why a body is not what the route takes. Undefined: it is. */
-export function bodyFault(body: unknown, fields: readonly string[]): string | undefined {
-  if (typeof body !== 'object' || body === null || Array.isArray(body)) return 'the body must be a JSON object'
-  const unknown = Object.keys(body).find(name => !fields.includes(name))
-  return unknown === undefined
-    ? undefined
-    : `the body has an unknown field ${unknown}; it may have ${fields.join(', ') || 'none'}`
-}
-
-const kinds: readonly string[] = ['unknown', 'parked', 'overdue']
+import { workKinds } from '../work.ts'
 
 export function kindOf(query: URLSearchParams): WorkKind | undefined {
   const kind = query.get('kind') ?? 'unknown'
-  // It is one of the list.
-  return kinds.includes(kind) ? (kind as WorkKind) : undefined
+  return workKinds.find(each => each === kind)
 }
 
 export function workFilter(query: URLSearchParams, kind: WorkKind): WorkFilter {

@@ -10,7 +10,7 @@ import type { AdminHost } from '../context.ts'
 import { createAdmin, type CreateAdminOptions } from '../create.ts'
 import { checkPerson, type Person } from '../rights.ts'
 import { type Answer, problem, respond } from './answer.ts'
-import { type Body, bodyFault } from './fields.ts'
+import { type Body, bodyFault } from './body.ts'
 import { guard } from './guard.ts'
 import { type ConsoleFiles, pageResponse } from './page.ts'
 import { readRoute } from './reads.ts'
@@ -163,6 +163,8 @@ function failed({ report }: Serving, error: unknown): Answer {
   if (isLatchkeyError(error)) {
     if (error.code === 'key-reused') return problem('key-reused')
     if (error.code === 'in-progress') return problem('in-progress')
+    if (error.code === 'scope-unresolved' || error.code === 'invalid-key')
+      return problem('invalid', { detail: error.message })
     if (error.code === 'store-unavailable' || error.code === 'overloaded' || error.code === 'outcome-unknown')
       return problem('store-unavailable')
   }

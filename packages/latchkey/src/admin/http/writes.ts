@@ -3,12 +3,11 @@ import { isRowId } from '../../engine/request.ts'
 import type { Actor, Admin, BulkGiven, FindWhat, SettleGiven } from '../admin.ts'
 import type { ActOutcome, BulkOutcome, Revealed } from '../results.ts'
 import { type Answer, problem, shownBytes } from './answer.ts'
-import type { Body } from './fields.ts'
+import type { Body, Fields } from './body.ts'
 import { answerRead } from './reads.ts'
 
 export interface WriteRoute {
-  /** What the body may have. */
-  readonly fields: readonly string[]
+  readonly fields: Fields
   /** It needs If-Match. */
   readonly onRow: boolean
   /** A read whose words must not stand in an address: no key, no version, no reason. */
@@ -52,6 +51,15 @@ function answerRevealed(shown: Revealed): Answer {
 /** Texts of a body; anything else is an empty one, which the service refuses. */
 const text = (value: unknown): string => (typeof value === 'string' ? value : '')
 
+const reasoned: Fields = { reason: 'text' }
+const settled: Fields = {
+  ...reasoned,
+  effect: 'text',
+  answer: 'text',
+  evidence: { kind: 'text', reference: 'text', value: 'any' },
+  response: { status: 'number', json: 'any' },
+}
+
 type RowActName = 'park' | 'resume' | 'take' | 'note'
 
 function rowRoute(name: string, id: string): WriteRoute | undefined {
@@ -62,25 +70,25 @@ function rowRoute(name: string, id: string): WriteRoute | undefined {
     case 'take':
     case 'note':
       return {
-        fields: ['reason'],
+        fields: reasoned,
         onRow: true,
         run: async asked => answerAct(await asked.admin[name satisfies RowActName](asked.by, given(asked))),
       }
     case 'reconcile':
       return {
-        fields: ['reason'],
+        fields: reasoned,
         onRow: true,
         run: async asked => answerAct(await asked.admin.lookUp(asked.by, given(asked))),
       }
     case 'forget':
       return {
-        ...{ fields: ['reason', 'confirm'], onRow: true },
+        ...{ fields: { ...reasoned, confirm: 'text' }, onRow: true },
         run: async asked =>
           answerAct(await asked.admin.forget(asked.by, { ...given(asked), confirm: text(asked.body['confirm']) })),
       }
     case 'reveal':
       return {
-        ...{ fields: ['reason', 'what'], onRow: true, isShown: true },
+        ...{ fields: { ...reasoned, what: 'text' }, onRow: true, isShown: true },
         // Checked by the service.
         run: async asked =>
           answerRevealed(
@@ -92,7 +100,7 @@ function rowRoute(name: string, id: string): WriteRoute | undefined {
       }
     case 'settle':
       return {
-        ...{ fields: ['reason', 'effect', 'answer', 'evidence', 'response'], onRow: true },
+        ...{ fields: settled, onRow: true },
         // Checked by the service.
         run: async asked =>
           answerAct(await asked.admin.settle(asked.by, { ...(asked.body as unknown as SettleGiven), ...given(asked) })),
@@ -103,7 +111,8 @@ function rowRoute(name: string, id: string): WriteRoute | undefined {
 }
 
 const lookUp: WriteRoute = {
-  ...{ fields: ['scope', 'operation', 'key', 'keyNamespace', 'reference', 'id'], onRow: false, isRead: true },
+  fields: { scope: 'scope', operation: 'text', key: 'text', keyNamespace: 'text', reference: 'text', id: 'text' },
+  ...{ onRow: false, isRead: true },
   async run({ admin, by, body }) {
     const isNamed =
       ['reference', 'id'].some(name => typeof body[name] === 'string') ||
@@ -130,7 +139,7 @@ export function writeRoute(path: readonly string[]): WriteRoute | undefined {
 function outboxRoute(position: string, act: string): WriteRoute | undefined {
   if (act !== 'redrive' && act !== 'skip') return undefined
   return {
-    ...{ fields: ['reason'], onRow: false },
+    ...{ fields: reasoned, onRow: false },
     async run({ admin, by, body }) {
       const given = { position, reason: text(body['reason']) }
       return answerAct(await (act === 'redrive' ? admin.redriveOutbox(by, given) : admin.skipOutbox(by, given)))
@@ -141,7 +150,7 @@ function outboxRoute(position: string, act: string): WriteRoute | undefined {
 function inboxRoute(id: string, act: string): WriteRoute | undefined {
   if (act === 'redrive')
     return {
-      ...{ fields: ['reason', 'as'], onRow: false },
+      ...{ fields: { ...reasoned, as: 'text' }, onRow: false },
       async run({ admin, by, body }) {
         const as = typeof body['as'] === 'string' ? { as: body['as'] } : {}
         return answerAct(await admin.redriveInbox(by, { id, reason: text(body['reason']), ...as }))
@@ -149,7 +158,7 @@ function inboxRoute(id: string, act: string): WriteRoute | undefined {
     }
   if (act !== 'discard') return undefined
   return {
-    fields: ['reason'],
+    fields: reasoned,
     onRow: false,
     run: async ({ admin, by, body }) => answerAct(await admin.discardInbox(by, { id, reason: text(body['reason']) })),
   }
@@ -158,24 +167,36 @@ function inboxRoute(id: string, act: string): WriteRoute | undefined {
 function proposalRoute(proposalId: string, act: string | undefined): WriteRoute | undefined {
   if (act !== 'approve' && act !== 'reject') return undefined
   return {
-    fields: ['reason'],
+    fields: reasoned,
     onRow: false,
     run: async ({ admin, by, body }) => answerAct(await admin[act](by, { proposalId, reason: text(body['reason']) })),
   }
 }
 
+const filtered: Fields = {
+  ...{ kind: 'text', operation: 'text', scope: 'scope', cause: 'text', owner: 'text' },
+  olderThanMs: 'number',
+}
+const exported: Fields = {
+  csv: 'text',
+  match: { column: 'text', by: 'text' },
+  status: { column: 'text', happened: 'texts', didNotHappen: 'texts' },
+  ...{ reference: 'text', value: 'text' },
+}
+const planned: Fields = { ...reasoned, act: 'text', ids: 'texts', filter: filtered, file: exported }
+
 function bulkRoute(bulkId: string | undefined, act: string | undefined): WriteRoute | undefined {
   if (bulkId === undefined)
     return {
-      ...{ fields: ['act', 'reason', 'ids', 'filter', 'file'], onRow: false },
-      // Checked by the service.
+      ...{ fields: planned, onRow: false },
+      // Its shape is checked; what the texts say is for the service.
       run: async ({ admin, by, body }) => answerAct(await admin.planBulk(by, body as unknown as BulkGiven)),
     }
   if (act === 'cancel')
-    return { fields: [], onRow: false, run: async ({ admin, by }) => answerAct(await admin.cancelBulk(by, { bulkId })) }
+    return { fields: {}, onRow: false, run: async ({ admin, by }) => answerAct(await admin.cancelBulk(by, { bulkId })) }
   if (act !== 'start') return undefined
   return {
-    ...{ fields: [], onRow: false },
+    ...{ fields: {}, onRow: false },
     // Who polls sees how far it is. A process that ends leaves the rest to the next start.
     run: async ({ admin, by, background }) =>
       answerAct(await admin.startBulk(by, { bulkId, inBackground: background })),

@@ -61,9 +61,13 @@ export interface ActRequest {
   readonly proposalId?: string | undefined
 }
 
-/** `repeated`: this request id has acted before; the audit entry is that one. */
+/**
+ * `repeated`: this request id has done this act to this row before; the audit entry is that one. `request-reused`: it has done another act, or to another
+ * row, so that nothing is done: the entry that there is would be about something else.
+ */
 export type ActResult =
   | { readonly kind: 'acted'; readonly auditId: string; readonly repeated: boolean }
+  | { readonly kind: 'request-reused' }
   | { readonly kind: 'not-found' }
   | { readonly kind: 'row-moved' }
   | { readonly kind: 'wrong-state'; readonly state: RowState }
@@ -184,6 +188,14 @@ export interface Groups {
   readonly partial: boolean
 }
 
+/** What groups add up to. */
+export interface WorkSum {
+  readonly count: number
+  readonly oldestMs: number
+  /** There are more, or the time for it was over. */
+  readonly partial: boolean
+}
+
 export interface StoredProposal {
   readonly proposalId: string
   readonly id: string
@@ -261,6 +273,11 @@ export interface StoredBulk extends Omit<NewBulk, 'rows'> {
   readonly finished: number
 }
 
+export interface BulkMove {
+  readonly from: readonly StoredBulk['state'][]
+  readonly to: StoredBulk['state']
+}
+
 export interface StoredBulkRow extends NewBulkRow {
   readonly at: number
   /** What became of it. Undefined: nothing yet. */
@@ -313,6 +330,8 @@ export interface AdminRecords {
   notes(id: string): Promise<RowNotes | undefined>
   work(listing: WorkListing): Promise<WorkPage>
   groups(kind: WorkKind): Promise<Groups>
+  /** The groups added up: screens ask for it every few seconds, so a store answers it from its queue where it can. */
+  sum(kind: WorkKind): Promise<WorkSum>
 
   /** An entry by itself: a refused attempt, or an act on something that is not a row. The same request id and act again: that entry. */
   addEntry(entry: NewEntry): Promise<void>
@@ -330,8 +349,9 @@ export interface AdminRecords {
     bulkId: string,
     options: { readonly limit: number; readonly after?: number },
   ): Promise<readonly StoredBulkRow[]>
-  /** `false`: it was in none of the states `from`. */
-  moveBulk(bulkId: string, from: readonly StoredBulk['state'][], to: StoredBulk['state']): Promise<boolean>
+  /** `entry`: in the same commit. `false`: it was in none of the states `from`, and nothing is written. */
+  moveBulk(bulkId: string, move: BulkMove, entry?: NewEntry): Promise<boolean>
+  /** The first result of a row stays: one that two processes run is done once, and the second only hears that it was. */
   setBulkResult(bulkId: string, at: number, result: string): Promise<void>
 
   beat(beats: readonly WorkerBeat[]): Promise<void>

@@ -17,7 +17,10 @@ export function rowVersion({ admin }: Tables, { id, fence, state, parked }: Row,
 export function act(tables: Tables, request: ActRequest): ActResult {
   const { id, by, expected, proposalId } = request
   const before = actedBefore(tables, by.requestId)
-  if (before !== undefined) return { kind: 'acted', auditId: before, repeated: true }
+  if (before !== undefined)
+    return isEntryOf(tables, before, request)
+      ? { kind: 'acted', auditId: before, repeated: true }
+      : { kind: 'request-reused' }
   const row = tables.rows.get(id)
   if (row === undefined) return { kind: 'not-found' }
   if (!isSameVersion(rowVersion(tables, row), expected)) return { kind: 'row-moved' }
@@ -32,6 +35,10 @@ export function actedBefore({ admin }: Tables, requestId: string): string | unde
   for (const [auditId, details] of admin.details)
     if (details.requestId === requestId && details.refused === undefined) return auditId
   return undefined
+}
+
+function isEntryOf({ log }: Tables, auditId: string, { id, act: what }: ActRequest): boolean {
+  return log.audited.some(each => each.auditId === auditId && each.id === id && each.entry.act === what.kind)
 }
 
 function isOpen({ admin, now }: Tables, proposalId: string): boolean {

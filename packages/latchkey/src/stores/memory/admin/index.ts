@@ -10,6 +10,7 @@ import type {
   StoredProposal,
 } from '../../../ports/faculties/admin.ts'
 import { decidedKeptMs, fleetKeptMs } from '../../shared/admin/limits.ts'
+import { sumOf } from '../../shared/admin/rows.ts'
 import type { Tables } from '../tables.ts'
 import { act, addEntry, closeProposal } from './act.ts'
 import { lanes } from './lanes.ts'
@@ -27,6 +28,7 @@ export function memoryAdmin(tables: Tables): AdminRecords {
     notes: async id => notes(tables, id),
     work: async listing => work(tables, listing),
     groups: async kind => groups(tables, kind),
+    sum: async kind => sumOf(groups(tables, kind)),
     addEntry: async entry => addEntry(tables, entry),
     entries: async query => entries(tables, query),
     ...proposalCalls(tables),
@@ -109,16 +111,18 @@ function bulkCalls(tables: Tables): BulkCalls {
     },
     bulkRows: async (bulkId, { limit, after = -1 }) =>
       (admin.bulk.get(bulkId)?.rows ?? []).filter(({ at }) => at > after).slice(0, limit),
-    async moveBulk(bulkId, from, to) {
+    async moveBulk(bulkId, { from, to }, entry) {
       const held = admin.bulk.get(bulkId)
       if (held === undefined || !from.includes(held.state)) return false
       admin.bulk.set(bulkId, { ...held, state: to })
+      if (entry !== undefined) addEntry(tables, entry)
       return true
     },
     async setBulkResult(bulkId, at, result) {
       const held = admin.bulk.get(bulkId)
       if (held === undefined) return
-      admin.bulk.set(bulkId, { ...held, rows: held.rows.map(row => (row.at === at ? { ...row, result } : row)) })
+      const said = (row: HeldBulk['rows'][number]) => (row.at === at ? { ...row, result: row.result ?? result } : row)
+      admin.bulk.set(bulkId, { ...held, rows: held.rows.map(said) })
     },
   }
 }

@@ -28,6 +28,12 @@ interface LockedRow {
   readonly asked_ago_ms: RawNumber | null
 }
 
+interface ActedRow {
+  readonly audit_id: RawNumber
+  /** It was this act, on this row. */
+  readonly same: boolean
+}
+
 export function actCall(connections: Connections): Pick<AdminRecords, 'act'> {
   const { sql } = connections
   const texts = actStatements(sql)
@@ -55,7 +61,8 @@ async function act(acting: Acting, request: ActRequest): Promise<ActResult> {
   const { id, by, expected, proposalId } = request
   // Two statements: one that waited for the lock has a snapshot from before the wait.
   await run(texts.lock, [id])
-  const [before] = await run<{ readonly audit_id: RawNumber }>(texts.repeated, [by.requestId])
+  const [before] = await run<ActedRow>(texts.repeated, [by.requestId, id, request.act.kind])
+  if (before?.same === false) return { kind: 'request-reused' }
   if (before !== undefined) return { kind: 'acted', auditId: String(before.audit_id), repeated: true }
   const [row] = await run<LockedRow>(texts.row, [id])
   if (row === undefined) return { kind: 'not-found' }
@@ -153,7 +160,8 @@ function actStatements(sql: Dialect) {
   const parkable = `${state.pending}, ${state.failed_retryable}, ${state.unknown}`
   return {
     lock: `select from ${sql.keys} k where k.id = $1::uuid for update`,
-    repeated: `select d.audit_id from ${details} d where d.request_id = $1::text and d.refused is null`,
+    repeated: `select d.audit_id, coalesce(a.key_id = $2::uuid and a.act = $3::text, false) as same
+      from ${details} d join ${sql.audit} a on a.audit_id = d.audit_id where d.request_id = $1::text and d.refused is null`,
     row: `select k.scope, k.operation, k.fence, k.state, k.parked_at is not null as parked, n.acts,
         ${epochMs(`(${sql.now} - u.since)`)} as unknown_for_ms, ${epochMs(`(${sql.now} - n.look_up_asked_at)`)} as asked_ago_ms
       from ${sql.keys} k left join ${notes} n on n.key_id = k.id left join ${sql.due} u on u.id = k.id where k.id = $1::uuid`,

@@ -40,8 +40,9 @@ export function entryText(sql: Dialect): string {
 
 export function entryValues(entry: NewEntry): readonly (string | null)[] {
   const { id, act, by, reason, detail, scope, source, requestId, evidence, refused } = entry
-  const texts = [id, act, readable(by), readable(reason), readable(detail), scope, source, requestId, evidence, refused]
-  return texts.map(text => text ?? null)
+  const said = [readable(by), readable(reason), readable(detail)]
+  const proof = evidence === undefined ? undefined : readable(evidence)
+  return [id, act, ...said, scope, source, requestId, proof, refused].map(text => text ?? null)
 }
 
 /** By the primary key, by the row, or by the actor; each has an index. The newest first, unless pages go forward. */

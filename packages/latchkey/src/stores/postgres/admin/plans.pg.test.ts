@@ -7,6 +7,7 @@ import { findStatement } from '../references/index.ts'
 import { dialect } from '../sql/names.ts'
 import { entriesStatement } from './entries.ts'
 import { lanesStatement } from './lanes.ts'
+import { overdueStatement } from './overdue.ts'
 import { limited } from './transaction.ts'
 import { groupsStatement, workStatement } from './work.ts'
 
@@ -53,6 +54,9 @@ const values = [null, null, null, null, null, null, 51, null]
 const farMicros = String((Date.now() - 120_000) * 1_000)
 const farId = '00000000-0000-4000-8000-000000000000'
 const farDown = `${farMicros}_${farId}`
+/** Rows that were granted before it are not read: all of them. */
+const markS = () => Date.now() / 1_000 - 300
+const someIds = Array.from({ length: 100 }, (_, n) => `00000000-0000-4000-8000-${String(n).padStart(12, '0')}`)
 const farValues = [null, null, null, null, farMicros, farId, 51, null]
 
 describePostgres('the plans of operators’ queries, among two hundred thousand rows', database => {
@@ -82,8 +86,10 @@ describePostgres('the plans of operators’ queries, among two hundred thousand 
     ['unknown rows, a page', workStatement(sql, { ...page, kind: 'unknown' }), values, 200],
     ['unknown rows, a page far down', workStatement(sql, { ...page, kind: 'unknown', after: farDown }), farValues, 200],
     ['parked rows, a page', workStatement(sql, { ...page, kind: 'parked' }), values, 1_200],
-    ['overdue rows, a page', workStatement(sql, { ...page, kind: 'overdue' }), values, 1_000],
+    ['rows in progress that were granted since a mark', overdueStatement(sql), [51, markS()], 0],
+    ['overdue rows, a page', workStatement(sql, { ...page, kind: 'overdue' }), [...values, someIds], 200],
     ['groups of unknown rows', groupsStatement(sql, 'unknown'), [], 2_500],
+    ['groups of overdue rows', groupsStatement(sql, 'overdue'), [someIds], 200],
     ['groups of parked rows', groupsStatement(sql, 'parked'), [], 1_200],
     ['a reference', findStatement(sql), ['ref nobody has', 100], 0],
   ])('%s scan no table of keys', async (_, text, given, most) => {

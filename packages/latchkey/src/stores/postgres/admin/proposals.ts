@@ -51,7 +51,7 @@ export function proposalCalls(connections: Connections): ProposalCalls {
 
 export function bulkCalls(connections: Connections): BulkCalls {
   const { sql, run } = connections
-  const { bulk, bulkRows } = adminNames(sql)
+  const { bulkRows } = adminNames(sql)
   const texts = bulkStatements(sql)
   return {
     planBulk: (plan, entry) =>
@@ -69,12 +69,17 @@ export function bulkCalls(connections: Connections): BulkCalls {
         where r.bulk_id = $1::uuid and r.at > $2::integer order by r.at limit $3::integer`
       return (await run<BulkRowColumns>(text, [bulkId, after, limit])).map(bulkRowOf)
     },
-    async moveBulk(bulkId, from, to) {
-      const text = `update ${bulk} b set state = $3::text where b.bulk_id = $1::uuid and b.state = any($2::text[]) returning 1`
-      return (await run(text, [bulkId, from, to])).length === 1
+    async moveBulk(bulkId, { from, to }, entry) {
+      const values = [bulkId, from, to]
+      if (entry === undefined) return (await run(texts.move, values)).length === 1
+      return inOneCommit(connections, async within => {
+        if ((await within(texts.move, values)).length === 0) return false
+        await entryWriter(sql, within)(entry)
+        return true
+      })
     },
     async setBulkResult(bulkId, at, result) {
-      const text = `update ${bulkRows} r set result = $3::text where r.bulk_id = $1::uuid and r.at = $2::integer`
+      const text = `update ${bulkRows} r set result = $3::text where r.bulk_id = $1::uuid and r.at = $2::integer and r.result is null`
       await run(text, [bulkId, at, result])
     },
   }
@@ -89,6 +94,7 @@ function bulkStatements(sql: Dialect) {
     rows: `insert into ${bulkRows} (bulk_id, at, target, fence, version, detail)
       select $1::uuid, r.at - 1, r.target, r.fence, r.version, r.detail
       from unnest($2::text[], $3::bigint[], $4::bigint[], $5::text[]) with ordinality r(target, fence, version, detail, at)`,
+    move: `update ${bulk} b set state = $3::text where b.bulk_id = $1::uuid and b.state = any($2::text[]) returning 1`,
     bulk: `select b.bulk_id, b.act, b.actor as by, b.reason, b.detail, b.state, ${epochMs('b.at')} as at_ms, b.total,
         ${epochMs(`(b.valid_until - ${sql.now})`)} as valid_in_ms,
         (select pg_catalog.count(*) from ${bulkRows} r where r.bulk_id = b.bulk_id and r.result is not null) as finished

@@ -1,14 +1,25 @@
 /** The queues of rows that are out of the ordinary. Each comes from its own index; nothing scans the keys. */
 import type { AdminRecords, WorkGroup, WorkKind, WorkListing } from '../../../ports/faculties/admin.ts'
-import { groupedMax, overdueWithinMs } from '../../shared/admin/limits.ts'
-import { type NotesColumns, notesOf, workAfter, type WorkColumns, workPage } from '../../shared/admin/rows.ts'
+import { groupedMax } from '../../shared/admin/limits.ts'
+import {
+  groupsOf,
+  type NotesColumns,
+  notesOf,
+  sumOf,
+  workAfter,
+  type WorkColumns,
+  workPage,
+} from '../../shared/admin/rows.ts'
 import type { RawNumber } from '../../shared/record-row.ts'
+import type { RunStatement } from '../connection/statement.ts'
 import { openEffect } from '../reconcile/settle.ts'
-import { epochMs, grantedAt, milliseconds, recordColumns, state } from '../sql/fragments.ts'
+import { readable } from '../sql/columns.ts'
+import { epochMs, milliseconds, recordColumns, state } from '../sql/fragments.ts'
 import { adminNames, type Dialect } from '../sql/names.ts'
+import { overdueIds } from './overdue.ts'
 import { type Connections, limited } from './transaction.ts'
 
-type WorkCalls = Pick<AdminRecords, 'notes' | 'work' | 'groups'>
+type WorkCalls = Pick<AdminRecords, 'notes' | 'work' | 'groups' | 'sum'>
 
 interface GroupRow {
   readonly operation: string
@@ -17,22 +28,46 @@ interface GroupRow {
   readonly oldest_ms: RawNumber
 }
 
+interface SumRow {
+  readonly count: RawNumber
+  readonly oldest_ms: RawNumber | null
+}
+
 export function workCalls(connections: Connections): WorkCalls {
   const { sql, run } = connections
+  const overdue = overdueIds(sql)
+  const idsOf = async (kind: WorkKind, within: RunStatement) => (kind === 'overdue' ? [await overdue(within)] : [])
+  const groups = async (kind: WorkKind) => {
+    const rows = await limited(connections, async within =>
+      within<GroupRow>(groupsStatement(sql, kind), await idsOf(kind, within)),
+    )
+    return rows === undefined ? { groups: [], partial: true } : groupsOf(rows.map(groupOf))
+  }
   return {
     async notes(id) {
       const [row] = await run<NotesColumns>(notesStatement(sql), [id])
       return row && notesOf(row)
     },
     async work(listing) {
-      const rows = await limited(connections, within =>
-        within<WorkColumns>(workStatement(sql, listing), workValues(listing)),
+      const rows = await limited(connections, async within =>
+        within<WorkColumns>(workStatement(sql, listing), [
+          ...workValues(listing),
+          ...(await idsOf(listing.kind, within)),
+        ]),
       )
       return rows === undefined ? { rows: [], next: undefined, partial: true } : workPage(rows, listing.limit)
     },
-    async groups(kind) {
-      const rows = await limited(connections, within => within<GroupRow>(groupsStatement(sql, kind), []))
-      return { groups: (rows ?? []).map(groupOf), partial: rows === undefined }
+    groups,
+    async sum(kind) {
+      // What the rows are of stands in their keys, one page or more for each: the count does not need it.
+      if (kind !== 'unknown') return sumOf(await groups(kind))
+      const rows = await limited(connections, within => within<SumRow>(unknownSum(sql), []))
+      const { count = 0, oldest_ms } = rows?.[0] ?? {}
+      return {
+        count: Number(count),
+        oldestMs: Math.max(0, Math.floor(Number(oldest_ms ?? 0))),
+        partial: rows === undefined || Number(count) > groupedMax,
+      }
     },
   }
 }
@@ -41,10 +76,11 @@ function groupOf({ operation, cause, count, oldest_ms }: GroupRow): WorkGroup {
   return { operation, cause: cause ?? undefined, count: Number(count), oldestMs: Math.floor(Number(oldest_ms)) }
 }
 
-/** Where the rows `k` of a kind come from, since when each waits, and why. */
+/** Where the rows `k` of a kind come from, since when each waits, and why. `ids`: the parameter with the ids of those that are overdue. */
 function sourceOf(
   sql: Dialect,
   kind: WorkKind,
+  ids: string,
 ): { readonly from: string; readonly id: string; readonly since: string; readonly cause: string } {
   // Not flattened: one look at the primary key for each entry of the queue, and never a scan to join with, whatever the statistics say.
   const keyOf = (queue: string) =>
@@ -66,9 +102,9 @@ function sourceOf(
       }
     case 'overdue':
       return {
-        from: `(select k.* from ${sql.keys} k where k.state = ${state.in_progress}
-            and ${grantedAt} >= (select ${sql.now}) - ${milliseconds(`'${overdueWithinMs}'`)} and k.locked_until <= ${sql.now}) k
-          left join ${sql.due} u on u.id = k.id`,
+        // A row may have ended, or beaten, since it was found.
+        from: `(select q.id from pg_catalog.unnest(${ids}::uuid[]) q(id)) q ${keyOf('q')} and k.state = ${state.in_progress}
+            and k.locked_until <= ${sql.now} left join ${sql.due} u on u.id = k.id`,
         id: 'k.id',
         since: 'k.locked_until',
         cause: `'lease-expired'::text`,
@@ -93,7 +129,7 @@ function notesStatement(sql: Dialect): string {
 
 /** The oldest first. What is shown of a row is read for the page only. */
 export function workStatement(sql: Dialect, listing: WorkListing): string {
-  const { from, id, since, cause } = sourceOf(sql, listing.kind)
+  const { from, id, since, cause } = sourceOf(sql, listing.kind, '$9')
   const { operation, scope, cause: ofCause, owner, after, olderThanMs } = listing
   // A parameter that is not used has no type: it is compared with null instead.
   const unless = (given: unknown, parameter: string, condition: string) =>
@@ -120,13 +156,18 @@ export function workStatement(sql: Dialect, listing: WorkListing): string {
 }
 
 function workValues({ operation, scope, cause, owner, after, limit, olderThanMs }: WorkListing): readonly unknown[] {
-  const texts = [operation, scope, cause, owner].map(text => text ?? null)
+  const texts = [operation, scope, cause, owner].map(text => (text === undefined ? null : readable(text)))
   return [...texts, ...workAfter(after), limit + 1, olderThanMs ?? null]
 }
 
 export function groupsStatement(sql: Dialect, kind: WorkKind): string {
-  const { from, since, cause } = sourceOf(sql, kind)
+  const { from, since, cause } = sourceOf(sql, kind, '$1')
   return `select g.operation, g.cause, pg_catalog.count(*) as count, ${epochMs(`(${sql.now} - pg_catalog.min(g.since))`)} as oldest_ms
-    from (select k.operation, ${cause} as cause, ${since} as since from ${from} limit ${groupedMax}) g
+    from (select k.operation, ${cause} as cause, ${since} as since from ${from} limit ${groupedMax + 1}) g
     group by g.operation, g.cause order by 3 desc, 1`
+}
+
+function unknownSum(sql: Dialect): string {
+  return `select pg_catalog.count(*) as count, ${epochMs(`(${sql.now} - pg_catalog.min(s.since))`)} as oldest_ms
+    from (select u.since from ${sql.due} u order by u.since, u.id limit ${groupedMax + 1}) s`
 }

@@ -1,6 +1,7 @@
 /** Columns of the operators' tables, as SQL drivers give them, to what the port shows. */
 import type {
   ActSource,
+  Groups,
   OperatorEntry,
   Rate,
   RateRow,
@@ -10,11 +11,14 @@ import type {
   StoredProposal,
   UnknownFacts,
   WorkerRow,
+  WorkGroup,
   WorkPage,
   WorkRow,
+  WorkSum,
 } from '../../../ports/faculties/admin.ts'
 import { rowStateOf, stateCodes } from '../codes.ts'
 import { type RawNumber, recordOf, type RecordRow } from '../record-row.ts'
+import { groupedMax } from './limits.ts'
 import { versionOf } from './version.ts'
 
 type Text = string | null
@@ -80,6 +84,16 @@ export function workPage(rows: readonly WorkColumns[], limit: number): WorkPage 
   const last = page.at(-1)
   const next = rows.length > limit && last !== undefined ? `${last.waits_since}_${last.id}` : undefined
   return { rows: page.map(workRowOf), next, partial: false }
+}
+
+/** More than a list of groups counts to: there may be others behind them. */
+export function groupsOf(groups: readonly WorkGroup[]): Groups {
+  return { groups, partial: groups.reduce((sum, { count }) => sum + count, 0) > groupedMax }
+}
+
+export function sumOf({ groups, partial }: Groups): WorkSum {
+  const count = groups.reduce((sum, group) => sum + group.count, 0)
+  return { count, oldestMs: Math.max(0, ...groups.map(({ oldestMs }) => oldestMs)), partial }
 }
 
 /** What the page begins after: since when the last row of the one before waits, and its id. */

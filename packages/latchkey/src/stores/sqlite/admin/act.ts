@@ -33,7 +33,10 @@ const rowSql = `
 export function act(handle: Handle, request: ActRequest): ActResult {
   const { id, by, expected, proposalId } = request
   const before = actedBefore(handle, by.requestId)
-  if (before !== undefined) return { kind: 'acted', auditId: before, repeated: true }
+  if (before !== undefined)
+    return isEntryOf(handle, before, request)
+      ? { kind: 'acted', auditId: before, repeated: true }
+      : { kind: 'request-reused' }
   const [row] = rowsAs<SeenRow>(handle, rowSql, [id])
   if (row === undefined) return { kind: 'not-found' }
   if (!isSameVersion(versionOf(row, row.parked === 1), expected)) return { kind: 'row-moved' }
@@ -43,6 +46,12 @@ export function act(handle: Handle, request: ActRequest): ActResult {
   if (refused !== undefined) return refused
   if (proposalId !== undefined) closeProposal(handle, proposalId, { to: 'approved', by: by.by })
   return { kind: 'acted', auditId: audited(handle, row, request), repeated: false }
+}
+
+const entrySql = 'SELECT seq FROM latchkey_audit WHERE seq = ?1 AND id = ?2 AND act = ?3'
+
+function isEntryOf(handle: Handle, auditId: string, { id, act: what }: ActRequest): boolean {
+  return handle.rows(entrySql, [Number(auditId), id, what.kind]).length === 1
 }
 
 const openSql = `SELECT seq FROM latchkey_proposals WHERE proposal_id = ?1 AND state = 'open' AND expires_at_ms > ?2`

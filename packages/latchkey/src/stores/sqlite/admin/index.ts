@@ -1,5 +1,6 @@
 /** What operators need beside the rows, assembled. Every write is one transaction of the file. */
 import type { AdminRecords } from '../../../ports/faculties/admin.ts'
+import { sumOf } from '../../shared/admin/rows.ts'
 import type { Database } from '../connection/database.ts'
 import { act } from './act.ts'
 import { addEntry, entries } from './entries.ts'
@@ -17,6 +18,7 @@ export function sqliteAdmin(database: Database): AdminRecords {
     notes: id => database.read(handle => notes(handle, id)),
     work: listing => database.snapshot(handle => work(handle, listing)),
     groups: kind => database.snapshot(handle => groups(handle, kind)),
+    sum: async kind => sumOf(await database.snapshot(handle => groups(handle, kind))),
     addEntry: entry => database.write(handle => addEntry(handle, entry)),
     entries: query => database.read(handle => entries(handle, query)),
     proposals: ({ limit }) => database.snapshot(handle => proposals(handle, limit)),
@@ -25,7 +27,7 @@ export function sqliteAdmin(database: Database): AdminRecords {
     planBulk: (plan, entry) => database.write(handle => planBulk(handle, plan, entry)),
     bulk: bulkId => database.snapshot(handle => bulk(handle, bulkId)),
     bulkRows: (bulkId, which) => database.read(handle => bulkRows(handle, bulkId, which)),
-    moveBulk: (bulkId, from, to) => database.write(handle => moveBulk(handle, bulkId, from, to)),
+    moveBulk: (bulkId, move, entry) => database.write(handle => moveBulk(handle, bulkId, { ...move, entry })),
     setBulkResult: (bulkId, at, result) => database.write(handle => setBulkResult(handle, bulkId, at, result)),
     beat: beats => database.write(handle => beat(handle, beats)),
     workers: () => database.snapshot(workers),

@@ -1,5 +1,12 @@
 /** Acts that wait for a second person, and acts on many rows. */
-import type { NewBulk, NewEntry, StoredBulk, StoredBulkRow, StoredProposal } from '../../../ports/faculties/admin.ts'
+import type {
+  BulkMove,
+  NewBulk,
+  NewEntry,
+  StoredBulk,
+  StoredBulkRow,
+  StoredProposal,
+} from '../../../ports/faculties/admin.ts'
 import {
   type BulkColumns,
   bulkOf,
@@ -57,7 +64,7 @@ const bulkSql = `
 const rowsSql = `
   SELECT r.at, r.target, r.fence, r.version, r.detail, r.result FROM latchkey_bulk_rows AS r
   WHERE r.bulk_id = ?1 AND r.at > ?2 ORDER BY r.at LIMIT ?3`
-const resultSql = 'UPDATE latchkey_bulk_rows SET result = ?3 WHERE bulk_id = ?1 AND at = ?2'
+const resultSql = 'UPDATE latchkey_bulk_rows SET result = ?3 WHERE bulk_id = ?1 AND at = ?2 AND result IS NULL'
 const moveSql = 'UPDATE latchkey_bulk SET state = ?3 WHERE bulk_id = ?1 AND state IN (SELECT value FROM json_each(?2))'
 
 export function planBulk(handle: Handle, plan: NewBulk, entry: NewEntry): void {
@@ -85,8 +92,14 @@ export function bulkRows(
   return rowsAs<BulkRowColumns>(handle, rowsSql, [bulkId, after, limit]).map(bulkRowOf)
 }
 
-export function moveBulk(handle: Handle, bulkId: string, from: readonly string[], to: string): boolean {
-  return handle.run(moveSql, [bulkId, JSON.stringify(from), to]) === 1
+export function moveBulk(handle: Handle, bulkId: string, { from, to, entry }: MoveWithEntry): boolean {
+  const isMoved = handle.run(moveSql, [bulkId, JSON.stringify(from), to]) === 1
+  if (isMoved && entry !== undefined) addEntry(handle, entry)
+  return isMoved
+}
+
+interface MoveWithEntry extends BulkMove {
+  readonly entry: NewEntry | undefined
 }
 
 export function setBulkResult(handle: Handle, bulkId: string, at: number, result: string): void {

@@ -1,7 +1,7 @@
 /** The queues of rows that are out of the ordinary. Each comes from its own index; nothing scans the keys. */
 import type { RowNotes, Groups, WorkKind, WorkListing, WorkPage } from '../../../ports/faculties/admin.ts'
 import { groupedMax } from '../../shared/admin/limits.ts'
-import { type NotesColumns, notesOf, workAfter, type WorkColumns, workPage } from '../../shared/admin/rows.ts'
+import { groupsOf, type NotesColumns, notesOf, workAfter, type WorkColumns, workPage } from '../../shared/admin/rows.ts'
 import { stateCodes, stepStateCodes } from '../../shared/codes.ts'
 import type { Handle } from '../connection/handle.ts'
 import { keyColumns, readNowMs, storable } from '../keys/row.ts'
@@ -92,7 +92,7 @@ export function groupsSql(kind: WorkKind): string {
   const { from, where, since, cause } = sources[kind]
   return `
     SELECT g.operation, g.cause, COUNT(*) AS count, ?1 - MIN(g.since) AS oldest_ms
-    FROM (SELECT k.operation, ${cause} AS cause, ${since} AS since FROM ${from} WHERE ${where} LIMIT ${groupedMax}) AS g
+    FROM (SELECT k.operation, ${cause} AS cause, ${since} AS since FROM ${from} WHERE ${where} LIMIT ${groupedMax + 1}) AS g
     GROUP BY g.operation, g.cause ORDER BY 3 DESC, 1`
 }
 
@@ -104,5 +104,5 @@ export function groups(handle: Handle, kind: WorkKind): Groups {
     count: Number(row.count),
     oldestMs: Number(row.oldest_ms),
   }))
-  return { groups: found, partial: false }
+  return groupsOf(found)
 }
