@@ -32,8 +32,8 @@ export const consoleMutants: readonly Mutant[] = [
     patches: [
       {
         file: `${source}/loopback.ts`,
-        find: 'isSame(cookieOf(request), session)',
-        replace: 'cookieOf(request).length === session.length',
+        find: 'isSame(cookieOf(request, cookieFor(host())), session)',
+        replace: 'cookieOf(request, cookieFor(host())).length === session.length',
       },
     ],
     caughtBy: [loopback('lets nobody in without the link, whatever they make up')],
