@@ -27,7 +27,7 @@ interface Flight {
  * How long a request may wait here before the store is asked. The first one may wait for its turn in the store's own queue; those behind it will wait
  * there themselves, and both together would look like a store that does not answer.
  */
-export const waitMsMax = periodMs
+export const waitMsMax: number = periodMs
 
 /**
  * Many requests for one row that the cache does not have ask the database once: the others wait for the first one, and have its answer if
