@@ -11,9 +11,9 @@ import type { Ran } from './process.ts'
 /** Unpacked, a little above what each is today: a package that grows is a decision. */
 const BYTES_MAX: Record<string, number> = {
   'packages/latchkey': 1_900_000,
-  'packages/conformance': 545_000,
+  'packages/conformance': 560_000,
   'packages/cli': 1_550_000,
-  'packages/console': 160_000,
+  'packages/console': 170_000,
 }
 
 export async function checkPackaging({ root }: CheckOptions): Promise<Finding[]> {
