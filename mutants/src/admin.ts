@@ -226,8 +226,8 @@ export const adminMutants: readonly Mutant[] = [
     patches: [
       {
         file: `${admin}/messages.ts`,
-        find: "actingOn(context, attempt, 'skip')",
-        replace: "actingOn(context, attempt, 'redrive')",
+        find: "actingOn(context, attempt, { right: 'skip', isPart: false })",
+        replace: "actingOn(context, attempt, { right: 'redrive', isPart: false })",
       },
     ],
     caughtBy: [service('is not skipped by an operator, nor without a reason, nor by who sees some scopes only')],
