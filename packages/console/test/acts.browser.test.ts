@@ -4,6 +4,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { describeBrowser } from '../../../test/servers/browser/describe-browser.ts'
 import { hostile } from './world/filled.ts'
 import { type Name, people } from './world/people.ts'
+import { expectShown } from './world/shown.ts'
 import { openWorld, type World } from './world/world.ts'
 
 const by = (name: Name) => ({ who: people[name], source: 'cli' }) as const
@@ -51,7 +52,7 @@ describeBrowser('an act', own => {
     moved.open()
     await page.getByRole('definition').getByText('lead@shop.example').waitFor()
     await give(page, 'seen by telephone')
-    await page.getByRole('dialog').getByText('row-moved').waitFor()
+    await expectShown(page.getByRole('dialog').getByText('row-moved'))
     expect(await page.getByRole('dialog').getByLabel('Reason').inputValue()).toBe('seen by telephone')
   })
 
@@ -60,7 +61,7 @@ describeBrowser('an act', own => {
     await press(page, 'Park…')
     await give(page, reason)
     await page.getByRole('button', { name: 'Resume…' }).waitFor()
-    await page.locator('h1:focus').waitFor()
+    await expectShown(page.locator('h1:focus'))
   })
 
   it('gives the focus back to its button where nothing was done', async () => {
@@ -79,7 +80,7 @@ describeBrowser('an act', own => {
     const page = await world.visit(own.server, 'approver', `key/${id}`)
     await page.getByRole('button', { name: 'Forget…' }).waitFor()
     await admin.forget(by('approver'), { ...(await on(id)), confirm: id.slice(0, 4) })
-    await page.getByText('The row is gone:').waitFor()
+    await expectShown(page.getByText('The row is gone:'))
     expect(await page.getByRole('button', { name: 'Forget…' }).count()).toBe(0)
     await page.getByRole('link', { name: 'What people did to it' }).press('Enter')
     await page.getByRole('cell', { name: 'forget' }).waitFor()
@@ -88,13 +89,13 @@ describeBrowser('an act', own => {
   it('shows what a customer wrote as text, also what is revealed', async () => {
     const id = await world.shop.unknownPayment('hostile', { description: hostile })
     const page = await world.visit(own.server, 'approver', 'unknown')
-    await page.getByRole('cell', { name: hostile }).waitFor()
+    await expectShown(page.getByRole('cell', { name: hostile }))
     expect(await page.locator('main img, main script').count()).toBe(0)
     await page.goto(`${world.url}#/key/${id}`)
     await press(page, 'Reveal input')
     await give(page, reason)
     // As it is stored: JSON, which escapes quotes.
-    await page.getByRole('dialog').getByText(JSON.stringify(hostile).slice(1, -1)).waitFor()
+    await expectShown(page.getByRole('dialog').getByText(JSON.stringify(hostile).slice(1, -1)))
     expect(await page.locator('main img, main script').count()).toBe(0)
     expect(await page.evaluate(() => Reflect.get(globalThis, 'pwned'))).toBeUndefined()
   })

@@ -3,16 +3,20 @@ import 'uplot/dist/uPlot.min.css'
 
 const heightPx = 120
 
-/** Requests that were reserved, by minute. */
-export function drawChart(box: HTMLElement, minutes: readonly number[], counts: readonly number[]): uPlot {
+/** Requests that were reserved, by minute; as wide as its box, also after a zoom. */
+export function drawChart(
+  box: HTMLElement,
+  minutes: readonly number[],
+  counts: readonly number[],
+): { destroy(): void } {
   const { color } = getComputedStyle(box)
   const accent = getComputedStyle(box).getPropertyValue('accent-color')
   const axis: uPlot.Axis = { stroke: color, grid: { show: false }, ticks: { stroke: color, width: 1 } }
   const clock: uPlot.Axis = { ...axis, values: (_, at) => at.map(s => new Date(s * 1_000).toISOString().slice(11, 16)) }
-  return new uPlot(
+  const sizeOf = () => ({ width: Math.max(200, box.clientWidth), height: heightPx })
+  const chart = new uPlot(
     {
-      width: Math.max(200, box.clientWidth),
-      height: heightPx,
+      ...sizeOf(),
       legend: { show: false },
       cursor: { show: false },
       axes: [clock, axis],
@@ -21,4 +25,12 @@ export function drawChart(box: HTMLElement, minutes: readonly number[], counts: 
     [minutes.map(ms => ms / 1_000), [...counts]],
     box,
   )
+  const observer = new ResizeObserver(() => chart.setSize(sizeOf()))
+  observer.observe(box)
+  return {
+    destroy(): void {
+      observer.disconnect()
+      chart.destroy()
+    },
+  }
 }
