@@ -126,11 +126,40 @@ export const redisMutants: readonly Mutant[] = [
     patches: [
       {
         file: `${folder}/connection/link.ts`,
-        find: 'if (!isNoScript(error)) throw storeError(error)',
-        replace: 'throw storeError(error)',
+        find: 'if (!isNoScript(error)) throw storeError(',
+        replace: 'throw storeError(',
       },
     ],
     caughtBy: [keeps('loads its scripts again where the server has forgotten them')],
+  },
+  {
+    name: 'redis: a refusal of what was sent twice is believed',
+    patches: [
+      {
+        file: `${folder}/connection/errors.ts`,
+        find: 'sent: wasRefused(error) && !wasResent ? false : undefined',
+        replace: 'sent: wasRefused(error) ? false : undefined',
+      },
+    ],
+    caughtBy: [survives('does not call a claim refused that was granted before its connection broke')],
+  },
+  {
+    name: 'redis: the evidence of a forgotten row stays for ever',
+    patches: [
+      { file: `${folder}/keys/operator.ts`, find: "redis.call('PEXPIRE', evidence, ${orphanMs})\n", replace: '' },
+    ],
+    caughtBy: [keeps('leaves nothing for ever of a row that was forgotten or evicted')],
+  },
+  {
+    name: 'redis: a row of a later version is no longer due',
+    patches: [
+      {
+        file: `${folder}/keys/sweep.ts`,
+        find: 'if state and state > ${unknown} then return false end\n',
+        replace: '',
+      },
+    ],
+    caughtBy: [keeps('leaves a row of a later format due for those who can read it')],
   },
   {
     name: 'redis: WAIT on another socket',
