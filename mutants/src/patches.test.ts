@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { extname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { transformSync } from 'esbuild'
+import { type Loader, transformSync } from 'esbuild'
 import { expect, it } from 'vitest'
 import { mutants } from './all.ts'
 import { patched } from './mutant.ts'
@@ -9,13 +9,21 @@ import { mutated } from './try-mutant.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 
-it.each(mutants)('applies to the source as it is, and leaves it TypeScript: $name', mutant => {
+it.each(mutants)('applies to the source as it is, and leaves it in its language: $name', mutant => {
   const sources = new Map(mutant.patches.map(({ file }) => [file, readFileSync(join(root, file), 'utf8')]))
   for (const [file, text] of mutated(mutant, sources)) {
     expect(text).not.toBe(sources.get(file))
-    expect(() => transformSync(text, { loader: 'ts' })).not.toThrow()
+    expect(() => transformSync(text, { loader: loaderOf(file) })).not.toThrow()
   }
 })
+
+/** TypeScript, and of the console its page: TSX and CSS. */
+function loaderOf(file: string): Loader {
+  const loader = ({ '.ts': 'ts', '.tsx': 'tsx', '.css': 'css' } as const)[extname(file)]
+  if (loader === undefined)
+    throw new Error(`${file} is seeded with a bug, and no loader reads it: add its language here`)
+  return loader
+}
 
 it.each(mutants)('is named for tests that exist: $name', ({ caughtBy }) => {
   expect(caughtBy.length).toBeGreaterThan(0)
