@@ -14,9 +14,10 @@ afterAll(() => {
 
 describe('the playground', () => {
   it('answers its printed lines as it says, from the first to the last', { timeout: 120_000 }, async () => {
-    const { paste, commands, line, stop } = await startPlayground(
+    const { paste, commands, line, printed, stop } = await startPlayground(
       ...['--dir', join(directory, 'lines'), '--quarantine', '4000'],
     )
+    expect(printed).toContain('Without one: the commands below do the same.')
     const expected = saidOfCommands()
     expect(commands).toHaveLength(expected.length)
     let last = ''
